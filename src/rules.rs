@@ -1,0 +1,387 @@
+//! The catalogue: every rule that a file can break, with its sentence and where it comes from.
+//!
+//! One row a rule. A row is what `zten explain` prints, what an error message is made of, and
+//! what `corpus/reject` is held against: a rule without a file that breaks it fails the tests.
+
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A specification says so, in the clauses named.
+    Spec(&'static str),
+    /// A file that breaks it contradicts itself, or could be read in two ways.
+    Implied(&'static str),
+    /// A decision of this library; the specifications leave it open.
+    Policy(&'static str),
+}
+
+/// Which generations of the format a rule holds for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Every generation.
+    All,
+    /// `ZTEN0001` files.
+    V0,
+    /// `ZTEN1000` files.
+    V1,
+    /// `ZTEN1000` files whose minor version is 2 or more.
+    V1From2,
+}
+
+/// What is known of one rule, limit or unsupported feature.
+#[derive(Debug)]
+pub struct Row {
+    /// Stable name, as messages, `zten explain` and the corpus spell it.
+    pub id: &'static str,
+    /// What a good file does.
+    pub holds: &'static str,
+    /// What the file at hand does instead; `{}` stands for the number that was found.
+    pub broken: &'static str,
+    /// Where it comes from.
+    pub source: Source,
+    /// The generations it holds for.
+    pub scope: Scope,
+    /// What the person who has such a file can do.
+    pub advice: &'static str,
+}
+
+impl Source {
+    /// The clause, or what stands for one: `v1.2 §4`, `implied`, `policy`.
+    pub fn clause(&self) -> &'static str {
+        match self {
+            Self::Spec(clause) => clause,
+            Self::Implied(_) => "implied",
+            Self::Policy(_) => "policy",
+        }
+    }
+}
+
+impl Scope {
+    /// The generations, in words.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::All => "0.1, 1.1, 1.2",
+            Self::V0 => "0.1",
+            Self::V1 => "1.1, 1.2",
+            Self::V1From2 => "1.2",
+        }
+    }
+}
+
+macro_rules! catalogue {
+    (
+        $(#[$outer:meta])* $name:ident:
+        $( $variant:ident $id:literal, $source:ident($why:literal), $scope:ident,
+           $holds:literal, $broken:literal, $advice:expr; )+
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum $name {
+            $( #[doc = $holds] $variant, )+
+        }
+
+        impl $name {
+            /// Every one of them, in the order of the catalogue.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+
+            /// Its row in the catalogue.
+            pub fn row(self) -> &'static Row {
+                match self {
+                    $( Self::$variant => &Row {
+                        id: $id,
+                        holds: $holds,
+                        broken: $broken,
+                        source: Source::$source($why),
+                        scope: Scope::$scope,
+                        advice: $advice,
+                    }, )+
+                }
+            }
+        }
+    };
+}
+
+const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
+const WRITER: &str = "The writer is at fault: write the file again with one that follows the specification.";
+const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
+
+catalogue! {
+    /// A rule that a malformed file breaks.
+    Rule:
+
+    // The container.
+    FileSize "file-size", Spec("v0.1 §2, v1.1 I.1, v1.2 §4"), All,
+        "A file is long enough for its header, a manifest and its footer.",
+        "the file has only {} bytes", DAMAGED;
+    HeaderMagic "header-magic", Spec("v0.1 §3.1, v1.1 I.1, v1.2 §4"), All,
+        "A zTensor file begins with `ZTEN0001` or `ZTEN1000`.",
+        "the first 8 bytes are no zTensor magic", "This is not a zTensor file, or its beginning is damaged.";
+    FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2"), V1,
+        "A `ZTEN1000` file ends with `ZTEN1000`.",
+        "the last 8 bytes are not `ZTEN1000`: the file was cut, or it is a 1.0 file, which cannot be told from a cut one",
+        "Fetch the file again. If it was written by version 1.0 of the reference library, write it again with a newer one.";
+    ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4"), All,
+        "The manifest has at most 1,073,741,824 bytes (for 0.1 this is policy).",
+        "the manifest size is {} bytes, over 1 GiB", DISTRUST;
+    ManifestBounds "manifest-bounds", Spec("v0.1 §3.3, v1.1 II, v1.2 §5 step 5"), All,
+        "The manifest lies between the header and the footer.",
+        "a manifest of {} bytes does not fit between header and footer", DAMAGED;
+    ManifestTrailing "manifest-trailing", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+        "The manifest is one CBOR item and nothing else.",
+        "{} bytes are left over after the CBOR item", WRITER;
+
+    // Well-formed CBOR.
+    CborTruncated "cbor-truncated", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+        "Every CBOR item ends within the manifest.",
+        "a CBOR item runs past the end of the manifest", DAMAGED;
+    CborCount "cbor-count", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+        "A map or array claims no more entries than the bytes that are left can hold.",
+        "a map or array claims {} entries, more than the bytes that are left can hold", DISTRUST;
+    CborReserved "cbor-reserved", Spec("RFC 8949 §3, §3.2.1"), All,
+        "No CBOR head uses a reserved length, or an indefinite length where none is defined.",
+        "the CBOR head {} is reserved", DAMAGED;
+    CborSimple "cbor-simple", Spec("RFC 8949 §3.3"), All,
+        "A two-byte simple value is 32 or more.",
+        "the two-byte simple value {} is below 32", DAMAGED;
+    CborBreak "cbor-break", Spec("RFC 8949 §3.2.1"), All,
+        "A break stands only where an indefinite-length item may end.",
+        "a CBOR break stands where a value or key is expected", DAMAGED;
+    CborChunk "cbor-chunk", Spec("RFC 8949 §3.2.3"), All,
+        "The chunks of an indefinite-length string are definite strings of the same kind.",
+        "a chunk of an indefinite-length string is not a definite string of its kind", DAMAGED;
+    CborUtf8 "cbor-utf8", Spec("RFC 8949 §3.1"), All,
+        "Every text string is UTF-8, each chunk by itself.",
+        "a text string is not UTF-8", WRITER;
+
+    // Keys and strings that are interpreted.
+    KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1"), All,
+        "The keys of every interpreted map are text.",
+        "a key is not text", WRITER;
+    StringChunked "string-chunked", Policy("two readers could cut the string differently, and it could not be borrowed"), All,
+        "Keys and interpreted strings have definite length.",
+        "a key or interpreted string comes in chunks", WRITER;
+    DuplicateKey "duplicate-key", Implied("readers differ on which of the two they take"), All,
+        "No key stands twice in an interpreted map.",
+        "the key stands twice in its map", DISTRUST;
+    DuplicateName "duplicate-name", Implied("readers differ on which of the two they take"), All,
+        "No two objects have the same name.",
+        "the name is already taken by another object", DISTRUST;
+
+    // The root.
+    RootType "root-type", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+        "The root of the manifest is a map (1.x) or an array (0.1), untagged.",
+        "the root of the manifest is of the wrong type", WRITER;
+    VersionMissing "version-missing", Spec("v1.1 II.1, v1.2 §1"), V1,
+        "The root has a `version`.", "the root has no `version`", WRITER;
+    VersionType "version-type", Spec("v1.1 II.1, v1.2 §1"), V1,
+        "`version` is text.", "`version` is not text", WRITER;
+    VersionSyntax "version-syntax", Implied("the version decides how the file is read"), V1,
+        "`version` is two or three decimal numbers joined by dots, without sign, suffix or leading zero.",
+        "`version` is not two or three decimal numbers joined by dots", WRITER;
+    AttributesType "attributes-type", Spec("v1.1 II.1, v1.2 §1"), V1,
+        "`attributes` is a map.", "`attributes` is not a map", WRITER;
+    ObjectsMissing "objects-missing", Spec("v1.1 II.1, v1.2 §1"), V1,
+        "The root has `objects`.", "the root has no `objects`", WRITER;
+    ObjectsType "objects-type", Spec("v1.1 II.1, v1.2 §1"), V1,
+        "`objects` is a map.", "`objects` is not a map", WRITER;
+
+    // The object.
+    ObjectType "object-type", Spec("v0.1 §4, v1.1 II.2, v1.2 §1"), All,
+        "Every object is a map.", "an object is not a map", WRITER;
+    NameMissing "name-missing", Spec("v0.1 §4"), V0,
+        "Every entry has a `name`.", "the entry has no `name`", WRITER;
+    NameType "name-type", Spec("v0.1 §4"), V0,
+        "`name` is text.", "`name` is not text", WRITER;
+    ShapeMissing "shape-missing", Spec("v0.1 §4, v1.1 II.2, v1.2 §1"), All,
+        "Every object has a `shape`.", "the object has no `shape`", WRITER;
+    ShapeType "shape-type", Spec("v0.1 §4, v1.1 II.2, v1.2 §1"), All,
+        "`shape` is an array of unsigned integers of at most 64 bits.",
+        "`shape` is not an array of unsigned integers", WRITER;
+    FormatMissing "format-missing", Spec("v1.1 II.2, v1.2 §1"), V1,
+        "Every object has a `format`.", "the object has no `format`", WRITER;
+    FormatType "format-type", Spec("v1.1 II.2, v1.2 §1"), V1,
+        "`format` is text.", "`format` is not text", WRITER;
+    ComponentsMissing "components-missing", Spec("v1.1 II.2, v1.2 §1"), V1,
+        "Every object has `components`.", "the object has no `components`", WRITER;
+    ComponentsType "components-type", Spec("v1.1 II.2, v1.2 §1"), V1,
+        "`components` is a map.", "`components` is not a map", WRITER;
+    LayoutType "layout-type", Spec("v0.1 crate readme, Tensor Metadata"), V0,
+        "`layout` is text.", "`layout` is not text", WRITER;
+
+    // The component.
+    ComponentType "component-type", Spec("v1.1 II.3, v1.2 §1"), V1,
+        "Every component is a map.", "a component is not a map", WRITER;
+    DtypeMissing "dtype-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "Every component has a `dtype`.", "the component has no `dtype`", WRITER;
+    DtypeType "dtype-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "`dtype` is text.", "`dtype` is not text", WRITER;
+    DtypeUnknown "dtype-unknown", Spec("v1.1 II.4, v1.2 §2"), V1,
+        "`dtype` is one of the closed set of its version.",
+        "`dtype` is none of the storage types of this version", WRITER;
+    LogicalTypeType "type-type", Spec("v1.2 §1"), V1,
+        "`type` is text or null.", "`type` is neither text nor null", WRITER;
+    LogicalTypeStorage "type-storage", Spec("v1.2 §2"), V1,
+        "A known `type` sits on the `dtype` that its table gives.",
+        "`type` does not sit on this `dtype`", WRITER;
+    OffsetMissing "offset-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "Every component has an `offset`.", "the component has no `offset`", WRITER;
+    OffsetType "offset-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "`offset` is an unsigned integer of at most 64 bits.", "`offset` is not an unsigned integer", WRITER;
+    LengthMissing "length-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "Every component has a `length` (`size` in 0.1).", "the component has no `length`", WRITER;
+    LengthType "length-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "`length` (`size` in 0.1) is an unsigned integer of at most 64 bits.",
+        "`length` is not an unsigned integer", WRITER;
+    EncodingMissing "encoding-missing", Spec("v0.1 §4"), V0,
+        "Every entry has an `encoding`.", "the entry has no `encoding`", WRITER;
+    EncodingType "encoding-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "`encoding` is text.", "`encoding` is not text", WRITER;
+    EncodingUnknown "encoding-unknown", Spec("v1.1 II.3, v1.2 §1"), V1,
+        "`encoding` is `raw` or `zstd`.", "`encoding` is neither `raw` nor `zstd`", WRITER;
+    DecodedLengthType "uncompressed-length-type", Spec("v1.2 §1"), V1,
+        "`uncompressed_length` is an unsigned integer of at most 64 bits, or null.",
+        "`uncompressed_length` is neither an unsigned integer nor null", WRITER;
+    DecodedLengthMissing "uncompressed-length-missing", Spec("v1.2 §1"), V1From2,
+        "A zstd component gives its `uncompressed_length`.",
+        "the component is zstd and has no `uncompressed_length`", WRITER;
+    DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
+        "`uncompressed_length` of a raw component equals its `length`.",
+        "the component is raw and its `uncompressed_length` of {} is not its `length`", WRITER;
+    DigestType "digest-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "`digest` is text or null (`checksum` in 0.1 is text).", "`digest` is not text", WRITER;
+    DigestForm "digest-form", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "A digest is `sha256:` and 64 hexadecimal digits, `crc32c:` and 8 after an optional `0x`, or another algorithm's name, a colon and what follows.",
+        "the digest is malformed", WRITER;
+    EndiannessType "endianness-type", Spec("v0.1 §4"), V0,
+        "`data_endianness` is text.", "`data_endianness` is not text", WRITER;
+    EndiannessValue "endianness-value", Spec("v0.1 §4"), V0,
+        "`data_endianness` is `little` or `big`.", "`data_endianness` is neither `little` nor `big`", WRITER;
+    EndiannessCompressed "endianness-compressed", Policy("v0.1 §4 defines byte order for raw data only, so a reader may or may not swap"), V0,
+        "Compressed multi-byte data is not declared big-endian.",
+        "compressed data is declared big-endian", "Write the entry again, raw or little-endian.";
+
+    // Where the blobs lie.
+    BlobAlignment "blob-alignment", Spec("v0.1 §3.2, v1.1 I.2, v1.2 §4"), All,
+        "Every component offset is a multiple of 64.",
+        "component offset {} is not a multiple of 64", WRITER;
+    BlobHeader "blob-header", Spec("v0.1 §2, v1.1 I.1, v1.2 §4"), All,
+        "A blob that is not empty starts after the header, at 64 or later.",
+        "the blob lies over the file's header", DISTRUST;
+    BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5"), All,
+        "offset + length is at most the start of the manifest.",
+        "a blob of {} bytes runs into the manifest or past the end of the file", DISTRUST;
+    BlobOverlap "blob-overlap", Policy("one blob behind many names multiplies memory, and blobs are written one after another"), All,
+        "Blobs that are not empty are disjoint.",
+        "the blob at offset {} overlaps another",
+        "If the writer meant to share one blob between names, the tolerance `shared-blobs` accepts identical extents.";
+
+    // What the sizes say.
+    ShapeOverflow "shape-overflow", Implied("no file can hold as many elements"), All,
+        "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
+        "the product of the shape overflows", DISTRUST;
+    WholeElements "whole-elements", Implied("part of an element has no meaning"), All,
+        "Every component holds whole elements.",
+        "{} bytes are not a whole number of elements", WRITER;
+    DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1"), All,
+        "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
+        "{} bytes are not what shape and type ask for", DISTRUST;
+
+    // What each format requires.
+    DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3"), V1,
+        "A dense object has the component `data`.", "the dense object has no `data`", WRITER;
+    CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3"), V1,
+        "A `sparse_csr` object has `values`, `indices` and `indptr`.",
+        "the `sparse_csr` object lacks `values`, `indices` or `indptr`", WRITER;
+    CooRoles "coo-roles", Spec("v1.1 III.3, v1.2 §3"), V1,
+        "A `sparse_coo` object has `values` and `coords`.",
+        "the `sparse_coo` object lacks `values` or `coords`", WRITER;
+    QuantizedRoles "quantized-roles", Spec("v1.1 III.4, v1.2 §3"), V1,
+        "A `quantized_group` object has `packed_weight` and `scales`.",
+        "the `quantized_group` object lacks `packed_weight` or `scales`", WRITER;
+    QuantizedZeros "quantized-zeros", Spec("v1.1 III.4, v1.2 §3"), V1,
+        "A `quantized_group` object has `zeros`.", "the `quantized_group` object has no `zeros`",
+        "If the quantisation is symmetric, the tolerance `missing-zeros` accepts it.";
+    IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3"), V1,
+        "Index components are `u64`; in 1.1, any integer type.",
+        "an index component is not of an index type",
+        "Integer indices other than `u64` in a 1.2 file are accepted by the tolerance `narrow-indices`.";
+    IndexLogicalType "index-type", Spec("v1.2 §3"), V1,
+        "Index components have no logical type.", "an index component has a logical `type`", WRITER;
+    CsrRank "csr-rank", Spec("v1.1 III.2, v1.2 §3"), V1,
+        "A `sparse_csr` shape has two dimensions.", "a `sparse_csr` shape has {} dimensions", WRITER;
+    CooRank "coo-rank", Spec("v1.1 III.3, v1.2 §3"), V1,
+        "A `sparse_coo` shape has at least one dimension.", "a `sparse_coo` shape has no dimension", WRITER;
+    SparseOverflow "sparse-overflow", Implied("no file can hold as many indices"), V1,
+        "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", DISTRUST;
+    CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3"), V1,
+        "`indptr` has one entry more than there are rows.",
+        "`indptr` has {} entries, not rows + 1", DISTRUST;
+    CsrNnz "csr-nnz", Spec("v1.2 §3"), V1,
+        "`indices` has one entry for each value.", "`indices` has {} entries, not one for each value", DISTRUST;
+    CooNnz "coo-nnz", Spec("v1.1 III.3, v1.2 §3"), V1,
+        "`coords` has rank entries for each value.",
+        "`coords` has {} entries, not rank for each value", DISTRUST;
+
+    // What the data holds.
+    BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2"), V1,
+        "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
+}
+
+catalogue! {
+    /// Something that a good file may hold and this reader does not read.
+    Unsupported:
+
+    ContainerV2 "unsupported-container", Spec("v1.2 appendix"), All,
+        "The container is that of version 0.1 or 1.x.",
+        "the file is a version 2 container (magic 89 5A 54 32 0D 0A 1A 0A)",
+        "Read it with a reader of version 2.";
+    Version "unsupported-version", Spec("v1.2 appendix"), V1,
+        "The major version is 1.", "major version {} is not known",
+        "A major version may change everything: read it with a reader of that version.";
+    Dtype "unsupported-dtype", Spec("v0.1 §8"), V0,
+        "The entry's `dtype` is one that version 0.1 lists.", "the entry's `dtype` is not known",
+        "The other entries of the file can be read.";
+    Encoding "unsupported-encoding", Spec("v0.1 §8"), V0,
+        "The entry's `encoding` is `raw` or `zstd`.", "the entry's `encoding` is not known",
+        "The other entries of the file can be read.";
+    Layout "unsupported-layout", Spec("v0.1 crate readme, Extensibility"), V0,
+        "The entry's `layout` is `dense`.", "the entry's `layout` is not known",
+        "The other entries of the file can be read, and this one as bytes.";
+    Format "unsupported-format", Spec("v1.2 §1, §3"), V1,
+        "The object's `format` is one that the specification lists.",
+        "the object's `format` is not known", "Its components can be read one by one.";
+    LogicalType "unsupported-type", Spec("v1.2 §2"), V1,
+        "The component's `type` is one that the specification lists.",
+        "the component's `type` is not known", "It can be read as storage elements.";
+}
+
+catalogue! {
+    /// A limit that a file goes beyond.
+    Limit:
+
+    Manifest "limit-manifest", Policy("memory while opening follows the manifest"), All,
+        "The manifest is at most as long as the caller's limit.",
+        "the manifest size of {} bytes is over the limit", "Raise the limit `manifest` if you trust the file.";
+    Depth "limit-depth", Policy("the reader keeps one counter a level; no writer needs as many"), All,
+        "CBOR is nested at most 64 levels deep: every open array, map or tag is one.",
+        "CBOR is nested deeper than {} levels", DISTRUST;
+    Rank "limit-rank", Policy("no library has tensors of more dimensions"), All,
+        "A shape has at most 64 dimensions.", "a shape has {} or more dimensions, over the limit",
+        "Raise the limit `rank` if you trust the file.";
+    Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the dearest work a manifest can ask for"), All,
+        "An interpreted map other than `objects` has at most 4,096 keys.",
+        "a map has {} or more keys, over the limit", "Raise the limit `keys` if you trust the file.";
+}
+
+/// Every row: rules, unsupported features and limits, in that order.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    let rules = Rule::ALL.iter().map(|rule| rule.row());
+    let unsupported = Unsupported::ALL.iter().map(|feature| feature.row());
+    let limits = Limit::ALL.iter().map(|limit| limit.row());
+    rules.chain(unsupported).chain(limits)
+}
+
+/// The row of that id.
+pub fn find(id: &str) -> Option<&'static Row> {
+    rows().find(|row| row.id == id)
+}
