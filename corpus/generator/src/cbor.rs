@@ -1,0 +1,292 @@
+//! A tiny CBOR builder that can also build wrong CBOR on purpose.
+//!
+//! A manifest is a tree of [`Item`]s. Cases change the tree by path, put a [`marked`] item where
+//! the error is expected, and the encoder says at which byte, and in which part, that mark came to
+//! lie.
+
+/// How the head of a map or array is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// The right count in the shortest form.
+    Shortest,
+    /// The right count in eight bytes, which is legal and not the shortest form.
+    Wide,
+    /// No count, and a break at the end.
+    Indefinite,
+    /// Another count than there are entries.
+    Claim(u64),
+}
+
+/// One CBOR item, or bytes that stand in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Bytes as they are: a scalar, a string, or nonsense.
+    Raw(Vec<u8>),
+    /// An array.
+    Array(Head, Vec<Item>),
+    /// A map.
+    Map(Head, Vec<(Item, Item)>),
+    /// Bytes (the head of a tag, say) before an item.
+    Prefixed(Vec<u8>, Box<Item>),
+    /// The error is expected so many bytes after the start of this item.
+    Marked(usize, Box<Item>),
+    /// The manifest ends after this item, whatever should follow.
+    Last(Box<Item>),
+}
+
+/// The place of an item in its parent.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Its ordinal.
+    pub(crate) index: usize,
+    /// The encoded key, in a map.
+    pub(crate) key: Vec<u8>,
+}
+
+/// The byte that a mark came to lie on, and the way there from the root.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    /// Relative to the start of the manifest.
+    pub(crate) offset: usize,
+    /// From the root, which has no step itself, down to the item.
+    pub(crate) path: Vec<Step>,
+}
+
+/// What encoding gives.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded {
+    /// The bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// The mark, if the tree has one.
+    pub(crate) mark: Option<Mark>,
+    path: Vec<Step>,
+    ended: bool,
+}
+
+/// A head in its shortest form.
+pub(crate) fn head(major: u8, value: u64) -> Vec<u8> {
+    let be = value.to_be_bytes();
+    let (additional, tail) = match value {
+        0..24 => return vec![major << 5 | be[7]],
+        24..0x100 => (24, &be[7..]),
+        0x100..0x1_0000 => (25, &be[6..]),
+        0x1_0000..0x1_0000_0000 => (26, &be[4..]),
+        _ => (27, &be[..]),
+    };
+    let mut out = vec![major << 5 | additional];
+    out.extend_from_slice(tail);
+    out
+}
+
+/// A head whose value takes eight bytes, needed or not.
+pub(crate) fn wide_head(major: u8, value: u64) -> Vec<u8> {
+    let mut out = vec![major << 5 | 27];
+    out.extend_from_slice(&value.to_be_bytes());
+    out
+}
+
+/// Bytes as they are.
+pub(crate) fn raw(bytes: &[u8]) -> Item {
+    Item::Raw(bytes.to_vec())
+}
+
+/// An unsigned integer.
+pub(crate) fn uint(value: u64) -> Item {
+    Item::Raw(head(0, value))
+}
+
+/// A text string of bytes that need not be UTF-8.
+pub(crate) fn text_of(bytes: &[u8]) -> Item {
+    Item::Raw([&head(3, bytes.len() as u64), bytes].concat())
+}
+
+/// A text string.
+pub(crate) fn text(value: &str) -> Item {
+    text_of(value.as_bytes())
+}
+
+/// A text string whose length takes eight bytes.
+pub(crate) fn wide_text(value: &str) -> Item {
+    Item::Raw([&wide_head(3, value.len() as u64), value.as_bytes()].concat())
+}
+
+/// A byte string.
+pub(crate) fn bytes(value: &[u8]) -> Item {
+    Item::Raw([&head(2, value.len() as u64), value].concat())
+}
+
+/// A string of indefinite length: `major` is 2 for bytes and 3 for text.
+pub(crate) fn chunked(major: u8, chunks: &[&[u8]]) -> Item {
+    let mut out = vec![major << 5 | 31];
+    for chunk in chunks {
+        out.extend(head(major, chunk.len() as u64));
+        out.extend_from_slice(chunk);
+    }
+    out.push(0xff);
+    Item::Raw(out)
+}
+
+/// An array.
+pub(crate) fn array(items: Vec<Item>) -> Item {
+    Item::Array(Head::Shortest, items)
+}
+
+/// An array of unsigned integers.
+pub(crate) fn uints(values: &[u64]) -> Item {
+    array(values.iter().map(|&value| uint(value)).collect())
+}
+
+/// A map.
+pub(crate) fn map(pairs: Vec<(Item, Item)>) -> Item {
+    Item::Map(Head::Shortest, pairs)
+}
+
+/// A map with text keys.
+pub(crate) fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
+    map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
+}
+
+/// An item with a tag before it.
+pub(crate) fn tag(number: u64, item: Item) -> Item {
+    Item::Prefixed(head(6, number), Box::new(item))
+}
+
+/// The error is expected at the initial byte of this item.
+pub(crate) fn marked(item: Item) -> Item {
+    marked_at(0, item)
+}
+
+/// The error is expected so many bytes into this item.
+pub(crate) fn marked_at(skip: usize, item: Item) -> Item {
+    Item::Marked(skip, Box::new(item))
+}
+
+/// The manifest ends after this item.
+pub(crate) fn last(item: Item) -> Item {
+    Item::Last(Box::new(item))
+}
+
+/// `depth` levels, each opened by `open` and closed by `close`, around one item. The error is
+/// expected at the innermost level but one of `marked`, counted from 1.
+pub(crate) fn nested(depth: usize, open: &[u8], inner: &[u8], close: &[u8]) -> Item {
+    Item::Raw([open.repeat(depth), inner.to_vec(), close.repeat(depth)].concat())
+}
+
+impl Item {
+    /// The bytes and the mark of this tree.
+    pub(crate) fn encode(&self) -> Encoded {
+        let mut out = Encoded::default();
+        self.write(&mut out);
+        out
+    }
+
+    /// The item at that path: keys of maps, or `#n` for the n-th entry, joined by `/`.
+    ///
+    /// Marks and prefixes on the way are looked through, those at its end are not.
+    pub(crate) fn find(&mut self, path: &str) -> &mut Self {
+        path.split('/').filter(|step| !step.is_empty()).fold(self, |item, step| {
+            let index = item.bare().position(step);
+            let index = index.unwrap_or_else(|| panic!("the manifest has no `{path}`"));
+            match item.bare() {
+                Self::Array(_, items) => &mut items[index],
+                Self::Map(_, pairs) => &mut pairs[index].1,
+                _ => unreachable!("it has a position"),
+            }
+        })
+    }
+
+    /// The pairs of the map at that path.
+    pub(crate) fn pairs(&mut self, path: &str) -> &mut Vec<(Self, Self)> {
+        match self.find(path).bare() {
+            Self::Map(_, pairs) => pairs,
+            _ => panic!("`{path}` is not a map"),
+        }
+    }
+
+    /// The head of the map or array at that path.
+    pub(crate) fn head_mut(&mut self, path: &str) -> &mut Head {
+        match self.find(path).bare() {
+            Self::Map(head, _) | Self::Array(head, _) => head,
+            _ => panic!("`{path}` is neither map nor array"),
+        }
+    }
+
+    /// The ordinal of an entry, by key or `#n`.
+    pub(crate) fn position(&self, step: &str) -> Option<usize> {
+        if let Some(index) = step.strip_prefix('#') {
+            return index.parse().ok();
+        }
+        match self {
+            Self::Map(_, pairs) => pairs.iter().position(|(key, _)| *key == text(step)),
+            _ => None,
+        }
+    }
+
+    /// The item without what is wrapped around it.
+    fn bare(&mut self) -> &mut Self {
+        match self {
+            Self::Prefixed(_, item) | Self::Marked(_, item) | Self::Last(item) => item.bare(),
+            item => item,
+        }
+    }
+
+    fn write(&self, out: &mut Encoded) {
+        if out.ended {
+            return;
+        }
+        match self {
+            Self::Raw(bytes) => out.bytes.extend_from_slice(bytes),
+            Self::Array(head, items) => {
+                out.open(*head, 4, items.len());
+                for (index, item) in items.iter().enumerate() {
+                    out.path.push(Step { index, key: Vec::new() });
+                    item.write(out);
+                    out.path.pop();
+                }
+                out.close(*head);
+            }
+            Self::Map(head, pairs) => {
+                out.open(*head, 5, pairs.len());
+                for (index, (key, value)) in pairs.iter().enumerate() {
+                    out.path.push(Step { index, key: key.encode().bytes });
+                    key.write(out);
+                    value.write(out);
+                    out.path.pop();
+                }
+                out.close(*head);
+            }
+            Self::Prefixed(prefix, item) => {
+                out.bytes.extend_from_slice(prefix);
+                item.write(out);
+            }
+            Self::Marked(skip, item) => {
+                assert!(out.mark.is_none(), "one file, one mark");
+                let offset = out.bytes.len() + skip;
+                out.mark = Some(Mark { offset, path: out.path.clone() });
+                item.write(out);
+            }
+            Self::Last(item) => {
+                item.write(out);
+                out.ended = true;
+            }
+        }
+    }
+}
+
+impl Encoded {
+    fn open(&mut self, style: Head, major: u8, count: usize) {
+        let bytes = match style {
+            Head::Shortest => head(major, count as u64),
+            Head::Wide => wide_head(major, count as u64),
+            Head::Indefinite => vec![major << 5 | 31],
+            Head::Claim(claim) => head(major, claim),
+        };
+        self.bytes.extend(bytes);
+    }
+
+    fn close(&mut self, style: Head) {
+        if style == Head::Indefinite && !self.ended {
+            self.bytes.push(0xff);
+        }
+    }
+}

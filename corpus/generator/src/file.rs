@@ -1,0 +1,355 @@
+//! Assembles a file from blobs, a manifest and a footer, each of which a case can override.
+
+use crate::cbor::{Head, Item, Mark, marked, text};
+
+/// The first bytes of a 0.1 file.
+pub(crate) const MAGIC_V0: &[u8; 8] = b"ZTEN0001";
+/// The first and the last bytes of a 1.x file.
+pub(crate) const MAGIC_V1: &[u8; 8] = b"ZTEN1000";
+/// The first bytes of a version 2 container.
+pub(crate) const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
+
+/// What stands in the size field.
+#[derive(Clone, Copy, Debug)]
+enum SizeField {
+    /// The length of the manifest.
+    Right,
+    /// A number.
+    Is(u64),
+    /// The length of the file, less a number.
+    FileMinus(usize),
+}
+
+/// Where an error is expected that no mark in the manifest points to.
+#[derive(Clone, Copy, Debug)]
+enum Spot {
+    /// At the size field, outside of every object.
+    SizeField,
+    /// At the last byte of the manifest, outside of every object.
+    LastByte,
+    /// At that byte of the file (if the error has one), in that component of that object.
+    Data(Option<usize>, usize, usize),
+}
+
+/// A file to be.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    header: Vec<u8>,
+    blobs: Vec<(usize, Vec<u8>)>,
+    start: Option<usize>,
+    manifest: Item,
+    after: Vec<u8>,
+    size: SizeField,
+    footer: Vec<u8>,
+    tail: Vec<u8>,
+    keep: Option<usize>,
+    spot: Option<Spot>,
+}
+
+/// The bytes of a file and where its error is expected.
+#[derive(Debug)]
+pub(crate) struct Built {
+    /// The bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// Byte offset in the file.
+    pub(crate) offset: Option<usize>,
+    /// Ordinal in the manifest.
+    pub(crate) object: Option<usize>,
+    /// Ordinal in the object.
+    pub(crate) component: Option<usize>,
+}
+
+impl File {
+    /// A 1.x file with that manifest.
+    pub(crate) fn v1(manifest: Item) -> Self {
+        Self {
+            header: MAGIC_V1.to_vec(),
+            blobs: Vec::new(),
+            start: None,
+            manifest,
+            after: Vec::new(),
+            size: SizeField::Right,
+            footer: MAGIC_V1.to_vec(),
+            tail: Vec::new(),
+            keep: None,
+            spot: None,
+        }
+    }
+
+    /// A 0.1 file with that manifest.
+    pub(crate) fn v0(manifest: Item) -> Self {
+        Self::v1(manifest).header(MAGIC_V0).footer(b"")
+    }
+
+    // Parts of the container.
+
+    /// Another header magic.
+    pub(crate) fn header(mut self, bytes: &[u8]) -> Self {
+        self.header = bytes.to_vec();
+        self
+    }
+
+    /// Other bytes after the size field.
+    pub(crate) fn footer(mut self, bytes: &[u8]) -> Self {
+        self.footer = bytes.to_vec();
+        self
+    }
+
+    /// Bytes of data at that offset.
+    pub(crate) fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
+        self.blobs.push((offset, bytes.to_vec()));
+        self
+    }
+
+    /// The manifest begins there, and not where the last blob ends.
+    pub(crate) fn start(mut self, offset: usize) -> Self {
+        self.start = Some(offset);
+        self
+    }
+
+    /// Bytes after the CBOR item that count as part of the manifest.
+    pub(crate) fn after_item(mut self, bytes: &[u8]) -> Self {
+        self.after = bytes.to_vec();
+        self
+    }
+
+    /// That number in the size field.
+    pub(crate) fn size(mut self, size: u64) -> Self {
+        self.size = SizeField::Is(size);
+        self
+    }
+
+    /// The length of the file less that number in the size field.
+    pub(crate) fn size_from_end(mut self, less: usize) -> Self {
+        self.size = SizeField::FileMinus(less);
+        self
+    }
+
+    /// Bytes after the end of the file.
+    pub(crate) fn tail(mut self, bytes: &[u8]) -> Self {
+        self.tail = bytes.to_vec();
+        self
+    }
+
+    /// Only the first bytes of the file.
+    pub(crate) fn keep(mut self, length: usize) -> Self {
+        self.keep = Some(length);
+        self
+    }
+
+    /// The error is expected at the size field.
+    pub(crate) fn at_size_field(mut self) -> Self {
+        self.spot = Some(Spot::SizeField);
+        self
+    }
+
+    /// The error is expected at the last byte of the manifest.
+    pub(crate) fn at_last_manifest_byte(mut self) -> Self {
+        self.spot = Some(Spot::LastByte);
+        self
+    }
+
+    /// The error is expected at that byte of the data.
+    pub(crate) fn at_data(mut self, offset: usize, object: usize, component: usize) -> Self {
+        self.spot = Some(Spot::Data(Some(offset), object, component));
+        self
+    }
+
+    /// The error is expected in decoded data, which has no offset in the file.
+    pub(crate) fn at_decoded(mut self, object: usize, component: usize) -> Self {
+        self.spot = Some(Spot::Data(None, object, component));
+        self
+    }
+
+    // Changes of the manifest. Paths are those of `Item::find`, and `NAME:ROLE` is short for
+    // `objects/NAME/components/ROLE`, `NAME:` for `objects/NAME`.
+
+    /// That value there, instead of the one there is or as a new field at the end of its map.
+    pub(crate) fn set(mut self, path: &str, value: Item) -> Self {
+        let path = expand(path);
+        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
+        if path.is_empty() {
+            self.manifest = value;
+        } else if self.manifest.find(parent).position(step).is_some() {
+            *self.manifest.find(&path) = value;
+        } else {
+            self.manifest.pairs(parent).push((text(step), value));
+        }
+        self
+    }
+
+    /// That value there, and the error expected at its initial byte.
+    pub(crate) fn bad(self, path: &str, value: Item) -> Self {
+        self.set(path, marked(value))
+    }
+
+    /// The error is expected at the value there.
+    pub(crate) fn mark(self, path: &str) -> Self {
+        self.edit(path, marked)
+    }
+
+    /// The error is expected at the key there.
+    pub(crate) fn mark_key(mut self, path: &str) -> Self {
+        let path = expand(path);
+        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
+        let pairs = self.manifest.pairs(parent);
+        let index = match step.strip_prefix('#') {
+            Some(index) => index.parse().expect("a number after `#`"),
+            None => pairs.iter().position(|(key, _)| *key == text(step)).expect("the key"),
+        };
+        pairs[index].0 = marked(pairs[index].0.clone());
+        self
+    }
+
+    /// Another item in the place of the one there.
+    pub(crate) fn edit(mut self, path: &str, change: impl FnOnce(Item) -> Item) -> Self {
+        let item = self.manifest.find(&expand(path));
+        *item = change(item.clone());
+        self
+    }
+
+    /// The item there, by itself.
+    pub(crate) fn take(mut self, path: &str) -> Item {
+        self.manifest.find(&expand(path)).clone()
+    }
+
+    /// Without the field there.
+    pub(crate) fn without(mut self, path: &str) -> Self {
+        let path = expand(path);
+        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
+        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
+        self
+    }
+
+    /// Without the field there, and the error expected at the map that lacks it.
+    pub(crate) fn lacks(self, path: &str) -> Self {
+        let full = expand(path);
+        let (parent, _) = full.rsplit_once('/').unwrap_or(("", &full));
+        self.without(path).mark(parent)
+    }
+
+    /// One more pair at the end of the map there.
+    pub(crate) fn push(mut self, path: &str, key: Item, value: Item) -> Self {
+        self.manifest.pairs(&expand(path)).push((key, value));
+        self
+    }
+
+    /// One more pair at the beginning of the map there.
+    pub(crate) fn push_front(mut self, path: &str, key: Item, value: Item) -> Self {
+        self.manifest.pairs(&expand(path)).insert(0, (key, value));
+        self
+    }
+
+    /// Another head for the map or array there.
+    pub(crate) fn head(mut self, path: &str, head: Head) -> Self {
+        *self.manifest.head_mut(&expand(path)) = head;
+        self
+    }
+
+    // The outcome.
+
+    /// The number of bytes of the manifest.
+    pub(crate) fn manifest_len(&self) -> usize {
+        self.manifest.encode().bytes.len() + self.after.len()
+    }
+
+    /// The bytes, and where they break that rule.
+    pub(crate) fn build(&self, rule: &str) -> Built {
+        let mut bytes = self.header.clone();
+        for (offset, data) in &self.blobs {
+            let end = offset + data.len();
+            bytes.resize(end.max(bytes.len()), 0);
+            bytes[*offset..end].copy_from_slice(data);
+        }
+        let start = self.start.unwrap_or(bytes.len());
+        bytes.resize(start.max(bytes.len()), 0);
+        let manifest = self.manifest.encode();
+        let item_end = start + manifest.bytes.len();
+        bytes.extend(&manifest.bytes);
+        bytes.extend(&self.after);
+        let manifest_len = bytes.len() - start;
+        let size = match self.size {
+            SizeField::Right => manifest_len as u64,
+            SizeField::Is(size) => size,
+            SizeField::FileMinus(less) => (bytes.len() + 8 + self.footer.len() - less) as u64,
+        };
+        bytes.extend(size.to_le_bytes());
+        bytes.extend(&self.footer);
+        bytes.extend(&self.tail);
+        bytes.truncate(self.keep.unwrap_or(bytes.len()));
+
+        let length = bytes.len();
+        let is_v0 = self.header == MAGIC_V0;
+        let size_field = if is_v0 { length.checked_sub(8) } else { length.checked_sub(16) };
+        let (offset, (object, component)) = match (self.spot, manifest.mark) {
+            (Some(Spot::SizeField), None) => (size_field, (None, None)),
+            (Some(Spot::LastByte), None) => (Some(start + manifest_len - 1), (None, None)),
+            (Some(Spot::Data(at, object, component)), None) => {
+                (at, (Some(object), Some(component)))
+            }
+            (None, Some(mark)) => (Some(start + mark.offset), place(rule, is_v0, &mark)),
+            (None, None) => (container_offset(rule, length, size_field, item_end), (None, None)),
+            _ => panic!("one file, one expected error"),
+        };
+        Built { bytes, offset, object, component }
+    }
+}
+
+/// Where the rules of the container point.
+fn container_offset(
+    rule: &str,
+    length: usize,
+    size_field: Option<usize>,
+    item_end: usize,
+) -> Option<usize> {
+    match rule {
+        "file-size" => Some(length),
+        "header-magic" | "unsupported-container" => Some(0),
+        "footer-magic" => length.checked_sub(8),
+        "manifest-cap" | "manifest-bounds" | "limit-manifest" => size_field,
+        "manifest-trailing" => Some(item_end),
+        _ => None,
+    }
+}
+
+/// Rules about a blob, which 0.1 judges after its entry has been decoded.
+const BLOB_RULES: &[&str] = &[
+    "blob-alignment",
+    "blob-header",
+    "blob-bounds",
+    "blob-overlap",
+    "digest-form",
+    "endianness-compressed",
+    "whole-elements",
+    "dense-size",
+];
+
+/// The object and the component that a mark lies in.
+fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>) {
+    let path = mark.path.as_slice();
+    let is = |index: usize, key: &str| {
+        path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
+    };
+    if is_v0 {
+        let object = path.first().map(|step| step.index);
+        return (object, object.filter(|_| BLOB_RULES.contains(&rule)).map(|_| 0));
+    }
+    if !is(0, "objects") {
+        return (None, None);
+    }
+    let object = path.get(1).map(|step| step.index);
+    let component = path.get(3).filter(|_| is(2, "components")).map(|step| step.index);
+    (object, component)
+}
+
+/// A path with its short form spelt out.
+fn expand(path: &str) -> String {
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    match first.split_once(':') {
+        None => path.to_owned(),
+        Some((name, "")) => format!("objects/{name}/{rest}").trim_end_matches('/').to_owned(),
+        Some((name, role)) => {
+            format!("objects/{name}/components/{role}/{rest}").trim_end_matches('/').to_owned()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The test corpus of `zten`: small files that each break one rule, and their good neighbours.
+//!
+//! Every file is a small change of a right one. [`files`] gives them all, with the index that says
+//! which rule a file breaks and where the error points; the program writes them into the corpus.
+
+mod base;
+mod cases;
+mod cbor;
+mod file;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use table::{Reject, Table};
+
+/// The largest file that the corpus may hold.
+const LARGEST: usize = 150_000;
+
+/// The first line of the index.
+const HEADER: &str =
+    "file\trule\toffset\tobject\tcomponent\tstage\toptions\tneighbour\n";
+
+/// One file of the corpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its path, relative to the corpus.
+    pub path: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// Every file of the corpus, `reject/index.tsv` among them, in order of path.
+///
+/// # Panics
+///
+/// If the tables contradict themselves: two files of one name, a neighbour that does not exist, or
+/// a rule whose offset nothing says.
+pub fn files() -> Vec<Output> {
+    let mut table = Table::default();
+    cases::all(&mut table);
+
+    let mut files = BTreeMap::new();
+    let mut add = |path: String, bytes: Vec<u8>| {
+        assert!(bytes.len() <= LARGEST, "{path} is too large: {} bytes", bytes.len());
+        assert!(files.insert(path.clone(), bytes).is_none(), "{path} is there twice");
+    };
+    for (name, file) in &table.accept {
+        add(format!("accept/{name}.zt"), file.build("").bytes);
+    }
+    let mut lines = BTreeMap::new();
+    for reject in &table.reject {
+        let known = table.accept.iter().any(|(name, _)| *name == reject.neighbour);
+        assert!(known, "{}--{} has no neighbour {}", reject.rule, reject.case, reject.neighbour);
+        let name = format!("{}--{}.zt", reject.rule, reject.case);
+        let (bytes, columns) = refuse(reject);
+        lines.insert(name.clone(), columns);
+        add(format!("reject/{name}"), bytes);
+    }
+    let mut index = String::from(HEADER);
+    for (name, columns) in lines {
+        // Writing to a string cannot fail.
+        let _ = writeln!(index, "{name}\t{columns}");
+    }
+    add("reject/index.tsv".to_owned(), index.into_bytes());
+    files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
+}
+
+/// The bytes of a file to be refused, and its columns of the index after the name.
+fn refuse(reject: &Reject) -> (Vec<u8>, String) {
+    let Reject { rule, case, neighbour, options, .. } = reject;
+    let built = reject.file.build(rule);
+    let stage = if *rule == "bool-value" { "content" } else { "open" };
+    let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
+    let offset = number(built.offset);
+    assert!(offset != "-" || stage == "content", "nothing says where {rule}--{case} points");
+    let (object, component) = (number(built.object), number(built.component));
+    let columns =
+        format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t{options}\t{neighbour}.zt");
+    (built.bytes, columns)
+}

@@ -1,0 +1,30 @@
+//! Writes the corpus, and removes generated files that no case asks for any more.
+
+use std::path::Path;
+use std::{fs, io};
+
+fn main() -> io::Result<()> {
+    let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let files = zten_corpus::files();
+    for folder in ["accept", "reject"] {
+        fs::create_dir_all(corpus.join(folder))?;
+        for file in fs::read_dir(corpus.join(folder))? {
+            let file = file?;
+            let name = file.file_name();
+            let path = format!("{folder}/{}", name.to_string_lossy());
+            // Sub-folders hold files of other origin and are left alone.
+            let stale = Path::new(&name).extension().is_some_and(|extension| extension == "zt")
+                && file.file_type()?.is_file()
+                && files.iter().all(|output| output.path != path);
+            if stale {
+                fs::remove_file(file.path())?;
+            }
+        }
+    }
+    for output in &files {
+        fs::write(corpus.join(&output.path), &output.bytes)?;
+    }
+    let of = |folder: &str| files.iter().filter(|output| output.path.starts_with(folder)).count();
+    println!("{} files to accept, {} to refuse", of("accept/"), of("reject/") - 1);
+    Ok(())
+}

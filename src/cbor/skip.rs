@@ -1,0 +1,151 @@
+//! Passing over one item of any kind, checking all of it.
+
+use nom::Parser as _;
+
+use super::{BREAK, Fault, Head, Input, Mark, Parsed, content, entries, fail, head, major, utf8};
+use super::{Entries, head_of};
+use crate::limits::format::DEPTH_CAP;
+use crate::rules::{Limit, Rule};
+
+/// An open map, array or tag, by what it still asks for.
+#[derive(Clone, Copy)]
+enum Level {
+    /// So many items: a definite map has two an entry, a tag one.
+    Items(u32),
+    /// Items until a break.
+    Array,
+    /// A key or a break.
+    Key,
+    /// A value.
+    Value,
+}
+
+impl Level {
+    /// Takes one item: the level as it is then; or, at its end, what is left after it.
+    #[inline(always)]
+    fn next(self, input: Input<'_>) -> Result<Self, Input<'_>> {
+        match self {
+            Self::Items(left) => left.checked_sub(1).map(Self::Items).ok_or(input),
+            Self::Value => Ok(Self::Key),
+            Self::Array | Self::Key => match input.split_first() {
+                Some((&BREAK, rest)) => Err(rest),
+                _ if matches!(self, Self::Key) => Ok(Self::Value),
+                _ => Ok(self),
+            },
+        }
+    }
+}
+
+/// The open levels above an item. They are counted, never recursed into.
+struct Levels {
+    levels: [Level; Self::MOST],
+    /// How many levels are open, those outside the item included.
+    depth: u8,
+    limit: u8,
+}
+
+impl Levels {
+    const MOST: usize = 64;
+    const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
+
+    fn push(&mut self, at: Input<'_>, level: Level) -> Result<(), Fault> {
+        match self.levels.get_mut(usize::from(self.depth)) {
+            Some(slot) if self.depth < self.limit => *slot = level,
+            _ => return Err(Fault::with(Limit::Depth, Mark::of(at), self.limit.into())),
+        }
+        self.depth = self.depth.saturating_add(1);
+        Ok(())
+    }
+
+    fn top(&mut self) -> Option<&mut Level> {
+        self.levels.get_mut(usize::from(self.depth.checked_sub(1)?))
+    }
+}
+
+/// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`.
+#[inline(always)]
+pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
+    match front(at)? {
+        (rest, None) => Ok((rest, ())),
+        (rest, Some(level)) => nested(at, rest, level, (open, limit)),
+    }
+}
+
+/// Passes over everything in the map, array or tag whose head was at `at`.
+#[inline(never)]
+fn nested<'m>(
+    at: Input<'m>,
+    mut input: Input<'m>,
+    level: Level,
+    (open, limit): (u8, u8),
+) -> Parsed<'m, ()> {
+    let mut levels = Levels { levels: [Level::Array; Levels::MOST], depth: open, limit };
+    levels.push(at, level)?;
+    while levels.depth > open {
+        let Some(top) = levels.top() else { break };
+        match top.next(input) {
+            Ok(level) => {
+                *top = level;
+                let (rest, opened) = front(input)?;
+                if let Some(level) = opened {
+                    levels.push(input, level)?;
+                }
+                input = rest;
+            }
+            Err(rest) => {
+                levels.depth = levels.depth.saturating_sub(1);
+                input = rest;
+            }
+        }
+    }
+    Ok((input, ()))
+}
+
+/// Passes over the front of an item: all of a number, string or simple value, or the head of a
+/// map, array or tag, whose level it returns.
+#[inline(always)]
+fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
+    let (rest, head) = head(at)?;
+    match head.major {
+        major::UINT | major::NEGATIVE => Ok((rest, None)),
+        major::BYTES | major::TEXT => string(at, rest, head).map(|(rest, ())| (rest, None)),
+        major::ARRAY => entries(at, rest, head, 1).map(|(rest, entries)| {
+            (rest, Some(entries.claimed().map_or(Level::Array, Level::Items)))
+        }),
+        major::MAP => entries(at, rest, head, 2).map(|(rest, entries)| {
+            let items = |count: u32| Level::Items(count.saturating_mul(2));
+            (rest, Some(entries.claimed().map_or(Level::Key, items)))
+        }),
+        major::TAG => Ok((rest, Some(Level::Items(1)))),
+        _ if head.info == 24 && head.argument < 32 => {
+            Err(Fault::with(Rule::CborSimple, Mark::of(at), head.argument).into())
+        }
+        _ => Ok((rest, None)),
+    }
+}
+
+/// Passes over the content of a byte or text string, in one piece or in chunks.
+#[inline(always)]
+fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
+    if head.indefinite() {
+        return chunks(rest, head.major);
+    }
+    let (rest, bytes) = content((at, head)).parse(rest)?;
+    if head.major == major::TEXT {
+        utf8(Mark::of(at), bytes)?;
+    }
+    Ok((rest, ()))
+}
+
+/// Passes over the chunks of a string and the break after them: RFC 8949 §3.2.3.
+fn chunks(mut input: Input<'_>, wanted: u8) -> Parsed<'_, ()> {
+    let mut chunks = Entries::Indefinite;
+    while let Some(at) = chunks.next(input) {
+        let (rest, (_, head)) = head_of(wanted, Rule::CborChunk).parse(at)?;
+        if head.indefinite() {
+            return fail(Rule::CborChunk, at);
+        }
+        input = string(at, rest, head)?.0;
+    }
+    Ok((chunks.end(input), ()))
+}

@@ -1,0 +1,270 @@
+//! Reading values that nobody interprets: attributes and unknown fields, as a borrowed tree.
+//!
+//! The bytes have been checked when the manifest was opened, so reading cannot fail. A tree is
+//! never built: each step reads one head.
+
+use core::fmt;
+
+use nom::Parser as _;
+use serde::Deserialize;
+
+use super::{Entries, Head, Input, content, entries, head, major, skip};
+use crate::error::{Error, Misuse};
+use crate::limits::format::DEPTH_CAP;
+
+/// One CBOR item of a checked manifest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Item<'m>(&'m [u8]);
+
+/// What a CBOR item is: RFC 8949 §3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value<'m> {
+    /// An unsigned integer.
+    Uint(u64),
+    /// The negative integer −1 − n.
+    Negative(u64),
+    /// A byte string.
+    Bytes(Chunks<'m>),
+    /// A text string.
+    Text(Chunks<'m>),
+    /// An array.
+    Array(Array<'m>),
+    /// A map; its keys may be anything and may repeat.
+    Map(Map<'m>),
+    /// A tag number and the item it stands before.
+    Tag(u64, Item<'m>),
+    /// `true` or `false`.
+    Bool(bool),
+    /// `null`.
+    Null,
+    /// `undefined`.
+    Undefined,
+    /// A half-, single- or double-precision float.
+    Float(f64),
+    /// Any other simple value.
+    Simple(u8),
+}
+
+impl<'m> Item<'m> {
+    /// Splits the item at the front of `input`, which has been checked.
+    pub(super) fn split(input: Input<'m>) -> Option<(Self, Input<'m>)> {
+        let (rest, ()) = skip(input, 0, DEPTH_CAP).ok()?;
+        let length = input.len().checked_sub(rest.len())?;
+        input.get(..length).map(|bytes| (Self(bytes), rest))
+    }
+
+    /// Its CBOR, as the manifest spells it.
+    pub fn as_bytes(&self) -> &'m [u8] {
+        self.0
+    }
+
+    /// What it is.
+    pub fn value(&self) -> Value<'m> {
+        // A checked item has a head; `undefined` only stands in for the impossible.
+        self.read().unwrap_or(Value::Undefined)
+    }
+
+    fn read(&self) -> Option<Value<'m>> {
+        let (rest, head) = head(self.0).ok()?;
+        Some(match head.major {
+            major::UINT => Value::Uint(head.argument),
+            major::NEGATIVE => Value::Negative(head.argument),
+            major::BYTES => Value::Bytes(Chunks::of(self.0, rest, head)),
+            major::TEXT => Value::Text(Chunks::of(self.0, rest, head)),
+            major::ARRAY => {
+                let (rest, entries) = entries(self.0, rest, head, 1).ok()?;
+                Value::Array(Array { rest, entries })
+            }
+            major::MAP => {
+                let (rest, entries) = entries(self.0, rest, head, 2).ok()?;
+                Value::Map(Map { rest, entries })
+            }
+            major::TAG => Value::Tag(head.argument, Self(rest)),
+            _ => simple(head),
+        })
+    }
+
+    /// The value as any type that serde can fill.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the value is not one of that type.
+    pub fn get<T: Deserialize<'m>>(&self) -> Result<T, Error> {
+        serde_cbor_2::from_slice(self.0).map_err(|_| Error::misuse(Misuse::Type))
+    }
+}
+
+fn simple<'m>(head: Head) -> Value<'m> {
+    // Heads carry their argument as a number of as many bits as `info` says.
+    let bits16 = u16::try_from(head.argument).unwrap_or_default();
+    let bits32 = u32::try_from(head.argument).unwrap_or_default();
+    match head.info {
+        20 => Value::Bool(false),
+        21 => Value::Bool(true),
+        22 => Value::Null,
+        23 => Value::Undefined,
+        25 => Value::Float(half::f16::from_bits(bits16).to_f64()),
+        26 => Value::Float(f32::from_bits(bits32).into()),
+        27 => Value::Float(f64::from_bits(head.argument)),
+        _ => Value::Simple(u8::try_from(head.argument).unwrap_or_default()),
+    }
+}
+
+impl fmt::Debug for Item<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value().fmt(f)
+    }
+}
+
+/// The pieces of a string: one, or as many as an indefinite-length string has chunks.
+///
+/// Each piece of a text is UTF-8 by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Chunks<'m> {
+    rest: &'m [u8],
+    chunked: bool,
+    text: bool,
+}
+
+impl<'m> Chunks<'m> {
+    fn of(at: Input<'m>, rest: Input<'m>, head: Head) -> Self {
+        let text = head.major == major::TEXT;
+        match content((at, head)).parse(rest) {
+            Ok((_, bytes)) => Self { rest: bytes, chunked: false, text },
+            Err(_) => Self { rest, chunked: true, text },
+        }
+    }
+
+    /// The whole string, unless it comes in chunks.
+    pub fn as_bytes(&self) -> Option<&'m [u8]> {
+        (!self.chunked).then_some(self.rest)
+    }
+
+    /// The whole text, unless it comes in chunks or is a byte string.
+    pub fn as_str(&self) -> Option<&'m str> {
+        self.as_bytes().filter(|_| self.text).and_then(|bytes| core::str::from_utf8(bytes).ok())
+    }
+
+    /// The pieces, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &'m [u8]> + use<'m> {
+        let mut entries =
+            if self.chunked { Entries::Indefinite } else { Entries::Definite(1) };
+        let (mut rest, chunked) = (self.rest, self.chunked);
+        core::iter::from_fn(move || {
+            let at = entries.next(rest)?;
+            if !chunked {
+                return Some(at);
+            }
+            let (after, head) = head(at).ok()?;
+            let (after, bytes) = content((at, head)).parse(after).ok()?;
+            rest = after;
+            Some(bytes)
+        })
+    }
+}
+
+impl fmt::Debug for Chunks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_str() {
+            Some(text) => text.fmt(f),
+            None => f.debug_list().entries(self.pieces()).finish(),
+        }
+    }
+}
+
+/// The items of an array, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Array<'m> {
+    rest: &'m [u8],
+    entries: Entries,
+}
+
+impl PartialEq for Array<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        Iterator::eq(*self, *other)
+    }
+}
+
+impl<'m> Iterator for Array<'m> {
+    type Item = Item<'m>;
+
+    fn next(&mut self) -> Option<Item<'m>> {
+        let at = self.entries.next(self.rest)?;
+        let (item, rest) = Item::split(at)?;
+        self.rest = rest;
+        Some(item)
+    }
+}
+
+/// The entries of a map, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Map<'m> {
+    rest: &'m [u8],
+    entries: Entries,
+}
+
+impl PartialEq for Map<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        Iterator::eq(*self, *other)
+    }
+}
+
+impl<'m> Iterator for Map<'m> {
+    type Item = (Item<'m>, Item<'m>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.entries.next(self.rest)?;
+        let (key, rest) = Item::split(at)?;
+        let (value, rest) = Item::split(rest)?;
+        self.rest = rest;
+        Some((key, value))
+    }
+}
+
+/// Attributes: a map whose keys are text and stand there once. v1.1 II.1, v1.2 §1.
+///
+/// ```
+/// # fn f(attributes: zten::Attributes<'_>) -> Result<(), zten::Error> {
+/// let bits: Option<u32> = attributes.get("bits")?;
+/// for (key, item) in attributes {
+///     println!("{key}: {:?}", item.value());
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attributes<'m>(Map<'m>);
+
+impl<'m> Attributes<'m> {
+    /// The attributes in the checked map at `input`.
+    pub(crate) fn read(input: Input<'m>) -> Option<Self> {
+        match Item(input).value() {
+            Value::Map(map) => Some(Self(map)),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, as any type that serde can fill.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the value is not one of that type.
+    pub fn get<T: Deserialize<'m>>(self, key: &str) -> Result<Option<T>, Error> {
+        self.item(key).map(|item| item.get()).transpose()
+    }
+
+    /// The value of a key.
+    pub fn item(mut self, key: &str) -> Option<Item<'m>> {
+        self.find(|(name, _)| *name == key).map(|(_, item)| item)
+    }
+}
+
+impl<'m> Iterator for Attributes<'m> {
+    type Item = (&'m str, Item<'m>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, item) = self.0.next()?;
+        match key.value() {
+            Value::Text(text) => text.as_str().map(|text| (text, item)),
+            _ => None,
+        }
+    }
+}

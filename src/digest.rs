@@ -1,0 +1,76 @@
+//! Checksums over stored bytes: their form. v0.1 §4, v1.1 II.3, v1.2 §1.
+
+/// A checksum of a component's stored bytes, as the manifest gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Digest<'m> {
+    /// SHA-256.
+    Sha256([u8; 32]),
+    /// CRC-32C (Castagnoli).
+    Crc32c(u32),
+    /// An algorithm that is not known, and so cannot be verified: the whole text.
+    Unverifiable(&'m str),
+}
+
+impl<'m> Digest<'m> {
+    /// Reads a digest of a 1.x file; none if it is malformed.
+    pub(crate) fn read_v1(text: &'m str) -> Option<Self> {
+        match Self::known(text) {
+            Some(known) => known,
+            None => match text.split_once(':') {
+                Some((algorithm, _)) if !algorithm.is_empty() => Some(Self::Unverifiable(text)),
+                _ => None,
+            },
+        }
+    }
+
+    /// Reads a checksum of a 0.1 file, where the form of others is left to the parties.
+    pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
+        Self::known(text).unwrap_or(Some(Self::Unverifiable(text)))
+    }
+
+    /// One of the two known algorithms; within, none if it is malformed.
+    #[inline(always)]
+    fn known(text: &'m str) -> Option<Option<Self>> {
+        if let Some(hex) = text.strip_prefix("sha256:") {
+            return Some(bytes(hex).map(Self::Sha256));
+        }
+        let hex = text.strip_prefix("crc32c:")?;
+        let digits = hex.strip_prefix("0x").unwrap_or(hex);
+        Some(bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes))))
+    }
+
+    /// The name of the algorithm: `sha256`, `crc32c`, or what stands before the colon.
+    pub fn algorithm(&self) -> &'m str {
+        match self {
+            Self::Sha256(_) => "sha256",
+            Self::Crc32c(_) => "crc32c",
+            Self::Unverifiable(text) => text.split_once(':').map_or(text, |(name, _)| name),
+        }
+    }
+}
+
+/// Exactly `2 × N` hexadecimal digits of either case.
+#[inline(always)]
+fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else { return None };
+    if pairs.len() != N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}
+
+/// The value of a hexadecimal digit.
+#[inline(always)]
+fn digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => digit.checked_sub(b'0'),
+        b'a'..=b'f' => digit.checked_sub(b'a' - 10),
+        b'A'..=b'F' => digit.checked_sub(b'A' - 10),
+        _ => None,
+    }
+}

@@ -1,0 +1,290 @@
+//! Storage types, logical types, and the Rust types that stand for them.
+
+use half::{bf16, f16};
+use zerocopy::{FromBytes, TryFromBytes};
+
+/// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StorageType {
+    /// IEEE 754 double precision, 8 bytes.
+    F64,
+    /// IEEE 754 single precision, 4 bytes.
+    F32,
+    /// IEEE 754 half precision, 2 bytes.
+    F16,
+    /// The upper half of an `f32`, 2 bytes.
+    Bf16,
+    /// Two's complement, 8 bytes.
+    I64,
+    /// Two's complement, 4 bytes.
+    I32,
+    /// Two's complement, 2 bytes.
+    I16,
+    /// Two's complement, 1 byte.
+    I8,
+    /// Unsigned, 8 bytes.
+    U64,
+    /// Unsigned, 4 bytes.
+    U32,
+    /// Unsigned, 2 bytes.
+    U16,
+    /// Unsigned, 1 byte.
+    U8,
+    /// One byte: 0 or 1 in 1.x, any byte that is not 0 is true in 0.1.
+    Bool,
+}
+
+/// Storage type, its name in 1.x, its name in 0.1, bytes an element.
+const STORAGE: [(StorageType, &str, &str, u8); 13] = [
+    (StorageType::F64, "f64", "float64", 8),
+    (StorageType::F32, "f32", "float32", 4),
+    (StorageType::F16, "f16", "float16", 2),
+    (StorageType::Bf16, "bf16", "bfloat16", 2),
+    (StorageType::I64, "i64", "int64", 8),
+    (StorageType::I32, "i32", "int32", 4),
+    (StorageType::I16, "i16", "int16", 2),
+    (StorageType::I8, "i8", "int8", 1),
+    (StorageType::U64, "u64", "uint64", 8),
+    (StorageType::U32, "u32", "uint32", 4),
+    (StorageType::U16, "u16", "uint16", 2),
+    (StorageType::U8, "u8", "uint8", 1),
+    (StorageType::Bool, "bool", "bool", 1),
+];
+
+impl StorageType {
+    /// Its number in an index record; 13 are in use.
+    pub(crate) fn ordinal(self) -> u8 {
+        match self {
+            Self::F64 => 0,
+            Self::F32 => 1,
+            Self::F16 => 2,
+            Self::Bf16 => 3,
+            Self::I64 => 4,
+            Self::I32 => 5,
+            Self::I16 => 6,
+            Self::I8 => 7,
+            Self::U64 => 8,
+            Self::U32 => 9,
+            Self::U16 => 10,
+            Self::U8 => 11,
+            Self::Bool => 12,
+        }
+    }
+
+    pub(crate) fn from_ordinal(ordinal: u8) -> Option<Self> {
+        STORAGE.get(usize::from(ordinal)).map(|row| row.0)
+    }
+
+    /// The type of that name in 1.x.
+    #[inline(always)]
+    pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"f32" => Self::F32,
+            b"bf16" => Self::Bf16,
+            b"f16" => Self::F16,
+            b"u8" => Self::U8,
+            b"f64" => Self::F64,
+            b"i64" => Self::I64,
+            b"i32" => Self::I32,
+            b"i16" => Self::I16,
+            b"i8" => Self::I8,
+            b"u64" => Self::U64,
+            b"u32" => Self::U32,
+            b"u16" => Self::U16,
+            b"bool" => Self::Bool,
+            _ => return None,
+        })
+    }
+
+    /// The type of that name in 0.1.
+    pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
+        STORAGE.iter().find(|row| row.2.as_bytes() == name).map(|row| row.0)
+    }
+
+    /// Its name in 1.x: `f32`.
+    pub fn name(self) -> &'static str {
+        STORAGE.get(usize::from(self.ordinal())).map_or("", |row| row.1)
+    }
+
+    /// Bytes of one element: 1, 2, 4 or 8.
+    #[inline(always)]
+    pub fn width(self) -> u8 {
+        match self {
+            Self::F64 | Self::I64 | Self::U64 => 8,
+            Self::F32 | Self::I32 | Self::U32 => 4,
+            Self::F16 | Self::Bf16 | Self::I16 | Self::U16 => 2,
+            Self::I8 | Self::U8 | Self::Bool => 1,
+        }
+    }
+
+    /// Whether it is an integer type, `bool` not being one.
+    pub fn is_integer(self) -> bool {
+        use StorageType as T;
+        matches!(
+            self,
+            T::I64 | T::I32 | T::I16 | T::I8 | T::U64 | T::U32 | T::U16 | T::U8
+        )
+    }
+}
+
+/// What stored elements mean, where that is more than their storage type: v1.2 §2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LogicalType {
+    /// FP8 of OCP and NVIDIA, on `u8`. In 1.1 the dtype `f8_e4m3`.
+    F8E4M3Fn,
+    /// FP8 of OCP, on `u8`. In 1.1 a dtype.
+    F8E5M2,
+    /// FP8 of AMD, on `u8`.
+    F8E4M3Fnuz,
+    /// FP8 of AMD, on `u8`.
+    F8E5M2Fnuz,
+    /// Pairs of real and imaginary part, on `f32`. In 1.1 a dtype.
+    Complex64,
+    /// Pairs of real and imaginary part, on `f64`. In 1.1 a dtype.
+    Complex128,
+}
+
+/// Logical type, its name in 1.2, its name as a dtype in 1.1, storage type, storage elements
+/// for each logical one.
+const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); 6] = [
+    (LogicalType::F8E4M3Fn, "f8_e4m3fn", "f8_e4m3", StorageType::U8, 1),
+    (LogicalType::F8E5M2, "f8_e5m2", "f8_e5m2", StorageType::U8, 1),
+    (LogicalType::F8E4M3Fnuz, "f8_e4m3fnuz", "", StorageType::U8, 1),
+    (LogicalType::F8E5M2Fnuz, "f8_e5m2fnuz", "", StorageType::U8, 1),
+    (LogicalType::Complex64, "complex64", "complex64", StorageType::F32, 2),
+    (LogicalType::Complex128, "complex128", "complex128", StorageType::F64, 2),
+];
+
+impl LogicalType {
+    fn row(self) -> &'static (Self, &'static str, &'static str, StorageType, u8) {
+        let [e4m3fn, e5m2, e4m3fnuz, e5m2fnuz, complex64, complex128] = &LOGICAL;
+        match self {
+            Self::F8E4M3Fn => e4m3fn,
+            Self::F8E5M2 => e5m2,
+            Self::F8E4M3Fnuz => e4m3fnuz,
+            Self::F8E5M2Fnuz => e5m2fnuz,
+            Self::Complex64 => complex64,
+            Self::Complex128 => complex128,
+        }
+    }
+
+    /// The logical type of that name in `type`.
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
+        LOGICAL.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+    }
+
+    /// The logical type that a 1.1 dtype of that name stands for.
+    pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
+        LOGICAL.iter().find(|row| !row.2.is_empty() && row.2.as_bytes() == name).map(|row| row.0)
+    }
+
+    /// Its number in an index record; 6 are in use.
+    pub(crate) fn ordinal(self) -> u8 {
+        match self {
+            Self::F8E4M3Fn => 0,
+            Self::F8E5M2 => 1,
+            Self::F8E4M3Fnuz => 2,
+            Self::F8E5M2Fnuz => 3,
+            Self::Complex64 => 4,
+            Self::Complex128 => 5,
+        }
+    }
+
+    pub(crate) fn from_ordinal(ordinal: u8) -> Option<Self> {
+        LOGICAL.get(usize::from(ordinal)).map(|row| row.0)
+    }
+
+    /// Its name in 1.2: `f8_e4m3fn`.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The type its elements are stored as.
+    pub fn storage(self) -> StorageType {
+        self.row().3
+    }
+
+    /// Storage elements for each logical one: 2 for complex types, else 1.
+    pub fn ratio(self) -> u8 {
+        self.row().4
+    }
+}
+
+/// The order of the bytes of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// Least significant first: all of 1.x, and 0.1 by default.
+    Little,
+    /// Most significant first: 0.1 with `data_endianness: big`.
+    Big,
+}
+
+impl ByteOrder {
+    /// The byte order of this machine.
+    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that stands for a [`StorageType`]. Sealed.
+pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
+    /// The storage type.
+    const DTYPE: StorageType;
+
+    /// The bytes as native elements; none if they are not aligned, not a whole number of
+    /// elements, or not valid ones.
+    #[doc(hidden)]
+    fn native(bytes: &[u8]) -> Option<&[Self]>;
+
+    /// One element, from the bytes at the front.
+    #[doc(hidden)]
+    fn read(bytes: &[u8], order: ByteOrder) -> Option<Self>;
+}
+
+macro_rules! elements {
+    ($($rust:ty => $dtype:ident;)+) => { $(
+        impl sealed::Sealed for $rust {}
+
+        impl Element for $rust {
+            const DTYPE: StorageType = StorageType::$dtype;
+
+            #[inline]
+            fn native(bytes: &[u8]) -> Option<&[Self]> {
+                <[Self]>::ref_from_bytes(bytes).ok()
+            }
+
+            #[inline(always)]
+            fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
+                bytes.first_chunk().map(|bytes| match order {
+                    ByteOrder::Little => Self::from_le_bytes(*bytes),
+                    ByteOrder::Big => Self::from_be_bytes(*bytes),
+                })
+            }
+        }
+    )+ };
+}
+
+elements! {
+    f64 => F64; f32 => F32; f16 => F16; bf16 => Bf16;
+    i64 => I64; i32 => I32; i16 => I16; i8 => I8;
+    u64 => U64; u32 => U32; u16 => U16; u8 => U8;
+}
+
+impl sealed::Sealed for bool {}
+
+impl Element for bool {
+    const DTYPE: StorageType = StorageType::Bool;
+
+    #[inline]
+    fn native(bytes: &[u8]) -> Option<&[Self]> {
+        <[Self]>::try_ref_from_bytes(bytes).ok()
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
+        bytes.first().map(|byte| *byte != 0)
+    }
+}

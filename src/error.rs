@@ -1,0 +1,222 @@
+//! What went wrong: which rule, where in the file, in which object.
+
+use core::fmt;
+
+use crate::rules::{Limit, Row, Rule, Unsupported};
+
+/// A call that asked for something the file is not to blame for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// There is no limit of that name, or it cannot have that value.
+    Limit,
+    /// There is no tolerance of that name.
+    Tolerance,
+    /// The bytes given are not as many as were asked for.
+    Supply,
+    /// The data given does not hold the component: it is shorter than the file was.
+    Size,
+    /// The elements are of another type than was asked for.
+    Type,
+    /// The bytes are not aligned for the type; the unaligned elements can be read.
+    Alignment,
+    /// The bytes are of the other byte order; the elements can be read one by one.
+    ByteOrder,
+    /// The component is compressed: it has no elements to borrow.
+    Compressed,
+    /// The object is not of the format that was asked for.
+    Format,
+    /// The buffer to fill has another length than the data.
+    Buffer,
+    /// Memory could not be had.
+    Memory,
+}
+
+impl Misuse {
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::Limit => "there is no such limit, or it cannot have that value",
+            Self::Tolerance => "there is no such tolerance",
+            Self::Supply => "the bytes given are not as many as were asked for",
+            Self::Size => "the data given is shorter than the component",
+            Self::Type => "the elements are of another type than was asked for",
+            Self::Alignment => "the bytes are not aligned for native elements",
+            Self::ByteOrder => "the bytes are not in this machine's byte order",
+            Self::Compressed => "the component is compressed and cannot be borrowed",
+            Self::Format => "the object is not of the format that was asked for",
+            Self::Buffer => "the buffer has another length than the data",
+            Self::Memory => "memory could not be had",
+        }
+    }
+}
+
+/// What kind of error it is. The file is to blame for the first three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file breaks a rule.
+    Malformed(Rule),
+    /// The file may be good; this reader does not read it.
+    Unsupported(Unsupported),
+    /// The file goes beyond a limit.
+    Limit(Limit),
+    /// The call was wrong.
+    Misuse(Misuse),
+}
+
+impl ErrorKind {
+    /// The row of the catalogue, where the file is to blame.
+    pub fn row(self) -> Option<&'static Row> {
+        match self {
+            Self::Malformed(rule) => Some(rule.row()),
+            Self::Unsupported(feature) => Some(feature.row()),
+            Self::Limit(limit) => Some(limit.row()),
+            Self::Misuse(_) => None,
+        }
+    }
+}
+
+impl From<Rule> for ErrorKind {
+    fn from(rule: Rule) -> Self {
+        Self::Malformed(rule)
+    }
+}
+
+impl From<Limit> for ErrorKind {
+    fn from(limit: Limit) -> Self {
+        Self::Limit(limit)
+    }
+}
+
+impl From<Unsupported> for ErrorKind {
+    fn from(feature: Unsupported) -> Self {
+        Self::Unsupported(feature)
+    }
+}
+
+/// Which object and component an error is in, counted from 0 in manifest order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    object: Option<u32>,
+    component: Option<u32>,
+}
+
+impl Place {
+    pub(crate) fn new(object: Option<u32>, component: Option<u32>) -> Self {
+        Self { object, component }
+    }
+
+    /// The object, in manifest order.
+    pub fn object(&self) -> Option<u32> {
+        self.object
+    }
+
+    /// The component within the object, in manifest order.
+    pub fn component(&self) -> Option<u32> {
+        self.component
+    }
+}
+
+/// Why a file or a call was refused. Small, `Copy`, and made without allocating.
+///
+/// `Display` gives the sentence, the rule and its clause, and the place in numbers;
+/// [`explain`](crate::explain) adds the names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Error {
+    kind: ErrorKind,
+    place: Place,
+    offset: Option<u64>,
+    found: Option<u64>,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn new(kind: impl Into<ErrorKind>, offset: u64) -> Self {
+        Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: None }
+    }
+
+    pub(crate) const fn misuse(misuse: Misuse) -> Self {
+        Self {
+            kind: ErrorKind::Misuse(misuse),
+            place: Place { object: None, component: None },
+            offset: None,
+            found: None,
+        }
+    }
+
+    pub(crate) fn found(mut self, number: u64) -> Self {
+        self.found = Some(number);
+        self
+    }
+
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The object and component it is in.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The byte of the file it is at.
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    /// The id of the rule, unsupported feature or limit; none for a wrong call.
+    pub fn id(&self) -> Option<&'static str> {
+        self.kind.row().map(|row| row.id)
+    }
+
+    /// The sentence alone, with the number found: `component offset 72 is not a multiple of 64`.
+    pub fn sentence(&self) -> impl fmt::Display + use<> {
+        Sentence(*self)
+    }
+}
+
+struct Sentence(Error);
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0.kind {
+            ErrorKind::Misuse(misuse) => misuse.sentence(),
+            kind => kind.row().map_or("", |row| row.broken),
+        };
+        match (text.split_once("{}"), self.0.found) {
+            (Some((before, after)), Some(number)) => write!(f, "{before}{number}{after}"),
+            (Some((before, after)), None) => write!(f, "{before}?{after}"),
+            (None, _) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentence().fmt(f)?;
+        if let Some(row) = self.kind.row() {
+            write!(f, " (rule {}, {})", row.id, row.source.clause())?;
+        }
+        match (self.place.object, self.place.component) {
+            (Some(object), Some(component)) => {
+                write!(f, " in object {object}, component {component}")?;
+            }
+            (Some(object), None) => write!(f, " in object {object}")?,
+            _ => {}
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset:#x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -1,0 +1,155 @@
+//! The container: magic, footer, and where the manifest lies.
+//!
+//! ```text
+//! 0.1   ZTEN0001 | blobs at multiples of 64 | manifest | size of the manifest (u64 LE)
+//! 1.x   ZTEN1000 | blobs at multiples of 64 | manifest | size of the manifest (u64 LE) | ZTEN1000
+//! ```
+//!
+//! v0.1 §2 and §3, v1.1 I.1, v1.2 §4. The records below are the only description of these bytes.
+
+use core::ops::Range;
+
+use nom::combinator::{all_consuming, map_opt};
+use nom::{IResult, Parser as _};
+use zerocopy::byteorder::little_endian::U64;
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+
+use crate::error::Error;
+use crate::limits::{Limits, format};
+use crate::num::wide;
+use crate::rules::{Limit, Rule, Unsupported};
+
+/// The first 8 bytes of a file, and the last 8 of a 1.x file.
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+struct Magic([u8; 8]);
+
+impl Magic {
+    const V0: Self = Self(*b"ZTEN0001");
+    const V1: Self = Self(*b"ZTEN1000");
+    const V2: Self = Self([0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n']);
+}
+
+/// The end of a 0.1 file: v0.1 §3.3.2.
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[repr(C)]
+struct FooterV0 {
+    manifest_size: U64,
+}
+
+/// The end of a 1.x file: v1.1 I.1, v1.2 §4.
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[repr(C)]
+struct FooterV1 {
+    manifest_size: U64,
+    magic: Magic,
+}
+
+const HEADER: u64 = wide(size_of::<Magic>());
+
+/// One fixed record, as a nom parser.
+fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T> {
+    map_opt(nom::bytes::complete::take(size_of::<T>()), |bytes: &'b [u8]| {
+        T::read_from_bytes(bytes).ok()
+    })
+    .parse(input)
+}
+
+/// Exactly one fixed record and nothing more.
+fn only<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
+    all_consuming(record).parse(bytes).ok().map(|(_, record)| record)
+}
+
+/// Which of the two containers a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Container {
+    /// `ZTEN0001`.
+    V0,
+    /// `ZTEN1000`.
+    V1,
+}
+
+impl Container {
+    /// The range of the header in a file of `file_len` bytes.
+    pub(crate) fn header_range(file_len: u64) -> Result<Range<u64>, Error> {
+        if file_len < HEADER {
+            return Err(Error::new(Rule::FileSize, file_len).found(file_len));
+        }
+        Ok(0..HEADER)
+    }
+
+    /// Reads the header.
+    pub(crate) fn read(header: &[u8]) -> Result<Self, Error> {
+        match only::<Magic>(header) {
+            Some(Magic::V0) => Ok(Self::V0),
+            Some(Magic::V1) => Ok(Self::V1),
+            Some(Magic::V2) => Err(Error::new(Unsupported::ContainerV2, 0)),
+            _ => Err(Error::new(Rule::HeaderMagic, 0)),
+        }
+    }
+
+    fn footer_len(self) -> u64 {
+        match self {
+            Self::V0 => wide(size_of::<FooterV0>()),
+            Self::V1 => wide(size_of::<FooterV1>()),
+        }
+    }
+
+    /// The range of the footer in a file of `file_len` bytes.
+    pub(crate) fn footer_range(self, file_len: u64) -> Result<Range<u64>, Error> {
+        match file_len.checked_sub(self.footer_len()) {
+            Some(start) if start >= HEADER => Ok(start..file_len),
+            _ => Err(Error::new(Rule::FileSize, file_len).found(file_len)),
+        }
+    }
+}
+
+/// Where the manifest lies: after the header, before the footer, and no longer than the limits.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    container: Container,
+    manifest: Range<u64>,
+}
+
+impl Frame {
+    /// Reads the footer, which lies at `range`.
+    pub(crate) fn read(
+        container: Container,
+        footer: &[u8],
+        range: Range<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let truncated = Error::new(Rule::FileSize, range.end).found(range.end);
+        let size = match container {
+            Container::V0 => only::<FooterV0>(footer).ok_or(truncated)?.manifest_size,
+            Container::V1 => {
+                let footer = only::<FooterV1>(footer).ok_or(truncated)?;
+                if footer.magic != Magic::V1 {
+                    let offset = range.end.saturating_sub(HEADER);
+                    return Err(Error::new(Rule::FooterMagic, offset));
+                }
+                footer.manifest_size
+            }
+        };
+        let size = size.get();
+        if size > format::MANIFEST_CAP {
+            return Err(Error::new(Rule::ManifestCap, range.start).found(size));
+        }
+        if size > limits.manifest() {
+            return Err(Error::new(Limit::Manifest, range.start).found(size));
+        }
+        match range.start.checked_sub(size) {
+            Some(start) if start >= HEADER => Ok(Self { container, manifest: start..range.start }),
+            _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
+        }
+    }
+
+    pub(crate) fn container(&self) -> Container {
+        self.container
+    }
+
+    /// The bytes of the file that are the manifest.
+    pub(crate) fn manifest(&self) -> &Range<u64> {
+        &self.manifest
+    }
+}

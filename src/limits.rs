@@ -1,0 +1,159 @@
+//! Every number that bounds what a file may cost, and what a caller may tolerate.
+
+use crate::error::{Error, Misuse};
+
+/// Magic, blobs and footers are aligned to, or counted in, these.
+pub(crate) mod format {
+    /// Every blob starts at a multiple of this: v0.1 §3.2, v1.1 I.2, v1.2 §4.
+    pub(crate) const ALIGNMENT: u64 = 64;
+    /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4; policy for 0.1.
+    pub(crate) const MANIFEST_CAP: u64 = 1 << 30;
+    /// The deepest nesting that the decoder keeps counters for.
+    pub(crate) const DEPTH_CAP: u8 = 64;
+    /// The nesting of the format itself, which no limit may go below.
+    pub(crate) const DEPTH_FLOOR: u8 = 6;
+}
+
+/// How much a file may ask for. Each limit is spent before memory or time is.
+///
+/// ```
+/// let limits = zten::Limits::default().with("keys", 64)?;
+/// assert_eq!(limits.keys(), 64);
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    manifest: u64,
+    depth: u8,
+    rank: u32,
+    keys: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { manifest: format::MANIFEST_CAP, depth: format::DEPTH_CAP, rank: 64, keys: 4096 }
+    }
+}
+
+impl Limits {
+    /// The names that [`with`](Self::with) knows.
+    pub const NAMES: &'static [&'static str] = &["manifest", "depth", "rank", "keys"];
+
+    /// These limits with one changed, by its name in the catalogue (without `limit-`).
+    ///
+    /// # Errors
+    /// [`Misuse::Limit`] where there is no such limit, or where it cannot be that number:
+    /// `manifest` is at most 1 GiB and `depth` from 6 to 64; neither can be raised, because
+    /// the index and the decoder are built for them.
+    pub fn with(mut self, name: &str, value: u64) -> Result<Self, Error> {
+        let misuse = Error::misuse(Misuse::Limit);
+        match name {
+            "manifest" if value <= format::MANIFEST_CAP => self.manifest = value,
+            "depth" => {
+                let depth = u8::try_from(value).map_err(|_| misuse)?;
+                if !(format::DEPTH_FLOOR..=format::DEPTH_CAP).contains(&depth) {
+                    return Err(misuse);
+                }
+                self.depth = depth;
+            }
+            "rank" => self.rank = u32::try_from(value).map_err(|_| misuse)?,
+            "keys" => self.keys = u32::try_from(value).map_err(|_| misuse)?,
+            _ => return Err(misuse),
+        }
+        Ok(self)
+    }
+
+    /// Bytes of manifest. Default, and most: 1 GiB.
+    pub fn manifest(&self) -> u64 {
+        self.manifest
+    }
+
+    /// Levels of nesting in the manifest's CBOR, the root being level 1. Default, and most: 64.
+    pub fn depth(&self) -> u8 {
+        self.depth
+    }
+
+    /// Dimensions of a shape. Default 64.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Keys of any interpreted map but `objects`. Default 4,096.
+    pub fn keys(&self) -> u32 {
+        self.keys
+    }
+}
+
+/// One kind of file that is refused by default and can be asked for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tolerance {
+    /// `narrow-indices`: integer index types other than `u64` in 1.2 files.
+    NarrowIndices,
+    /// `shared-blobs`: any number of components with the identical extent.
+    SharedBlobs,
+    /// `missing-zeros`: a quantized object without `zeros`, which is symmetric.
+    MissingZeros,
+}
+
+impl Tolerance {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::NarrowIndices, Self::SharedBlobs, Self::MissingZeros];
+
+    /// Its name, as `--tolerate` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NarrowIndices => "narrow-indices",
+            Self::SharedBlobs => "shared-blobs",
+            Self::MissingZeros => "missing-zeros",
+        }
+    }
+
+    fn bit(self) -> u8 {
+        match self {
+            Self::NarrowIndices => 1,
+            Self::SharedBlobs => 2,
+            Self::MissingZeros => 4,
+        }
+    }
+}
+
+/// How strict to be: [`Limits`] and [`Tolerance`]s. The default tolerates nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    limits: Limits,
+    tolerated: u8,
+}
+
+impl Options {
+    /// These options with other limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// These options with one more kind of file accepted.
+    #[must_use]
+    pub fn tolerate(mut self, tolerance: Tolerance) -> Self {
+        self.tolerated |= tolerance.bit();
+        self
+    }
+
+    /// These options with one more kind of file accepted, by its name.
+    ///
+    /// # Errors
+    /// [`Misuse::Tolerance`] where there is none of that name.
+    pub fn tolerate_named(self, name: &str) -> Result<Self, Error> {
+        let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
+        known.map(|t| self.tolerate(*t)).ok_or(Error::misuse(Misuse::Tolerance))
+    }
+
+    pub(crate) fn tolerates(&self, tolerance: Tolerance) -> bool {
+        self.tolerated & tolerance.bit() != 0
+    }
+
+    pub(crate) fn limit(&self) -> &Limits {
+        &self.limits
+    }
+}

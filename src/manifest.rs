@@ -1,0 +1,169 @@
+//! The proof that a manifest keeps every rule that can be judged without data, and what it says.
+//!
+//! A [`Manifest`] borrows the manifest's bytes and not the data: a file of 100 GB is opened with
+//! its last bytes. Names, shapes, digests and attributes are read from those bytes when asked
+//! for, which cannot fail, because they have been checked.
+
+mod admit;
+mod blobs;
+mod component;
+mod index;
+mod names;
+mod object;
+mod reader;
+mod roles;
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+pub use blobs::Extent;
+pub use component::{Component, ElementType};
+pub use object::{Object, Shape};
+
+use crate::cbor::{Attributes, Mark, seek};
+use crate::error::Error;
+use crate::frame::Frame;
+use crate::limits::Options;
+use crate::num::short;
+use crate::schema::Version;
+use index::{ComponentRecord, ObjectRecord};
+use names::Names;
+use reader::Reader;
+
+/// Which rules a file follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generation {
+    /// `ZTEN0001`.
+    V0_1,
+    /// `ZTEN1000`, minor version 0 or 1.
+    V1_1,
+    /// `ZTEN1000`, minor version 2 or more.
+    V1_2,
+}
+
+impl Generation {
+    /// `0.1`, `1.1` or `1.2`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V0_1 => "0.1",
+            Self::V1_1 => "1.1",
+            Self::V1_2 => "1.2",
+        }
+    }
+}
+
+/// What opening finds out: where everything is, and how to find a name.
+#[derive(Debug)]
+struct Index {
+    objects: Vec<ObjectRecord>,
+    components: Vec<ComponentRecord>,
+    names: Names,
+    attributes: Option<Mark>,
+    generation: Generation,
+    version: Option<Version>,
+}
+
+/// A manifest that has been read and found to keep every rule that needs no data bytes.
+///
+/// It is made by opening a file: [`Archive::open`](crate::Archive::open),
+/// [`open::Opening`](crate::open::Opening), or `source::FileArchive`.
+#[derive(Debug)]
+pub struct Manifest<'m> {
+    bytes: Cow<'m, [u8]>,
+    frame: Frame,
+    index: Index,
+}
+
+impl<'m> Manifest<'m> {
+    /// Judges the bytes of a manifest.
+    pub(crate) fn admit(
+        frame: Frame,
+        bytes: Cow<'m, [u8]>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let index = admit::admit(&frame, &bytes, options)?;
+        Ok(Self { bytes, frame, index })
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader { bytes: &self.bytes, generation: self.index.generation }
+    }
+
+    /// Which rules the file follows.
+    pub fn generation(&self) -> Generation {
+        self.index.generation
+    }
+
+    /// The version that a 1.x file names.
+    pub fn version(&self) -> Option<Version> {
+        self.index.version
+    }
+
+    /// The file's attributes, if it has any (1.x): v1.1 II.1, v1.2 §1.
+    pub fn attributes(&self) -> Option<Attributes<'_>> {
+        Attributes::read(seek(&self.bytes, self.index.attributes?))
+    }
+
+    /// The manifest's CBOR.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where in the file the manifest lies. All blobs end before it.
+    pub fn extent(&self) -> core::ops::Range<u64> {
+        self.frame.manifest().clone()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> u32 {
+        short(self.index.objects.len())
+    }
+
+    /// Whether there are no objects.
+    pub fn is_empty(&self) -> bool {
+        self.index.objects.is_empty()
+    }
+
+    /// The objects, in the order of the manifest.
+    pub fn objects(&self) -> impl ExactSizeIterator<Item = Object<'_>> {
+        self.index.objects.iter().enumerate().map(|(ordinal, record)| {
+            Object::new(self.parts(), short(ordinal), *record)
+        })
+    }
+
+    /// The object at that place in the manifest.
+    pub fn object(&self, ordinal: u32) -> Option<Object<'_>> {
+        let record = self.index.objects.get(crate::num::index(ordinal))?;
+        Some(Object::new(self.parts(), ordinal, *record))
+    }
+
+    /// The object of that name. O(log n), without allocation.
+    pub fn get(&self, name: &str) -> Option<Object<'_>> {
+        let reader = self.reader();
+        let read = |ordinal| reader.name(&self.index.objects, ordinal);
+        self.object(self.index.names.find(name.as_bytes(), self.len(), read)?)
+    }
+
+    /// Bytes of heap that the index takes, beside the manifest's own bytes.
+    pub fn index_bytes(&self) -> usize {
+        let names = match &self.index.names {
+            Names::Rising => 0,
+            Names::Hashed(entries) => size_of_val(entries.as_slice()),
+        };
+        size_of_val(self.index.objects.as_slice())
+            .saturating_add(size_of_val(self.index.components.as_slice()))
+            .saturating_add(names)
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts { reader: self.reader(), index: &self.index }
+    }
+}
+
+/// What objects and components read from.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    reader: Reader<'a>,
+    index: &'a Index,
+}

@@ -1,0 +1,299 @@
+//! Judging what the manifest claims: each component, each object, and the whole.
+
+use super::blobs::{Extent, InOrder, overlap};
+use super::index::{ComponentFacts, ComponentRecord, Grown, ObjectRecord};
+use super::names::{Clash, Names};
+use super::roles::{Part, Parts};
+use super::{Generation, Index, Reader};
+use crate::cbor::{Fault, Input, Mark, fault, utf8};
+use crate::digest::Digest;
+use crate::error::{Error, ErrorKind, Misuse, Place};
+use crate::frame::{Container, Frame};
+use crate::limits::{Options, Tolerance, format};
+use crate::num::wide;
+use crate::rules::Rule;
+use crate::schema::{
+    ComponentClaim, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
+};
+
+/// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
+pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
+    let mut judge = Judge::new(frame, options);
+    let walked = {
+        let mut walk = Walk { sink: &mut judge, limits: options.limit(), version: None };
+        match frame.container() {
+            Container::V0 => v0_1::walk(&mut walk, manifest),
+            Container::V1 => v1::walk(&mut walk, manifest),
+        }
+    };
+    let (rest, attributes) = walked.map_err(|error| judge.error(fault(error)))?;
+    if !rest.is_empty() {
+        let left = Fault::with(Rule::ManifestTrailing, Mark::of(rest), wide(rest.len()));
+        return Err(judge.error(left));
+    }
+    judge.whole(manifest, attributes)
+}
+
+/// Takes the claims as they come.
+struct Judge<'m, 'o> {
+    options: &'o Options,
+    frame: &'o Frame,
+    generation: Generation,
+    version: Option<Version>,
+
+    objects: Grown<ObjectRecord>,
+    components: Grown<ComponentRecord>,
+    /// Where the first object begins.
+    begin: Mark,
+
+    blobs: InOrder,
+    last_name: Option<&'m [u8]>,
+    names_rise: bool,
+
+    place: Place,
+    /// Of the object at hand: its name, its first component, its parts.
+    name: Mark,
+    first: u32,
+    parts: Parts,
+}
+
+/// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
+const OBJECT_BYTES: u32 = 29;
+
+impl<'m, 'o> Judge<'m, 'o> {
+    fn new(frame: &'o Frame, options: &'o Options) -> Self {
+        Self {
+            options,
+            frame,
+            generation: match frame.container() {
+                Container::V0 => Generation::V0_1,
+                Container::V1 => Generation::V1_2,
+            },
+            version: None,
+            objects: Grown::default(),
+            components: Grown::default(),
+            begin: Mark::default(),
+            blobs: InOrder::default(),
+            last_name: None,
+            names_rise: true,
+            place: Place::default(),
+            name: Mark::default(),
+            first: 0,
+            parts: Parts::default(),
+        }
+    }
+
+    fn error(&self, fault: Fault) -> Error {
+        let offset = self.frame.manifest().end.saturating_sub(fault.mark.left().into());
+        let error = Error::new(fault.kind, offset).at(self.place);
+        fault.found.map_or(error, |number| error.found(number))
+    }
+
+    fn used(&self, at: Mark) -> u32 {
+        self.begin.left().saturating_sub(at.left())
+    }
+
+    /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
+    #[inline(always)]
+    fn extent(&self, claim: &ComponentClaim<'m>) -> Result<Extent, Fault> {
+        let (offset, length) = (claim.offset.value, claim.length.value);
+        if offset & (format::ALIGNMENT - 1) != 0 {
+            return Err(Fault::with(Rule::BlobAlignment, claim.offset.mark, offset));
+        }
+        if length > 0 && offset == 0 {
+            return Err(Fault::new(Rule::BlobHeader, claim.offset.mark));
+        }
+        match offset.checked_add(length) {
+            Some(end) if end <= self.frame.manifest().start => Ok(Extent::judged(offset, length)),
+            _ => Err(Fault::with(Rule::BlobBounds, claim.length.mark, length)),
+        }
+    }
+
+    /// How many bytes it holds when decoded, where the manifest says so, and where it does.
+    #[inline(always)]
+    fn size(&self, claim: &ComponentClaim<'m>) -> Result<(Option<u64>, Mark), Fault> {
+        let (length, decoded) = (claim.length, claim.decoded);
+        match (claim.encoding, decoded) {
+            (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
+                Err(Fault::with(Rule::DecodedLengthRaw, decoded.mark, decoded.value))
+            }
+            (Encoding::Raw, _) => Ok((Some(length.value), length.mark)),
+            (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.mark)),
+            (Encoding::Zstd, None) if self.generation == Generation::V1_2 => {
+                Err(Fault::new(Rule::DecodedLengthMissing, claim.map))
+            }
+            _ => Ok((None, length.mark)),
+        }
+    }
+
+    #[inline(always)]
+    fn digest(&self, claim: &ComponentClaim<'m>) -> Result<(), Fault> {
+        let Some(text) = claim.digest else { return Ok(()) };
+        let digest = utf8(text.mark, text.bytes)?;
+        let read = match self.generation {
+            Generation::V0_1 => Digest::read_v0(digest),
+            _ => Digest::read_v1(digest),
+        };
+        read.map(|_| ()).ok_or(Fault::new(Rule::DigestForm, text.mark))
+    }
+
+    /// What can only be judged when everything is there.
+    fn whole(mut self, manifest: Input<'m>, attributes: Option<Mark>) -> Result<Index, Error> {
+        let objects = core::mem::take(&mut self.objects).into_vec();
+        let components = core::mem::take(&mut self.components).into_vec();
+        let reader = Reader { bytes: manifest, generation: self.generation };
+        let no_memory = Error::misuse(Misuse::Memory);
+        if !self.blobs.holds() {
+            let extents = components.iter().map(|record| reader.extent(*record));
+            let shared = self.options.tolerates(Tolerance::SharedBlobs);
+            let clash = overlap(extents.clone(), shared).map_err(|_| no_memory)?;
+            if let Some(clash) = clash {
+                let at = extents.enumerate().filter(|(_, extent)| *extent == clash).last();
+                let ordinal = at.map_or(0, |(ordinal, _)| ordinal);
+                return Err(self.overlaps(&reader, &objects, &components, ordinal));
+            }
+        }
+        let count = crate::num::short(objects.len());
+        let read = |ordinal| reader.name(&objects, ordinal);
+        let names = if self.names_rise {
+            Names::Rising
+        } else {
+            Names::hashed(count, read).map_err(|clash| match clash {
+                Clash::Memory => no_memory,
+                Clash::Duplicate(ordinal) => {
+                    self.place = Place::new(Some(ordinal), None);
+                    let mark = reader.name_mark(&objects, ordinal);
+                    self.error(Fault::new(Rule::DuplicateName, mark))
+                }
+            })?
+        };
+        let (generation, version) = (self.generation, self.version);
+        Ok(Index { objects, components, names, attributes, generation, version })
+    }
+
+    #[cold]
+    fn overlaps(
+        &mut self,
+        reader: &Reader<'m>,
+        objects: &[ObjectRecord],
+        components: &[ComponentRecord],
+        component: usize,
+    ) -> Error {
+        let component_ordinal = crate::num::short(component);
+        let after = objects.partition_point(|object| object.first() <= component_ordinal);
+        let object = after.saturating_sub(1);
+        let first = objects.get(object).map_or(0, |object| object.first());
+        let within = component_ordinal.saturating_sub(first);
+        self.place = Place::new(Some(crate::num::short(object)), Some(within));
+        let mark = components.get(component).map_or(Mark::default(), |c| reader.offset_mark(*c));
+        let offset = components.get(component).map_or(0, |c| reader.extent(*c).offset());
+        self.error(Fault::with(Rule::BlobOverlap, mark, offset))
+    }
+}
+
+impl<'m> Sink<'m> for Judge<'m, '_> {
+    fn version(&mut self, version: Version) {
+        self.version = Some(version);
+        self.generation =
+            if version.is_1_1() { Generation::V1_1 } else { Generation::V1_2 };
+    }
+
+    fn expect(&mut self, claimed: Option<u32>, at: Mark) -> Result<(), Fault> {
+        self.begin = at;
+        self.objects.expect(claimed, at.left(), OBJECT_BYTES)?;
+        // Most objects have one component.
+        self.components.expect(claimed, at.left(), OBJECT_BYTES)
+    }
+
+    #[inline(always)]
+    fn begin_object(&mut self) -> Result<(), Fault> {
+        self.place = Place::new(Some(self.objects.len()), None);
+        self.first = self.components.len();
+        self.parts = Parts::default();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn name(&mut self, at: Mark, name: &'m [u8]) -> Result<(), Fault> {
+        self.name = at;
+        self.names_rise &= self.last_name.is_none_or(|last| last < name);
+        self.last_name = Some(name);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn begin_component(&mut self) {
+        let ordinal = self.components.len().saturating_sub(self.first);
+        self.place = Place::new(Some(self.objects.len()), Some(ordinal));
+    }
+
+    #[inline(always)]
+    fn component(&mut self, claim: &ComponentClaim<'m>) -> Result<(), Fault> {
+        let dtype = &claim.dtype;
+        if let (Logical::Known(logical), Some(mark)) = (dtype.logical, dtype.type_mark)
+            && (dtype.implied || dtype.storage != Some(logical.storage()))
+        {
+            return Err(Fault::new(Rule::LogicalTypeStorage, mark));
+        }
+        let extent = self.extent(claim)?;
+        let (size, size_mark) = self.size(claim)?;
+        let width = dtype.storage.map_or(1, |storage| storage.width());
+        if let (Some(mark), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
+            return Err(Fault::new(Rule::EndiannessCompressed, mark));
+        }
+        self.digest(claim)?;
+        let ordinal = self.components.len().saturating_sub(self.first);
+        let part = Part {
+            ordinal,
+            dtype: dtype.mark,
+            type_mark: dtype.type_mark,
+            storage: dtype.storage,
+            logical: dtype.logical,
+            size,
+            size_mark,
+        };
+        if let (Some(bytes), true) = (size, self.generation != Generation::V0_1) {
+            let each = part.element_size().unwrap_or(width.into());
+            // Sizes are powers of two.
+            if bytes & each.saturating_sub(1) != 0 {
+                return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
+            }
+        }
+        self.parts.note(claim.role, part);
+        self.blobs.note(extent);
+        let record = ComponentRecord::new(&ComponentFacts {
+            at: claim.at,
+            storage: dtype.storage,
+            logical: dtype.logical,
+            encoding: claim.encoding,
+            big: claim.big_endian.is_some() && width > 1,
+            digest: claim.digest.is_some(),
+            offset: claim.offset.mark,
+            length: claim.length.mark,
+        });
+        self.components.push(record, self.used(claim.at), claim.at.left())?;
+        self.place = Place::new(Some(self.objects.len()), None);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault> {
+        if let Err((fault, component)) = self.parts.judge(claim, self.generation, self.options) {
+            self.place = Place::new(Some(self.objects.len()), component);
+            return Err(fault);
+        }
+        let record = ObjectRecord::new(self.name, self.first, claim.format);
+        self.objects.push(record, self.used(self.name), self.name.left())?;
+        Ok(())
+    }
+
+    fn end_objects(&mut self) {
+        self.place = Place::default();
+    }
+}
+
+impl From<Misuse> for ErrorKind {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}

@@ -1,0 +1,121 @@
+//! Blobs that are not empty are disjoint.
+
+use alloc::vec::Vec;
+
+use crate::limits::format::ALIGNMENT;
+
+/// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    offset: u64,
+    length: u64,
+}
+
+impl Extent {
+    /// For extents that have been judged, or read again from a manifest that has.
+    pub(super) fn judged(offset: u64, length: u64) -> Self {
+        Self { offset, length }
+    }
+
+    /// First byte, from the beginning of the file. A multiple of 64.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Stored bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+
+    /// As a range of the file.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        self.offset..self.end()
+    }
+}
+
+/// Watches blobs go by. As long as each begins where the one before has ended, or later, no two
+/// overlap, and nothing has to be remembered.
+#[derive(Debug, Default)]
+pub(super) struct InOrder {
+    end: u64,
+    disorder: bool,
+}
+
+impl InOrder {
+    #[inline(always)]
+    pub(super) fn note(&mut self, extent: Extent) {
+        if extent.length > 0 {
+            self.disorder |= extent.offset < self.end;
+            self.end = extent.end();
+        }
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        !self.disorder
+    }
+}
+
+/// Where memory could not be had for sorting.
+#[derive(Debug)]
+pub(super) struct NoMemory;
+
+/// The first extent, in order of offset and then length, that overlaps one before it.
+///
+/// `shared` lets any number of components have the identical extent.
+pub(super) fn overlap(
+    extents: impl Iterator<Item = Extent> + Clone,
+    shared: bool,
+) -> Result<Option<Extent>, NoMemory> {
+    let blobs = extents.filter(|extent| extent.length > 0);
+    let (count, end) = blobs.clone().fold((0_usize, 0), |(count, end), blob| {
+        (count.saturating_add(1), blob.end().max(end))
+    });
+    // Up to 256 GiB, offset and length in units of 64 bytes fit in 32 bits each, and half the
+    // memory does. Two blobs that are disjoint are so in these units too, because they start at
+    // multiples of 64; two that are not are looked at exactly.
+    if end.div_ceil(ALIGNMENT) <= u64::from(u32::MAX) {
+        let pack = |blob: Extent| {
+            let units = blob.length.div_ceil(ALIGNMENT);
+            blob.offset.wrapping_div(ALIGNMENT) << 32 | units
+        };
+        let mut packed = reserve(count)?;
+        packed.extend(blobs.clone().map(pack));
+        packed.sort_unstable();
+        let unpack = |packed: &u64| Extent {
+            offset: (packed >> 32).saturating_mul(ALIGNMENT),
+            length: (packed & u64::from(u32::MAX)).saturating_mul(ALIGNMENT),
+        };
+        let clash = |shared| first_overlap(packed.iter().map(unpack), shared);
+        if clash(false).is_none() {
+            return Ok(None);
+        }
+        drop(packed);
+    }
+    let mut exact = reserve(count)?;
+    exact.extend(blobs.map(|blob| (blob.offset, blob.length)));
+    exact.sort_unstable();
+    let extents = exact.iter().map(|(offset, length)| Extent::judged(*offset, *length));
+    Ok(first_overlap(extents, shared))
+}
+
+fn reserve<T>(count: usize) -> Result<Vec<T>, NoMemory> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(count).map_err(|_| NoMemory)?;
+    Ok(vec)
+}
+
+/// The first of the sorted extents that begins before one before it ends.
+fn first_overlap(sorted: impl Iterator<Item = Extent>, shared: bool) -> Option<Extent> {
+    let mut last = Extent::judged(0, 0);
+    let mut sorted = sorted;
+    sorted.find(|extent| {
+        let overlaps = extent.offset < last.end() && !(shared && *extent == last);
+        last = *extent;
+        overlaps
+    })
+}

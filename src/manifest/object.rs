@@ -1,0 +1,145 @@
+//! One object of a manifest.
+
+use nom::Parser as _;
+
+use super::index::ObjectRecord;
+use super::{Component, Generation, Parts};
+use crate::cbor::{Attributes, Entries, Input, array_head, find, text, uint};
+use crate::num::{index, short};
+use crate::rules::Rule;
+use crate::schema::Format;
+
+/// One tensor: a name, a shape, a format, and the components that hold its bytes.
+#[derive(Clone, Copy)]
+pub struct Object<'a> {
+    parts: Parts<'a>,
+    ordinal: u32,
+    record: ObjectRecord,
+}
+
+impl<'a> Object<'a> {
+    pub(super) fn new(parts: Parts<'a>, ordinal: u32, record: ObjectRecord) -> Self {
+        Self { parts, ordinal, record }
+    }
+
+    /// Its place in the manifest, from 0.
+    pub fn ordinal(&self) -> u32 {
+        self.ordinal
+    }
+
+    /// Its name: any UTF-8, the empty string and control characters included.
+    pub fn name(&self) -> &'a str {
+        core::str::from_utf8(self.parts.reader.name_of(self.record)).unwrap_or_default()
+    }
+
+    /// How its components make up a tensor.
+    pub fn format(&self) -> Format {
+        self.record.format()
+    }
+
+    /// The format's name (the layout's in 0.1), known or not.
+    pub fn format_name(&self) -> &'a str {
+        let name = match self.parts.reader.generation {
+            Generation::V0_1 => find(self.map(), "layout"),
+            _ => find(self.map(), "format"),
+        };
+        // A 0.1 entry without a layout is dense.
+        name.and_then(string).unwrap_or("dense")
+    }
+
+    /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
+    pub fn shape(&self) -> Shape<'a> {
+        let at = find(self.map(), "shape").unwrap_or_default();
+        let (rest, entries) = array_head(at, Rule::ShapeType).unwrap_or((&[], Entries::Definite(0)));
+        Shape { rest, entries }
+    }
+
+    /// Its attributes (1.x): v1.2 §1.
+    pub fn attributes(&self) -> Option<Attributes<'a>> {
+        match self.parts.reader.generation {
+            Generation::V0_1 => None,
+            _ => Attributes::read(find(self.map(), "attributes")?),
+        }
+    }
+
+    /// All fields of its map as the manifest spells them, unknown ones included.
+    pub fn fields(&self) -> Option<Attributes<'a>> {
+        Attributes::read(self.map())
+    }
+
+    /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
+    pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
+        let first = self.record.first();
+        let records = &self.parts.index.components;
+        let next = self.parts.index.objects.get(index(self.ordinal).saturating_add(1));
+        let end = next.map_or(short(records.len()), |next| next.first());
+        let own = records.get(index(first)..index(end)).unwrap_or_default();
+        let (reader, ordinal) = (self.parts.reader, self.ordinal);
+        own.iter().enumerate().map(move |(component, record)| {
+            Component::new(reader, *record, ordinal, short(component))
+        })
+    }
+
+    /// The component of that role.
+    pub fn component(&self, role: &str) -> Option<Component<'a>> {
+        self.components().find(|component| component.role() == role)
+    }
+
+    fn map(&self) -> Input<'a> {
+        match self.parts.reader.generation {
+            Generation::V0_1 => {
+                let record = self.parts.index.components.get(index(self.record.first()));
+                record.map_or(&[], |record| self.parts.reader.component_map(*record))
+            }
+            _ => self.parts.reader.object_map(self.record),
+        }
+    }
+}
+
+impl core::fmt::Debug for Object<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Object").field("name", &self.name()).field("ordinal", &self.ordinal).finish()
+    }
+}
+
+/// A text that has been checked.
+pub(super) fn string(at: Input<'_>) -> Option<&str> {
+    let (_, bytes) = text(Rule::FormatType).parse(at).ok()?;
+    core::str::from_utf8(bytes).ok()
+}
+
+/// The dimensions of a shape, outermost first.
+#[derive(Clone, Debug)]
+pub struct Shape<'a> {
+    rest: Input<'a>,
+    entries: Entries,
+}
+
+impl Shape<'_> {
+    /// The number of dimensions; 0 for a scalar.
+    pub fn rank(&self) -> u32 {
+        match self.entries {
+            Entries::Definite(rank) => rank,
+            Entries::Indefinite => short(self.clone().count()),
+        }
+    }
+
+    /// The number of elements: 0 where a dimension is 0, none where it overflows.
+    pub fn elements(&self) -> Option<u64> {
+        if self.clone().any(|dimension| dimension == 0) {
+            return Some(0);
+        }
+        self.clone().try_fold(1_u64, u64::checked_mul)
+    }
+}
+
+impl Iterator for Shape<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let at = self.entries.next(self.rest)?;
+        let (rest, dimension) = uint(Rule::ShapeType).parse(at).ok()?;
+        self.rest = rest;
+        Some(dimension)
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading the manifest's bytes again, after they have been checked.
+//!
+//! Nothing here can fail on bytes that have been: the defaults stand in for the impossible.
+
+use super::Generation;
+use super::blobs::Extent;
+use super::index::{ComponentRecord, ObjectRecord};
+use crate::cbor::{Input, Mark, find, key, seek, text, uint};
+use crate::num::index;
+use crate::rules::Rule;
+use nom::Parser as _;
+
+/// The manifest's bytes and what they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) generation: Generation,
+}
+
+impl<'a> Reader<'a> {
+    fn at(&self, left: u32) -> Input<'a> {
+        seek(self.bytes, Mark::from_left(left))
+    }
+
+    /// Where an object's name stands.
+    pub(super) fn name_mark(&self, objects: &[ObjectRecord], ordinal: u32) -> Mark {
+        Mark::from_left(objects.get(index(ordinal)).map_or(0, |object| object.name()))
+    }
+
+    /// An object's name.
+    #[inline]
+    pub(super) fn name(&self, objects: &[ObjectRecord], ordinal: u32) -> &'a [u8] {
+        objects.get(index(ordinal)).map_or(&[], |object| self.name_of(*object))
+    }
+
+    #[inline]
+    pub(super) fn name_of(&self, object: ObjectRecord) -> &'a [u8] {
+        text(Rule::NameType).parse(self.at(object.name())).map_or(&[], |(_, name)| name)
+    }
+
+    /// The map of a 1.x object, which follows its name.
+    pub(super) fn object_map(&self, object: ObjectRecord) -> Input<'a> {
+        key(self.at(object.name())).map_or(&[], |(map, _)| map)
+    }
+
+    /// The map of a component: after its role, or the entry itself.
+    pub(super) fn component_map(&self, component: ComponentRecord) -> Input<'a> {
+        let at = self.at(component.at());
+        match self.generation {
+            Generation::V0_1 => at,
+            _ => key(at).map_or(&[], |(map, _)| map),
+        }
+    }
+
+    /// The role of a 1.x component.
+    pub(super) fn role(&self, component: ComponentRecord) -> &'a [u8] {
+        key(self.at(component.at())).map_or(&[], |(_, role)| role)
+    }
+
+    /// A value of a component: `after` bytes on where that is near enough to be recorded, else
+    /// by its key.
+    fn near(&self, component: ComponentRecord, after: u32, name: &str) -> Input<'a> {
+        match after {
+            0 => find(self.component_map(component), name).unwrap_or_default(),
+            _ => self.at(component.at().saturating_sub(after)),
+        }
+    }
+
+    /// Where a component's offset stands.
+    pub(super) fn offset_mark(&self, component: ComponentRecord) -> Mark {
+        Mark::of(self.near(component, component.offset_after(), "offset"))
+    }
+
+    /// Where a component's blob lies.
+    #[inline]
+    pub(super) fn extent(&self, component: ComponentRecord) -> Extent {
+        let length = if self.generation == Generation::V0_1 { "size" } else { "length" };
+        let offset = self.near(component, component.offset_after(), "offset");
+        let length = self.near(component, component.length_after(), length);
+        let read = |at| uint(Rule::OffsetType).parse(at).map_or(0, |(_, number)| number);
+        Extent::judged(read(offset), read(length))
+    }
+}

@@ -1,0 +1,223 @@
+//! What each format requires of an object: its roles, and how their sizes agree.
+
+use super::Generation;
+use crate::cbor::{Fault, Mark};
+use crate::element::StorageType;
+use crate::limits::{Options, Tolerance};
+use crate::rules::Rule;
+use crate::schema::{Format, Logical, ObjectClaim, Shape};
+
+/// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Data,
+    Values,
+    Indices,
+    Indptr,
+    Coords,
+    PackedWeight,
+    Scales,
+    Zeros,
+}
+
+impl Role {
+    #[inline(always)]
+    fn of(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"data" => Self::Data,
+            b"values" => Self::Values,
+            b"indices" => Self::Indices,
+            b"indptr" => Self::Indptr,
+            b"coords" => Self::Coords,
+            b"packed_weight" => Self::PackedWeight,
+            b"scales" => Self::Scales,
+            b"zeros" => Self::Zeros,
+            _ => return None,
+        })
+    }
+}
+
+/// What is known of a component, by the time its object is judged.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) ordinal: u32,
+    pub(super) dtype: Mark,
+    pub(super) type_mark: Option<Mark>,
+    pub(super) storage: Option<StorageType>,
+    pub(super) logical: Logical,
+    /// Decoded bytes, where the manifest gives them.
+    pub(super) size: Option<u64>,
+    /// Where it gives them, or would.
+    pub(super) size_mark: Mark,
+}
+
+impl Part {
+    /// Bytes of one logical element, where its types are known.
+    pub(super) fn element_size(&self) -> Option<u64> {
+        let width = u64::from(self.storage?.width());
+        match self.logical {
+            Logical::None => Some(width),
+            Logical::Known(logical) => Some(width.saturating_mul(logical.ratio().into())),
+            Logical::Unknown => None,
+        }
+    }
+
+    /// How many logical elements it holds, where that is known.
+    fn count(&self) -> Option<u64> {
+        self.size?.checked_div(self.element_size()?)
+    }
+}
+
+/// The parts of one object that play a known role.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Parts {
+    data: Option<Part>,
+    values: Option<Part>,
+    indices: Option<Part>,
+    indptr: Option<Part>,
+    coords: Option<Part>,
+    packed_weight: Option<Part>,
+    scales: Option<Part>,
+    zeros: Option<Part>,
+}
+
+/// A fault, and the component it is in.
+pub(super) type Found = (Fault, Option<u32>);
+
+fn in_object(rule: Rule, mark: Mark) -> Found {
+    (Fault::new(rule, mark), None)
+}
+
+fn in_part(part: &Part, fault: Fault) -> Found {
+    (fault, Some(part.ordinal))
+}
+
+impl Parts {
+    /// Notes a component, if its role is a known one.
+    #[inline(always)]
+    pub(super) fn note(&mut self, role: &[u8], part: Part) {
+        let slot = match Role::of(role) {
+            Some(Role::Data) => &mut self.data,
+            Some(Role::Values) => &mut self.values,
+            Some(Role::Indices) => &mut self.indices,
+            Some(Role::Indptr) => &mut self.indptr,
+            Some(Role::Coords) => &mut self.coords,
+            Some(Role::PackedWeight) => &mut self.packed_weight,
+            Some(Role::Scales) => &mut self.scales,
+            Some(Role::Zeros) => &mut self.zeros,
+            None => return,
+        };
+        *slot = Some(part);
+    }
+
+    /// Judges an object by what its format requires.
+    #[inline(always)]
+    pub(super) fn judge(
+        &self,
+        claim: &ObjectClaim,
+        generation: Generation,
+        options: &Options,
+    ) -> Result<(), Found> {
+        match claim.format {
+            Format::Dense => self.dense(claim),
+            Format::SparseCsr => self.sparse_csr(claim, generation, options),
+            Format::SparseCoo => self.sparse_coo(claim, generation, options),
+            Format::QuantizedGroup => self.quantized_group(claim, options),
+            Format::Unknown => Ok(()),
+        }
+    }
+
+    #[inline(always)]
+    fn dense(&self, claim: &ObjectClaim) -> Result<(), Found> {
+        let data = self.data.as_ref().ok_or(in_object(Rule::DenseRoles, claim.components))?;
+        if data.storage.is_none() {
+            return Ok(());
+        }
+        let overflow = in_object(Rule::ShapeOverflow, claim.shape.mark);
+        let elements = claim.shape.product.ok_or(overflow)?;
+        let Some(each) = data.element_size() else { return Ok(()) };
+        match (elements.checked_mul(each), data.size) {
+            (wanted, Some(size)) if wanted != Some(size) => {
+                Err(in_part(data, Fault::with(Rule::DenseSize, data.size_mark, size)))
+            }
+            (None, None) => Err(overflow),
+            _ => Ok(()),
+        }
+    }
+
+    fn sparse_csr(
+        &self,
+        claim: &ObjectClaim,
+        generation: Generation,
+        options: &Options,
+    ) -> Result<(), Found> {
+        let (Some(values), Some(indices), Some(indptr)) =
+            (&self.values, &self.indices, &self.indptr)
+        else {
+            return Err(in_object(Rule::CsrRoles, claim.components));
+        };
+        let Shape { mark, rank, first: rows, .. } = claim.shape;
+        if rank != 2 {
+            return Err((Fault::with(Rule::CsrRank, mark, rank.into()), None));
+        }
+        index_type(indices, generation, options)?;
+        index_type(indptr, generation, options)?;
+        let bounds = rows.checked_add(1).ok_or(in_object(Rule::SparseOverflow, mark))?;
+        agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
+        agree(indices, Rule::CsrNnz, values.count())
+    }
+
+    fn sparse_coo(
+        &self,
+        claim: &ObjectClaim,
+        generation: Generation,
+        options: &Options,
+    ) -> Result<(), Found> {
+        let (Some(values), Some(coords)) = (&self.values, &self.coords) else {
+            return Err(in_object(Rule::CooRoles, claim.components));
+        };
+        let Shape { mark, rank, .. } = claim.shape;
+        if rank == 0 {
+            return Err(in_object(Rule::CooRank, mark));
+        }
+        index_type(coords, generation, options)?;
+        let Some(nnz) = values.count() else { return Ok(()) };
+        let overflow = in_object(Rule::SparseOverflow, mark);
+        let indices = nnz.checked_mul(rank.into()).ok_or(overflow)?;
+        agree(coords, Rule::CooNnz, Some(indices))
+    }
+
+    fn quantized_group(&self, claim: &ObjectClaim, options: &Options) -> Result<(), Found> {
+        if self.packed_weight.is_none() || self.scales.is_none() {
+            return Err(in_object(Rule::QuantizedRoles, claim.components));
+        }
+        if self.zeros.is_none() && !options.tolerates(Tolerance::MissingZeros) {
+            return Err(in_object(Rule::QuantizedZeros, claim.components));
+        }
+        let overflow = in_object(Rule::ShapeOverflow, claim.shape.mark);
+        claim.shape.product.map(|_| ()).ok_or(overflow)
+    }
+}
+
+/// Index components are `u64` (any integer in 1.1) and mean just that.
+fn index_type(part: &Part, generation: Generation, options: &Options) -> Result<(), Found> {
+    if part.logical != Logical::None {
+        let mark = part.type_mark.unwrap_or(part.dtype);
+        return Err(in_part(part, Fault::new(Rule::IndexLogicalType, mark)));
+    }
+    let narrow = generation != Generation::V1_2 || options.tolerates(Tolerance::NarrowIndices);
+    let good = part.storage.is_some_and(|storage| {
+        storage == StorageType::U64 || (narrow && storage.is_integer())
+    });
+    if good { Ok(()) } else { Err(in_part(part, Fault::new(Rule::IndexDtype, part.dtype))) }
+}
+
+/// `part` holds as many elements as `wanted`, as far as both are known.
+fn agree(part: &Part, rule: Rule, wanted: Option<u64>) -> Result<(), Found> {
+    match (part.count(), wanted) {
+        (Some(count), Some(wanted)) if count != wanted => {
+            Err(in_part(part, Fault::with(rule, part.size_mark, count)))
+        }
+        _ => Ok(()),
+    }
+}

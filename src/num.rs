@@ -1,0 +1,25 @@
+//! Conversions between integer widths that cannot lose anything on any supported target.
+
+const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "zten needs a 32- or 64-bit target");
+
+/// A `usize` as `u64`.
+#[inline(always)]
+#[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
+pub(crate) const fn wide(n: usize) -> u64 {
+    n as u64
+}
+
+/// A `u32` as `usize`.
+#[inline(always)]
+#[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
+pub(crate) const fn index(n: u32) -> usize {
+    n as usize
+}
+
+/// The length of something that is known to be shorter than 4 GiB, such as a manifest.
+///
+/// A longer one saturates: no code relies on that, for manifests end at 1 GiB.
+#[inline(always)]
+pub(crate) fn short(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

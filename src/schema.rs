@@ -1,0 +1,351 @@
+//! What a manifest may say, as tables: one file a generation.
+//!
+//! A table is a list of fields: key, slot, type, presence, and the rule that a value of another
+//! type breaks. It is what a person reads to learn the format and what the decoder runs on.
+//! Generations end here: what comes out are claims that know no dialect, and that nobody has
+//! judged yet.
+
+pub(crate) mod v0_1;
+pub(crate) mod v1;
+
+use nom::Parser as _;
+
+use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint, utf8};
+use crate::element::{LogicalType, StorageType};
+use crate::limits::Limits;
+use crate::rules::{Limit, Rule};
+
+/// How a component's bytes are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// As they are.
+    Raw,
+    /// Compressed: RFC 8878.
+    Zstd,
+    /// In a way that is not known (0.1 only): v0.1 §8.
+    Unknown,
+}
+
+/// How an object's components make up a tensor: v1.1 III, v1.2 §3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// A contiguous array in row-major order.
+    Dense,
+    /// Compressed sparse rows.
+    SparseCsr,
+    /// A list of coordinates.
+    SparseCoo,
+    /// Packed weights with scales and zero-points.
+    QuantizedGroup,
+    /// A format that is not known, or a 0.1 layout that is not.
+    Unknown,
+}
+
+/// What a component claims to hold: a name that was found in the tables, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dtype {
+    pub(crate) mark: Mark,
+    /// None where a 0.1 dtype is not known.
+    pub(crate) storage: Option<StorageType>,
+    pub(crate) logical: Logical,
+    /// Where `type` stands, if there is one that says more than `dtype`.
+    pub(crate) type_mark: Option<Mark>,
+    /// Whether the dtype itself (of 1.1) stands for a logical type, which no `type` may change.
+    pub(crate) implied: bool,
+}
+
+/// A logical type, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logical {
+    None,
+    Known(LogicalType),
+    Unknown,
+}
+
+/// What the manifest claims of one blob.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComponentClaim<'m> {
+    /// Where its role stands; in 0.1, where its entry begins.
+    pub(crate) at: Mark,
+    /// Where its map begins.
+    pub(crate) map: Mark,
+    pub(crate) role: &'m [u8],
+    pub(crate) dtype: Dtype,
+    pub(crate) offset: Uint,
+    pub(crate) length: Uint,
+    pub(crate) decoded: Option<Uint>,
+    pub(crate) encoding: Encoding,
+    pub(crate) digest: Option<Text<'m>>,
+    /// Where the data is declared big-endian, if it is.
+    pub(crate) big_endian: Option<Mark>,
+}
+
+/// What the manifest claims of one object, its components having been claimed before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectClaim {
+    pub(crate) shape: Shape,
+    pub(crate) format: Format,
+    /// Where its components begin.
+    pub(crate) components: Mark,
+}
+
+/// What judges the claims, in the order of the manifest.
+pub(crate) trait Sink<'m> {
+    /// The version says so much; comes before any object.
+    fn version(&mut self, version: Version);
+    /// So many objects are claimed to follow in the bytes from `at`.
+    fn expect(&mut self, claimed: Option<u32>, at: Mark) -> Result<(), Fault>;
+    /// An object begins; what follows is in it.
+    fn begin_object(&mut self) -> Result<(), Fault>;
+    /// Its name, whose head is at `at`.
+    fn name(&mut self, at: Mark, name: &'m [u8]) -> Result<(), Fault>;
+    /// A component begins; what follows is in it.
+    fn begin_component(&mut self);
+    fn component(&mut self, claim: &ComponentClaim<'m>) -> Result<(), Fault>;
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault>;
+    /// No more objects follow.
+    fn end_objects(&mut self);
+}
+
+/// What decoding a manifest carries along.
+pub(crate) struct Walk<'w, S> {
+    pub(crate) sink: &'w mut S,
+    pub(crate) limits: &'w Limits,
+    pub(crate) version: Option<Version>,
+}
+
+/// `version` of a 1.x manifest: v1.1 II.1, v1.2 §1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 1.
+    pub major: u32,
+    /// 0 and 1 follow the rules of 1.1, others those of 1.2.
+    pub minor: u32,
+    /// The third number, where there is one.
+    pub patch: Option<u32>,
+}
+
+impl Version {
+    /// Whether the rules of 1.1 are to be followed.
+    pub(crate) fn is_1_1(self) -> bool {
+        self.minor < 2
+    }
+}
+
+/// What a field's value is read into.
+pub(crate) trait Slot<'m>: Sized {
+    /// Reads the value at `at`; one of another type breaks `wrong`.
+    fn take<S: Sink<'m>>(
+        walk: &mut Walk<'_, S>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self>;
+}
+
+/// A text and where it stands; not known to be UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'m> {
+    pub(crate) mark: Mark,
+    pub(crate) bytes: &'m [u8],
+}
+
+impl<'m> Slot<'m> for Text<'m> {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        text(wrong).map(|bytes| Self { mark: Mark::of(at), bytes }).parse(at)
+    }
+}
+
+impl Text<'_> {
+    /// Breaks `rule`, or `cbor-utf8` if it is not even text.
+    #[cold]
+    fn unknown(&self, rule: Rule) -> Fault {
+        utf8(self.mark, self.bytes).err().unwrap_or(Fault::new(rule, self.mark))
+    }
+}
+
+/// An unsigned integer and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uint {
+    pub(crate) mark: Mark,
+    pub(crate) value: u64,
+}
+
+impl<'m> Slot<'m> for Uint {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        uint(wrong).map(|value| Self { mark: Mark::of(at), value }).parse(at)
+    }
+}
+
+/// A shape: where it stands, and what is asked of it. The dimensions stay in the manifest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) mark: Mark,
+    pub(crate) rank: u32,
+    /// 0 where a dimension is 0; none where it overflows.
+    pub(crate) product: Option<u64>,
+    /// The first dimension: rows of a matrix.
+    pub(crate) first: u64,
+}
+
+impl<'m> Slot<'m> for Shape {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let limit = walk.limits.rank();
+        let too_long = |rank: u32| Fault::with(Limit::Rank, Mark::of(at), rank.into());
+        let (mut input, mut entries) = array_head(at, wrong)?;
+        if let Some(rank) = entries.claimed().filter(|rank| *rank > limit) {
+            return Err(too_long(rank).into());
+        }
+        let mut shape = Self { mark: Mark::of(at), rank: 0, product: Some(1), first: 0 };
+        let mut empty = false;
+        while let Some(here) = entries.next(input) {
+            if shape.rank >= limit {
+                return Err(too_long(limit.saturating_add(1)).into());
+            }
+            let (rest, dimension) = uint(wrong).parse(here)?;
+            if shape.rank == 0 {
+                shape.first = dimension;
+            }
+            empty |= dimension == 0;
+            shape.product = shape.product.and_then(|product| product.checked_mul(dimension));
+            shape.rank = shape.rank.saturating_add(1);
+            input = rest;
+        }
+        if empty {
+            shape.product = Some(0);
+        }
+        Ok((entries.end(input), shape))
+    }
+}
+
+/// A map whose keys are text and unique and whose values are anybody's: attributes.
+pub(crate) struct Opaque;
+
+impl Opaque {
+    /// Passes over the map at `at`, which lies within `open` levels.
+    pub(crate) fn pass<'m>(
+        limits: &Limits,
+        wrong: Rule,
+        at: Input<'m>,
+        open: u8,
+    ) -> Parsed<'m, Self> {
+        let (mut input, mut entries) = map_head(at, wrong)?;
+        let mut keys = Keys::new(at, input, entries, limits.keys())?;
+        while let Some(here) = entries.next(input) {
+            keys.count(at, limits.keys())?;
+            let (value, name) = key(here)?;
+            utf8(Mark::of(here), name)?;
+            keys.note(name);
+            input = skip(value, open.saturating_add(1), limits.depth())?.0;
+        }
+        keys.finish(input)?;
+        Ok((entries.end(input), Self))
+    }
+}
+
+/// A field that may be there, as far as it has been read.
+pub(crate) enum Given<T> {
+    Absent,
+    Null,
+    Value(T),
+}
+
+impl<T> Given<T> {
+    #[inline(always)]
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    #[inline(always)]
+    pub(crate) fn value(self) -> Option<T> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Absent | Self::Null => None,
+        }
+    }
+}
+
+/// Declares a record of the manifest and the function that reads it.
+///
+/// Presence is `required(RULE)`, where an object without the field breaks RULE; `optional`; or
+/// `nullable`, where null stands for absent.
+macro_rules! table {
+    (
+        $(#[$outer:meta])*
+        $name:ident<$m:lifetime>, within $level:literal levels, else $wrong_map:path;
+        $( $key:literal => $slot:ident: $type:ty, $presence:ident $(($missing:path))?, else $wrong:path; )+
+    ) => {
+        $(#[$outer])*
+        pub(crate) struct $name<$m> {
+            $( pub(crate) $slot: $crate::schema::table!(@type $presence $type), )+
+            marker: core::marker::PhantomData<&$m ()>,
+        }
+
+        impl<$m> $name<$m> {
+            /// Reads the map at `at`.
+            #[inline(always)]
+            pub(crate) fn read<S: $crate::schema::Sink<$m>>(
+                walk: &mut $crate::schema::Walk<'_, S>,
+                at: $crate::cbor::Input<$m>,
+            ) -> $crate::cbor::Parsed<$m, Self> {
+                use $crate::cbor::{Fault, Keys, Mark, key, map_head, skip, utf8};
+                use $crate::schema::{Given, Slot};
+
+                let limits = walk.limits;
+                let (mut input, mut entries) = map_head(at, $wrong_map)?;
+                let mut keys = Keys::new(at, input, entries, limits.keys())?;
+                $( let mut $slot: Given<$type> = Given::Absent; )+
+                while let Some(here) = entries.next(input) {
+                    keys.count(at, limits.keys())?;
+                    let (value, name) = key(here)?;
+                    $(
+                        if name == $key.as_bytes() {
+                            if !$slot.is_absent() {
+                                let twice = Fault::new($crate::rules::Rule::DuplicateKey, Mark::of(here));
+                                return Err(twice.into());
+                            }
+                            $crate::schema::table!(@null $presence $slot value input);
+                            let (rest, taken) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
+                            $slot = Given::Value(taken);
+                            input = rest;
+                            continue;
+                        }
+                    )+
+                    utf8(Mark::of(here), name)?;
+                    keys.note(name);
+                    input = skip(value, $level + 1, limits.depth())?.0;
+                }
+                keys.finish(input)?;
+                let read = Self {
+                    $( $slot: $crate::schema::table!(@finish $presence $slot at $($missing)?), )+
+                    marker: core::marker::PhantomData,
+                };
+                Ok((entries.end(input), read))
+            }
+        }
+    };
+    (@type required $type:ty) => { $type };
+    (@type optional $type:ty) => { Option<$type> };
+    (@type nullable $type:ty) => { Option<$type> };
+    (@null nullable $slot:ident $value:ident $input:ident) => {
+        if let Some((&$crate::cbor::NULL, rest)) = $value.split_first() {
+            $slot = Given::Null;
+            $input = rest;
+            continue;
+        }
+    };
+    (@null $presence:ident $slot:ident $value:ident $input:ident) => {};
+    (@finish required $slot:ident $at:ident $missing:path) => {
+        match $slot.value() {
+            Some(value) => value,
+            None => return Err(Fault::new($missing, Mark::of($at)).into()),
+        }
+    };
+    (@finish $presence:ident $slot:ident $at:ident) => { $slot.value() };
+}
+
+pub(crate) use table;

@@ -1,0 +1,282 @@
+//! `ZTEN1000`: v1.1 II, v1.2 §1. One schema for 1.1 and 1.2; the minor version decides three
+//! things only: the set of dtypes, whether zstd needs `uncompressed_length`, and index types.
+
+use nom::Parser as _;
+
+use super::{
+    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Opaque, Shape, Sink, Slot, Text,
+    Uint, Version, Walk, table,
+};
+use crate::cbor::{Fault, Input, Keys, Mark, Parsed, key, map_head, skip, text, utf8};
+use crate::element::{LogicalType, StorageType};
+use crate::rules::{Rule, Unsupported};
+
+table! {
+    /// The root: v1.1 II.1, v1.2 §1.
+    Root<'m>, within 0 levels, else Rule::RootType;
+    // key           slot        type           presence                        else
+    "version"    => _version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
+    "attributes" => attributes:  RootAttributes, optional,                      else Rule::AttributesType;
+    "objects"    => objects:     Objects<'m>,   required(Rule::ObjectsMissing), else Rule::ObjectsType;
+}
+
+table! {
+    /// One object: v1.1 II.2, v1.2 §1.
+    Object<'m>, within 2 levels, else Rule::ObjectType;
+    // key           slot         type              presence                           else
+    "shape"      => shape:        Shape,            required(Rule::ShapeMissing),      else Rule::ShapeType;
+    "format"     => format:       Format,           required(Rule::FormatMissing),     else Rule::FormatType;
+    "attributes" => _attributes:  ObjectAttributes, optional,                          else Rule::AttributesType;
+    "components" => components:   Components,       required(Rule::ComponentsMissing), else Rule::ComponentsType;
+}
+
+table! {
+    /// One component: v1.1 II.3, v1.2 §1. `type` and `uncompressed_length` came with 1.2 and are
+    /// honoured in every 1.x file, because an appended file keeps its old version.
+    Component<'m>, within 4 levels, else Rule::ComponentType;
+    // key                    slot       type         presence                       else
+    "dtype"               => dtype:      DtypeName<'m>, required(Rule::DtypeMissing),  else Rule::DtypeType;
+    "offset"              => offset:     Uint,        required(Rule::OffsetMissing), else Rule::OffsetType;
+    "length"              => length:     Uint,        required(Rule::LengthMissing), else Rule::LengthType;
+    "digest"              => digest:     Text<'m>,    nullable,                      else Rule::DigestType;
+    "encoding"            => encoding:   Encoding,    optional,                      else Rule::EncodingType;
+    "uncompressed_length" => decoded:    Uint,        nullable,                      else Rule::DecodedLengthType;
+    "type"                => logical:    TypeName<'m>, nullable,                     else Rule::LogicalTypeType;
+}
+
+/// Walks a 1.x manifest.
+pub(crate) fn walk<'m, S: Sink<'m>>(
+    walk: &mut Walk<'_, S>,
+    manifest: Input<'m>,
+) -> Parsed<'m, Option<Mark>> {
+    let (rest, root) = Root::read(walk, manifest)?;
+    if let Objects::Deferred(at) = root.objects {
+        Objects::walk(walk, at)?;
+    }
+    Ok((rest, root.attributes.map(|attributes| attributes.0)))
+}
+
+/// Where the file's attributes are.
+pub(crate) struct RootAttributes(Mark);
+
+impl<'m> Slot<'m> for RootAttributes {
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, _) = Opaque::pass(walk.limits, wrong, at, 1)?;
+        Ok((rest, Self(Mark::of(at))))
+    }
+}
+
+/// The attributes of one object, checked.
+pub(crate) struct ObjectAttributes;
+
+impl<'m> Slot<'m> for ObjectAttributes {
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, _) = Opaque::pass(walk.limits, wrong, at, 3)?;
+        Ok((rest, Self))
+    }
+}
+
+impl<'m> Slot<'m> for Version {
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, bytes) = text(wrong).parse(at)?;
+        let mark = Mark::of(at);
+        let version = version(utf8(mark, bytes)?).ok_or(Fault::new(Rule::VersionSyntax, mark))?;
+        if version.major != 1 {
+            return Err(Fault::with(Unsupported::Version, mark, version.major.into()).into());
+        }
+        walk.version = Some(version);
+        walk.sink.version(version);
+        Ok((rest, version))
+    }
+}
+
+/// Two or three decimal numbers joined by dots, without sign, suffix or leading zero.
+fn version(text: &str) -> Option<Version> {
+    let mut numbers = text.split('.').map(|number| {
+        let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+        let leading = number.len() > 1 && number.starts_with('0');
+        if digits && !leading { number.parse::<u32>().ok() } else { None }
+    });
+    let (major, minor) = (numbers.next()??, numbers.next()??);
+    let patch = match numbers.next() {
+        Some(number) => Some(number?),
+        None => None,
+    };
+    numbers.next().is_none().then_some(Version { major, minor, patch })
+}
+
+/// The objects: walked as they come, or, where the version stands after them, later.
+pub(crate) enum Objects<'m> {
+    Walked,
+    Deferred(Input<'m>),
+}
+
+impl<'m> Slot<'m> for Objects<'m> {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        if walk.version.is_some() {
+            return Ok((Self::walk(walk, at)?, Self::Walked));
+        }
+        map_head(at, wrong)?;
+        let (rest, ()) = skip(at, 1, walk.limits.depth())?;
+        Ok((rest, Self::Deferred(at)))
+    }
+}
+
+impl<'m> Objects<'m> {
+    #[inline(never)]
+    fn walk<S: Sink<'m>>(
+        walk: &mut Walk<'_, S>,
+        at: Input<'m>,
+    ) -> Result<Input<'m>, nom::Err<Fault>> {
+        let (mut input, mut entries) = map_head(at, Rule::ObjectsType)?;
+        walk.sink.expect(entries.claimed(), Mark::of(input))?;
+        while let Some(here) = entries.next(input) {
+            walk.sink.begin_object()?;
+            let (value, name) = key(here)?;
+            utf8(Mark::of(here), name)?;
+            walk.sink.name(Mark::of(here), name)?;
+            let (rest, object) = Object::read(walk, value)?;
+            walk.sink.object(&ObjectClaim {
+                shape: object.shape,
+                format: object.format,
+                components: object.components.0,
+            })?;
+            input = rest;
+        }
+        walk.sink.end_objects();
+        Ok(entries.end(input))
+    }
+}
+
+/// Where an object's components are; each has been judged.
+pub(crate) struct Components(Mark);
+
+impl<'m> Slot<'m> for Components {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let limit = walk.limits.keys();
+        let (mut input, mut entries) = map_head(at, wrong)?;
+        let mut keys = Keys::new(at, input, entries, limit)?;
+        while let Some(here) = entries.next(input) {
+            keys.count(at, limit)?;
+            walk.sink.begin_component();
+            let (value, role) = key(here)?;
+            utf8(Mark::of(here), role)?;
+            keys.note(role);
+            let (rest, component) = Component::read(walk, value)?;
+            walk.sink.component(&component.claim(here, value, role))?;
+            input = rest;
+        }
+        keys.finish(input)?;
+        Ok((entries.end(input), Self(Mark::of(at))))
+    }
+}
+
+impl<'m> Component<'m> {
+    #[inline(always)]
+    fn claim(self, at: Input<'m>, map: Input<'m>, role: &'m [u8]) -> ComponentClaim<'m> {
+        // `type` equal to the dtype says nothing.
+        let named = self.logical.filter(|name| name.0.bytes != self.dtype.name);
+        let logical = match named {
+            None => self.dtype.implied.map_or(Logical::None, Logical::Known),
+            Some(name) => name.logical(),
+        };
+        let dtype = Dtype {
+            mark: self.dtype.mark,
+            storage: Some(self.dtype.storage),
+            logical,
+            type_mark: named.map(|name| name.0.mark),
+            implied: self.dtype.implied.is_some(),
+        };
+        ComponentClaim {
+            at: Mark::of(at),
+            map: Mark::of(map),
+            role,
+            dtype,
+            offset: self.offset,
+            length: self.length,
+            decoded: self.decoded,
+            encoding: self.encoding.unwrap_or(Encoding::Raw),
+            digest: self.digest,
+            big_endian: None,
+        }
+    }
+}
+
+/// `dtype`: one of a closed set, which is larger in 1.1. v1.1 II.4, v1.2 §2.
+#[derive(Clone, Copy)]
+pub(crate) struct DtypeName<'m> {
+    mark: Mark,
+    name: &'m [u8],
+    storage: StorageType,
+    /// The logical type that a 1.1 dtype stands for.
+    implied: Option<LogicalType>,
+}
+
+impl<'m> Slot<'m> for DtypeName<'m> {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::take(walk, wrong, at)?;
+        let Text { mark, bytes: name } = text;
+        if let Some(storage) = StorageType::from_v1(name) {
+            return Ok((rest, Self { mark, name, storage, implied: None }));
+        }
+        let old = walk.version.is_some_and(Version::is_1_1);
+        match LogicalType::from_dtype_v1_1(name) {
+            Some(logical) if old => {
+                let storage = logical.storage();
+                Ok((rest, Self { mark, name, storage, implied: Some(logical) }))
+            }
+            _ => Err(text.unknown(Rule::DtypeUnknown).into()),
+        }
+    }
+}
+
+/// `type`: an open set. v1.2 §2.
+#[derive(Clone, Copy)]
+pub(crate) struct TypeName<'m>(Text<'m>);
+
+impl<'m> Slot<'m> for TypeName<'m> {
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::take(walk, wrong, at)?;
+        utf8(text.mark, text.bytes)?;
+        Ok((rest, Self(text)))
+    }
+}
+
+impl TypeName<'_> {
+    fn logical(self) -> Logical {
+        LogicalType::from_name(self.0.bytes).map_or(Logical::Unknown, Logical::Known)
+    }
+}
+
+impl<'m> Slot<'m> for Encoding {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::take(walk, wrong, at)?;
+        match text.bytes {
+            b"raw" => Ok((rest, Self::Raw)),
+            b"zstd" => Ok((rest, Self::Zstd)),
+            _ => Err(text.unknown(Rule::EncodingUnknown).into()),
+        }
+    }
+}
+
+impl<'m> Slot<'m> for Format {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::take(walk, wrong, at)?;
+        let format = match text.bytes {
+            b"dense" => Self::Dense,
+            b"sparse_csr" => Self::SparseCsr,
+            b"sparse_coo" => Self::SparseCoo,
+            b"quantized_group" => Self::QuantizedGroup,
+            _ => {
+                utf8(text.mark, text.bytes)?;
+                Self::Unknown
+            }
+        };
+        Ok((rest, format))
+    }
+}
