@@ -58,7 +58,7 @@ fn hash(name: &[u8]) -> u64 {
 
 impl Names {
     /// The index of `count` names that do not rise.
-    pub(super) fn hashed(count: u32, read: impl Read<'_>) -> Result<Self, Clash> {
+    pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
         let mut entries = Vec::new();
         entries.try_reserve_exact(index(count)).map_err(|_| Clash::Memory)?;
         entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
@@ -84,7 +84,7 @@ impl Names {
     }
 
     /// The ordinal of the object of that name, among `count`.
-    pub(super) fn find(&self, name: &[u8], count: u32, read: impl Read<'_>) -> Option<u32> {
+    pub(super) fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
         match self {
             Self::Rising => {
                 let (mut low, mut high) = (0, count);
@@ -127,7 +127,7 @@ struct Group {
 /// bytes of the names. Groups wait on a stack as deep as groups are nested: names that nest `d`
 /// deep have `4·d` bytes each, so the stack takes far less than they do.
 #[cold]
-fn settle(run: &mut [u64], read: &impl Read<'_>) -> Result<Option<u32>, Clash> {
+fn settle<'m>(run: &mut [u64], read: &impl Read<'m>) -> Result<Option<u32>, Clash> {
     let high = run.first().map_or(0, |entry| entry & !ORDINAL);
     let mut duplicate: Option<u32> = None;
     let mut groups = Vec::new();
@@ -181,7 +181,7 @@ fn ends_here(key: u64) -> bool {
 }
 
 /// Sorts names that agree in their first `depth` bytes by the next ones in which they do not.
-fn divide(names: &mut [u64], start: usize, depth: usize, read: &impl Read<'_>) -> Group {
+fn divide<'m>(names: &mut [u64], start: usize, depth: usize, read: &impl Read<'m>) -> Group {
     let rest = |entry: &u64| read(ordinal(*entry)).get(depth..).unwrap_or_default();
     let agreed = match names.split_first() {
         None => 0,
