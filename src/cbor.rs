@@ -16,7 +16,7 @@ use nom::{IResult, Parser};
 
 use crate::error::ErrorKind;
 use crate::num::{index, short, wide};
-use crate::rules::Rule;
+use crate::rules::{Limit, Rule};
 
 pub(crate) use keys::{Keys, find};
 pub(crate) use skip::skip;
@@ -56,18 +56,19 @@ impl Mark {
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
     pub(crate) mark: Mark,
-    pub(crate) found: Option<u64>,
+    /// The number that the rule's sentence names, if it names one.
+    pub(crate) found: u64,
 }
 
 impl Fault {
     #[cold]
     pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
-        Self { kind: kind.into(), mark, found: None }
+        Self { kind: kind.into(), mark, found: 0 }
     }
 
     #[cold]
     pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
-        Self { kind: kind.into(), mark, found: Some(found) }
+        Self { kind: kind.into(), mark, found }
     }
 }
 
@@ -133,13 +134,22 @@ impl Head {
     }
 }
 
-/// The next `N` bytes as a big-endian number.
+/// The argument of a head that does not fit in its initial byte, and how many bytes it takes;
+/// none if it is cut.
 #[inline(always)]
-fn big_endian<'m, const N: usize>(at: Input<'m>, input: Input<'m>) -> Parsed<'m, [u8; N]> {
-    match input.split_first_chunk::<N>() {
-        Some((bytes, rest)) => Ok((rest, *bytes)),
-        None => fail(Rule::CborTruncated, at),
+fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
+    let bytes = 1_usize << (info & 3);
+    if let Some((_, wide)) = at.split_first_chunk::<1>()
+        && let Some(wide) = wide.first_chunk::<8>()
+    {
+        // All but at the very end of the manifest: no branch on the width.
+        let unused = 64_usize.saturating_sub(bytes << 3);
+        let rest = at.get(bytes.saturating_add(1)..)?;
+        return Some((rest, u64::from_be_bytes(*wide) >> unused));
     }
+    let (argument, rest) = at.get(1..)?.split_at_checked(bytes)?;
+    Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
 /// The head of the next item, whatever it is.
@@ -149,26 +159,18 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
         return fail(Rule::CborTruncated, at);
     };
     let (major, info) = (initial >> 5, initial & 31);
-    if info < 24 {
-        return Ok((rest, Head { major, info, argument: u64::from(info) }));
+    match info {
+        0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
+        24..28 => match argument(at, info) {
+            Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
+            None => fail(Rule::CborTruncated, at),
+        },
+        _ if initial == BREAK => fail(Rule::CborBreak, at),
+        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => {
+            Ok((rest, Head { major, info, argument: 0 }))
+        }
+        _ => Err(Fault::with(Rule::CborReserved, Mark::of(at), initial.into()).into()),
     }
-    long_head(at, rest, initial)
-}
-
-/// The rest of a head whose argument is not in the initial byte.
-#[inline(always)]
-fn long_head<'m>(at: Input<'m>, rest: Input<'m>, initial: u8) -> Parsed<'m, Head> {
-    let (major, info) = (initial >> 5, initial & 31);
-    let (rest, argument) = match info {
-        24 => big_endian::<1>(at, rest).map(|(rest, b)| (rest, u64::from(u8::from_be_bytes(b))))?,
-        25 => big_endian::<2>(at, rest).map(|(rest, b)| (rest, u64::from(u16::from_be_bytes(b))))?,
-        26 => big_endian::<4>(at, rest).map(|(rest, b)| (rest, u64::from(u32::from_be_bytes(b))))?,
-        27 => big_endian::<8>(at, rest).map(|(rest, b)| (rest, u64::from_be_bytes(b)))?,
-        _ if initial == BREAK => return fail(Rule::CborBreak, at),
-        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => (rest, 0),
-        _ => return Err(Fault::with(Rule::CborReserved, Mark::of(at), initial.into()).into()),
-    };
-    Ok((rest, Head { major, info, argument }))
 }
 
 /// A head of the major type `wanted`; any other item breaks `wrong`.
@@ -177,7 +179,28 @@ fn head_of<'m>(
     wanted: u8,
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = (Input<'m>, Head), Error = Fault> {
-    move |at: Input<'m>| match head(at)? {
+    move |at: Input<'m>| {
+        if let Some((initial, rest)) = at.split_first() {
+            // Of the wanted type, nothing is left of the initial byte but the information.
+            let info = initial ^ (wanted << 5);
+            if info < 24 {
+                let head = Head { major: wanted, info, argument: u64::from(info) };
+                return Ok((rest, (at, head)));
+            }
+            if info < 28
+                && let Some((rest, argument)) = argument(at, info)
+            {
+                return Ok((rest, (at, Head { major: wanted, info, argument })));
+            }
+        }
+        any_head_of(at, wanted, wrong)
+    }
+}
+
+/// [`head_of`] for what is not an ordinary head.
+#[inline(never)]
+fn any_head_of(at: Input<'_>, wanted: u8, wrong: Rule) -> Parsed<'_, (Input<'_>, Head)> {
+    match head(at)? {
         (rest, head) if head.major == wanted => Ok((rest, (at, head))),
         _ => fail(wrong, at),
     }
@@ -216,79 +239,114 @@ pub(crate) fn text<'m>(
     flat_map(head_of(major::TEXT, wrong), content)
 }
 
+/// Checks that the content of a string whose head is at `at` is UTF-8.
+#[inline(always)]
+pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Result<(), Fault> {
+    if content.is_ascii() { Ok(()) } else { utf8(at, content).map(|_| ()) }
+}
+
 /// The text of a string whose head is at `at`, if it is UTF-8.
 #[inline(always)]
 pub(crate) fn utf8<'m>(at: Mark, content: Input<'m>) -> Result<&'m str, Fault> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at))
 }
 
-/// How many entries of an open map or array are left.
+/// How many entries of an open map or array may follow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Entries {
-    Definite(u32),
-    Indefinite,
+pub(crate) struct Entries {
+    /// Of a definite one, those that are left; of an indefinite one, those that it may still
+    /// have.
+    left: u32,
+    indefinite: bool,
 }
 
 impl Entries {
-    /// Takes one entry: whether there is one, or the break if there is none.
+    /// No entries.
+    pub(crate) const NONE: Self = Self { left: 0, indefinite: false };
+    /// The pieces of an indefinite-length string.
+    pub(crate) const CHUNKS: Self = Self { left: u32::MAX, indefinite: true };
+
+    /// Takes one entry: whether there is one.
     #[inline(always)]
-    pub(crate) fn next<'m>(&mut self, input: Input<'m>) -> Option<Input<'m>> {
-        match self {
-            Self::Definite(left) => {
-                *left = left.checked_sub(1)?;
-                Some(input)
-            }
-            Self::Indefinite if input.first() == Some(&BREAK) => None,
-            Self::Indefinite => Some(input),
+    pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
+        if self.indefinite && input.first() == Some(&BREAK) {
+            return false;
         }
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => return false,
+        }
+        true
     }
 
     /// What is left after the last entry, once [`next`](Self::next) has found no more.
+    ///
+    /// # Errors
+    /// `limit`, at `at`, where an indefinite one has more entries than it may.
     #[inline(always)]
-    pub(crate) fn end<'m>(&self, input: Input<'m>) -> Input<'m> {
-        match self {
-            Self::Definite(_) => input,
-            Self::Indefinite => input.get(1..).unwrap_or_default(),
+    pub(crate) fn end<'m>(
+        self,
+        input: Input<'m>,
+        at: Input<'m>,
+        limit: Limit,
+    ) -> Result<Input<'m>, Fault> {
+        if !self.indefinite {
+            return Ok(input);
+        }
+        match input.split_first() {
+            Some((&BREAK, rest)) => Ok(rest),
+            _ => Err(Fault::new(limit, Mark::of(at))),
         }
     }
 
     /// The number of entries, where the head gives it.
     pub(crate) fn claimed(self) -> Option<u32> {
-        match self {
-            Self::Definite(count) => Some(count),
-            Self::Indefinite => None,
-        }
+        (!self.indefinite).then_some(self.left)
     }
 }
 
 /// Checks a claimed number of entries against the bytes that are left: each takes at least
-/// `size` of them.
+/// `size` of them. Then holds it against `limit`.
 #[inline(always)]
-fn entries<'m>(at: Input<'m>, rest: Input<'m>, head: Head, size: u64) -> Parsed<'m, Entries> {
-    if head.indefinite() {
-        return Ok((rest, Entries::Indefinite));
-    }
-    match u32::try_from(head.argument) {
-        Ok(count) if u64::from(count).saturating_mul(size) <= wide(rest.len()) => {
-            Ok((rest, Entries::Definite(count)))
+fn entries<'m>(
+    (at, head): (Input<'m>, Head),
+    size: u64,
+    (limit, broken): (u32, Limit),
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    move |rest: Input<'m>| {
+        if head.indefinite() {
+            return Ok((rest, Entries { left: limit, indefinite: true }));
         }
-        _ => Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into()),
+        if head.argument > wide(rest.len()).wrapping_div(size) {
+            return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
+        }
+        match u32::try_from(head.argument) {
+            Ok(left) if left <= limit => Ok((rest, Entries { left, indefinite: false })),
+            _ => Err(Fault::new(broken, Mark::of(at)).into()),
+        }
     }
 }
 
-/// The head of a map.
+/// The head of a map of at most `limit` entries.
 #[inline(always)]
-pub(crate) fn map_head(at: Input<'_>, wrong: Rule) -> Parsed<'_, Entries> {
-    let (rest, (_, head)) = head_of(major::MAP, wrong).parse(at)?;
-    entries(at, rest, head, 2)
+pub(crate) fn map_head<'m>(
+    wrong: Rule,
+    limit: u32,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    flat_map(head_of(major::MAP, wrong), move |head| entries(head, 2, (limit, Limit::Keys)))
 }
 
-/// The head of an array.
+/// The head of an array of at most `limit` entries.
 #[inline(always)]
-pub(crate) fn array_head(at: Input<'_>, wrong: Rule) -> Parsed<'_, Entries> {
-    let (rest, (_, head)) = head_of(major::ARRAY, wrong).parse(at)?;
-    entries(at, rest, head, 1)
+pub(crate) fn array_head<'m>(
+    wrong: Rule,
+    limit: u32,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    flat_map(head_of(major::ARRAY, wrong), move |head| entries(head, 1, (limit, Limit::Rank)))
 }
+
+/// For maps and arrays that may have any number of entries.
+pub(crate) const UNLIMITED: u32 = u32::MAX;
 
 /// A key of an interpreted map: definite text, not yet known to be UTF-8.
 #[inline(always)]

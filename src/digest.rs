@@ -29,6 +29,19 @@ impl<'m> Digest<'m> {
         Self::known(text).unwrap_or(Some(Self::Unverifiable(text)))
     }
 
+    /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.
+    #[inline(always)]
+    pub(crate) fn is_known(text: &[u8]) -> bool {
+        match text.split_first_chunk::<7>() {
+            Some((b"sha256:", digits)) => digits.len() == 64 && all_digits(digits),
+            Some((b"crc32c:", digits)) => {
+                let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+                digits.len() == 8 && all_digits(digits)
+            }
+            _ => false,
+        }
+    }
+
     /// One of the two known algorithms; within, none if it is malformed.
     #[inline(always)]
     fn known(text: &'m str) -> Option<Option<Self>> {
@@ -62,6 +75,16 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
         *byte = digit(*high)? << 4 | digit(*low)?;
     }
     Some(bytes)
+}
+
+/// Whether all bytes are hexadecimal digits; without a branch, so that many are judged at once.
+#[inline(always)]
+fn all_digits(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |good, byte| {
+        let decimal = byte.wrapping_sub(b'0') < 10;
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 6;
+        good & (decimal | letter)
+    })
 }
 
 /// The value of a hexadecimal digit.

@@ -126,13 +126,13 @@ pub struct Error {
     kind: ErrorKind,
     place: Place,
     offset: Option<u64>,
-    found: Option<u64>,
+    found: u64,
 }
 
 impl Error {
     #[cold]
     pub(crate) fn new(kind: impl Into<ErrorKind>, offset: u64) -> Self {
-        Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: None }
+        Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: 0 }
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
@@ -140,12 +140,12 @@ impl Error {
             kind: ErrorKind::Misuse(misuse),
             place: Place { object: None, component: None },
             offset: None,
-            found: None,
+            found: 0,
         }
     }
 
     pub(crate) fn found(mut self, number: u64) -> Self {
-        self.found = Some(number);
+        self.found = number;
         self
     }
 
@@ -188,10 +188,9 @@ impl fmt::Display for Sentence {
             ErrorKind::Misuse(misuse) => misuse.sentence(),
             kind => kind.row().map_or("", |row| row.broken),
         };
-        match (text.split_once("{}"), self.0.found) {
-            (Some((before, after)), Some(number)) => write!(f, "{before}{number}{after}"),
-            (Some((before, after)), None) => write!(f, "{before}?{after}"),
-            (None, _) => f.write_str(text),
+        match text.split_once("{}") {
+            Some((before, after)) => write!(f, "{before}{}{after}", self.0.found),
+            None => f.write_str(text),
         }
     }
 }

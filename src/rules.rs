@@ -366,11 +366,11 @@ catalogue! {
         "CBOR is nested at most 64 levels deep: every open array, map or tag is one.",
         "CBOR is nested deeper than {} levels", DISTRUST;
     Rank "limit-rank", Policy("no library has tensors of more dimensions"), All,
-        "A shape has at most 64 dimensions.", "a shape has {} or more dimensions, over the limit",
+        "A shape has at most 64 dimensions.", "a shape has more dimensions than the limit",
         "Raise the limit `rank` if you trust the file.";
     Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the dearest work a manifest can ask for"), All,
         "An interpreted map other than `objects` has at most 4,096 keys.",
-        "a map has {} or more keys, over the limit", "Raise the limit `keys` if you trust the file.";
+        "a map has more keys than the limit", "Raise the limit `keys` if you trust the file.";
 }
 
 /// Every row: rules, unsupported features and limits, in that order.

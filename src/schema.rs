@@ -10,7 +10,8 @@ pub(crate) mod v1;
 
 use nom::Parser as _;
 
-use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint, utf8};
+use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint};
+use crate::cbor::{check_utf8, utf8};
 use crate::element::{LogicalType, StorageType};
 use crate::limits::Limits;
 use crate::rules::{Limit, Rule};
@@ -43,6 +44,53 @@ pub enum Format {
     Unknown,
 }
 
+/// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Data,
+    Values,
+    Indices,
+    Indptr,
+    Coords,
+    PackedWeight,
+    Scales,
+    Zeros,
+}
+
+impl Role {
+    pub(crate) const COUNT: usize = 8;
+
+    /// Its place in a list of all roles.
+    #[inline(always)]
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Data => 0,
+            Self::Values => 1,
+            Self::Indices => 2,
+            Self::Indptr => 3,
+            Self::Coords => 4,
+            Self::PackedWeight => 5,
+            Self::Scales => 6,
+            Self::Zeros => 7,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"data" => Self::Data,
+            b"values" => Self::Values,
+            b"indices" => Self::Indices,
+            b"indptr" => Self::Indptr,
+            b"coords" => Self::Coords,
+            b"packed_weight" => Self::PackedWeight,
+            b"scales" => Self::Scales,
+            b"zeros" => Self::Zeros,
+            _ => return None,
+        })
+    }
+}
+
 /// What a component claims to hold: a name that was found in the tables, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dtype {
@@ -66,18 +114,19 @@ pub(crate) enum Logical {
 
 /// What the manifest claims of one blob.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ComponentClaim<'m> {
+pub(crate) struct ComponentClaim {
     /// Where its role stands; in 0.1, where its entry begins.
     pub(crate) at: Mark,
     /// Where its map begins.
     pub(crate) map: Mark,
-    pub(crate) role: &'m [u8],
+    /// Its role, where it is a known one.
+    pub(crate) role: Option<Role>,
     pub(crate) dtype: Dtype,
     pub(crate) offset: Uint,
     pub(crate) length: Uint,
     pub(crate) decoded: Option<Uint>,
     pub(crate) encoding: Encoding,
-    pub(crate) digest: Option<Text<'m>>,
+    pub(crate) digest: bool,
     /// Where the data is declared big-endian, if it is.
     pub(crate) big_endian: Option<Mark>,
 }
@@ -98,12 +147,12 @@ pub(crate) trait Sink<'m> {
     /// So many objects are claimed to follow in the bytes from `at`.
     fn expect(&mut self, claimed: Option<u32>, at: Mark) -> Result<(), Fault>;
     /// An object begins; what follows is in it.
-    fn begin_object(&mut self) -> Result<(), Fault>;
+    fn begin_object(&mut self);
     /// Its name, whose head is at `at`.
-    fn name(&mut self, at: Mark, name: &'m [u8]) -> Result<(), Fault>;
+    fn name(&mut self, at: Mark, name: &'m [u8]);
     /// A component begins; what follows is in it.
     fn begin_component(&mut self);
-    fn component(&mut self, claim: &ComponentClaim<'m>) -> Result<(), Fault>;
+    fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault>;
     /// No more objects follow.
     fn end_objects(&mut self);
@@ -159,6 +208,13 @@ impl<'m> Slot<'m> for Text<'m> {
 }
 
 impl Text<'_> {
+    /// Breaks `rule` if it is not what `good` wants, or `cbor-utf8` if it is not even text.
+    #[cold]
+    fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Result<(), Fault> {
+        let text = utf8(self.mark, self.bytes)?;
+        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark)) }
+    }
+
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     fn unknown(&self, rule: Rule) -> Fault {
@@ -195,18 +251,11 @@ impl<'m> Slot<'m> for Shape {
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.rank();
-        let too_long = |rank: u32| Fault::with(Limit::Rank, Mark::of(at), rank.into());
-        let (mut input, mut entries) = array_head(at, wrong)?;
-        if let Some(rank) = entries.claimed().filter(|rank| *rank > limit) {
-            return Err(too_long(rank).into());
-        }
+        let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
         let mut shape = Self { mark: Mark::of(at), rank: 0, product: Some(1), first: 0 };
         let mut empty = false;
-        while let Some(here) = entries.next(input) {
-            if shape.rank >= limit {
-                return Err(too_long(limit.saturating_add(1)).into());
-            }
-            let (rest, dimension) = uint(wrong).parse(here)?;
+        while entries.next(input) {
+            let (rest, dimension) = uint(wrong).parse(input)?;
             if shape.rank == 0 {
                 shape.first = dimension;
             }
@@ -218,7 +267,7 @@ impl<'m> Slot<'m> for Shape {
         if empty {
             shape.product = Some(0);
         }
-        Ok((entries.end(input), shape))
+        Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }
 
@@ -233,17 +282,17 @@ impl Opaque {
         at: Input<'m>,
         open: u8,
     ) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = map_head(at, wrong)?;
-        let mut keys = Keys::new(at, input, entries, limits.keys())?;
-        while let Some(here) = entries.next(input) {
-            keys.count(at, limits.keys())?;
-            let (value, name) = key(here)?;
-            utf8(Mark::of(here), name)?;
+        let (mut input, mut entries) = map_head(wrong, limits.keys()).parse(at)?;
+        let mut keys = Keys::default();
+        while entries.next(input) {
+            let (value, name) = key(input)?;
+            check_utf8(Mark::of(input), name)?;
             keys.note(name);
             input = skip(value, open.saturating_add(1), limits.depth())?.0;
         }
-        keys.finish(input)?;
-        Ok((entries.end(input), Self))
+        let rest = entries.end(input, at, Limit::Keys)?;
+        keys.finish(at, input)?;
+        Ok((rest, Self))
     }
 }
 
@@ -292,15 +341,16 @@ macro_rules! table {
                 walk: &mut $crate::schema::Walk<'_, S>,
                 at: $crate::cbor::Input<$m>,
             ) -> $crate::cbor::Parsed<$m, Self> {
-                use $crate::cbor::{Fault, Keys, Mark, key, map_head, skip, utf8};
+                use nom::Parser as _;
+                use $crate::cbor::{Fault, Keys, Mark, check_utf8, key, map_head, skip};
                 use $crate::schema::{Given, Slot};
 
                 let limits = walk.limits;
-                let (mut input, mut entries) = map_head(at, $wrong_map)?;
-                let mut keys = Keys::new(at, input, entries, limits.keys())?;
+                let (mut input, mut entries) = map_head($wrong_map, limits.keys()).parse(at)?;
+                let mut keys = Keys::default();
                 $( let mut $slot: Given<$type> = Given::Absent; )+
-                while let Some(here) = entries.next(input) {
-                    keys.count(at, limits.keys())?;
+                while entries.next(input) {
+                    let here = input;
                     let (value, name) = key(here)?;
                     $(
                         if name == $key.as_bytes() {
@@ -315,16 +365,17 @@ macro_rules! table {
                             continue;
                         }
                     )+
-                    utf8(Mark::of(here), name)?;
+                    check_utf8(Mark::of(here), name)?;
                     keys.note(name);
                     input = skip(value, $level + 1, limits.depth())?.0;
                 }
-                keys.finish(input)?;
+                let rest = entries.end(input, at, $crate::rules::Limit::Keys)?;
+                keys.finish(at, input)?;
                 let read = Self {
                     $( $slot: $crate::schema::table!(@finish $presence $slot at $($missing)?), )+
                     marker: core::marker::PhantomData,
                 };
-                Ok((entries.end(input), read))
+                Ok((rest, read))
             }
         }
     };

@@ -2,8 +2,8 @@
 
 use nom::Parser as _;
 
-use super::{BREAK, Fault, Head, Input, Mark, Parsed, content, entries, fail, head, major, utf8};
-use super::{Entries, head_of};
+use super::{BREAK, Fault, Head, Input, Mark, Parsed, content, entries, fail, head, major};
+use super::{Entries, UNLIMITED, check_utf8, head_of};
 use crate::limits::format::DEPTH_CAP;
 use crate::rules::{Limit, Rule};
 
@@ -109,13 +109,15 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
     match head.major {
         major::UINT | major::NEGATIVE => Ok((rest, None)),
         major::BYTES | major::TEXT => string(at, rest, head).map(|(rest, ())| (rest, None)),
-        major::ARRAY => entries(at, rest, head, 1).map(|(rest, entries)| {
-            (rest, Some(entries.claimed().map_or(Level::Array, Level::Items)))
-        }),
-        major::MAP => entries(at, rest, head, 2).map(|(rest, entries)| {
+        major::ARRAY => {
+            let level = |entries: Entries| entries.claimed().map_or(Level::Array, Level::Items);
+            entries((at, head), 1, (UNLIMITED, Limit::Rank)).map(level).map(Some).parse(rest)
+        }
+        major::MAP => {
             let items = |count: u32| Level::Items(count.saturating_mul(2));
-            (rest, Some(entries.claimed().map_or(Level::Key, items)))
-        }),
+            let level = |entries: Entries| entries.claimed().map_or(Level::Key, items);
+            entries((at, head), 2, (UNLIMITED, Limit::Keys)).map(level).map(Some).parse(rest)
+        }
         major::TAG => Ok((rest, Some(Level::Items(1)))),
         _ if head.info == 24 && head.argument < 32 => {
             Err(Fault::with(Rule::CborSimple, Mark::of(at), head.argument).into())
@@ -132,20 +134,21 @@ fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     }
     let (rest, bytes) = content((at, head)).parse(rest)?;
     if head.major == major::TEXT {
-        utf8(Mark::of(at), bytes)?;
+        check_utf8(Mark::of(at), bytes)?;
     }
     Ok((rest, ()))
 }
 
 /// Passes over the chunks of a string and the break after them: RFC 8949 §3.2.3.
 fn chunks(mut input: Input<'_>, wanted: u8) -> Parsed<'_, ()> {
-    let mut chunks = Entries::Indefinite;
-    while let Some(at) = chunks.next(input) {
+    let (first, mut chunks) = (input, Entries::CHUNKS);
+    while chunks.next(input) {
+        let at = input;
         let (rest, (_, head)) = head_of(wanted, Rule::CborChunk).parse(at)?;
         if head.indefinite() {
             return fail(Rule::CborChunk, at);
         }
         input = string(at, rest, head)?.0;
     }
-    Ok((chunks.end(input), ()))
+    Ok((chunks.end(input, first, Limit::Keys)?, ()))
 }

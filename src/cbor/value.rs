@@ -8,16 +8,17 @@ use core::fmt;
 use nom::Parser as _;
 use serde::Deserialize;
 
-use super::{Entries, Head, Input, content, entries, head, major, skip};
+use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
 use crate::error::{Error, Misuse};
 use crate::limits::format::DEPTH_CAP;
+use crate::rules::Limit;
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Item<'m>(&'m [u8]);
 
 /// What a CBOR item is: RFC 8949 §3.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'m> {
     /// An unsigned integer.
@@ -73,11 +74,13 @@ impl<'m> Item<'m> {
             major::BYTES => Value::Bytes(Chunks::of(self.0, rest, head)),
             major::TEXT => Value::Text(Chunks::of(self.0, rest, head)),
             major::ARRAY => {
-                let (rest, entries) = entries(self.0, rest, head, 1).ok()?;
+                let unlimited = (UNLIMITED, Limit::Rank);
+                let (rest, entries) = entries((self.0, head), 1, unlimited).parse(rest).ok()?;
                 Value::Array(Array { rest, entries })
             }
             major::MAP => {
-                let (rest, entries) = entries(self.0, rest, head, 2).ok()?;
+                let unlimited = (UNLIMITED, Limit::Keys);
+                let (rest, entries) = entries((self.0, head), 2, unlimited).parse(rest).ok()?;
                 Value::Map(Map { rest, entries })
             }
             major::TAG => Value::Tag(head.argument, Self(rest)),
@@ -147,19 +150,18 @@ impl<'m> Chunks<'m> {
 
     /// The pieces, in order.
     pub fn pieces(&self) -> impl Iterator<Item = &'m [u8]> + use<'m> {
-        let mut entries =
-            if self.chunked { Entries::Indefinite } else { Entries::Definite(1) };
-        let (mut rest, chunked) = (self.rest, self.chunked);
-        core::iter::from_fn(move || {
-            let at = entries.next(rest)?;
-            if !chunked {
-                return Some(at);
-            }
-            let (after, head) = head(at).ok()?;
+        let whole = self.as_bytes().into_iter();
+        let (mut rest, mut entries) = (self.rest, Entries::CHUNKS);
+        if !self.chunked {
+            entries = Entries::NONE;
+        }
+        whole.chain(core::iter::from_fn(move || {
+            let at = rest;
+            let (after, head) = head(at).ok().filter(|_| entries.next(at))?;
             let (after, bytes) = content((at, head)).parse(after).ok()?;
             rest = after;
             Some(bytes)
-        })
+        }))
     }
 }
 
@@ -173,7 +175,7 @@ impl fmt::Debug for Chunks<'_> {
 }
 
 /// The items of an array, in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Array<'m> {
     rest: &'m [u8],
     entries: Entries,
@@ -181,7 +183,7 @@ pub struct Array<'m> {
 
 impl PartialEq for Array<'_> {
     fn eq(&self, other: &Self) -> bool {
-        Iterator::eq(*self, *other)
+        Iterator::eq(self.clone(), other.clone())
     }
 }
 
@@ -189,15 +191,15 @@ impl<'m> Iterator for Array<'m> {
     type Item = Item<'m>;
 
     fn next(&mut self) -> Option<Item<'m>> {
-        let at = self.entries.next(self.rest)?;
-        let (item, rest) = Item::split(at)?;
+        self.entries.next(self.rest).then_some(())?;
+        let (item, rest) = Item::split(self.rest)?;
         self.rest = rest;
         Some(item)
     }
 }
 
 /// The entries of a map, in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Map<'m> {
     rest: &'m [u8],
     entries: Entries,
@@ -205,7 +207,7 @@ pub struct Map<'m> {
 
 impl PartialEq for Map<'_> {
     fn eq(&self, other: &Self) -> bool {
-        Iterator::eq(*self, *other)
+        Iterator::eq(self.clone(), other.clone())
     }
 }
 
@@ -213,8 +215,8 @@ impl<'m> Iterator for Map<'m> {
     type Item = (Item<'m>, Item<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let at = self.entries.next(self.rest)?;
-        let (key, rest) = Item::split(at)?;
+        self.entries.next(self.rest).then_some(())?;
+        let (key, rest) = Item::split(self.rest)?;
         let (value, rest) = Item::split(rest)?;
         self.rest = rest;
         Some((key, value))
@@ -231,7 +233,7 @@ impl<'m> Iterator for Map<'m> {
 /// }
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attributes<'m>(Map<'m>);
 
 impl<'m> Attributes<'m> {
@@ -247,13 +249,13 @@ impl<'m> Attributes<'m> {
     ///
     /// # Errors
     /// [`Misuse::Type`] where the value is not one of that type.
-    pub fn get<T: Deserialize<'m>>(self, key: &str) -> Result<Option<T>, Error> {
+    pub fn get<T: Deserialize<'m>>(&self, key: &str) -> Result<Option<T>, Error> {
         self.item(key).map(|item| item.get()).transpose()
     }
 
     /// The value of a key.
-    pub fn item(mut self, key: &str) -> Option<Item<'m>> {
-        self.find(|(name, _)| *name == key).map(|(_, item)| item)
+    pub fn item(&self, key: &str) -> Option<Item<'m>> {
+        self.clone().find(|(name, _)| *name == key).map(|(_, item)| item)
     }
 }
 

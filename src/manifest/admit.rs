@@ -5,8 +5,7 @@ use super::index::{ComponentFacts, ComponentRecord, Grown, ObjectRecord};
 use super::names::{Clash, Names};
 use super::roles::{Part, Parts};
 use super::{Generation, Index, Reader};
-use crate::cbor::{Fault, Input, Mark, fault, utf8};
-use crate::digest::Digest;
+use crate::cbor::{Fault, Input, Mark, fault};
 use crate::error::{Error, ErrorKind, Misuse, Place};
 use crate::frame::{Container, Frame};
 use crate::limits::{Options, Tolerance, format};
@@ -50,11 +49,23 @@ struct Judge<'m, 'o> {
     last_name: Option<&'m [u8]>,
     names_rise: bool,
 
-    place: Place,
+    /// Whether what is read now is in the object at hand, and in its component at hand.
+    within: Within,
     /// Of the object at hand: its name, its first component, its parts.
     name: Mark,
     first: u32,
     parts: Parts,
+}
+
+/// How far in the manifest's structure the reader is.
+#[derive(Clone, Copy)]
+enum Within {
+    Root,
+    Object,
+    /// The component at hand.
+    Component,
+    /// A component that was judged before.
+    Part(u32),
 }
 
 /// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
@@ -76,7 +87,7 @@ impl<'m, 'o> Judge<'m, 'o> {
             blobs: InOrder::default(),
             last_name: None,
             names_rise: true,
-            place: Place::default(),
+            within: Within::Root,
             name: Mark::default(),
             first: 0,
             parts: Parts::default(),
@@ -85,8 +96,20 @@ impl<'m, 'o> Judge<'m, 'o> {
 
     fn error(&self, fault: Fault) -> Error {
         let offset = self.frame.manifest().end.saturating_sub(fault.mark.left().into());
-        let error = Error::new(fault.kind, offset).at(self.place);
-        fault.found.map_or(error, |number| error.found(number))
+        Error::new(fault.kind, offset).at(self.place()).found(fault.found)
+    }
+
+    fn place(&self) -> Place {
+        let object = self.objects.len();
+        match self.within {
+            Within::Root => Place::default(),
+            Within::Object => Place::new(Some(object), None),
+            Within::Component => {
+                let component = self.components.len().saturating_sub(self.first);
+                Place::new(Some(object), Some(component))
+            }
+            Within::Part(component) => Place::new(Some(object), Some(component)),
+        }
     }
 
     fn used(&self, at: Mark) -> u32 {
@@ -95,7 +118,7 @@ impl<'m, 'o> Judge<'m, 'o> {
 
     /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
     #[inline(always)]
-    fn extent(&self, claim: &ComponentClaim<'m>) -> Result<Extent, Fault> {
+    fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
         if offset & (format::ALIGNMENT - 1) != 0 {
             return Err(Fault::with(Rule::BlobAlignment, claim.offset.mark, offset));
@@ -111,7 +134,7 @@ impl<'m, 'o> Judge<'m, 'o> {
 
     /// How many bytes it holds when decoded, where the manifest says so, and where it does.
     #[inline(always)]
-    fn size(&self, claim: &ComponentClaim<'m>) -> Result<(Option<u64>, Mark), Fault> {
+    fn size(&self, claim: &ComponentClaim) -> Result<(Option<u64>, Mark), Fault> {
         let (length, decoded) = (claim.length, claim.decoded);
         match (claim.encoding, decoded) {
             (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
@@ -124,17 +147,6 @@ impl<'m, 'o> Judge<'m, 'o> {
             }
             _ => Ok((None, length.mark)),
         }
-    }
-
-    #[inline(always)]
-    fn digest(&self, claim: &ComponentClaim<'m>) -> Result<(), Fault> {
-        let Some(text) = claim.digest else { return Ok(()) };
-        let digest = utf8(text.mark, text.bytes)?;
-        let read = match self.generation {
-            Generation::V0_1 => Digest::read_v0(digest),
-            _ => Digest::read_v1(digest),
-        };
-        read.map(|_| ()).ok_or(Fault::new(Rule::DigestForm, text.mark))
     }
 
     /// What can only be judged when everything is there.
@@ -161,9 +173,9 @@ impl<'m, 'o> Judge<'m, 'o> {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
                 Clash::Duplicate(ordinal) => {
-                    self.place = Place::new(Some(ordinal), None);
                     let mark = reader.name_mark(&objects, ordinal);
-                    self.error(Fault::new(Rule::DuplicateName, mark))
+                    let error = self.error(Fault::new(Rule::DuplicateName, mark));
+                    error.at(Place::new(Some(ordinal), None))
                 }
             })?
         };
@@ -173,7 +185,7 @@ impl<'m, 'o> Judge<'m, 'o> {
 
     #[cold]
     fn overlaps(
-        &mut self,
+        &self,
         reader: &Reader<'m>,
         objects: &[ObjectRecord],
         components: &[ComponentRecord],
@@ -184,10 +196,10 @@ impl<'m, 'o> Judge<'m, 'o> {
         let object = after.saturating_sub(1);
         let first = objects.get(object).map_or(0, |object| object.first());
         let within = component_ordinal.saturating_sub(first);
-        self.place = Place::new(Some(crate::num::short(object)), Some(within));
+        let place = Place::new(Some(crate::num::short(object)), Some(within));
         let mark = components.get(component).map_or(Mark::default(), |c| reader.offset_mark(*c));
         let offset = components.get(component).map_or(0, |c| reader.extent(*c).offset());
-        self.error(Fault::with(Rule::BlobOverlap, mark, offset))
+        self.error(Fault::with(Rule::BlobOverlap, mark, offset)).at(place)
     }
 }
 
@@ -206,29 +218,26 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
     }
 
     #[inline(always)]
-    fn begin_object(&mut self) -> Result<(), Fault> {
-        self.place = Place::new(Some(self.objects.len()), None);
+    fn begin_object(&mut self) {
+        self.within = Within::Object;
         self.first = self.components.len();
-        self.parts = Parts::default();
-        Ok(())
+        self.parts.clear();
     }
 
     #[inline(always)]
-    fn name(&mut self, at: Mark, name: &'m [u8]) -> Result<(), Fault> {
+    fn name(&mut self, at: Mark, name: &'m [u8]) {
         self.name = at;
         self.names_rise &= self.last_name.is_none_or(|last| last < name);
         self.last_name = Some(name);
-        Ok(())
     }
 
     #[inline(always)]
     fn begin_component(&mut self) {
-        let ordinal = self.components.len().saturating_sub(self.first);
-        self.place = Place::new(Some(self.objects.len()), Some(ordinal));
+        self.within = Within::Component;
     }
 
     #[inline(always)]
-    fn component(&mut self, claim: &ComponentClaim<'m>) -> Result<(), Fault> {
+    fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault> {
         let dtype = &claim.dtype;
         if let (Logical::Known(logical), Some(mark)) = (dtype.logical, dtype.type_mark)
             && (dtype.implied || dtype.storage != Some(logical.storage()))
@@ -241,7 +250,6 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
         if let (Some(mark), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, mark));
         }
-        self.digest(claim)?;
         let ordinal = self.components.len().saturating_sub(self.first);
         let part = Part {
             ordinal,
@@ -259,7 +267,9 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
                 return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
             }
         }
-        self.parts.note(claim.role, part);
+        if let Some(role) = claim.role {
+            self.parts.note(role, part);
+        }
         self.blobs.note(extent);
         let record = ComponentRecord::new(&ComponentFacts {
             at: claim.at,
@@ -267,19 +277,19 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             logical: dtype.logical,
             encoding: claim.encoding,
             big: claim.big_endian.is_some() && width > 1,
-            digest: claim.digest.is_some(),
+            digest: claim.digest,
             offset: claim.offset.mark,
             length: claim.length.mark,
         });
         self.components.push(record, self.used(claim.at), claim.at.left())?;
-        self.place = Place::new(Some(self.objects.len()), None);
+        self.within = Within::Object;
         Ok(())
     }
 
     #[inline(always)]
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault> {
         if let Err((fault, component)) = self.parts.judge(claim, self.generation, self.options) {
-            self.place = Place::new(Some(self.objects.len()), component);
+            self.within = component.map_or(Within::Object, Within::Part);
             return Err(fault);
         }
         let record = ObjectRecord::new(self.name, self.first, claim.format);
@@ -288,7 +298,7 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
     }
 
     fn end_objects(&mut self) {
-        self.place = Place::default();
+        self.within = Within::Root;
     }
 }
 

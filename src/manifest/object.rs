@@ -4,7 +4,7 @@ use nom::Parser as _;
 
 use super::index::ObjectRecord;
 use super::{Component, Generation, Parts};
-use crate::cbor::{Attributes, Entries, Input, array_head, find, text, uint};
+use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, find, text, uint};
 use crate::num::{index, short};
 use crate::rules::Rule;
 use crate::schema::Format;
@@ -50,7 +50,8 @@ impl<'a> Object<'a> {
     /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
     pub fn shape(&self) -> Shape<'a> {
         let at = find(self.map(), "shape").unwrap_or_default();
-        let (rest, entries) = array_head(at, Rule::ShapeType).unwrap_or((&[], Entries::Definite(0)));
+        let read = array_head(Rule::ShapeType, UNLIMITED).parse(at);
+        let (rest, entries) = read.unwrap_or((&[], Entries::NONE));
         Shape { rest, entries }
     }
 
@@ -118,10 +119,7 @@ pub struct Shape<'a> {
 impl Shape<'_> {
     /// The number of dimensions; 0 for a scalar.
     pub fn rank(&self) -> u32 {
-        match self.entries {
-            Entries::Definite(rank) => rank,
-            Entries::Indefinite => short(self.clone().count()),
-        }
+        self.entries.claimed().unwrap_or_else(|| short(self.clone().count()))
     }
 
     /// The number of elements: 0 where a dimension is 0, none where it overflows.
@@ -137,8 +135,8 @@ impl Iterator for Shape<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        let at = self.entries.next(self.rest)?;
-        let (rest, dimension) = uint(Rule::ShapeType).parse(at).ok()?;
+        self.entries.next(self.rest).then_some(())?;
+        let (rest, dimension) = uint(Rule::ShapeType).parse(self.rest).ok()?;
         self.rest = rest;
         Some(dimension)
     }

@@ -5,37 +5,7 @@ use crate::cbor::{Fault, Mark};
 use crate::element::StorageType;
 use crate::limits::{Options, Tolerance};
 use crate::rules::Rule;
-use crate::schema::{Format, Logical, ObjectClaim, Shape};
-
-/// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Data,
-    Values,
-    Indices,
-    Indptr,
-    Coords,
-    PackedWeight,
-    Scales,
-    Zeros,
-}
-
-impl Role {
-    #[inline(always)]
-    fn of(name: &[u8]) -> Option<Self> {
-        Some(match name {
-            b"data" => Self::Data,
-            b"values" => Self::Values,
-            b"indices" => Self::Indices,
-            b"indptr" => Self::Indptr,
-            b"coords" => Self::Coords,
-            b"packed_weight" => Self::PackedWeight,
-            b"scales" => Self::Scales,
-            b"zeros" => Self::Zeros,
-            _ => return None,
-        })
-    }
-}
+use crate::schema::{Format, Logical, ObjectClaim, Role, Shape};
 
 /// What is known of a component, by the time its object is judged.
 #[derive(Clone, Copy)]
@@ -69,16 +39,25 @@ impl Part {
 }
 
 /// The parts of one object that play a known role.
-#[derive(Clone, Copy, Default)]
 pub(super) struct Parts {
-    data: Option<Part>,
-    values: Option<Part>,
-    indices: Option<Part>,
-    indptr: Option<Part>,
-    coords: Option<Part>,
-    packed_weight: Option<Part>,
-    scales: Option<Part>,
-    zeros: Option<Part>,
+    parts: [Part; Role::COUNT],
+    /// A bit for each role that the object at hand has; the other parts are of objects before.
+    present: u8,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        let part = Part {
+            ordinal: 0,
+            dtype: Mark::default(),
+            type_mark: None,
+            storage: None,
+            logical: Logical::None,
+            size: None,
+            size_mark: Mark::default(),
+        };
+        Self { parts: [part; Role::COUNT], present: 0 }
+    }
 }
 
 /// A fault, and the component it is in.
@@ -93,21 +72,25 @@ fn in_part(part: &Part, fault: Fault) -> Found {
 }
 
 impl Parts {
-    /// Notes a component, if its role is a known one.
+    /// Forgets the object before.
     #[inline(always)]
-    pub(super) fn note(&mut self, role: &[u8], part: Part) {
-        let slot = match Role::of(role) {
-            Some(Role::Data) => &mut self.data,
-            Some(Role::Values) => &mut self.values,
-            Some(Role::Indices) => &mut self.indices,
-            Some(Role::Indptr) => &mut self.indptr,
-            Some(Role::Coords) => &mut self.coords,
-            Some(Role::PackedWeight) => &mut self.packed_weight,
-            Some(Role::Scales) => &mut self.scales,
-            Some(Role::Zeros) => &mut self.zeros,
-            None => return,
-        };
-        *slot = Some(part);
+    pub(super) fn clear(&mut self) {
+        self.present = 0;
+    }
+
+    /// Notes a component.
+    #[inline(always)]
+    pub(super) fn note(&mut self, role: Role, part: Part) {
+        if let Some(slot) = self.parts.get_mut(role.index()) {
+            *slot = part;
+            self.present |= 1 << role.index();
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, role: Role) -> Option<&Part> {
+        let present = self.present & (1 << role.index()) != 0;
+        self.parts.get(role.index()).filter(|_| present)
     }
 
     /// Judges an object by what its format requires.
@@ -129,18 +112,18 @@ impl Parts {
 
     #[inline(always)]
     fn dense(&self, claim: &ObjectClaim) -> Result<(), Found> {
-        let data = self.data.as_ref().ok_or(in_object(Rule::DenseRoles, claim.components))?;
+        let data = self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
         if data.storage.is_none() {
             return Ok(());
         }
-        let overflow = in_object(Rule::ShapeOverflow, claim.shape.mark);
-        let elements = claim.shape.product.ok_or(overflow)?;
+        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
+        let elements = claim.shape.product.ok_or_else(overflow)?;
         let Some(each) = data.element_size() else { return Ok(()) };
         match (elements.checked_mul(each), data.size) {
             (wanted, Some(size)) if wanted != Some(size) => {
                 Err(in_part(data, Fault::with(Rule::DenseSize, data.size_mark, size)))
             }
-            (None, None) => Err(overflow),
+            (None, None) => Err(overflow()),
             _ => Ok(()),
         }
     }
@@ -152,7 +135,7 @@ impl Parts {
         options: &Options,
     ) -> Result<(), Found> {
         let (Some(values), Some(indices), Some(indptr)) =
-            (&self.values, &self.indices, &self.indptr)
+            (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr))
         else {
             return Err(in_object(Rule::CsrRoles, claim.components));
         };
@@ -162,7 +145,7 @@ impl Parts {
         }
         index_type(indices, generation, options)?;
         index_type(indptr, generation, options)?;
-        let bounds = rows.checked_add(1).ok_or(in_object(Rule::SparseOverflow, mark))?;
+        let bounds = rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
         agree(indices, Rule::CsrNnz, values.count())
     }
@@ -173,7 +156,7 @@ impl Parts {
         generation: Generation,
         options: &Options,
     ) -> Result<(), Found> {
-        let (Some(values), Some(coords)) = (&self.values, &self.coords) else {
+        let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
             return Err(in_object(Rule::CooRoles, claim.components));
         };
         let Shape { mark, rank, .. } = claim.shape;
@@ -182,20 +165,20 @@ impl Parts {
         }
         index_type(coords, generation, options)?;
         let Some(nnz) = values.count() else { return Ok(()) };
-        let overflow = in_object(Rule::SparseOverflow, mark);
-        let indices = nnz.checked_mul(rank.into()).ok_or(overflow)?;
+        let overflow = || in_object(Rule::SparseOverflow, mark);
+        let indices = nnz.checked_mul(rank.into()).ok_or_else(overflow)?;
         agree(coords, Rule::CooNnz, Some(indices))
     }
 
     fn quantized_group(&self, claim: &ObjectClaim, options: &Options) -> Result<(), Found> {
-        if self.packed_weight.is_none() || self.scales.is_none() {
+        if self.get(Role::PackedWeight).is_none() || self.get(Role::Scales).is_none() {
             return Err(in_object(Rule::QuantizedRoles, claim.components));
         }
-        if self.zeros.is_none() && !options.tolerates(Tolerance::MissingZeros) {
+        if self.get(Role::Zeros).is_none() && !options.tolerates(Tolerance::MissingZeros) {
             return Err(in_object(Rule::QuantizedZeros, claim.components));
         }
-        let overflow = in_object(Rule::ShapeOverflow, claim.shape.mark);
-        claim.shape.product.map(|_| ()).ok_or(overflow)
+        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
+        claim.shape.product.map(|_| ()).ok_or_else(overflow)
     }
 }
 

@@ -1,12 +1,15 @@
 //! `ZTEN0001`: v0.1 §4 and §5, and its crate's readme for `layout`.
 
+use nom::Parser as _;
+
 use super::{
-    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Shape, Sink, Slot, Text, Uint,
+    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Role, Shape, Sink, Slot, Text, Uint,
     Walk, table,
 };
-use crate::cbor::{Input, Mark, Parsed, array_head, utf8};
+use crate::cbor::{Input, Mark, Parsed, UNLIMITED, array_head, check_utf8};
+use crate::digest::Digest;
 use crate::element::StorageType;
-use crate::rules::Rule;
+use crate::rules::{Limit, Rule};
 
 table! {
     /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
@@ -21,7 +24,7 @@ table! {
     "shape"           => shape:        Shape,          required(Rule::ShapeMissing),    else Rule::ShapeType;
     "encoding"        => encoding:     Open<'m>,       required(Rule::EncodingMissing), else Rule::EncodingType;
     "data_endianness" => endianness:   Endianness,     optional,                        else Rule::EndiannessType;
-    "checksum"        => checksum:     Text<'m>,       optional,                        else Rule::DigestType;
+    "checksum"        => checksum:     Checksum,       optional,                        else Rule::DigestType;
 }
 
 /// The role of the one blob that an entry has.
@@ -32,13 +35,14 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
     walk: &mut Walk<'_, S>,
     manifest: Input<'m>,
 ) -> Parsed<'m, Option<Mark>> {
-    let (mut input, mut entries) = array_head(manifest, Rule::RootType)?;
+    let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
     walk.sink.expect(entries.claimed(), Mark::of(input))?;
-    while let Some(at) = entries.next(input) {
-        walk.sink.begin_object()?;
+    while entries.next(input) {
+        let at = input;
+        walk.sink.begin_object();
         let (rest, entry) = Entry::read(walk, at)?;
-        utf8(entry.name.mark, entry.name.bytes)?;
-        walk.sink.name(entry.name.mark, entry.name.bytes)?;
+        check_utf8(entry.name.mark, entry.name.bytes)?;
+        walk.sink.name(entry.name.mark, entry.name.bytes);
         walk.sink.begin_component();
         walk.sink.component(&entry.component(at))?;
         walk.sink.object(&ObjectClaim {
@@ -49,15 +53,16 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
         input = rest;
     }
     walk.sink.end_objects();
-    Ok((entries.end(input), None))
+    Ok((entries.end(input, manifest, Limit::Keys)?, None))
 }
 
-impl<'m> Entry<'m> {
-    fn component(&self, at: Input<'m>) -> ComponentClaim<'m> {
+impl Entry<'_> {
+    #[inline(always)]
+    fn component(&self, at: Input<'_>) -> ComponentClaim {
         ComponentClaim {
             at: Mark::of(at),
             map: Mark::of(at),
-            role: ROLE.as_bytes(),
+            role: Some(Role::Data),
             dtype: Dtype {
                 mark: self.dtype.0.mark,
                 storage: StorageType::from_v0(self.dtype.0.bytes),
@@ -73,7 +78,7 @@ impl<'m> Entry<'m> {
                 b"zstd" => Encoding::Zstd,
                 _ => Encoding::Unknown,
             },
-            digest: self.checksum,
+            digest: self.checksum.is_some(),
             big_endian: match self.endianness {
                 Some(Endianness::Big(mark)) => Some(mark),
                 _ => None,
@@ -96,8 +101,22 @@ pub(crate) struct Open<'m>(Text<'m>);
 impl<'m> Slot<'m> for Open<'m> {
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
-        utf8(text.mark, text.bytes)?;
+        check_utf8(text.mark, text.bytes)?;
         Ok((rest, Self(text)))
+    }
+}
+
+/// `checksum`, found to be well-formed as far as its form is known: v0.1 §4.
+#[derive(Clone, Copy)]
+pub(crate) struct Checksum;
+
+impl<'m> Slot<'m> for Checksum {
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::take(walk, wrong, at)?;
+        if !Digest::is_known(text.bytes) {
+            text.judge(|text| Digest::read_v0(text).is_some(), Rule::DigestForm)?;
+        }
+        Ok((rest, Self))
     }
 }
 

@@ -4,12 +4,15 @@
 use nom::Parser as _;
 
 use super::{
-    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Opaque, Shape, Sink, Slot, Text,
+    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Opaque, Role, Shape, Sink, Slot, Text,
     Uint, Version, Walk, table,
 };
-use crate::cbor::{Fault, Input, Keys, Mark, Parsed, key, map_head, skip, text, utf8};
+use crate::cbor::{
+    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, key, map_head, skip, text, utf8,
+};
+use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::rules::{Rule, Unsupported};
+use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// The root: v1.1 II.1, v1.2 §1.
@@ -35,13 +38,13 @@ table! {
     /// honoured in every 1.x file, because an appended file keeps its old version.
     Component<'m>, within 4 levels, else Rule::ComponentType;
     // key                    slot       type         presence                       else
-    "dtype"               => dtype:      DtypeName<'m>, required(Rule::DtypeMissing),  else Rule::DtypeType;
+    "dtype"               => dtype:      DtypeName, required(Rule::DtypeMissing),  else Rule::DtypeType;
     "offset"              => offset:     Uint,        required(Rule::OffsetMissing), else Rule::OffsetType;
     "length"              => length:     Uint,        required(Rule::LengthMissing), else Rule::LengthType;
-    "digest"              => digest:     Text<'m>,    nullable,                      else Rule::DigestType;
+    "digest"              => digest:     DigestText,  nullable,                      else Rule::DigestType;
     "encoding"            => encoding:   Encoding,    optional,                      else Rule::EncodingType;
     "uncompressed_length" => decoded:    Uint,        nullable,                      else Rule::DecodedLengthType;
-    "type"                => logical:    TypeName<'m>, nullable,                     else Rule::LogicalTypeType;
+    "type"                => logical:    TypeName, nullable,                     else Rule::LogicalTypeType;
 }
 
 /// Walks a 1.x manifest.
@@ -80,7 +83,7 @@ impl<'m> Slot<'m> for Version {
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         let mark = Mark::of(at);
-        let version = version(utf8(mark, bytes)?).ok_or(Fault::new(Rule::VersionSyntax, mark))?;
+        let version = version(utf8(mark, bytes)?).ok_or_else(|| Fault::new(Rule::VersionSyntax, mark))?;
         if version.major != 1 {
             return Err(Fault::with(Unsupported::Version, mark, version.major.into()).into());
         }
@@ -117,7 +120,7 @@ impl<'m> Slot<'m> for Objects<'m> {
         if walk.version.is_some() {
             return Ok((Self::walk(walk, at)?, Self::Walked));
         }
-        map_head(at, wrong)?;
+        map_head(wrong, UNLIMITED).parse(at)?;
         let (rest, ()) = skip(at, 1, walk.limits.depth())?;
         Ok((rest, Self::Deferred(at)))
     }
@@ -129,13 +132,14 @@ impl<'m> Objects<'m> {
         walk: &mut Walk<'_, S>,
         at: Input<'m>,
     ) -> Result<Input<'m>, nom::Err<Fault>> {
-        let (mut input, mut entries) = map_head(at, Rule::ObjectsType)?;
+        let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
         walk.sink.expect(entries.claimed(), Mark::of(input))?;
-        while let Some(here) = entries.next(input) {
-            walk.sink.begin_object()?;
+        while entries.next(input) {
+            let here = input;
+            walk.sink.begin_object();
             let (value, name) = key(here)?;
-            utf8(Mark::of(here), name)?;
-            walk.sink.name(Mark::of(here), name)?;
+            check_utf8(Mark::of(here), name)?;
+            walk.sink.name(Mark::of(here), name);
             let (rest, object) = Object::read(walk, value)?;
             walk.sink.object(&ObjectClaim {
                 shape: object.shape,
@@ -145,7 +149,7 @@ impl<'m> Objects<'m> {
             input = rest;
         }
         walk.sink.end_objects();
-        Ok(entries.end(input))
+        Ok(entries.end(input, at, Limit::Keys)?)
     }
 }
 
@@ -156,49 +160,63 @@ impl<'m> Slot<'m> for Components {
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.keys();
-        let (mut input, mut entries) = map_head(at, wrong)?;
-        let mut keys = Keys::new(at, input, entries, limit)?;
-        while let Some(here) = entries.next(input) {
-            keys.count(at, limit)?;
+        let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
+        let mut keys = Keys::default();
+        while entries.next(input) {
             walk.sink.begin_component();
-            let (value, role) = key(here)?;
-            utf8(Mark::of(here), role)?;
-            keys.note(role);
-            let (rest, component) = Component::read(walk, value)?;
-            walk.sink.component(&component.claim(here, value, role))?;
-            input = rest;
+            let (value, name) = key(input)?;
+            let role = Role::of(name);
+            if role.is_none() {
+                check_utf8(Mark::of(input), name)?;
+            }
+            keys.note(name);
+            input = component(walk, Mark::of(input), role, value)?.0;
         }
-        keys.finish(input)?;
-        Ok((entries.end(input), Self(Mark::of(at))))
+        let rest = entries.end(input, at, Limit::Keys)?;
+        keys.finish(at, input)?;
+        Ok((rest, Self(Mark::of(at))))
     }
 }
 
-impl<'m> Component<'m> {
+/// Reads the component at `value`, whose role stands at `at`, and has it judged.
+#[inline(never)]
+fn component<'m, S: Sink<'m>>(
+    walk: &mut Walk<'_, S>,
+    at: Mark,
+    role: Option<Role>,
+    value: Input<'m>,
+) -> Parsed<'m, ()> {
+    let (rest, component) = Component::read(walk, value)?;
+    walk.sink.component(&component.claim(at, Mark::of(value), role))?;
+    Ok((rest, ()))
+}
+
+impl Component<'_> {
     #[inline(always)]
-    fn claim(self, at: Input<'m>, map: Input<'m>, role: &'m [u8]) -> ComponentClaim<'m> {
+    fn claim(self, at: Mark, map: Mark, role: Option<Role>) -> ComponentClaim {
         // `type` equal to the dtype says nothing.
-        let named = self.logical.filter(|name| name.0.bytes != self.dtype.name);
+        let named = self.logical.filter(|name| !self.dtype.is(name.spelled));
         let logical = match named {
             None => self.dtype.implied.map_or(Logical::None, Logical::Known),
-            Some(name) => name.logical(),
+            Some(name) => name.logical,
         };
         let dtype = Dtype {
             mark: self.dtype.mark,
             storage: Some(self.dtype.storage),
             logical,
-            type_mark: named.map(|name| name.0.mark),
+            type_mark: named.map(|name| name.mark),
             implied: self.dtype.implied.is_some(),
         };
         ComponentClaim {
-            at: Mark::of(at),
-            map: Mark::of(map),
+            at,
+            map,
             role,
             dtype,
             offset: self.offset,
             length: self.length,
             decoded: self.decoded,
             encoding: self.encoding.unwrap_or(Encoding::Raw),
-            digest: self.digest,
+            digest: self.digest.is_some(),
             big_endian: None,
         }
     }
@@ -206,48 +224,87 @@ impl<'m> Component<'m> {
 
 /// `dtype`: one of a closed set, which is larger in 1.1. v1.1 II.4, v1.2 §2.
 #[derive(Clone, Copy)]
-pub(crate) struct DtypeName<'m> {
+pub(crate) struct DtypeName {
     mark: Mark,
-    name: &'m [u8],
     storage: StorageType,
     /// The logical type that a 1.1 dtype stands for.
     implied: Option<LogicalType>,
 }
 
-impl<'m> Slot<'m> for DtypeName<'m> {
+impl<'m> Slot<'m> for DtypeName {
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
-        let Text { mark, bytes: name } = text;
-        if let Some(storage) = StorageType::from_v1(name) {
-            return Ok((rest, Self { mark, name, storage, implied: None }));
+        if let Some(storage) = StorageType::from_v1(text.bytes) {
+            return Ok((rest, Self { mark: text.mark, storage, implied: None }));
         }
-        let old = walk.version.is_some_and(Version::is_1_1);
-        match LogicalType::from_dtype_v1_1(name) {
+        Self::old(walk.version, text).map(|dtype| (rest, dtype)).map_err(Into::into)
+    }
+}
+
+impl DtypeName {
+    /// A dtype that only 1.1 has.
+    #[cold]
+    fn old(version: Option<Version>, text: Text<'_>) -> Result<Self, Fault> {
+        let old = version.is_some_and(Version::is_1_1);
+        match LogicalType::from_dtype_v1_1(text.bytes) {
             Some(logical) if old => {
-                let storage = logical.storage();
-                Ok((rest, Self { mark, name, storage, implied: Some(logical) }))
+                Ok(Self { mark: text.mark, storage: logical.storage(), implied: Some(logical) })
             }
-            _ => Err(text.unknown(Rule::DtypeUnknown).into()),
+            _ => Err(text.unknown(Rule::DtypeUnknown)),
         }
     }
+
+    /// Whether a `type` spells it just so.
+    fn is(self, spelled: Spelled) -> bool {
+        match (self.implied, spelled) {
+            (None, Spelled::Dtype(storage)) => storage == self.storage,
+            (Some(implied), Spelled::Dtype1_1(logical)) => implied == logical,
+            _ => false,
+        }
+    }
+}
+
+/// What a `type` would be if it stood in `dtype`.
+#[derive(Clone, Copy)]
+enum Spelled {
+    Dtype(StorageType),
+    Dtype1_1(LogicalType),
+    Neither,
 }
 
 /// `type`: an open set. v1.2 §2.
 #[derive(Clone, Copy)]
-pub(crate) struct TypeName<'m>(Text<'m>);
+pub(crate) struct TypeName {
+    mark: Mark,
+    logical: Logical,
+    spelled: Spelled,
+}
 
-impl<'m> Slot<'m> for TypeName<'m> {
+impl<'m> Slot<'m> for TypeName {
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        utf8(text.mark, text.bytes)?;
-        Ok((rest, Self(text)))
+        let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
+        check_utf8(mark, bytes)?;
+        let logical = LogicalType::from_name(bytes).map_or(Logical::Unknown, Logical::Known);
+        let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
+        let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
+        let spelled = storage.or_else(old).unwrap_or(Spelled::Neither);
+        Ok((rest, Self { mark, logical, spelled }))
     }
 }
 
-impl TypeName<'_> {
-    fn logical(self) -> Logical {
-        LogicalType::from_name(self.0.bytes).map_or(Logical::Unknown, Logical::Known)
+/// `digest`, found to be well-formed: v1.1 II.3, v1.2 §1.
+#[derive(Clone, Copy)]
+pub(crate) struct DigestText;
+
+impl<'m> Slot<'m> for DigestText {
+    #[inline(always)]
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::take(walk, wrong, at)?;
+        if !Digest::is_known(text.bytes) {
+            text.judge(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
+        }
+        Ok((rest, Self))
     }
 }
 
@@ -273,7 +330,7 @@ impl<'m> Slot<'m> for Format {
             b"sparse_coo" => Self::SparseCoo,
             b"quantized_group" => Self::QuantizedGroup,
             _ => {
-                utf8(text.mark, text.bytes)?;
+                check_utf8(text.mark, text.bytes)?;
                 Self::Unknown
             }
         };

@@ -18,8 +18,7 @@ use table::{Reject, Table};
 const LARGEST: usize = 150_000;
 
 /// The first line of the index.
-const HEADER: &str =
-    "file\trule\toffset\tobject\tcomponent\tstage\toptions\tneighbour\n";
+const HEADER: &str = "file\trule\toffset\tobject\tcomponent\tstage\toptions\tneighbour\n";
 
 /// One file of the corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,16 +41,30 @@ pub fn files() -> Vec<Output> {
 
     let mut files = BTreeMap::new();
     let mut add = |path: String, bytes: Vec<u8>| {
-        assert!(bytes.len() <= LARGEST, "{path} is too large: {} bytes", bytes.len());
-        assert!(files.insert(path.clone(), bytes).is_none(), "{path} is there twice");
+        assert!(
+            bytes.len() <= LARGEST,
+            "{path} is too large: {} bytes",
+            bytes.len()
+        );
+        assert!(
+            files.insert(path.clone(), bytes).is_none(),
+            "{path} is there twice"
+        );
     };
     for (name, file) in &table.accept {
         add(format!("accept/{name}.zt"), file.build("").bytes);
     }
     let mut lines = BTreeMap::new();
     for reject in &table.reject {
-        let known = table.accept.iter().any(|(name, _)| *name == reject.neighbour);
-        assert!(known, "{}--{} has no neighbour {}", reject.rule, reject.case, reject.neighbour);
+        let known = table
+            .accept
+            .iter()
+            .any(|(name, _)| *name == reject.neighbour);
+        assert!(
+            known,
+            "{}--{} has no neighbour {}",
+            reject.rule, reject.case, reject.neighbour
+        );
         let name = format!("{}--{}.zt", reject.rule, reject.case);
         let (bytes, columns) = refuse(reject);
         lines.insert(name.clone(), columns);
@@ -63,19 +76,69 @@ pub fn files() -> Vec<Output> {
         let _ = writeln!(index, "{name}\t{columns}");
     }
     add("reject/index.tsv".to_owned(), index.into_bytes());
-    files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
+    files
+        .into_iter()
+        .map(|(path, bytes)| Output { path, bytes })
+        .collect()
 }
 
 /// The bytes of a file to be refused, and its columns of the index after the name.
 fn refuse(reject: &Reject) -> (Vec<u8>, String) {
-    let Reject { rule, case, neighbour, options, .. } = reject;
+    let Reject {
+        rule,
+        case,
+        neighbour,
+        options,
+        ..
+    } = reject;
     let built = reject.file.build(rule);
-    let stage = if *rule == "bool-value" { "content" } else { "open" };
+    let stage = if *rule == "bool-value" {
+        "content"
+    } else {
+        "open"
+    };
     let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
     let offset = number(built.offset);
-    assert!(offset != "-" || stage == "content", "nothing says where {rule}--{case} points");
+    assert!(
+        offset != "-" || stage == "content",
+        "nothing says where {rule}--{case} points"
+    );
     let (object, component) = (number(built.object), number(built.component));
     let columns =
         format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t{options}\t{neighbour}.zt");
     (built.bytes, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{cbor, files};
+
+    #[test]
+    fn corpus_is_what_the_tables_say() {
+        let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        for output in files() {
+            let found = fs::read(corpus.join(&output.path)).ok();
+            assert!(
+                found.as_ref() == Some(&output.bytes),
+                "{}: run zten-corpus",
+                output.path
+            );
+        }
+    }
+
+    #[test]
+    fn marks_know_their_way() {
+        let inner = cbor::array(vec![cbor::uint(300), cbor::marked_at(1, cbor::text("ab"))]);
+        let encoded = cbor::fields([("k", inner)]).encode();
+        assert_eq!(encoded.bytes, b"\xa1\x61k\x82\x19\x01\x2c\x62ab");
+        let mark = encoded.mark.unwrap();
+        assert_eq!(mark.offset, 8);
+        assert_eq!(
+            mark.path.iter().map(|step| step.index).collect::<Vec<_>>(),
+            [0, 1]
+        );
+    }
 }

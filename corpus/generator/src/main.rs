@@ -13,7 +13,9 @@ fn main() -> io::Result<()> {
             let name = file.file_name();
             let path = format!("{folder}/{}", name.to_string_lossy());
             // Sub-folders hold files of other origin and are left alone.
-            let stale = Path::new(&name).extension().is_some_and(|extension| extension == "zt")
+            let stale = Path::new(&name)
+                .extension()
+                .is_some_and(|extension| extension == "zt")
                 && file.file_type()?.is_file()
                 && files.iter().all(|output| output.path != path);
             if stale {
@@ -24,7 +26,16 @@ fn main() -> io::Result<()> {
     for output in &files {
         fs::write(corpus.join(&output.path), &output.bytes)?;
     }
-    let of = |folder: &str| files.iter().filter(|output| output.path.starts_with(folder)).count();
-    println!("{} files to accept, {} to refuse", of("accept/"), of("reject/") - 1);
+    let of = |folder: &str| {
+        files
+            .iter()
+            .filter(|output| output.path.starts_with(folder))
+            .count()
+    };
+    println!(
+        "{} files to accept, {} to refuse",
+        of("accept/"),
+        of("reject/") - 1
+    );
     Ok(())
 }

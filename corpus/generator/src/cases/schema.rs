@@ -1,7 +1,7 @@
 //! Required fields that are missing, and fields of the wrong type.
 
 use crate::base::{dense, dense_v0, dense_zstd, full, full_v0};
-use crate::cbor::{Item, array, bytes, chunked, fields, raw, tag, text, uint, uints};
+use crate::cbor::{Item, array, bytes, fields, marked, raw, tag, text, uint, uints, wide_head};
 use crate::table::Table;
 
 /// What a field holds.
@@ -29,7 +29,11 @@ const FIELDS: [Field; 15] = [
     ("w:data/type", Kind::Text, "type-type"),
     ("w:data/offset", Kind::Uint, "offset-type"),
     ("w:data/length", Kind::Uint, "length-type"),
-    ("w:data/uncompressed_length", Kind::Uint, "uncompressed-length-type"),
+    (
+        "w:data/uncompressed_length",
+        Kind::Uint,
+        "uncompressed-length-type",
+    ),
     ("w:data/encoding", Kind::Text, "encoding-type"),
     ("w:data/digest", Kind::Text, "digest-type"),
 ];
@@ -76,12 +80,40 @@ pub(crate) fn cases(t: &mut Table) {
 /// The places where the two generations and a few more forms differ.
 fn others(t: &mut Table) {
     let attributes = full("1.2.0").bad("w:/attributes", array(vec![]));
-    t.reject("attributes-type", "v12-array-in-object", attributes, "v12-all-fields");
+    t.reject(
+        "attributes-type",
+        "v12-array-in-object",
+        attributes,
+        "v12-all-fields",
+    );
     let attributes = full("1.2.0").bad("w:/attributes", raw(&[0xf6]));
-    t.reject("attributes-type", "v12-null-in-object", attributes, "v12-all-fields");
-    t.reject("offset-type", "v11-text", full("1.1.0").bad("w:data/offset", text("64")), "v11-all-fields");
-    t.reject("encoding-type", "v11-null", full("1.1.0").bad("w:data/encoding", raw(&[0xf6])), "v11-all-fields");
-    t.reject("version-type", "v12-number", full("1.2.0").bad("version", raw(&[0xfb, 0x3f, 0xf3, 0x33, 0x33, 0x33, 0x33, 0x33, 0x33])), "v12-all-fields");
+    t.reject(
+        "attributes-type",
+        "v12-null-in-object",
+        attributes,
+        "v12-all-fields",
+    );
+    t.reject(
+        "offset-type",
+        "v11-text",
+        full("1.1.0").bad("w:data/offset", text("64")),
+        "v11-all-fields",
+    );
+    t.reject(
+        "encoding-type",
+        "v11-null",
+        full("1.1.0").bad("w:data/encoding", raw(&[0xf6])),
+        "v11-all-fields",
+    );
+    t.reject(
+        "version-type",
+        "v12-number",
+        full("1.2.0").bad(
+            "version",
+            raw(&[0xfb, 0x3f, 0xf3, 0x33, 0x33, 0x33, 0x33, 0x33, 0x33]),
+        ),
+        "v12-all-fields",
+    );
 }
 
 fn missing(t: &mut Table) {
@@ -116,9 +148,13 @@ fn missing(t: &mut Table) {
         t.reject(rule, "v01", dense_v0().lacks(&path), "v01-dense");
     }
     // The other generation's word for it.
-    let size = dense_v0().push("#0", text("length"), uint(16)).lacks("#0/size");
+    let size = dense_v0()
+        .push("#0", text("length"), uint(16))
+        .lacks("#0/size");
     t.reject("length-missing", "v01-length-for-size", size, "v01-dense");
-    let size = dense("1.2.0").push("w:data", text("size"), uint(16)).lacks("w:data/length");
+    let size = dense("1.2.0")
+        .push("w:data", text("size"), uint(16))
+        .lacks("w:data/length");
     t.reject("length-missing", "v12-size-for-length", size, "v12-dense");
 
     let path = "w:data/uncompressed_length";
@@ -127,13 +163,19 @@ fn missing(t: &mut Table) {
     t.accept("v1-9-zstd", dense_zstd("1.9"));
     for version in ["1.2.0", "1.2", "1.10.0", "1.4294967295"] {
         let case = format!("version-{version}");
-        t.reject("uncompressed-length-missing", case, dense_zstd(version).lacks(path), "v12-zstd");
+        t.reject(
+            "uncompressed-length-missing",
+            case,
+            dense_zstd(version).lacks(path),
+            "v12-zstd",
+        );
     }
     let null = dense_zstd("1.2.0").set(path, raw(&[0xf6])).mark("w:data");
     t.reject("uncompressed-length-missing", "null", null, "v12-zstd");
 }
 
-/// Values of the wrong type for a field, given a right one.
+/// Values of the wrong type for a field, given a right one. Where it can, a value says the same as
+/// the right one, so that only a reader that asks for the type refuses it.
 fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     let mut items = vec![
         ("null", raw(&[0xf6])),
@@ -142,26 +184,42 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
         ("tagged", tag(22, right.clone())),
         ("simple-value", raw(&[0xe0])),
     ];
+    let encoded = right.encode().bytes;
     match kind {
-        Kind::Text => items.extend([
-            ("integer", uint(1)),
-            ("bytes", bytes(b"raw")),
-            ("bytes-in-chunks", chunked(2, &[b"r", b"aw"])),
-            ("array", array(vec![right.clone()])),
-            ("map", fields([])),
-        ]),
-        Kind::Uint => items.extend([
-            ("negative", raw(&[0x20])),
-            ("negative-of-64-bits", raw(&[0x3b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])),
-            ("bignum", tag(2, bytes(&[16]))),
-            ("bignum-of-65-bits", tag(2, bytes(&[1, 0, 0, 0, 0, 0, 0, 0, 0]))),
-            ("half-float", raw(&[0xf9, 0x54, 0x00])),
-            ("double", raw(&[0xfb, 0x40, 0x50, 0, 0, 0, 0, 0, 0])),
-            ("text", text("64")),
-            ("bytes", bytes(&[0, 0, 0, 64])),
-            ("array", array(vec![right.clone()])),
-            ("map", fields([])),
-        ]),
+        Kind::Text => {
+            // Major type 2 instead of 3.
+            let first = encoded[0] & 0x1f | 0x40;
+            let same = [&[first], &encoded[1..]].concat();
+            let in_chunk = [&[0x5f], same.as_slice(), &[0xff]].concat();
+            items.extend([
+                ("integer", uint(1)),
+                ("bytes", raw(&same)),
+                ("bytes-in-chunks", raw(&in_chunk)),
+                ("array", array(vec![right.clone()])),
+                ("map", fields([])),
+            ]);
+        }
+        Kind::Uint => {
+            // The base files have numbers below 256, whose last byte is their value.
+            let value = encoded[encoded.len() - 1];
+            let float = [&[0xfa], &f32::from(value).to_be_bytes()[..]].concat();
+            let double = [&[0xfb], &f64::from(value).to_be_bytes()[..]].concat();
+            items.extend([
+                ("negative", raw(&[0x20])),
+                ("negative-of-64-bits", Item::Raw(wide_head(1, u64::MAX))),
+                ("bignum", tag(2, bytes(&[value]))),
+                (
+                    "bignum-of-65-bits",
+                    tag(2, bytes(&[1, 0, 0, 0, 0, 0, 0, 0, value])),
+                ),
+                ("float", raw(&float)),
+                ("double", raw(&double)),
+                ("text", text(&value.to_string())),
+                ("bytes", bytes(&[value])),
+                ("array", array(vec![right.clone()])),
+                ("map", fields([])),
+            ]);
+        }
         Kind::Map => items.extend([
             ("integer", uint(1)),
             ("text", text("map")),
@@ -179,7 +237,7 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
     items
 }
 
-/// Shapes with a dimension of the wrong type. The rule is about the field, so the array is marked.
+/// Shapes with a dimension of the wrong type, which is what the error points to.
 fn shapes(t: &mut Table) {
     let dimensions = [
         ("negative", raw(&[0x21])),
@@ -193,9 +251,19 @@ fn shapes(t: &mut Table) {
         ("array", uints(&[2])),
     ];
     for (case, item) in dimensions {
-        let file = full("1.2.0").bad("w:/shape", array(vec![uint(2), item.clone()]));
-        t.reject("shape-type", format!("v12-{case}-dimension"), file, "v12-all-fields");
-        let file = full_v0().bad("#0/shape", array(vec![uint(2), item]));
-        t.reject("shape-type", format!("v01-{case}-dimension"), file, "v01-all-fields");
+        let file = full("1.2.0").set("w:/shape", array(vec![uint(8), marked(item.clone())]));
+        t.reject(
+            "shape-type",
+            format!("v12-{case}-dimension"),
+            file,
+            "v12-all-fields",
+        );
+        let file = full_v0().set("#0/shape", array(vec![uint(2), marked(item)]));
+        t.reject(
+            "shape-type",
+            format!("v01-{case}-dimension"),
+            file,
+            "v01-all-fields",
+        );
     }
 }

@@ -1,0 +1,135 @@
+//! Files to open: realistic ones, and ones made to be dear.
+
+/// A CBOR head.
+pub fn head(out: &mut Vec<u8>, major: u8, n: u64) {
+    let major = major << 5;
+    match n {
+        0..24 => out.push(major | n as u8),
+        24..0x100 => out.extend([major | 24, n as u8]),
+        0x100..0x1_0000 => {
+            out.push(major | 25);
+            out.extend((n as u16).to_be_bytes());
+        }
+        0x1_0000..0x1_0000_0000 => {
+            out.push(major | 26);
+            out.extend((n as u32).to_be_bytes());
+        }
+        _ => {
+            out.push(major | 27);
+            out.extend(n.to_be_bytes());
+        }
+    }
+}
+
+/// A CBOR text string.
+pub fn text(out: &mut Vec<u8>, text: &str) {
+    head(out, 3, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
+/// A file around a manifest, its data all zeros and not there: only for opening.
+pub struct File {
+    pub head: [u8; 8],
+    pub manifest: Vec<u8>,
+    pub data: u64,
+    pub objects: u64,
+}
+
+impl File {
+    fn v1(manifest: Vec<u8>, data: u64, objects: u64) -> Self {
+        Self { head: *b"ZTEN1000", manifest, data, objects }
+    }
+
+    /// Opens it without I/O.
+    pub fn open(&self) -> Result<zten::Manifest<'_>, zten::Error> {
+        self.open_with(&zten::Options::default())
+    }
+
+    /// Opens it without I/O.
+    pub fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<'_>, zten::Error> {
+        let mut footer = (self.manifest.len() as u64).to_le_bytes().to_vec();
+        if &self.head == b"ZTEN1000" {
+            footer.extend(self.head);
+        }
+        let length = self.data + self.manifest.len() as u64 + footer.len() as u64;
+        let opening = zten::open::Opening::new(length, options)?;
+        let body = opening.header(&self.head)?.footer(&footer)?;
+        body.manifest(self.manifest.as_slice())
+    }
+}
+
+/// The names of a transformer's tensors, as many as asked for.
+pub fn names(count: usize) -> Vec<String> {
+    const PARTS: [&str; 9] = [
+        "input_layernorm.weight",
+        "mlp.down_proj.weight",
+        "mlp.gate_proj.weight",
+        "mlp.up_proj.weight",
+        "post_attention_layernorm.weight",
+        "self_attn.k_proj.weight",
+        "self_attn.o_proj.weight",
+        "self_attn.q_proj.weight",
+        "self_attn.v_proj.weight",
+    ];
+    let name = |i: usize| format!("model.layers.{:06}.{}", i / PARTS.len(), PARTS[i % PARTS.len()]);
+    (0..count).map(name).collect()
+}
+
+/// A small random generator (splitmix64), so that runs are alike.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, (self.next() % (i as u64 + 1)) as usize);
+        }
+    }
+}
+
+/// A 1.2 file of dense objects.
+pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
+    let mut out = Vec::new();
+    head(&mut out, 5, 2);
+    text(&mut out, "version");
+    text(&mut out, "1.2.0");
+    text(&mut out, "objects");
+    head(&mut out, 5, names.len() as u64);
+    let mut places: Vec<u64> = (0..names.len() as u64).collect();
+    if disorder {
+        Random(7).shuffle(&mut places);
+    }
+    for (name, place) in names.iter().zip(&places) {
+        text(&mut out, name);
+        head(&mut out, 5, 3);
+        text(&mut out, "shape");
+        head(&mut out, 4, 2);
+        head(&mut out, 0, 4096);
+        head(&mut out, 0, 16);
+        text(&mut out, "format");
+        text(&mut out, "dense");
+        text(&mut out, "components");
+        head(&mut out, 5, 1);
+        text(&mut out, "data");
+        head(&mut out, 5, if digests { 4 } else { 3 });
+        text(&mut out, "dtype");
+        text(&mut out, "bf16");
+        text(&mut out, "offset");
+        head(&mut out, 0, 64 + place * 4096 * 32);
+        text(&mut out, "length");
+        head(&mut out, 0, 4096 * 32);
+        if digests {
+            text(&mut out, "digest");
+            text(&mut out, &format!("sha256:{}", "0123456789abcdef".repeat(4)));
+        }
+    }
+    let data = 64 + names.len() as u64 * 4096 * 32;
+    File::v1(out, data, names.len() as u64)
+}
