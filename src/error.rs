@@ -22,6 +22,8 @@ pub enum Misuse {
     Alignment,
     /// The bytes are of the other byte order; the elements can be read one by one.
     ByteOrder,
+    /// A 0.1 bool may be any byte, and these are: the elements can be read one by one.
+    BoolBytes,
     /// The component is compressed: it has no elements to borrow.
     Compressed,
     /// The object is not of the format that was asked for.
@@ -42,6 +44,7 @@ impl Misuse {
             Self::Type => "the elements are of another type than was asked for",
             Self::Alignment => "the bytes are not aligned for native elements",
             Self::ByteOrder => "the bytes are not in this machine's byte order",
+            Self::BoolBytes => "a 0.1 bool is any byte, and these cannot be borrowed as bools",
             Self::Compressed => "the component is compressed and cannot be borrowed",
             Self::Format => "the object is not of the format that was asked for",
             Self::Buffer => "the buffer has another length than the data",
@@ -133,6 +136,12 @@ impl Error {
     #[cold]
     pub(crate) fn new(kind: impl Into<ErrorKind>, offset: u64) -> Self {
         Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: 0 }
+    }
+
+    /// An error in content that has no place in the file, being compressed there.
+    #[cold]
+    pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
+        Self { offset: None, ..Self::new(kind, 0) }
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {

@@ -27,17 +27,34 @@ pub struct Limits {
     depth: u8,
     rank: u32,
     keys: u32,
+    window: u64,
+    decoded: u64,
+    decoded_total: Option<u64>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { manifest: format::MANIFEST_CAP, depth: format::DEPTH_CAP, rank: 64, keys: 4096 }
+        Self {
+            manifest: format::MANIFEST_CAP,
+            depth: format::DEPTH_CAP,
+            rank: 64,
+            keys: 4096,
+            window: 128 << 20,
+            decoded: 4 << 30,
+            decoded_total: None,
+        }
     }
 }
 
 impl Limits {
     /// The names that [`with`](Self::with) knows.
-    pub const NAMES: &'static [&'static str] = &["manifest", "depth", "rank", "keys"];
+    pub const NAMES: &'static [&'static str] = 
+        &["manifest", "depth", "rank", "keys", "window", "decoded", "decoded-total"];
+
+    /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB.
+    pub fn embedded() -> Self {
+        Self { manifest: 1 << 20, window: 256 << 10, decoded: 8 << 20, ..Self::default() }
+    }
 
     /// These limits with one changed, by its name in the catalogue (without `limit-`).
     ///
@@ -58,6 +75,9 @@ impl Limits {
             }
             "rank" => self.rank = u32::try_from(value).map_err(|_| misuse)?,
             "keys" => self.keys = u32::try_from(value).map_err(|_| misuse)?,
+            "window" => self.window = value,
+            "decoded" => self.decoded = value,
+            "decoded-total" => self.decoded_total = Some(value),
             _ => return Err(misuse),
         }
         Ok(self)
@@ -81,6 +101,23 @@ impl Limits {
     /// Keys of any interpreted map but `objects`. Default 4,096.
     pub fn keys(&self) -> u32 {
         self.keys
+    }
+
+    /// Bytes of a zstd frame's window. Default 128 MiB.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Bytes that a compressed component decodes to. Default 4 GiB.
+    pub fn decoded(&self) -> u64 {
+        self.decoded
+    }
+
+    /// Bytes that all compressed components of a file of `file_len` bytes decode to together.
+    /// Default 64 GiB and 64 times the file.
+    pub fn decoded_total(&self, file_len: u64) -> u64 {
+        let default = file_len.saturating_mul(64).saturating_add(64 << 30);
+        self.decoded_total.unwrap_or(default)
     }
 }
 
@@ -153,7 +190,8 @@ impl Options {
         self.tolerated & tolerance.bit() != 0
     }
 
-    pub(crate) fn limit(&self) -> &Limits {
+    /// The limits.
+    pub fn limit(&self) -> &Limits {
         &self.limits
     }
 }

@@ -323,6 +323,45 @@ catalogue! {
         "`coords` has {} entries, not rank for each value", DISTRUST;
 
     // What the data holds.
+    DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+        "The stored bytes of a component have the digest that the manifest gives.",
+        "the stored bytes do not have the digest that the manifest gives", DAMAGED;
+    IndptrStart "csr-indptr-start", Spec("v1.1 III.2, v1.2 §3"), V1,
+        "`indptr` begins with 0.", "`indptr` begins with {}", DISTRUST;
+    IndptrOrder "csr-indptr-order", Spec("v1.1 III.2, v1.2 §3"), V1,
+        "`indptr` never falls.", "`indptr` falls to {}", DISTRUST;
+    IndptrEnd "csr-indptr-end", Spec("v1.1 III.2, v1.2 §3"), V1,
+        "`indptr` ends with the number of values.", "`indptr` ends with {}, not the number of values", DISTRUST;
+    IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3"), V1,
+        "Every index is at least 0 and below its dimension.",
+        "an index of {} is outside its dimension", DISTRUST;
+    ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
+        "A zstd component is one or more zstd frames and nothing else.",
+        "{} bytes are left where a zstd frame should begin", DAMAGED;
+    ZstdTruncated "zstd-truncated", Spec("RFC 8878 §3.1.1"), All,
+        "Every zstd frame ends within its component.",
+        "a zstd frame runs past the end of its component", DAMAGED;
+    ZstdSkippable "zstd-skippable", Policy("it holds data that readers differ on, and no writer of this format makes one"), All,
+        "No zstd frame is a skippable one.", "a zstd frame is a skippable one", WRITER;
+    ZstdDictionary "zstd-dictionary", Implied("the file does not carry the dictionary"), All,
+        "No zstd frame asks for a dictionary.", "a zstd frame asks for dictionary {}", WRITER;
+    ZstdReserved "zstd-reserved", Spec("RFC 8878 §3.1.1.1.1.4, §3.1.1.2.2"), All,
+        "Reserved bits and block types of zstd are not used.",
+        "a reserved bit or block type of zstd is used", DAMAGED;
+    ZstdBlock "zstd-block", Spec("RFC 8878 §3.1.1.2.4"), All,
+        "A zstd block is no larger than the window, and than 128 KiB.",
+        "a zstd block of {} bytes is larger than the window or 128 KiB", DAMAGED;
+    ZstdContentSize "zstd-content-size", Spec("RFC 8878 §3.1.1.1.4"), All,
+        "A zstd frame that gives its content size holds just as many bytes.",
+        "a zstd frame does not hold the {} bytes that it says it does", DAMAGED;
+    ZstdChecksum "zstd-checksum", Spec("RFC 8878 §3.1.1"), All,
+        "A zstd frame that has a checksum matches it.",
+        "a zstd frame does not match its checksum", DAMAGED;
+    ZstdCorrupt "zstd-corrupt", Spec("RFC 8878 §3.1.1.3"), All,
+        "Every zstd block can be decoded.", "a zstd block cannot be decoded", DAMAGED;
+    DecodedSize "decoded-size", Spec("v1.2 §1, §2, v1.1 III.1, v0.1 §5.1"), All,
+        "A component decodes to exactly as many bytes as the manifest says.",
+        "the component decodes to {} bytes or more, which is not what the manifest says", DISTRUST;
     BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2"), V1,
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
 }
@@ -350,6 +389,14 @@ catalogue! {
     Format "unsupported-format", Spec("v1.2 §1, §3"), V1,
         "The object's `format` is one that the specification lists.",
         "the object's `format` is not known", "Its components can be read one by one.";
+    Digest "unsupported-digest", Spec("v0.1 §4, v1.2 §1"), All,
+        "The digest is of an algorithm that can be verified: `sha256` or `crc32c`.",
+        "the digest is of an algorithm that cannot be verified",
+        "The component can be read; whether it is what its writer meant is not known.";
+    Feature "unsupported-feature", Policy("the library was built without it"), All,
+        "What the file needs was built in.",
+        "the library was built without what this component needs",
+        "Build it with the features `zstd` and `digest`.";
     LogicalType "unsupported-type", Spec("v1.2 §2"), V1,
         "The component's `type` is one that the specification lists.",
         "the component's `type` is not known", "It can be read as storage elements.";
@@ -368,6 +415,18 @@ catalogue! {
     Rank "limit-rank", Policy("no library has tensors of more dimensions"), All,
         "A shape has at most 64 dimensions.", "a shape has more dimensions than the limit",
         "Raise the limit `rank` if you trust the file.";
+    Window "limit-window", Policy("memory while decoding follows the window, or the declared output if that is smaller"), All,
+        "The window of a zstd frame is at most 128 MiB.",
+        "the window of a zstd frame is {} bytes, over the limit",
+        "Raise the limit `window`: memory follows the declared output where that is smaller.";
+    Decoded "limit-decoded", Policy("a few bytes of zstd can ask for any amount of work"), All,
+        "A compressed component decodes to at most 4 GiB.",
+        "the component decodes to {} bytes or more, over the limit",
+        "Raise the limit `decoded` if you trust the file.";
+    DecodedTotal "limit-decoded-total", Policy("work on a whole file follows its size"), All,
+        "All compressed components together decode to at most 64 GiB and 64 times the file's size.",
+        "the compressed components decode to {} bytes or more, over the limit",
+        "Raise the limit `decoded-total` if you trust the file.";
     Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the dearest work a manifest can ask for"), All,
         "An interpreted map other than `objects` has at most 4,096 keys.",
         "a map has more keys than the limit", "Raise the limit `keys` if you trust the file.";

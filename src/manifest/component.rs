@@ -5,14 +5,14 @@ use nom::Parser as _;
 use super::blobs::Extent;
 use super::index::ComponentRecord;
 use super::object::string;
-use super::reader::Reader;
-use super::Generation;
+use super::{Generation, Object, Parts};
 use crate::cbor::{Attributes, find, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::Place;
 use crate::rules::Rule;
-use crate::schema::{Encoding, Logical, v0_1};
+use crate::num::index;
+use crate::schema::{Encoding, Format, Logical, Role, v0_1};
 
 /// What the elements of a component are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl<'a> ElementType<'a> {
 /// One blob, and how to read it: v1.1 II.3, v1.2 §1.
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
-    reader: Reader<'a>,
+    parts: Parts<'a>,
     record: ComponentRecord,
     object: u32,
     ordinal: u32,
@@ -59,19 +59,19 @@ pub struct Component<'a> {
 
 impl<'a> Component<'a> {
     pub(super) fn new(
-        reader: Reader<'a>,
+        parts: Parts<'a>,
         record: ComponentRecord,
         object: u32,
         ordinal: u32,
     ) -> Self {
-        Self { reader, record, object, ordinal }
+        Self { parts, record, object, ordinal }
     }
 
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
-        match self.reader.generation {
+        match self.parts.reader.generation {
             Generation::V0_1 => v0_1::ROLE,
-            _ => core::str::from_utf8(self.reader.role(self.record)).unwrap_or_default(),
+            _ => core::str::from_utf8(self.parts.reader.role(self.record)).unwrap_or_default(),
         }
     }
 
@@ -82,7 +82,7 @@ impl<'a> Component<'a> {
 
     /// Which rules it follows.
     pub fn generation(&self) -> Generation {
-        self.reader.generation
+        self.parts.reader.generation
     }
 
     /// How its elements are stored; none where a 0.1 dtype is not known.
@@ -92,7 +92,7 @@ impl<'a> Component<'a> {
 
     /// What its elements are.
     pub fn element_type(&self) -> ElementType<'a> {
-        let name = |key| find(self.reader.component_map(self.record), key).and_then(string);
+        let name = |key| find(self.parts.reader.component_map(self.record), key).and_then(string);
         match (self.record.logical(), self.record.storage()) {
             (Logical::Known(logical), _) => ElementType::Logical(logical),
             (Logical::None, Some(storage)) => ElementType::Plain(storage),
@@ -113,7 +113,7 @@ impl<'a> Component<'a> {
         match self.encoding() {
             Encoding::Raw => "raw",
             Encoding::Zstd => "zstd",
-            Encoding::Unknown => find(self.reader.component_map(self.record), "encoding")
+            Encoding::Unknown => find(self.parts.reader.component_map(self.record), "encoding")
                 .and_then(string)
                 .unwrap_or_default(),
         }
@@ -126,22 +126,55 @@ impl<'a> Component<'a> {
 
     /// Where its blob lies in the file.
     pub fn extent(&self) -> Extent {
-        self.reader.extent(self.record)
+        self.parts.reader.extent(self.record)
     }
 
-    /// Its bytes when decoded: the stored ones if it is raw, what `uncompressed_length` says if
-    /// it is compressed; none where that is not said.
+    /// The object it is a component of.
+    pub fn object(&self) -> Object<'a> {
+        let record = self.parts.index.objects.get(index(self.object)).copied();
+        Object::new(self.parts, self.object, record.unwrap_or_default())
+    }
+
+    /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
+    /// `uncompressed_length` says, or what the shape asks for; none where neither tells.
     pub fn decoded_length(&self) -> Option<u64> {
         match self.encoding() {
             Encoding::Raw => Some(self.extent().length()),
-            Encoding::Zstd => {
-                let map = self.reader.component_map(self.record);
-                let at = find(map, "uncompressed_length")?;
-                (self.reader.generation != Generation::V0_1).then_some(())?;
-                uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
-            }
+            Encoding::Zstd => self.said_length().or_else(|| self.shaped_length()),
             Encoding::Unknown => None,
         }
+    }
+
+    /// What `uncompressed_length` says, which 0.1 does not have.
+    fn said_length(&self) -> Option<u64> {
+        if self.parts.reader.generation == Generation::V0_1 {
+            return None;
+        }
+        let map = self.parts.reader.component_map(self.record);
+        let at = find(map, "uncompressed_length")?;
+        uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
+    }
+
+    /// What format and shape ask for.
+    fn shaped_length(&self) -> Option<u64> {
+        let object = self.object();
+        let elements = match (object.format(), Role::of(self.role().as_bytes())) {
+            (Format::Dense, Some(Role::Data)) => object.shape().elements()?,
+            (Format::SparseCsr, Some(Role::Indptr)) => object.shape().next()?.checked_add(1)?,
+            _ => return None,
+        };
+        elements.checked_mul(self.element_size()?)
+    }
+
+    /// Bytes of one logical element, where its types are known: width of the storage type times
+    /// the ratio of the logical one.
+    pub fn element_size(&self) -> Option<u64> {
+        let (storage, ratio) = match (self.record.logical(), self.record.storage()) {
+            (Logical::None, Some(storage)) => (storage, 1),
+            (Logical::Known(logical), _) => (logical.storage(), logical.ratio()),
+            _ => return None,
+        };
+        u64::from(storage.width()).checked_mul(ratio.into())
     }
 
     /// Its digest over the stored bytes, if it has one.
@@ -149,8 +182,8 @@ impl<'a> Component<'a> {
         if self.record.digest() == 0 {
             return None;
         }
-        let map = self.reader.component_map(self.record);
-        match self.reader.generation {
+        let map = self.parts.reader.component_map(self.record);
+        match self.parts.reader.generation {
             Generation::V0_1 => Digest::read_v0(string(find(map, "checksum")?)?),
             _ => Digest::read_v1(string(find(map, "digest")?)?),
         }
@@ -159,7 +192,7 @@ impl<'a> Component<'a> {
     /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these
     /// are the fields of the entry.
     pub fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.reader.component_map(self.record))
+        Attributes::read(self.parts.reader.component_map(self.record))
     }
 }
 

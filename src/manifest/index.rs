@@ -25,7 +25,7 @@ macro_rules! bit_fields {
 }
 
 /// Where an object's name and first component are, and its format.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ObjectRecord(u64);
 
 bit_fields! { ObjectRecord:

@@ -75,9 +75,9 @@ impl<'a> Object<'a> {
         let next = self.parts.index.objects.get(index(self.ordinal).saturating_add(1));
         let end = next.map_or(short(records.len()), |next| next.first());
         let own = records.get(index(first)..index(end)).unwrap_or_default();
-        let (reader, ordinal) = (self.parts.reader, self.ordinal);
+        let (parts, ordinal) = (self.parts, self.ordinal);
         own.iter().enumerate().map(move |(component, record)| {
-            Component::new(reader, *record, ordinal, short(component))
+            Component::new(parts, *record, ordinal, short(component))
         })
     }
 

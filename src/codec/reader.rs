@@ -1,0 +1,224 @@
+//! The content of one component, chunk by chunk.
+
+use alloc::vec::Vec;
+
+use super::hasher::Hasher;
+#[cfg(feature = "zstd")]
+use super::zstd::Frames;
+use super::{ReadAt, ReadError};
+use crate::element::{ByteOrder, StorageType};
+use crate::error::{Error, Misuse};
+use crate::layout::bools;
+use crate::limits::Limits;
+use crate::manifest::{Component, Generation};
+use crate::num::wide;
+use crate::rules::{Rule, Unsupported};
+use crate::schema::Encoding;
+
+/// What reading all of a component has shown of its digest. A mismatch is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// It has the digest that the manifest gives.
+    Digest,
+    /// The manifest gives none.
+    NoDigest,
+    /// The manifest gives one that cannot be verified: of an algorithm that is not known, or
+    /// the feature `digest` is not built in.
+    Unverifiable,
+}
+
+/// Bytes of a chunk, at most: a multiple of every element's size.
+const CHUNK: usize = 64 << 10;
+
+/// Reads a component in chunks: decoded, little-endian, and verified on the way.
+///
+/// Reading to the end verifies size, digest, compression and bools. Memory is a chunk, and for
+/// zstd the window or the declared size, whichever is smaller, and two blocks.
+///
+/// ```
+/// # let file = zten::doc::example();
+/// # let archive = zten::Archive::open(&file)?;
+/// # let component = archive.get("weight").unwrap().component("data").unwrap();
+/// let mut content = component.content(archive.data(), &zten::Limits::default())?;
+/// let mut bytes = 0;
+/// while let Some(chunk) = content.next_chunk().map_err(zten::Error::from)? {
+///     bytes += chunk.len();
+/// }
+/// assert_eq!(content.verified(), Some(zten::Verified::NoDigest));
+/// # Ok::<(), zten::Error>(())
+/// ```
+pub struct Content<'a, R> {
+    component: Component<'a>,
+    source: R,
+    storage: StorageType,
+    stored: Stored,
+    hasher: Option<Hasher>,
+    buffer: Vec<u8>,
+    /// Decoded bytes that have gone by.
+    position: u64,
+    verified: Option<Verified>,
+}
+
+/// How the stored bytes become decoded ones.
+enum Stored {
+    Raw { next: u64, end: u64 },
+    #[cfg(feature = "zstd")]
+    Zstd(Frames),
+}
+
+impl<'a> Component<'a> {
+    /// Reads the content of the component from the file it is in. Compressed frames are walked
+    /// before anything is decoded.
+    ///
+    /// # Errors
+    /// `unsupported-dtype`, `unsupported-encoding` (0.1), `unsupported-feature`; the rules
+    /// `zstd-…` and `limit-…` that can be judged before decoding.
+    pub fn content<R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
+        let storage = self.readable()?;
+        let extent = self.extent();
+        let stored = match self.encoding() {
+            Encoding::Raw => Stored::Raw { next: extent.offset(), end: extent.end() },
+            #[cfg(feature = "zstd")]
+            Encoding::Zstd => {
+                let expected = self.decoded_length();
+                Stored::Zstd(Frames::open(&source, extent, expected, limits).map_err(
+                    |error| match error {
+                        ReadError::Refused(error) => ReadError::Refused(error.at(self.place())),
+                        source @ ReadError::Source(_) => source,
+                    },
+                )?)
+            }
+            _ => {
+                let _ = limits;
+                let error = Error::new(Unsupported::Feature, extent.offset());
+                return Err(error.at(self.place()).into());
+            }
+        };
+        let hasher = Some(Hasher::new(self.digest()));
+        Ok(Content {
+            component: *self,
+            source,
+            storage,
+            stored,
+            hasher,
+            buffer: Vec::new(),
+            position: 0,
+            verified: None,
+        })
+    }
+
+    /// All of the content, decoded, little-endian and verified. Memory follows what the
+    /// manifest declares, within the limits, as the bytes come.
+    ///
+    /// # Errors
+    /// As [`content`](Self::content) and [`Content::next_chunk`].
+    pub fn read_to_vec<R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+    ) -> Result<Vec<u8>, ReadError<R::Error>> {
+        let mut content = self.content(source, limits)?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = content.next_chunk()? {
+            bytes.try_reserve(chunk.len()).map_err(|_| Error::misuse(Misuse::Memory))?;
+            bytes.extend_from_slice(chunk);
+        }
+        Ok(bytes)
+    }
+}
+
+impl<R: ReadAt> Content<'_, R> {
+    /// The next chunk of decoded little-endian bytes: a whole number of elements, as many as
+    /// fit in 64 KiB. None at the end, when everything has been verified.
+    ///
+    /// # Errors
+    /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`;
+    /// whatever the source fails with.
+    pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
+        let place = self.component.place();
+        let refused = |error: ReadError<R::Error>| match error {
+            ReadError::Refused(error) => ReadError::Refused(error.at(place)),
+            source @ ReadError::Source(_) => source,
+        };
+        self.buffer.clear();
+        let Some(hasher) = &mut self.hasher else { return Ok(None) };
+        match &mut self.stored {
+            Stored::Raw { next, end } => {
+                let left = end.saturating_sub(*next);
+                let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+                extend(&mut self.buffer, length)?;
+                self.source.read_at(*next, &mut self.buffer).map_err(ReadError::Source)?;
+                hasher.update(&self.buffer);
+                *next = next.saturating_add(wide(length));
+            }
+            #[cfg(feature = "zstd")]
+            Stored::Zstd(frames) => {
+                extend(&mut self.buffer, CHUNK)?;
+                let mut tap = |bytes: &[u8]| hasher.update(bytes);
+                let length = frames
+                    .read(&self.source, &mut self.buffer, &mut tap)
+                    .map_err(refused)?;
+                self.buffer.truncate(length);
+            }
+        }
+        if self.buffer.is_empty() {
+            let outcome = self.hasher.take().and_then(Hasher::finish);
+            let offset = self.component.extent().offset();
+            let mismatch = || Error::new(Rule::DigestMismatch, offset).at(place);
+            self.verified = Some(outcome.ok_or_else(mismatch)?);
+            return Ok(None);
+        }
+        self.judge()?;
+        if self.component.byte_order() == ByteOrder::Big {
+            swap(&mut self.buffer, self.storage.width());
+        }
+        self.position = self.position.saturating_add(wide(self.buffer.len()));
+        Ok(Some(&self.buffer))
+    }
+
+    /// What has been shown, once everything has been read.
+    pub fn verified(&self) -> Option<Verified> {
+        self.verified
+    }
+
+    /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
+    fn judge(&self) -> Result<(), Error> {
+        let strict = self.component.generation() != Generation::V0_1;
+        if strict && self.storage == StorageType::Bool {
+            bools(&self.buffer).map_err(|(at, byte)| {
+                let error = match self.offset_of(self.position.saturating_add(at)) {
+                    Some(offset) => Error::new(Rule::BoolValue, offset),
+                    None => Error::nowhere(Rule::BoolValue),
+                };
+                error.found(byte.into()).at(self.component.place())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Where in the file a decoded byte is, if it is in the file.
+    fn offset_of(&self, position: u64) -> Option<u64> {
+        match self.component.encoding() {
+            Encoding::Raw => self.component.extent().offset().checked_add(position),
+            _ => None,
+        }
+    }
+}
+
+/// Makes `buffer` that long, filled with zeros.
+fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+    buffer.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+    buffer.resize(length, 0);
+    Ok(())
+}
+
+/// Swaps the bytes of each element.
+fn swap(bytes: &mut [u8], width: u8) {
+    for element in bytes.chunks_exact_mut(usize::from(width).max(1)) {
+        element.reverse();
+    }
+}

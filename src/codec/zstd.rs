@@ -1,0 +1,198 @@
+//! Zstandard: RFC 8878. The frames are walked by this module, strictly; what is in the blocks is
+//! decoded by `ruzstd`, which is sound but lax about everything around them.
+//!
+//! The decoder is given one block at a time, and a frame header of our own making, whose window
+//! is no larger than what the manifest declares: so memory follows the window or the declared
+//! size, whichever is smaller, and what has come out is known after each block.
+
+mod frame;
+
+use alloc::vec::Vec;
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use ruzstd::io::Read as _;
+
+use self::frame::{Block, Header, Walk};
+use super::{ReadAt, ReadError};
+use crate::error::{Error, Misuse};
+use crate::limits::Limits;
+use crate::manifest::Extent;
+use crate::num::wide;
+use crate::rules::{Limit, Rule};
+
+/// The frames of one component, being decoded.
+pub(super) struct Frames {
+    walk: Walk,
+    /// Decoded bytes that the manifest declares, or how many there may be.
+    most: u64,
+    declared: bool,
+    produced: u64,
+    frame: Option<Frame>,
+    /// The block at hand, as it is stored.
+    block: Vec<u8>,
+}
+
+/// The frame that is being decoded.
+struct Frame {
+    header: Header,
+    decoder: FrameDecoder,
+    produced: u64,
+}
+
+impl Frames {
+    /// Walks the frames of a component, all of them, before any is decoded.
+    pub(super) fn open<R: ReadAt>(
+        source: &R,
+        extent: Extent,
+        expected: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Self, ReadError<R::Error>> {
+        let over = |bytes| Error::new(Limit::Decoded, extent.offset()).found(bytes);
+        if let Some(expected) = expected.filter(|expected| *expected > limits.decoded()) {
+            return Err(over(expected).into());
+        }
+        let most = expected.unwrap_or(limits.decoded());
+        let mut walk = Walk::new(extent, limits.window());
+        let mut claimed = 0_u64;
+        while let Some(header) = walk.header(source)? {
+            claimed = claimed.saturating_add(header.content_size.unwrap_or(0));
+            if claimed > most {
+                let error = match expected {
+                    Some(_) => Error::new(Rule::DecodedSize, extent.offset()).found(claimed),
+                    None => over(claimed),
+                };
+                return Err(error.into());
+            }
+            while !walk.block(source, &header)?.last {}
+            walk.checksum(&header)?;
+        }
+        Ok(Self {
+            walk: Walk::new(extent, limits.window()),
+            most,
+            declared: expected.is_some(),
+            produced: 0,
+            frame: None,
+            block: Vec::new(),
+        })
+    }
+
+    /// Decodes into `buffer` until it is full or the component ends; how many bytes it is.
+    /// `tap` sees the stored bytes, in order.
+    pub(super) fn read<R: ReadAt>(
+        &mut self,
+        source: &R,
+        buffer: &mut [u8],
+        tap: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, ReadError<R::Error>> {
+        let mut filled = 0_usize;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let Some(frame) = &mut self.frame else {
+                if !self.begin(source, tap)? {
+                    break;
+                }
+                continue;
+            };
+            let read = frame.decoder.read(rest).map_err(|_| self.walk.corrupt())?;
+            filled = filled.saturating_add(read);
+            frame.produced = frame.produced.saturating_add(wide(read));
+            self.produced = self.produced.saturating_add(wide(read));
+            if self.produced.saturating_add(wide(frame.decoder.can_collect())) > self.most {
+                return Err(self.too_long().into());
+            }
+            if read > 0 {
+                continue;
+            }
+            if frame.decoder.is_finished() {
+                self.end()?;
+            } else {
+                self.block(source, tap)?;
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Begins the next frame, if there is one. At the end, judges the size of the whole.
+    fn begin<R: ReadAt>(
+        &mut self,
+        source: &R,
+        tap: &mut impl FnMut(&[u8]),
+    ) -> Result<bool, ReadError<R::Error>> {
+        let before = self.walk.position();
+        let Some(header) = self.walk.header(source)? else {
+            if self.declared && self.produced != self.most {
+                let error = Error::new(Rule::DecodedSize, self.walk.start());
+                return Err(error.found(self.produced).into());
+            }
+            return Ok(false);
+        };
+        let after = self.walk.position();
+        self.fetch(source, before, after.saturating_sub(before))?;
+        tap(&self.block);
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(u64::MAX);
+        let left = self.most.saturating_sub(self.produced);
+        let own = header.with_window(left);
+        decoder.init(own.as_slice()).map_err(|_| self.walk.corrupt())?;
+        self.frame = Some(Frame { header, decoder, produced: 0 });
+        Ok(true)
+    }
+
+    /// Decodes the next block of the frame.
+    fn block<R: ReadAt>(
+        &mut self,
+        source: &R,
+        tap: &mut impl FnMut(&[u8]),
+    ) -> Result<(), ReadError<R::Error>> {
+        let Some(header) = self.frame.as_ref().map(|frame| frame.header) else { return Ok(()) };
+        let before = self.walk.position();
+        let Block { last, .. } = self.walk.block(source, &header)?;
+        if last {
+            self.walk.checksum(&header)?;
+        }
+        self.fetch(source, before, self.walk.position().saturating_sub(before))?;
+        tap(&self.block);
+        let corrupt = self.walk.corrupt();
+        let Some(frame) = &mut self.frame else { return Ok(()) };
+        let one = BlockDecodingStrategy::UptoBlocks(1);
+        frame.decoder.decode_blocks(self.block.as_slice(), one).map_err(|_| corrupt)?;
+        Ok(())
+    }
+
+    /// Judges the frame that has ended.
+    fn end(&mut self) -> Result<(), Error> {
+        let Some(frame) = self.frame.take() else { return Ok(()) };
+        let header = frame.header;
+        if let Some(size) = header.content_size.filter(|size| *size != frame.produced) {
+            return Err(Error::new(Rule::ZstdContentSize, header.at).found(size));
+        }
+        let stored = frame.decoder.get_checksum_from_data();
+        if header.checksum && stored != frame.decoder.get_calculated_checksum() {
+            return Err(Error::new(Rule::ZstdChecksum, header.at));
+        }
+        Ok(())
+    }
+
+    /// Fetches stored bytes: at most a header, or a block and a checksum.
+    fn fetch<R: ReadAt>(
+        &mut self,
+        source: &R,
+        offset: u64,
+        length: u64,
+    ) -> Result<(), ReadError<R::Error>> {
+        let length = usize::try_from(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+        self.block.clear();
+        self.block.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+        self.block.resize(length, 0);
+        source.read_at(offset, &mut self.block).map_err(ReadError::Source)
+    }
+
+    #[cold]
+    fn too_long(&self) -> Error {
+        let more = self.most.saturating_add(1);
+        let at = self.walk.start();
+        match self.declared {
+            true => Error::new(Rule::DecodedSize, at).found(more),
+            false => Error::new(Limit::Decoded, at).found(more),
+        }
+    }
+}

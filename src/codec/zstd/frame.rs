@@ -1,0 +1,227 @@
+//! The framing of zstd: RFC 8878 §3.1.1. Where frames and blocks begin and end, and every rule
+//! that can be judged without decoding.
+
+use nom::combinator::{map, map_opt};
+use nom::number::complete::{le_u8, le_u16, le_u24, le_u32, le_u64};
+use nom::{IResult, Parser as _};
+
+use crate::codec::{ReadAt, ReadError};
+use crate::error::Error;
+use crate::manifest::Extent;
+use crate::num::wide;
+use crate::rules::{Limit, Rule};
+
+const MAGIC: u32 = 0xfd2f_b528;
+/// Skippable frames have any of 16 magic numbers: §3.1.2.
+const SKIPPABLE: core::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
+/// The longest frame header: magic, descriptor, window, dictionary, content size.
+const LONGEST_HEADER: u64 = 4 + 1 + 1 + 4 + 8;
+/// The largest block: §3.1.1.2.4.
+const LARGEST_BLOCK: u64 = 128 << 10;
+const BLOCK_HEADER: u64 = 3;
+const CHECKSUM: u64 = 4;
+
+/// A frame header: §3.1.1.1.
+#[derive(Clone, Copy)]
+pub(super) struct Header {
+    /// Where in the file it stands.
+    pub(super) at: u64,
+    window: u64,
+    pub(super) content_size: Option<u64>,
+    pub(super) checksum: bool,
+}
+
+/// The frame header descriptor: §3.1.1.1.1.
+#[derive(Clone, Copy)]
+struct Descriptor(u8);
+
+impl Descriptor {
+    fn single_segment(self) -> bool {
+        self.0 & 0x20 != 0
+    }
+
+    fn reserved(self) -> bool {
+        self.0 & 0x08 != 0
+    }
+
+    fn checksum(self) -> bool {
+        self.0 & 0x04 != 0
+    }
+}
+
+/// What stands at the front of a frame, before it is judged.
+struct Front {
+    descriptor: Descriptor,
+    window: Option<u64>,
+    dictionary: u32,
+    content_size: Option<u64>,
+}
+
+/// Window size from its descriptor: §3.1.1.1.2.
+fn window(input: &[u8]) -> IResult<&[u8], u64> {
+    map_opt(le_u8, |byte: u8| {
+        let base = 1_u64.checked_shl(u32::from(byte >> 3).checked_add(10)?)?;
+        (base >> 3).checked_mul(u64::from(byte & 7))?.checked_add(base)
+    })
+    .parse(input)
+}
+
+/// The header after the magic.
+fn front(input: &[u8]) -> IResult<&[u8], Front> {
+    let (input, descriptor) = map(le_u8, Descriptor).parse(input)?;
+    let (input, window) = match descriptor.single_segment() {
+        true => (input, None),
+        false => map(window, Some).parse(input)?,
+    };
+    let (input, dictionary) = match descriptor.0 & 3 {
+        0 => (input, 0),
+        1 => map(le_u8, u32::from).parse(input)?,
+        2 => map(le_u16, u32::from).parse(input)?,
+        _ => le_u32(input)?,
+    };
+    let (input, content_size) = match descriptor.0 >> 6 {
+        0 if descriptor.single_segment() => map(le_u8, |size| Some(size.into())).parse(input)?,
+        0 => (input, None),
+        1 => map(le_u16, |size| Some(u64::from(size).saturating_add(256))).parse(input)?,
+        2 => map(le_u32, |size| Some(size.into())).parse(input)?,
+        _ => map(le_u64, Some).parse(input)?,
+    };
+    Ok((input, Front { descriptor, window, dictionary, content_size }))
+}
+
+impl Header {
+    /// A header for the decoder: the window no larger than `most` needs, nothing that asks for
+    /// a dictionary, and no content size, which is compared here.
+    pub(super) fn with_window(&self, most: u64) -> [u8; 6] {
+        let wanted = self.window.min(most);
+        let [m0, m1, m2, m3] = MAGIC.to_le_bytes();
+        let fits = |byte: &u8| window(&[*byte]).is_ok_and(|(_, size)| size >= wanted);
+        let window = (0..=u8::MAX).find(fits).unwrap_or(u8::MAX);
+        [m0, m1, m2, m3, u8::from(self.checksum) << 2, window]
+    }
+}
+
+/// A block: §3.1.1.2.
+pub(super) struct Block {
+    pub(super) last: bool,
+}
+
+/// A walk over the frames of a component, by position.
+pub(super) struct Walk {
+    start: u64,
+    next: u64,
+    end: u64,
+    window: u64,
+}
+
+impl Walk {
+    /// A walk that lets no frame ask for a larger `window`.
+    pub(super) fn new(extent: Extent, window: u64) -> Self {
+        Self { start: extent.offset(), next: extent.offset(), end: extent.end(), window }
+    }
+
+    /// Where the component begins.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Where the walk has come to.
+    pub(super) fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// A block that ends where the walk has come to cannot be decoded.
+    #[cold]
+    pub(super) fn corrupt(&self) -> Error {
+        Error::new(Rule::ZstdCorrupt, self.next)
+    }
+
+    fn left(&self) -> u64 {
+        self.end.saturating_sub(self.next)
+    }
+
+    /// Goes on by `bytes`, which must be there; `at` is where their header stands.
+    fn advance(&mut self, bytes: u64, at: u64) -> Result<(), Error> {
+        if bytes > self.left() {
+            return Err(Error::new(Rule::ZstdTruncated, at));
+        }
+        self.next = self.next.saturating_add(bytes);
+        Ok(())
+    }
+
+    /// The header of the next frame, if there is one. A component has one at least.
+    pub(super) fn header<R: ReadAt>(
+        &mut self,
+        source: &R,
+    ) -> Result<Option<Header>, ReadError<R::Error>> {
+        let at = self.next;
+        if at == self.end && at > self.start {
+            return Ok(None);
+        }
+        let mut bytes = [0; 18];
+        const _: () = assert!(LONGEST_HEADER == 18, "room for the longest header");
+        let there = usize::try_from(self.left().min(LONGEST_HEADER)).unwrap_or_default();
+        let bytes = bytes.get_mut(..there).unwrap_or_default();
+        source.read_at(at, bytes).map_err(ReadError::Source)?;
+        let bytes = &*bytes;
+        match le_u32::<_, nom::error::Error<&[u8]>>(bytes) {
+            Ok((rest, MAGIC)) => {
+                let truncated = |_| Error::new(Rule::ZstdTruncated, at);
+                let (rest, front) = front(rest).map_err(truncated)?;
+                let length = bytes.len().saturating_sub(rest.len());
+                self.advance(wide(length), at)?;
+                Ok(Some(self.judge(&front, at)?))
+            }
+            Ok((_, magic)) if SKIPPABLE.contains(&magic) => {
+                Err(Error::new(Rule::ZstdSkippable, at).into())
+            }
+            _ => Err(Error::new(Rule::ZstdMagic, at).found(self.left()).into()),
+        }
+    }
+
+    fn judge(&self, front: &Front, at: u64) -> Result<Header, Error> {
+        if front.descriptor.reserved() {
+            return Err(Error::new(Rule::ZstdReserved, at));
+        }
+        if front.dictionary != 0 {
+            return Err(Error::new(Rule::ZstdDictionary, at).found(front.dictionary.into()));
+        }
+        let window = front.window.or(front.content_size).unwrap_or_default();
+        if window > self.window {
+            return Err(Error::new(Limit::Window, at).found(window));
+        }
+        let Front { content_size, descriptor, .. } = *front;
+        Ok(Header { at, window, content_size, checksum: descriptor.checksum() })
+    }
+
+    /// Passes over the next block of a frame.
+    pub(super) fn block<R: ReadAt>(
+        &mut self,
+        source: &R,
+        header: &Header,
+    ) -> Result<Block, ReadError<R::Error>> {
+        let at = self.next;
+        self.advance(BLOCK_HEADER, at)?;
+        let mut bytes = [0; 3];
+        source.read_at(at, &mut bytes).map_err(ReadError::Source)?;
+        let truncated = |_| Error::new(Rule::ZstdTruncated, at);
+        let (_, bits) = le_u24::<_, nom::error::Error<&[u8]>>(&bytes[..]).map_err(truncated)?;
+        let size = u64::from(bits >> 3);
+        if size > header.window.min(LARGEST_BLOCK) {
+            return Err(Error::new(Rule::ZstdBlock, at).found(size).into());
+        }
+        // Raw, one byte that repeats, compressed: §3.1.1.2.2.
+        let stored = match bits >> 1 & 3 {
+            0 | 2 => size,
+            1 => 1,
+            _ => return Err(Error::new(Rule::ZstdReserved, at).into()),
+        };
+        self.advance(stored, at)?;
+        Ok(Block { last: bits & 1 == 1 })
+    }
+
+    /// Passes over the checksum after the last block, if the frame has one.
+    pub(super) fn checksum(&mut self, header: &Header) -> Result<(), Error> {
+        if header.checksum { self.advance(CHECKSUM, header.at) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,66 @@
+//! `dense`: a contiguous array in row-major order. v1.1 III.1, v1.2 §3; every 0.1 entry whose
+//! layout is known.
+
+use super::View;
+use crate::error::{Error, Misuse};
+use crate::manifest::{Component, Generation, Object, Shape};
+use crate::rules::Unsupported;
+use crate::schema::Format;
+
+/// A dense object: its shape and its one component.
+#[derive(Clone, Debug)]
+pub struct Dense<'a> {
+    shape: Shape<'a>,
+    data: Component<'a>,
+}
+
+impl<'a> Object<'a> {
+    /// The object as a dense array.
+    ///
+    /// # Errors
+    /// [`Misuse::Format`] where it is of another format; `unsupported-layout` where a 0.1 layout
+    /// is not known.
+    pub fn dense(&self) -> Result<Dense<'a>, Error> {
+        let data = match self.format() {
+            Format::Dense => self.component("data"),
+            _ => None,
+        };
+        match data {
+            Some(data) => Ok(Dense { shape: self.shape(), data }),
+            None => Err(self.other_format()),
+        }
+    }
+
+    /// Why the object cannot be read as the format that was asked for.
+    fn other_format(&self) -> Error {
+        let first = self.components().next();
+        let place = first.as_ref().map(Component::place).unwrap_or_default();
+        match (self.format(), first) {
+            (Format::Unknown, Some(first)) if first.generation() == Generation::V0_1 => {
+                Error::new(Unsupported::Layout, first.extent().offset()).at(place)
+            }
+            _ => Error::misuse(Misuse::Format).at(place),
+        }
+    }
+}
+
+impl<'a> Dense<'a> {
+    /// The dimensions, outermost first.
+    pub fn shape(&self) -> Shape<'a> {
+        self.shape.clone()
+    }
+
+    /// The component that holds the elements.
+    pub fn component(&self) -> Component<'a> {
+        self.data
+    }
+
+    /// Binds the array to the file it is in, all of whose bytes are in `file`. The view has
+    /// `product(shape)` elements, times the ratio of a complex type.
+    ///
+    /// # Errors
+    /// As [`Component::bind`].
+    pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
+        self.data.bind(file)
+    }
+}

@@ -1,0 +1,223 @@
+//! The elements of one raw component, where they lie.
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use crate::element::{ByteOrder, Element, StorageType};
+use crate::error::{Error, Misuse, Place};
+use crate::manifest::{Component, Generation};
+use crate::num::wide;
+use crate::rules::{Rule, Unsupported};
+use crate::schema::Encoding;
+
+/// The bytes of a raw component and what they are. Binding copies and allocates nothing, and
+/// takes the same time whatever the size.
+///
+/// | what | when |
+/// | --- | --- |
+/// | [`as_slice`](Self::as_slice) | `&[f32]` and the like, where alignment and byte order allow |
+/// | [`elements`](Self::elements) | always: reads each element where it lies |
+/// | [`to_vec`](Self::to_vec) | always: a copy |
+#[derive(Clone, Copy, Debug)]
+pub struct View<'d> {
+    bytes: &'d [u8],
+    storage: StorageType,
+    order: ByteOrder,
+    generation: Generation,
+    /// Where in the file the bytes begin.
+    offset: u64,
+    place: Place,
+}
+
+impl<'a> Component<'a> {
+    /// Binds the component to the file it is in, all of whose bytes are in `file`.
+    ///
+    /// # Errors
+    /// [`Misuse::Compressed`] where it is not raw; [`Misuse::Size`] where `file` is shorter than
+    /// the file that was opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
+        let range = self.extent().range();
+        let start = usize::try_from(range.start).ok();
+        let end = usize::try_from(range.end).ok();
+        let size = Error::misuse(Misuse::Size).at(self.place());
+        let blob = start.zip(end).and_then(|(start, end)| file.get(start..end));
+        self.bind_blob(blob.ok_or(size)?)
+    }
+
+    /// Binds the component to its own stored bytes, [`extent`](Self::extent) of the file.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
+    pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
+        let storage = self.readable()?;
+        if self.encoding() == Encoding::Zstd {
+            return Err(Error::misuse(Misuse::Compressed).at(self.place()));
+        }
+        let extent = self.extent();
+        if wide(blob.len()) != extent.length() {
+            return Err(Error::misuse(Misuse::Size).at(self.place()));
+        }
+        Ok(View {
+            bytes: blob,
+            storage,
+            order: self.byte_order(),
+            generation: self.generation(),
+            offset: extent.offset(),
+            place: self.place(),
+        })
+    }
+
+    /// How its elements are stored, if they can be read.
+    ///
+    /// # Errors
+    /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8.
+    pub fn readable(&self) -> Result<StorageType, Error> {
+        let unsupported = |what: Unsupported| {
+            Error::new(what, self.extent().offset()).at(self.place())
+        };
+        if self.encoding() == Encoding::Unknown {
+            return Err(unsupported(Unsupported::Encoding));
+        }
+        self.storage_type().ok_or_else(|| unsupported(Unsupported::Dtype))
+    }
+}
+
+impl<'d> View<'d> {
+    /// The bytes as they are stored.
+    pub fn as_bytes(&self) -> &'d [u8] {
+        self.bytes
+    }
+
+    /// How the elements are stored.
+    pub fn storage_type(&self) -> StorageType {
+        self.storage
+    }
+
+    /// The order of the bytes of an element.
+    pub fn byte_order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// The number of storage elements.
+    pub fn len(&self) -> usize {
+        self.bytes.len().checked_div(self.storage.width().into()).unwrap_or_default()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The elements as native ones, borrowed.
+    ///
+    /// # Errors
+    /// What is in the way: [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Alignment`];
+    /// `bool-value` where a bool is neither 0 nor 1 (in 0.1, where any byte is allowed,
+    /// [`Misuse::BoolBytes`]).
+    pub fn as_slice<T: Element>(&self) -> Result<&'d [T], Error> {
+        self.checked::<T>()?;
+        if self.storage.width() > 1 && self.order != ByteOrder::NATIVE {
+            return Err(Error::misuse(Misuse::ByteOrder).at(self.place));
+        }
+        T::native(self.bytes).ok_or_else(|| {
+            let bool_bytes = self.storage == StorageType::Bool;
+            let why = if bool_bytes { Misuse::BoolBytes } else { Misuse::Alignment };
+            Error::misuse(why).at(self.place)
+        })
+    }
+
+    /// The elements, read one by one where they lie, whatever their alignment and byte order.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`]; `bool-value` where a 1.x bool is neither 0 nor 1.
+    pub fn elements<T: Element>(&self) -> Result<Elements<'d, T>, Error> {
+        self.checked::<T>()?;
+        Ok(Elements::over(self.bytes, self.order))
+    }
+
+    /// The elements, copied.
+    ///
+    /// # Errors
+    /// As [`elements`](Self::elements); [`Misuse::Memory`].
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
+        let elements = self.elements::<T>()?;
+        let mut vec = Vec::new();
+        let memory = Error::misuse(Misuse::Memory).at(self.place);
+        vec.try_reserve_exact(elements.len()).map_err(|_| memory)?;
+        vec.extend(elements);
+        Ok(vec)
+    }
+
+    /// Checks that the elements are of type `T`, and valid ones.
+    fn checked<T: Element>(&self) -> Result<(), Error> {
+        if T::DTYPE != self.storage {
+            return Err(Error::misuse(Misuse::Type).at(self.place));
+        }
+        let strict = self.generation != Generation::V0_1;
+        if strict && self.storage == StorageType::Bool {
+            bools(self.bytes).map_err(|(at, byte)| {
+                let offset = self.offset.saturating_add(at);
+                Error::new(Rule::BoolValue, offset).found(byte.into()).at(self.place)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks that all bytes are 0 or 1: v1.1 II.4, v1.2 §2. Else the first that is not, and where.
+pub(crate) fn bools(bytes: &[u8]) -> Result<(), (u64, u8)> {
+    // Without a branch for each byte, as long as all is well.
+    if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
+        return Ok(());
+    }
+    match bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
+        Some((at, byte)) => Err((wide(at), *byte)),
+        None => Ok(()),
+    }
+}
+
+/// The elements of a component, read where they lie.
+#[derive(Clone, Debug)]
+pub struct Elements<'d, T> {
+    bytes: &'d [u8],
+    order: ByteOrder,
+    element: PhantomData<T>,
+}
+
+impl<'d, T: Element> Elements<'d, T> {
+    pub(crate) fn over(bytes: &'d [u8], order: ByteOrder) -> Self {
+        Self { bytes, order, element: PhantomData }
+    }
+
+    const WIDTH: usize = size_of::<T>();
+
+    /// The element at `index`.
+    pub fn get(&self, index: usize) -> Option<T> {
+        let start = index.checked_mul(Self::WIDTH)?;
+        T::read(self.bytes.get(start..)?, self.order)
+    }
+}
+
+impl<T: Element> Iterator for Elements<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let (element, rest) = self.bytes.split_at_checked(Self::WIDTH)?;
+        self.bytes = rest;
+        T::read(element, self.order)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.bytes.len().checked_div(Self::WIDTH).unwrap_or_default();
+        (count, Some(count))
+    }
+
+    fn nth(&mut self, n: usize) -> Option<T> {
+        let skipped = n.checked_mul(Self::WIDTH).and_then(|bytes| self.bytes.get(bytes..));
+        self.bytes = skipped.unwrap_or_default();
+        self.next()
+    }
+}
+
+impl<T: Element> ExactSizeIterator for Elements<'_, T> {}

@@ -1,0 +1,128 @@
+//! Files, read at positions and never mapped. Needs the feature `std`.
+//!
+//! A map changes under its reader when the file does; reading at positions does not.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+use std::vec::Vec;
+
+use crate::codec::{ReadAt, ReadError};
+use crate::error::{Error, Misuse};
+use crate::limits::Options;
+use crate::manifest::Manifest;
+use crate::open::Opening;
+
+/// An open file and its manifest, which has been read and judged. It derefs to the manifest.
+///
+/// ```
+/// use zten::source::FileArchive;
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/accept/1.2.3/dense_all.zt");
+/// let archive = FileArchive::open(path.as_ref(), &zten::Options::default())?;
+/// let component = archive.get("t_f32").unwrap().component("data").unwrap();
+/// let bytes = component.read_to_vec(&archive, &zten::Limits::default())?;
+/// # assert_eq!(bytes.len(), 24);
+/// # Ok::<(), zten::ReadError<std::io::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FileArchive {
+    file: File,
+    length: u64,
+    manifest: Manifest<'static>,
+}
+
+impl FileArchive {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// What keeps the file from being read; any rule of the catalogue that needs no data.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, ReadError<io::Error>> {
+        Self::from_file(File::open(path).map_err(ReadError::Source)?, options)
+    }
+
+    /// Opens a file that is open for reading.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file(file: File, options: &Options) -> Result<Self, ReadError<io::Error>> {
+        let metadata = file.metadata().map_err(ReadError::Source)?;
+        if !metadata.is_file() {
+            let kind = io::ErrorKind::InvalidInput;
+            return Err(ReadError::Source(io::Error::new(kind, "not a regular file")));
+        }
+        let length = metadata.len();
+        let opening = Opening::new(length, options)?;
+        let footer = opening.header(&fetch(&file, opening.needs())?)?;
+        let body = footer.footer(&fetch(&file, footer.needs())?)?;
+        let bytes = fetch(&file, body.needs())?;
+        let manifest = body.manifest(bytes)?;
+        Ok(Self { file, length, manifest })
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest<'static> {
+        &self.manifest
+    }
+
+    /// The length of the file when it was opened.
+    pub fn file_len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl Deref for FileArchive {
+    type Target = Manifest<'static>;
+
+    fn deref(&self) -> &Manifest<'static> {
+        &self.manifest
+    }
+}
+
+impl ReadAt for FileArchive {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), io::Error> {
+        read_exact_at(&self.file, offset, buffer)
+    }
+}
+
+/// The bytes of a range that has been held against the file's length and the limits.
+fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, ReadError<io::Error>> {
+    let memory = Error::misuse(Misuse::Memory);
+    let length = range.end.saturating_sub(range.start);
+    let length = usize::try_from(length).map_err(|_| memory)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| memory)?;
+    bytes.resize(length, 0);
+    read_exact_at(file, range.start, &mut bytes).map_err(ReadError::Source)?;
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
+                offset = offset.saturating_add(crate::num::wide(read));
+                buffer = buffer.get_mut(read..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(any(unix, windows)))]
+fn read_exact_at(mut file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    use std::io::{Read as _, Seek as _};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(buffer)
+}
