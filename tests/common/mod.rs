@@ -1,0 +1,145 @@
+//! The corpus, as tests see it.
+#![expect(clippy::missing_panics_doc, reason = "a test that panics has failed")]
+#![allow(dead_code, clippy::allow_attributes, reason = "each test uses some of this")]
+
+use std::path::PathBuf;
+
+use zten::{Error, Limits, Options};
+
+/// Where the corpus is.
+pub fn corpus() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+/// What an error should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    pub rule: String,
+    pub offset: Option<u64>,
+    pub object: Option<u32>,
+    pub component: Option<u32>,
+}
+
+impl Expected {
+    pub fn of(error: &Error) -> Self {
+        Self {
+            rule: error.id().unwrap_or("misuse").to_owned(),
+            offset: error.offset(),
+            object: error.place().object(),
+            component: error.place().component(),
+        }
+    }
+}
+
+/// A line of an index of reject files.
+#[derive(Clone, Debug)]
+pub struct Reject {
+    pub file: String,
+    pub path: PathBuf,
+    pub expected: Expected,
+    /// Whether it opens, and is refused when its content is read.
+    pub content: bool,
+    pub options: Options,
+    pub neighbour: String,
+}
+
+impl Reject {
+    pub fn read(&self) -> Vec<u8> {
+        std::fs::read(&self.path).unwrap_or_else(|error| panic!("{}: {error}", self.file))
+    }
+}
+
+fn options(text: &str) -> Options {
+    let (mut limits, mut options) = (Limits::default(), Options::default());
+    for option in text.split(' ').filter(|option| *option != "-") {
+        match option.split_once('=').unwrap() {
+            ("tolerate", name) => options = options.tolerate_named(name).unwrap(),
+            ("limit", limit) => {
+                let (name, value) = limit.split_once(':').unwrap();
+                limits = limits.with(name, value.parse().unwrap()).unwrap();
+            }
+            other => panic!("unknown option {other:?}"),
+        }
+    }
+    options.limits(limits)
+}
+
+/// Every line of the indices.
+pub fn reject_index() -> impl Iterator<Item = Reject> {
+    ["reject", "reject/interop"].into_iter().flat_map(|folder| {
+        let folder = corpus().join(folder);
+        let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
+        let lines: Vec<String> = index.lines().skip(1).map(str::to_owned).collect();
+        lines.into_iter().map(move |line| {
+            let [file, rule, offset, object, component, stage, option, neighbour]: [&str; 8] =
+                line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+            let expected = Expected {
+                rule: rule.to_owned(),
+                offset: offset.parse().ok(),
+                object: object.parse().ok(),
+                component: component.parse().ok(),
+            };
+            Reject {
+                file: file.to_owned(),
+                path: folder.join(file),
+                expected,
+                content: match stage {
+                    "open" => false,
+                    "content" => true,
+                    other => panic!("unknown stage {other:?}"),
+                },
+                options: options(option),
+                neighbour: neighbour.to_owned(),
+            }
+        })
+    })
+}
+
+/// An accepted file.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    /// Relative to `corpus/accept`.
+    pub name: String,
+    pub bytes: Vec<u8>,
+    /// The feature that keeps its content from being read, if one does.
+    pub opens_only: Option<String>,
+}
+
+/// Every accepted file.
+pub fn accepted() -> impl Iterator<Item = Accepted> {
+    let root = corpus().join("accept");
+    let list = std::fs::read_to_string(root.join("opens-only.tsv")).unwrap();
+    let opens_only: Vec<(String, String)> = list
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let (file, why) = line.split_once('\t').unwrap();
+            (file.to_owned(), why.to_owned())
+        })
+        .collect();
+    let folders = ["", "0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"];
+    let mut files = Vec::new();
+    for folder in folders {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "zt") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files.into_iter().map(move |path| {
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let opens_only = opens_only.iter().find(|(file, _)| *file == name);
+        Accepted {
+            bytes: std::fs::read(&path).unwrap(),
+            opens_only: opens_only.map(|(_, why)| why.clone()),
+            name,
+        }
+    })
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,132 @@
+//! The corpus: every rule has a file that breaks it, and every file does just what it should.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Expected, accepted, corpus, reject_index};
+use zten::{Archive, Error, Options, Verifier};
+
+/// Opens a file and reads all of it, as `check` does.
+fn check(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    for object in archive.objects() {
+        verifier.object(&object, file, |_, _| ())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_reject_file_ends_in_its_rule_at_its_place() {
+    let mut wrong = Vec::new();
+    for row in reject_index() {
+        let file = row.read();
+        let opened = Archive::open_with(&file, &row.options).map(drop);
+        if row.content {
+            assert!(opened.is_ok(), "{}: should open: {opened:?}", row.file);
+        } else {
+            assert!(opened.is_err(), "{}: should not open", row.file);
+        }
+        let found = check(&file, &row.options).map_err(|error| Expected::of(&error));
+        if found != Err(row.expected.clone()) {
+            wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
+        }
+    }
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_has_a_reject_file() {
+    let broken: BTreeSet<String> = reject_index().map(|row| row.expected.rule).collect();
+    // What does not spoil a file has accepted files instead; a missing feature needs none.
+    let listed = ["unsupported-dtype", "unsupported-encoding", "unsupported-layout"];
+    let readable = ["unsupported-format", "unsupported-type"];
+    let names: Vec<String> = accepted().map(|file| file.name).collect();
+    for row in zten::rules::rows() {
+        if listed.contains(&row.id) || readable.contains(&row.id) {
+            let prefix = format!("{}--", row.id);
+            assert!(names.iter().any(|name| name.starts_with(&prefix)), "no file for {}", row.id);
+        } else if row.id != "unsupported-feature" {
+            assert!(broken.contains(row.id), "no file breaks {}", row.id);
+        }
+    }
+}
+
+#[test]
+fn every_reject_file_has_an_accepted_neighbour() {
+    for row in reject_index() {
+        let path = corpus().join("accept").join(&row.neighbour);
+        let file = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", row.file));
+        Archive::open(&file).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
+    }
+}
+
+#[test]
+fn the_index_names_every_reject_file() {
+    let indexed: BTreeSet<_> = reject_index().map(|row| row.path).collect();
+    let mut count = 0;
+    for folder in ["reject", "reject/interop"] {
+        for entry in std::fs::read_dir(corpus().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "zt") {
+                assert!(indexed.contains(&path), "{} is not in the index", path.display());
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                let row = reject_index().find(|row| row.path == path).unwrap();
+                assert!(name.starts_with(&format!("{}--", row.expected.rule)), "{name}");
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, indexed.len());
+    assert!(count >= 250, "the corpus has only {count} reject files");
+}
+
+#[test]
+fn every_accepted_file_is_good_or_opens() {
+    let mut count = 0;
+    for file in accepted() {
+        let verdict = check(&file.bytes, &Options::default()).map_err(|error| error.id());
+        match file.opens_only {
+            None => assert_eq!(verdict, Ok(()), "{}", file.name),
+            Some(id) => assert_eq!(verdict, Err(Some(id.as_str())), "{}", file.name),
+        }
+        count += 1;
+    }
+    assert!(count >= 100, "the corpus has only {count} accepted files");
+}
+
+#[test]
+fn content_of_the_reference_writers_is_what_they_wrote() {
+    let mut count = 0;
+    for version in ["0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"] {
+        let folder = corpus().join("accept").join(version);
+        let table = std::fs::read_to_string(folder.join("hashes.tsv")).unwrap();
+        for line in table.lines().skip(1) {
+            let [file, name, role, bytes, sha256]: [&str; 5] =
+                line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+            let name: String = serde_json::from_str(name).unwrap();
+            let file = std::fs::read(folder.join(file).with_extension("zt")).unwrap();
+            let archive = Archive::open(&file).unwrap();
+            let component = archive.get(&name).unwrap().component(role).unwrap();
+            let content = component.read_to_vec(&file[..], &zten::Limits::default()).unwrap();
+            assert_eq!(content.len().to_string(), bytes, "{name}/{role}");
+            let digest: [u8; 32] = sha2::Digest::finalize(
+                <sha2::Sha256 as sha2::Digest>::new_with_prefix(&content),
+            )
+            .into();
+            assert_eq!(common::hex(&digest), sha256, "{name}/{role}");
+            count += 1;
+        }
+    }
+    assert!(count > 200, "only {count} components were compared");
+}
+
+#[test]
+fn the_corpus_is_what_its_generator_makes() {
+    for output in zten_corpus::files() {
+        let path = corpus().join(&output.path);
+        let there = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", output.path));
+        assert!(there == output.bytes, "{} is not what the generator makes", output.path);
+    }
+}
