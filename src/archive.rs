@@ -13,9 +13,9 @@ use crate::open::Opening;
 /// It derefs to its [`Manifest`]. Views borrow the slice and outlive the archive.
 ///
 /// ```
-/// # let file = zten::doc::example();
+/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
 /// let archive = zten::Archive::open(&file)?;
-/// let object = archive.get("weight").unwrap();
+/// let object = archive.get("t_f32").unwrap();
 /// let view = object.dense()?.bind(archive.data())?;
 /// for x in view.elements::<f32>()? {
 ///     println!("{x}");

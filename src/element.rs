@@ -1,5 +1,11 @@
 //! Storage types, logical types, and the Rust types that stand for them.
 
+mod complex;
+mod fp8;
+
+pub use complex::Complex;
+pub use fp8::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
+
 use half::{bf16, f16};
 use zerocopy::{FromBytes, TryFromBytes};
 
@@ -229,10 +235,18 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that stands for a [`StorageType`]. Sealed.
+/// A Rust type that stands for a [`StorageType`], or for a [`LogicalType`] on one. Sealed.
 pub trait Element: Copy + PartialEq + sealed::Sealed + 'static {
     /// The storage type.
     const DTYPE: StorageType;
+
+    /// The logical type that a component must have for its elements to be read as this type.
+    /// Where there is none, the storage type alone decides.
+    const LOGICAL: Option<LogicalType> = None;
+
+    /// What a sparse tensor holds where it holds nothing.
+    #[doc(hidden)]
+    const ZERO: Self;
 
     /// The bytes as native elements; none if they are not aligned, not a whole number of
     /// elements, or not valid ones.
@@ -250,6 +264,7 @@ macro_rules! elements {
 
         impl Element for $rust {
             const DTYPE: StorageType = StorageType::$dtype;
+            const ZERO: Self = Self::from_le_bytes([0; size_of::<Self>()]);
 
             #[inline]
             fn native(bytes: &[u8]) -> Option<&[Self]> {
@@ -277,6 +292,7 @@ impl sealed::Sealed for bool {}
 
 impl Element for bool {
     const DTYPE: StorageType = StorageType::Bool;
+    const ZERO: Self = false;
 
     #[inline]
     fn native(bytes: &[u8]) -> Option<&[Self]> {

@@ -1,5 +1,63 @@
 #![no_std]
-#![doc = "stub"]
+//! A strict, zero-copy reader of [zTensor] files (`.zt`), for bytes that nobody has a reason to
+//! trust.
+//!
+//! Give it bytes; it gives back typed slices of those same bytes, or an error that says which
+//! rule was broken, by which object, at which byte. Nothing in between: no panic, no guess, no
+//! silent zero.
+//!
+//! ```
+//! # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+//! let archive = zten::Archive::open(&file)?;
+//! for object in archive.objects() {
+//!     println!("{:?} {:?}", object.name(), object.shape().collect::<Vec<_>>());
+//! }
+//!
+//! let view = archive.get("t_f32").unwrap().dense()?.bind(&file)?;
+//! // Where alignment and byte order allow, without a copy:
+//! if let Ok(slice) = view.as_slice::<f32>() {
+//!     assert_eq!(slice.len(), 6);
+//! }
+//! // Always, each element read where it lies:
+//! let sum: f32 = view.elements::<f32>()?.sum();
+//! # let _ = sum;
+//! # Ok::<(), zten::Error>(())
+//! ```
+//!
+//! # What is checked, and when
+//!
+//! | step | what has been shown then |
+//! | --- | --- |
+//! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive` | every rule that the manifest can be judged by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie |
+//! | [`Component::content`], [`Component::read_to_vec`] | the bytes of that component: compression, decoded size, digest, bools |
+//! | [`Verifier`] | all of that for every component, and the indices of sparse objects |
+//!
+//! Opening costs memory in proportion to the manifest and none to the data: a file of 100 GB is
+//! opened with its last bytes. Binding ([`Component::bind`]) costs neither memory nor time.
+//!
+//! # Generations
+//!
+//! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container, and is refused
+//! as what it is. Rules cite the clause that they come from; [`rules`] is the catalogue.
+//!
+//! # Three homes
+//!
+//! * Services: no panic, no allocation that the file's bytes do not earn, every limit a number
+//!   that can be set ([`Limits`]). Nothing is mapped: a map changes under its reader.
+//! * `no_std` + `alloc`: without default features. A model is read in place from flash;
+//!   [`ReadAt`] reads one that is not in the address space.
+//! * `wasm32-unknown-unknown`, without a C toolchain: [`open`] asks for byte ranges, whoever
+//!   fetches them.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! | --- | --- | --- |
+//! | `std` | yes |  files, read at positions |
+//! | `zstd` | yes | compressed components, by the pure Rust decoder `ruzstd` |
+//! | `digest` | yes | sha256 and crc32c |
+//!
+//! [zTensor]: https://docs.rs/ztensor
 
 extern crate alloc;
 #[cfg(feature = "std")]

@@ -18,7 +18,7 @@ use crate::open::Opening;
 ///
 /// ```
 /// use zten::source::FileArchive;
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/accept/1.2.3/dense_all.zt");
+/// let path = "corpus/accept/1.2.3/dense_all.zt";
 /// let archive = FileArchive::open(path.as_ref(), &zten::Options::default())?;
 /// let component = archive.get("t_f32").unwrap().component("data").unwrap();
 /// let bytes = component.read_to_vec(&archive, &zten::Limits::default())?;

@@ -16,8 +16,7 @@ use crate::schema::{Encoding, Format};
 /// [`Content`](crate::Content) needs.
 ///
 /// ```
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/accept/1.2.3/csr_raw.zt");
-/// # let file = &std::fs::read(path).unwrap()[..];
+/// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
 /// let archive = zten::Archive::open(file)?;
 /// let mut verifier = zten::Verifier::new(file.len() as u64, &zten::Limits::default());
 /// for object in archive.objects() {
@@ -155,21 +154,6 @@ impl Verifier {
     }
 }
 
-impl BadIndex {
-    /// As an error in the component, at its byte of the file if it is there.
-    pub(crate) fn error(self, component: &Component<'_>) -> Error {
-        let width = component.storage_type().map_or(1, StorageType::width);
-        let error = match component.encoding() {
-            Encoding::Raw => {
-                let within = self.at.saturating_mul(width.into());
-                Error::new(self.rule, component.extent().offset().saturating_add(within))
-            }
-            _ => Error::nowhere(self.rule),
-        };
-        error.found(self.found).at(component.place())
-    }
-}
-
 /// What is asked of the indices in a component.
 enum Check<D> {
     Nothing,
@@ -182,7 +166,10 @@ impl<'a> Check<Shape<'a>> {
     fn of(object: &Object<'a>, component: &Component<'a>, nnz: Option<u64>) -> Self {
         let Some(nnz) = nnz else { return Self::Nothing };
         match (object.format(), component.role()) {
-            (Format::SparseCsr, "indptr") => Self::Indptr(Indptr::default(), nnz),
+            (Format::SparseCsr, "indptr") => {
+                let storage = component.storage_type().unwrap_or(StorageType::U64);
+                Self::Indptr(Indptr::of(storage), nnz)
+            }
             (Format::SparseCsr, "indices") => {
                 Self::Below(Below::new(object.shape().nth(1).unwrap_or_default()))
             }

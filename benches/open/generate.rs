@@ -1,7 +1,7 @@
 //! Files to open: realistic ones, and ones made to be dear.
 
 /// A CBOR head.
-pub fn head(out: &mut Vec<u8>, major: u8, n: u64) {
+pub(crate) fn head(out: &mut Vec<u8>, major: u8, n: u64) {
     let major = major << 5;
     match n {
         0..24 => out.push(major | n as u8),
@@ -22,17 +22,17 @@ pub fn head(out: &mut Vec<u8>, major: u8, n: u64) {
 }
 
 /// A CBOR text string.
-pub fn text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     head(out, 3, text.len() as u64);
     out.extend(text.as_bytes());
 }
 
 /// A file around a manifest, its data all zeros and not there: only for opening.
-pub struct File {
-    pub head: [u8; 8],
-    pub manifest: Vec<u8>,
-    pub data: u64,
-    pub objects: u64,
+pub(crate) struct File {
+    pub(crate) head: [u8; 8],
+    pub(crate) manifest: Vec<u8>,
+    pub(crate) data: u64,
+    pub(crate) objects: u64,
 }
 
 impl File {
@@ -41,12 +41,12 @@ impl File {
     }
 
     /// Opens it without I/O.
-    pub fn open(&self) -> Result<zten::Manifest<'_>, zten::Error> {
+    pub(crate) fn open(&self) -> Result<zten::Manifest<'_>, zten::Error> {
         self.open_with(&zten::Options::default())
     }
 
     /// Opens it without I/O.
-    pub fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<'_>, zten::Error> {
+    pub(crate) fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<'_>, zten::Error> {
         let mut footer = (self.manifest.len() as u64).to_le_bytes().to_vec();
         if &self.head == b"ZTEN1000" {
             footer.extend(self.head);
@@ -59,7 +59,7 @@ impl File {
 }
 
 /// The names of a transformer's tensors, as many as asked for.
-pub fn names(count: usize) -> Vec<String> {
+pub(crate) fn names(count: usize) -> Vec<String> {
     const PARTS: [&str; 9] = [
         "input_layernorm.weight",
         "mlp.down_proj.weight",
@@ -76,10 +76,10 @@ pub fn names(count: usize) -> Vec<String> {
 }
 
 /// A small random generator (splitmix64), so that runs are alike.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -87,7 +87,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, (self.next() % (i as u64 + 1)) as usize);
         }
@@ -95,7 +95,7 @@ impl Random {
 }
 
 /// A 1.2 file of dense objects.
-pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
+pub(crate) fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     let mut out = Vec::new();
     head(&mut out, 5, 2);
     text(&mut out, "version");
@@ -132,4 +132,130 @@ pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     }
     let data = 64 + names.len() as u64 * 4096 * 32;
     File::v1(out, data, names.len() as u64)
+}
+
+/// Objects as small as CBOR can spell them, with a component each or with none, in a map that
+/// claims how many there are or does not.
+pub(crate) fn smallest(count: u64, component: bool, indefinite: bool) -> File {
+    let mut out = Vec::new();
+    head(&mut out, 5, 2);
+    text(&mut out, "version");
+    text(&mut out, "1.2");
+    text(&mut out, "objects");
+    if indefinite {
+        out.push(0xbf);
+    } else {
+        head(&mut out, 5, count);
+    }
+    for i in 0..count {
+        text(&mut out, &short_name(i, count));
+        head(&mut out, 5, 3);
+        text(&mut out, "shape");
+        head(&mut out, 4, 0);
+        text(&mut out, "format");
+        text(&mut out, "");
+        text(&mut out, "components");
+        head(&mut out, 5, u64::from(component));
+        if component {
+            text(&mut out, "");
+            head(&mut out, 5, 3);
+            text(&mut out, "dtype");
+            text(&mut out, "u8");
+            text(&mut out, "offset");
+            head(&mut out, 0, 0);
+            text(&mut out, "length");
+            head(&mut out, 0, 0);
+        }
+    }
+    if indefinite {
+        out.push(0xff);
+    }
+    File::v1(out, 64, count)
+}
+
+/// Short names that do not rise.
+fn short_name(i: u64, count: u64) -> String {
+    let mut n = (i * 7919 + 13) % count.max(1);
+    let mut name = String::new();
+    while n > 0 {
+        name.push(char::from(b'0' + (n % 64) as u8));
+        n /= 64;
+    }
+    name
+}
+
+/// Objects that share one name, but for the first.
+pub(crate) fn same_names(count: usize) -> File {
+    let mut all = vec!["same".to_owned(); count];
+    "other".clone_into(&mut all[0]);
+    dense(&all, false, false)
+}
+
+/// Objects whose blobs all lie at the same place.
+pub(crate) fn same_blobs(count: usize) -> File {
+    let mut file = dense(&names(count), false, true);
+    // Every offset becomes the last: the digits of a CBOR integer of the same width.
+    let wanted = (64 + 4096_u64 * 32).to_be_bytes();
+    let key = b"foffset\x1a";
+    let mut at = 0;
+    while let Some(found) = file.manifest[at..].windows(key.len()).position(|w| w == key) {
+        at += found + key.len();
+        file.manifest[at..at + 4].copy_from_slice(&wanted[4..]);
+    }
+    file
+}
+
+/// Arrays in arrays, in an ignored field.
+pub(crate) fn nested(depth: usize) -> File {
+    let mut out = Vec::new();
+    head(&mut out, 5, 1);
+    text(&mut out, "x");
+    out.extend(std::iter::repeat_n(0x81, depth));
+    out.push(0);
+    File::v1(out, 64, depth as u64)
+}
+
+/// A container of each kind that claims 2^60 entries.
+pub(crate) fn claims() -> Vec<File> {
+    let initial = |major: u8| (major << 5) | 27;
+    let kinds = [2, 3, 4, 5].map(initial);
+    let file = |initial: u8, field: &str| {
+        let mut out = Vec::new();
+        head(&mut out, 5, 2);
+        text(&mut out, "version");
+        text(&mut out, "1.2");
+        text(&mut out, field);
+        out.push(initial);
+        out.extend((1_u64 << 60).to_be_bytes());
+        out.extend([0; 1000]);
+        File::v1(out, 64, 1)
+    };
+    kinds.iter().flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f))).collect()
+}
+
+/// One attribute map of `count` keys that do not rise and differ in their last bytes only.
+pub(crate) fn attributes(count: usize, maps: usize) -> File {
+    let mut out = Vec::new();
+    head(&mut out, 5, 2);
+    text(&mut out, "version");
+    text(&mut out, "1.2");
+    text(&mut out, "objects");
+    head(&mut out, 5, maps as u64);
+    for i in 0..maps {
+        text(&mut out, &format!("object {i:08}"));
+        head(&mut out, 5, 4);
+        text(&mut out, "shape");
+        head(&mut out, 4, 0);
+        text(&mut out, "format");
+        text(&mut out, "x");
+        text(&mut out, "attributes");
+        head(&mut out, 5, count as u64);
+        for key in 0..count {
+            text(&mut out, &short_name(key as u64, count as u64));
+            head(&mut out, 0, 0);
+        }
+        text(&mut out, "components");
+        head(&mut out, 5, 0);
+    }
+    File::v1(out, 64, (count * maps) as u64)
 }

@@ -1,2 +1,46 @@
-//! stub
-fn main() {}
+//! `zten` says whether a zTensor file can be trusted, and what is in it.
+
+mod app;
+mod args;
+mod cat;
+mod check;
+mod diagnostic;
+mod element;
+mod escape;
+mod explain;
+mod file;
+mod fp8;
+mod hash;
+mod json;
+mod locate;
+mod ls;
+mod progress;
+mod report;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use app::App;
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Nobody is left to tell if this cannot be printed either.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut app = App::new();
+    let written = match &args.command {
+        Command::Check(args) => check::run(&mut app, args),
+        Command::Ls(args) => ls::run(&mut app, args),
+        Command::Cat(args) => cat::run(&mut app, args),
+        Command::Hash(args) => hash::run(&mut app, args),
+        Command::Explain(args) => explain::run(&mut app, args),
+    };
+    app.end(written)
+}

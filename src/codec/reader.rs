@@ -36,9 +36,9 @@ const CHUNK: usize = 64 << 10;
 /// zstd the window or the declared size, whichever is smaller, and two blocks.
 ///
 /// ```
-/// # let file = zten::doc::example();
+/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
 /// # let archive = zten::Archive::open(&file)?;
-/// # let component = archive.get("weight").unwrap().component("data").unwrap();
+/// # let component = archive.get("t_f32").unwrap().component("data").unwrap();
 /// let mut content = component.content(archive.data(), &zten::Limits::default())?;
 /// let mut bytes = 0;
 /// while let Some(chunk) = content.next_chunk().map_err(zten::Error::from)? {

@@ -32,7 +32,7 @@ impl<'a> Object<'a> {
     }
 
     /// Why the object cannot be read as the format that was asked for.
-    fn other_format(&self) -> Error {
+    pub(super) fn other_format(&self) -> Error {
         let first = self.components().next();
         let place = first.as_ref().map(Component::place).unwrap_or_default();
         match (self.format(), first) {

@@ -1,9 +1,14 @@
 //! Index components: reading them as `u64` whatever integer they are, and checking them once.
 
+use core::iter::FusedIterator;
+use core::ops::Range;
+
 use crate::element::{ByteOrder, Element, StorageType};
-use crate::layout::Elements;
-use crate::num::wide;
+use crate::error::{Error, Place};
+use crate::layout::{Elements, View};
+use crate::manifest::Component;
 use crate::rules::Rule;
+use crate::schema::Encoding;
 
 /// Something wrong with the index at that place in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +18,114 @@ pub(crate) struct BadIndex {
     pub(crate) found: u64,
 }
 
-/// Indices of any integer type, widened to `u64`.
+impl BadIndex {
+    /// As an error in the component, at its byte of the file if it is there.
+    pub(crate) fn error(self, component: &Component<'_>) -> Error {
+        let raw = component.encoding() == Encoding::Raw;
+        let offset = raw.then(|| component.extent().offset());
+        let width = component.storage_type().map_or(1, StorageType::width);
+        self.locate(offset, width, component.place())
+    }
+
+    /// As an error in the component that `view` is of.
+    pub(crate) fn error_in(self, view: &View<'_>) -> Error {
+        let kind = view.kind();
+        self.locate(kind.offset, kind.storage.width(), kind.place)
+    }
+
+    fn locate(self, offset: Option<u64>, width: u8, place: Place) -> Error {
+        let error = match offset {
+            Some(offset) => {
+                let within = self.at.saturating_mul(width.into());
+                Error::new(self.rule, offset.saturating_add(within))
+            }
+            None => Error::nowhere(self.rule),
+        };
+        error.found(self.found).at(place)
+    }
+}
+
+/// The indices of a sparse tensor: integers of any width and byte order, which have been
+/// checked to be in range.
+///
+/// | what | when |
+/// | --- | --- |
+/// | [`as_slice`](Self::as_slice) | `&[u64]`, where they are native and aligned |
+/// | [`iter`](Self::iter), [`get`](Self::get) | always: each is widened where it lies |
+/// | [`view`](Self::view) | always: narrow ones as what they are, `&[i32]` and the like |
+#[derive(Clone, Copy, Debug)]
+pub struct Indices<'d> {
+    view: View<'d>,
+}
+
+impl<'d> Indices<'d> {
+    pub(crate) fn over(view: View<'d>) -> Self {
+        Self { view }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.view.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.view.is_empty()
+    }
+
+    /// The index at that position, counted from 0.
+    pub fn get(&self, position: usize) -> Option<u64> {
+        let end = position.checked_add(1)?;
+        self.part(position..end)?.iter().next()
+    }
+
+    /// All of them, widened to `u64`, in the order they are stored.
+    pub fn iter(&self) -> Widened<'d> {
+        let kind = self.view.kind();
+        Widened::new(self.view.as_bytes(), kind.storage, kind.order)
+    }
+
+    /// All of them, borrowed.
+    ///
+    /// # Errors
+    /// What is in the way: [`Misuse::Type`](crate::Misuse::Type) where they are not `u64`,
+    /// [`Misuse::ByteOrder`](crate::Misuse::ByteOrder),
+    /// [`Misuse::Alignment`](crate::Misuse::Alignment).
+    pub fn as_slice(&self) -> Result<&'d [u64], Error> {
+        self.view.as_slice()
+    }
+
+    /// The elements as they are stored.
+    pub fn view(&self) -> View<'d> {
+        self.view
+    }
+
+    /// Those at the positions `range`, if all are there.
+    pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
+        Some(Self { view: self.view.part(range)? })
+    }
+}
+
+impl<'d> IntoIterator for &Indices<'d> {
+    type Item = u64;
+    type IntoIter = Widened<'d>;
+
+    fn into_iter(self) -> Widened<'d> {
+        self.iter()
+    }
+}
+
+/// Indices of any integer type, widened to `u64` one by one where they lie.
 #[derive(Clone, Debug)]
-pub(crate) struct Widened<'d> {
+pub struct Widened<'d> {
     bytes: &'d [u8],
     storage: StorageType,
     order: ByteOrder,
+}
+
+/// A negative index, which no dimension holds, becomes a number that none can reach.
+fn negative<I: TryInto<u64>>(index: I) -> u64 {
+    index.try_into().unwrap_or(u64::MAX)
 }
 
 impl<'d> Widened<'d> {
@@ -26,8 +133,8 @@ impl<'d> Widened<'d> {
         Self { bytes, storage, order }
     }
 
-    /// Hands the indices to `take`, in order, until it fails. A negative index, which no
-    /// dimension holds, comes as a number that none can reach.
+    /// Hands the indices to `take`, in order, until it fails. A negative one comes as
+    /// `u64::MAX`. One loop for each type: this is what checking a large file waits for.
     pub(crate) fn each(
         &self,
         take: impl FnMut(u64) -> Result<(), BadIndex>,
@@ -38,10 +145,10 @@ impl<'d> Widened<'d> {
             T::U32 => self.of::<u32>(u64::from, take),
             T::U16 => self.of::<u16>(u64::from, take),
             T::U8 => self.of::<u8>(u64::from, take),
-            T::I64 => self.of::<i64>(|index| u64::try_from(index).unwrap_or(u64::MAX), take),
-            T::I32 => self.of::<i32>(|index| u64::try_from(index).unwrap_or(u64::MAX), take),
-            T::I16 => self.of::<i16>(|index| u64::try_from(index).unwrap_or(u64::MAX), take),
-            T::I8 => self.of::<i8>(|index| u64::try_from(index).unwrap_or(u64::MAX), take),
+            T::I64 => self.of::<i64>(negative, take),
+            T::I32 => self.of::<i32>(negative, take),
+            T::I16 => self.of::<i16>(negative, take),
+            T::I8 => self.of::<i8>(negative, take),
             // Admission lets only integers be indices.
             _ => Ok(()),
         }
@@ -56,40 +163,70 @@ impl<'d> Widened<'d> {
         indices.try_for_each(|index| take(widen(index)))
     }
 
-    /// The index at that place.
-    pub(crate) fn get(&self, at: u64) -> Option<u64> {
-        let width = u64::from(self.storage.width());
-        let start = usize::try_from(at.checked_mul(width)?).ok()?;
-        let end = start.checked_add(usize::from(self.storage.width()))?;
-        let mut found = None;
-        let one = Self { bytes: self.bytes.get(start..end)?, ..*self };
-        let _ = one.each(|index| {
-            found = Some(index);
-            Ok(())
-        });
-        found
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        let width = u64::from(self.storage.width()).max(1);
-        wide(self.bytes.len()).checked_div(width).unwrap_or_default()
+    fn width(&self) -> usize {
+        self.storage.width().into()
     }
 }
 
+impl Iterator for Widened<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        use StorageType as T;
+        let (index, rest) = self.bytes.split_at_checked(self.width())?;
+        self.bytes = rest;
+        match self.storage {
+            T::U64 => u64::read(index, self.order),
+            T::U32 => u32::read(index, self.order).map(u64::from),
+            T::U16 => u16::read(index, self.order).map(u64::from),
+            T::U8 => u8::read(index, self.order).map(u64::from),
+            T::I64 => i64::read(index, self.order).map(negative),
+            T::I32 => i32::read(index, self.order).map(negative),
+            T::I16 => i16::read(index, self.order).map(negative),
+            T::I8 => i8::read(index, self.order).map(negative),
+            _ => None,
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.bytes.len().checked_div(self.width()).unwrap_or_default();
+        (count, Some(count))
+    }
+
+    fn nth(&mut self, n: usize) -> Option<u64> {
+        let skipped = n.checked_mul(self.width()).and_then(|bytes| self.bytes.get(bytes..));
+        self.bytes = skipped.unwrap_or_default();
+        self.next()
+    }
+}
+
+impl ExactSizeIterator for Widened<'_> {}
+impl FusedIterator for Widened<'_> {}
+
 /// Checks row pointers as they come: from 0, never falling, ending at nnz. v1.1 III.2, v1.2 §3.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Indptr {
     seen: u64,
     last: u64,
+    /// What a negative pointer comes as, where pointers can be negative.
+    negative: Option<u64>,
 }
 
 impl Indptr {
+    /// For pointers that are stored as that type.
+    pub(crate) fn of(storage: StorageType) -> Self {
+        use StorageType as T;
+        let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);
+        Self { seen: 0, last: 0, negative: signed.then_some(u64::MAX) }
+    }
+
     pub(crate) fn take(&mut self, pointer: u64) -> Result<(), BadIndex> {
         let bad = |rule| BadIndex { rule, at: self.seen, found: pointer };
         if self.seen == 0 && pointer != 0 {
             return Err(bad(Rule::IndptrStart));
         }
-        if pointer < self.last {
+        if pointer < self.last || Some(pointer) == self.negative {
             return Err(bad(Rule::IndptrOrder));
         }
         self.last = pointer;

@@ -1,17 +1,23 @@
-//! The elements of one raw component, where they lie.
+//! The elements of one component, where they lie: in the file, or in a buffer once decoded.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::ops::Range;
 
-use crate::element::{ByteOrder, Element, StorageType};
+use crate::codec::Verified;
+use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-use crate::manifest::{Component, Generation};
+use crate::manifest::{Component, ElementType, Generation};
 use crate::num::wide;
 use crate::rules::{Rule, Unsupported};
 use crate::schema::Encoding;
 
-/// The bytes of a raw component and what they are. Binding copies and allocates nothing, and
-/// takes the same time whatever the size.
+/// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
+/// the same time whatever the size.
+///
+/// Elements are asked for as the logical type of the component ([`Complex`](crate::Complex),
+/// [`F8E5M2`](crate::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
+/// there is where the logical type is not known.
 ///
 /// | what | when |
 /// | --- | --- |
@@ -21,12 +27,21 @@ use crate::schema::Encoding;
 #[derive(Clone, Copy, Debug)]
 pub struct View<'d> {
     bytes: &'d [u8],
-    storage: StorageType,
-    order: ByteOrder,
-    generation: Generation,
-    /// Where in the file the bytes begin.
-    offset: u64,
-    place: Place,
+    kind: Kind,
+    verified: Option<Verified>,
+}
+
+/// What the bytes of a component are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) storage: StorageType,
+    /// The logical type, where there is one that is known.
+    pub(crate) logical: Option<LogicalType>,
+    pub(crate) order: ByteOrder,
+    pub(crate) generation: Generation,
+    /// Where in the file the bytes begin, unless they are compressed there.
+    pub(crate) offset: Option<u64>,
+    pub(crate) place: Place,
 }
 
 impl<'a> Component<'a> {
@@ -49,20 +64,29 @@ impl<'a> Component<'a> {
     /// # Errors
     /// As [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
     pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
-        let storage = self.readable()?;
+        let kind = self.kind()?;
         if self.encoding() == Encoding::Zstd {
             return Err(Error::misuse(Misuse::Compressed).at(self.place()));
         }
-        let extent = self.extent();
-        if wide(blob.len()) != extent.length() {
+        if wide(blob.len()) != self.extent().length() {
             return Err(Error::misuse(Misuse::Size).at(self.place()));
         }
-        Ok(View {
-            bytes: blob,
-            storage,
+        Ok(View { bytes: blob, kind, verified: None })
+    }
+
+    /// What its stored bytes are.
+    pub(crate) fn kind(&self) -> Result<Kind, Error> {
+        let logical = match self.element_type() {
+            ElementType::Logical(logical) => Some(logical),
+            _ => None,
+        };
+        let raw = self.encoding() == Encoding::Raw;
+        Ok(Kind {
+            storage: self.readable()?,
+            logical,
             order: self.byte_order(),
             generation: self.generation(),
-            offset: extent.offset(),
+            offset: raw.then(|| self.extent().offset()),
             place: self.place(),
         })
     }
@@ -83,24 +107,52 @@ impl<'a> Component<'a> {
 }
 
 impl<'d> View<'d> {
-    /// The bytes as they are stored.
+    pub(crate) fn new(bytes: &'d [u8], kind: Kind, verified: Verified) -> Self {
+        Self { bytes, kind, verified: Some(verified) }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Some of its storage elements: those at the positions `range`, if all are there.
+    pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
+        let width = usize::from(self.kind.storage.width());
+        let start = range.start.checked_mul(width)?;
+        let bytes = self.bytes.get(start..range.end.checked_mul(width)?)?;
+        let offset = self.kind.offset.and_then(|offset| offset.checked_add(wide(start)));
+        Some(Self { bytes, kind: Kind { offset, ..self.kind }, ..*self })
+    }
+
+    /// The bytes of the elements, in the order that [`byte_order`](Self::byte_order) says.
     pub fn as_bytes(&self) -> &'d [u8] {
         self.bytes
     }
 
     /// How the elements are stored.
     pub fn storage_type(&self) -> StorageType {
-        self.storage
+        self.kind.storage
+    }
+
+    /// What the elements mean, where that is more than their storage type and is known.
+    pub fn logical_type(&self) -> Option<LogicalType> {
+        self.kind.logical
+    }
+
+    /// What reading all of the component has shown of its digest. None where the bytes were
+    /// bound where they lie, and so have not been read.
+    pub fn verified(&self) -> Option<Verified> {
+        self.verified
     }
 
     /// The order of the bytes of an element.
     pub fn byte_order(&self) -> ByteOrder {
-        self.order
+        self.kind.order
     }
 
     /// The number of storage elements.
     pub fn len(&self) -> usize {
-        self.bytes.len().checked_div(self.storage.width().into()).unwrap_or_default()
+        self.bytes.len().checked_div(self.kind.storage.width().into()).unwrap_or_default()
     }
 
     /// Whether there are no elements.
@@ -116,13 +168,13 @@ impl<'d> View<'d> {
     /// [`Misuse::BoolBytes`]).
     pub fn as_slice<T: Element>(&self) -> Result<&'d [T], Error> {
         self.checked::<T>()?;
-        if self.storage.width() > 1 && self.order != ByteOrder::NATIVE {
-            return Err(Error::misuse(Misuse::ByteOrder).at(self.place));
+        if self.kind.storage.width() > 1 && self.kind.order != ByteOrder::NATIVE {
+            return Err(Error::misuse(Misuse::ByteOrder).at(self.kind.place));
         }
         T::native(self.bytes).ok_or_else(|| {
-            let bool_bytes = self.storage == StorageType::Bool;
+            let bool_bytes = self.kind.storage == StorageType::Bool;
             let why = if bool_bytes { Misuse::BoolBytes } else { Misuse::Alignment };
-            Error::misuse(why).at(self.place)
+            Error::misuse(why).at(self.kind.place)
         })
     }
 
@@ -132,7 +184,7 @@ impl<'d> View<'d> {
     /// [`Misuse::Type`]; `bool-value` where a 1.x bool is neither 0 nor 1.
     pub fn elements<T: Element>(&self) -> Result<Elements<'d, T>, Error> {
         self.checked::<T>()?;
-        Ok(Elements::over(self.bytes, self.order))
+        Ok(Elements::over(self.bytes, self.kind.order))
     }
 
     /// The elements, copied.
@@ -142,7 +194,7 @@ impl<'d> View<'d> {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
         let mut vec = Vec::new();
-        let memory = Error::misuse(Misuse::Memory).at(self.place);
+        let memory = Error::misuse(Misuse::Memory).at(self.kind.place);
         vec.try_reserve_exact(elements.len()).map_err(|_| memory)?;
         vec.extend(elements);
         Ok(vec)
@@ -150,14 +202,18 @@ impl<'d> View<'d> {
 
     /// Checks that the elements are of type `T`, and valid ones.
     fn checked<T: Element>(&self) -> Result<(), Error> {
-        if T::DTYPE != self.storage {
-            return Err(Error::misuse(Misuse::Type).at(self.place));
+        let meant = T::LOGICAL.is_none() || T::LOGICAL == self.kind.logical;
+        if T::DTYPE != self.kind.storage || !meant {
+            return Err(Error::misuse(Misuse::Type).at(self.kind.place));
         }
-        let strict = self.generation != Generation::V0_1;
-        if strict && self.storage == StorageType::Bool {
+        let strict = self.kind.generation != Generation::V0_1;
+        if strict && self.kind.storage == StorageType::Bool {
             bools(self.bytes).map_err(|(at, byte)| {
-                let offset = self.offset.saturating_add(at);
-                Error::new(Rule::BoolValue, offset).found(byte.into()).at(self.place)
+                let error = match self.kind.offset {
+                    Some(offset) => Error::new(Rule::BoolValue, offset.saturating_add(at)),
+                    None => Error::nowhere(Rule::BoolValue),
+                };
+                error.found(byte.into()).at(self.kind.place)
             })?;
         }
         Ok(())
@@ -190,6 +246,13 @@ impl<'d, T: Element> Elements<'d, T> {
     }
 
     const WIDTH: usize = size_of::<T>();
+
+    /// Those at the positions `range`, if all are there.
+    pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
+        let start = range.start.checked_mul(Self::WIDTH)?;
+        let bytes = self.bytes.get(start..range.end.checked_mul(Self::WIDTH)?)?;
+        Some(Self { bytes, ..*self })
+    }
 
     /// The element at `index`.
     pub fn get(&self, index: usize) -> Option<T> {

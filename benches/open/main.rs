@@ -1,0 +1,137 @@
+//! Opening: time an object and heap, for ordinary manifests and for hostile ones, beside
+//! `safetensors` reading the header of as many tensors in the same run.
+//!
+//! `cargo bench --bench open`
+
+mod generate;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use generate::{File, Random};
+
+const OBJECTS: usize = 100_000;
+const ROUNDS: usize = 21;
+
+/// A case: what it is called, how many units it has, and how to run it.
+struct Case<'a> {
+    name: &'static str,
+    units: u64,
+    bytes: usize,
+    run: Box<dyn Fn() + 'a>,
+}
+
+impl<'a> Case<'a> {
+    fn open(name: &'static str, file: &'a File) -> Self {
+        let run = || drop(black_box(file.open()));
+        Self { name, units: file.objects, bytes: file.manifest.len(), run: Box::new(run) }
+    }
+}
+
+/// The header of a safetensors file with those tensors.
+fn safetensors(names: &[String]) -> Vec<u8> {
+    let mut header = String::from("{");
+    for (i, name) in names.iter().enumerate() {
+        let comma = if i == 0 { "" } else { "," };
+        let (start, end) = (i * 131_072, (i + 1) * 131_072);
+        header.push_str(&format!(
+            r#"{comma}"{name}":{{"dtype":"BF16","shape":[4096,16],"data_offsets":[{start},{end}]}}"#
+        ));
+    }
+    header.push('}');
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.as_bytes());
+    file
+}
+
+/// Heap at its peak, in bytes.
+fn heap(run: &dyn Fn()) -> u64 {
+    allocation_counter::measure(run).bytes_max
+}
+
+fn main() {
+    let sorted = generate::names(OBJECTS);
+    let mut shuffled = sorted.clone();
+    Random(1).shuffle(&mut shuffled);
+
+    let plain = generate::dense(&sorted, false, false);
+    let digests = generate::dense(&sorted, true, false);
+    let mixed = generate::dense(&shuffled, true, false);
+    let disorder = generate::dense(&sorted, true, true);
+    let both = generate::dense(&shuffled, true, true);
+    let twice = generate::dense(&generate::names(2 * OBJECTS), true, false);
+    let header = safetensors(&sorted);
+
+    let million = generate::names(10 * OBJECTS);
+    let mut million_shuffled = million.clone();
+    Random(2).shuffle(&mut million_shuffled);
+    let many = generate::dense(&million, false, false);
+    let many_shuffled = generate::dense(&million_shuffled, false, false);
+    let same_names = generate::same_names(10 * OBJECTS);
+    let same_blobs = generate::same_blobs(10 * OBJECTS);
+    let smallest = generate::smallest(10 * OBJECTS as u64, true, false);
+    let attributes = generate::attributes(4096, 100);
+    let nested = generate::nested(100_000);
+
+    let peer = Case {
+        name: "safetensors read_metadata",
+        units: OBJECTS as u64,
+        bytes: header.len(),
+        run: Box::new(|| {
+            // The data is not there; the header is read before that is seen.
+            drop(black_box(safetensors::SafeTensors::read_metadata(black_box(&header))));
+        }),
+    };
+    let cases = [
+        Case::open("dense, names sorted", &digests),
+        Case::open("dense, names shuffled", &mixed),
+        Case::open("dense, blobs out of order", &disorder),
+        Case::open("dense, both", &both),
+        Case::open("dense, sorted, no digests", &plain),
+        Case::open("dense, twice as many", &twice),
+        peer,
+        Case::open("1 M, sorted", &many),
+        Case::open("1 M, shuffled", &many_shuffled),
+        Case::open("1 M with one name", &same_names),
+        Case::open("1 M with one blob", &same_blobs),
+        Case::open("1 M as small as can be", &smallest),
+        Case::open("4,096 attributes x 100", &attributes),
+        Case::open("100,000 nested arrays", &nested),
+    ];
+
+    // Interleaved, so that what the machine does otherwise falls on all of them alike.
+    let mut times = vec![Vec::with_capacity(ROUNDS); cases.len()];
+    for _ in 0..ROUNDS {
+        for (case, times) in cases.iter().zip(&mut times) {
+            let start = Instant::now();
+            (case.run)();
+            times.push(start.elapsed());
+        }
+    }
+    let fastest = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
+    let per_byte = |i: usize| fastest(&times[i]).as_secs_f64() * 1e9 / cases[i].bytes as f64;
+    println!("minimum and median of {ROUNDS} rounds\n");
+    println!(
+        "{:<28}{:>10}{:>10}{:>10}{:>12}{:>14}{:>12}",
+        "case", "ns/object", "median", "ns/byte", "x ordinary", "bytes/object", "heap/bytes"
+    );
+    for (i, case) in cases.iter().enumerate() {
+        let mut sorted = times[i].clone();
+        sorted.sort_unstable();
+        let each = |time: Duration| time.as_secs_f64() * 1e9 / case.units as f64;
+        println!(
+            "{:<28}{:>10.1}{:>10.1}{:>10.3}{:>12.2}{:>14.1}{:>12.3}",
+            case.name,
+            each(fastest(&sorted)),
+            each(sorted[ROUNDS / 2]),
+            per_byte(i),
+            per_byte(i) / per_byte(0),
+            case.bytes as f64 / case.units as f64,
+            heap(&case.run) as f64 / case.bytes as f64,
+        );
+    }
+    let ratio = |a: usize, b: usize| fastest(&times[a]).as_secs_f64() / fastest(&times[b]).as_secs_f64();
+    println!("\nsafetensors takes {:.1} times as long as names sorted", ratio(6, 0));
+    println!("safetensors takes {:.1} times as long as names shuffled", ratio(6, 1));
+    println!("twice the objects take {:.2} times as long", ratio(5, 0));
+}

@@ -1,0 +1,78 @@
+//! Where output goes, and how the command ends.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, StdoutLock, Write as _};
+use std::process::ExitCode;
+
+use crate::report::Problem;
+
+/// How the command ends. The worst wins: with several files all are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Status {
+    /// All is good.
+    #[default]
+    Good,
+    /// A file is refused.
+    Refused,
+    /// Wrong usage, or something could not be read or written.
+    Trouble,
+}
+
+/// Standard output, buffered, and the status so far.
+pub(crate) struct App {
+    /// Standard output. What it fails with ends the command.
+    pub(crate) out: BufWriter<StdoutLock<'static>>,
+    status: Status,
+}
+
+impl App {
+    /// Standard output, and nothing wrong yet.
+    pub(crate) fn new() -> Self {
+        let out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+        Self { out, status: Status::Good }
+    }
+
+    /// Notes how one thing has ended.
+    pub(crate) fn worsen(&mut self, status: Status) {
+        self.status = self.status.max(status);
+    }
+
+    /// Tells what is wrong with a file, after all that has been printed before.
+    pub(crate) fn problem(&mut self, problem: &Problem) -> io::Result<()> {
+        self.worsen(problem.status());
+        self.out.flush()?;
+        tell(problem);
+        Ok(())
+    }
+
+    /// Tells that the command was called wrongly.
+    pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
+        self.worsen(Status::Trouble);
+        self.out.flush()?;
+        tell(message);
+        Ok(())
+    }
+
+    /// The exit status, everything having been written or not.
+    pub(crate) fn end(mut self, written: io::Result<()>) -> ExitCode {
+        if let Err(error) = written.and_then(|()| self.out.flush()) {
+            // Whoever reads has seen enough: that is no failure.
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                tell(format_args!("standard output: {error}"));
+                self.worsen(Status::Trouble);
+            }
+            // The buffer would try once more when dropped.
+            let _ = self.out.into_parts();
+        }
+        match self.status {
+            Status::Good => ExitCode::SUCCESS,
+            Status::Refused => ExitCode::from(1),
+            Status::Trouble => ExitCode::from(2),
+        }
+    }
+}
+
+/// A message on standard error. The status tells even if nobody can be told.
+fn tell(message: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}

@@ -1,0 +1,209 @@
+//! What the command line may say.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use zten::{Limits, Options, Tolerance};
+
+const STATUS: &str = "Exit status:
+  0  all is good
+  1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
+  2  wrong usage, or something could not be read or written";
+
+/// Says whether a zTensor file (.zt) can be trusted, and what is in it.
+#[derive(Debug, Parser)]
+#[command(name = "zten", version, after_help = STATUS)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check files: structure, every rule, digests, compression, the values of bools and indices
+    Check(Check),
+    /// List the objects of files
+    Ls(Ls),
+    /// Print the elements of one component
+    Cat(Cat),
+    /// SHA-256 of the decoded little-endian bytes of every component, sorted by name and role
+    Hash(Hash),
+    /// What a rule asks, where it comes from, and what to do
+    Explain(Explain),
+}
+
+/// How strict to be.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Strictness {
+    /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
+    tolerate: Vec<Tolerance>,
+    /// Change a limit (manifest, depth, rank, keys, window, decoded, decoded-total); sizes may
+    /// end in K, M, G, KiB, MiB or GiB, all binary
+    #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
+    limit: Vec<NamedLimit>,
+}
+
+/// One limit, that has been found to exist and to be possible.
+#[derive(Clone, Debug)]
+struct NamedLimit {
+    name: String,
+    value: u64,
+}
+
+impl Strictness {
+    /// What the library takes.
+    pub(crate) fn options(&self) -> Options {
+        let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
+            // It was accepted when the command line was read.
+            limits.with(&limit.name, limit.value).unwrap_or(limits)
+        });
+        let options = Options::default().limits(limits);
+        self.tolerate.iter().fold(options, |options, tolerance| options.tolerate(*tolerance))
+    }
+}
+
+/// `zten check`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Look at what the manifest says only, and read no data
+    #[arg(long)]
+    pub(crate) manifest_only: bool,
+    /// One JSON object a line for each file
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten ls`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Ls {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// One JSON document for each file, with everything exact. What JSON cannot say stands in
+    /// CBOR diagnostic notation: {"$cbor": "h'00ff'"}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten cat`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cat {
+    /// The file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The object
+    #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
+    pub(crate) name: Option<String>,
+    /// The object by its place in the manifest, from 0
+    #[arg(long, value_name = "N")]
+    pub(crate) index: Option<u32>,
+    /// The component; may be left out where there is only one, or one is `data`
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) component: Option<String>,
+    /// Decoded little-endian bytes
+    #[arg(long, group = "form")]
+    pub(crate) raw: bool,
+    /// A NumPy file, version 1.0; bf16 becomes `V2` and FP8 `u1`
+    #[arg(long, group = "form")]
+    pub(crate) npy: bool,
+    /// JSON arrays, nested as the shape is; NaN, inf and -inf are strings
+    #[arg(long, group = "form")]
+    pub(crate) json: bool,
+    /// A part of a dense object: start:stop or an index for each dimension, as in NumPy
+    #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]
+    pub(crate) slice: Option<String>,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten hash`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hash {
+    /// The file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten explain`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    /// The rule, limit or unsupported feature, as messages spell it; all are listed without
+    #[arg(value_name = "RULE")]
+    pub(crate) rule: Option<String>,
+    /// List all
+    #[arg(long, conflicts_with = "rule")]
+    pub(crate) list: bool,
+}
+
+/// A tolerance, by its name.
+fn tolerance(name: &str) -> Result<Tolerance, String> {
+    let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
+    known.copied().ok_or_else(|| {
+        let names: Vec<_> = Tolerance::ALL.iter().map(|tolerance| tolerance.name()).collect();
+        format!("there is no such tolerance; there are {}", names.join(", "))
+    })
+}
+
+/// A limit and its size: `decoded=8GiB`.
+fn limit(text: &str) -> Result<NamedLimit, String> {
+    let (name, size) = text.split_once('=').ok_or("a limit is NAME=SIZE")?;
+    if !Limits::NAMES.contains(&name) {
+        return Err(format!("there is no such limit; there are {}", Limits::NAMES.join(", ")));
+    }
+    let value = size_of_text(size).ok_or("the size is not a number of bytes that can be")?;
+    match Limits::default().with(name, value) {
+        Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
+        Err(_) => Err(format!("the limit {name} cannot be {value}")),
+    }
+}
+
+/// A number, and the binary unit that may follow it.
+fn size_of_text(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let scale: u64 = match unit {
+        "" => 1,
+        "K" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size_of_text("0"), Some(0));
+        assert_eq!(size_of_text("3K"), Some(3 << 10));
+        assert_eq!(size_of_text("3MiB"), Some(3 << 20));
+        assert_eq!(size_of_text("16G"), Some(16 << 30));
+        for wrong in ["", "K", "-1", "+1", "1.5G", "1 G", "1T", "17179869184G"] {
+            assert_eq!(size_of_text(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,110 @@
+//! `zten ls`: what is in files.
+
+mod document;
+mod row;
+
+use std::io::{self, Write as _};
+
+use zten::source::FileArchive;
+
+use crate::app::App;
+use crate::args::Ls;
+use crate::diagnostic;
+use crate::escape;
+use crate::file::{counted, open};
+use crate::table::{Column, Table, human};
+use row::{Row, Totals};
+
+/// Columns of an attribute's key, and bytes of its value, at most.
+const KEY: usize = 40;
+const VALUE: usize = 120;
+
+/// Lists all the files.
+pub(crate) fn run(app: &mut App, args: &Ls) -> io::Result<()> {
+    let options = args.strictness.options();
+    let mut first = true;
+    for path in &args.files {
+        let archive = match open(path, &options) {
+            Ok(archive) => archive,
+            Err(problem) => {
+                app.problem(&problem)?;
+                continue;
+            }
+        };
+        if args.json {
+            document::write(&mut app.out, path, &archive)?;
+            continue;
+        }
+        if args.files.len() > 1 {
+            let before = if first { "" } else { "\n" };
+            writeln!(app.out, "{before}{}:", escape::path(path))?;
+        }
+        first = false;
+        list(app, &archive)?;
+    }
+    Ok(())
+}
+
+/// Attributes, the table, and the totals of one file.
+fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
+    for (key, item) in archive.attributes().into_iter().flatten() {
+        let value = diagnostic::cut(&item, VALUE);
+        writeln!(app.out, "{} = {value}", escape::cut(key, KEY))?;
+    }
+    let mut table = Table::new([
+        Column::text("NAME"),
+        Column::text("FORMAT"),
+        Column::text("TYPE"),
+        Column::text("SHAPE"),
+        Column::number("STORED"),
+        Column::number("DECODED"),
+        Column::text("ENCODING"),
+        Column::text("DIGEST"),
+    ]);
+    let mut totals = Totals::default();
+    rows(archive, |row| {
+        table.measure(row);
+        Ok(())
+    })?;
+    if !archive.is_empty() {
+        table.header(&mut app.out)?;
+    }
+    rows(archive, |row| table.row(&mut app.out, row))?;
+    for component in archive.objects().flat_map(|object| object.components()) {
+        totals.add(&component);
+    }
+    write!(
+        app.out,
+        "{}, {}, {} stored, {} decoded, zTensor {}",
+        counted(archive.len().into(), "object"),
+        counted(totals.components, "component"),
+        human(totals.stored),
+        row::size(totals.decoded),
+        archive.generation().as_str(),
+    )?;
+    if let Some(version) = archive.version() {
+        write!(app.out, " (version {}.{}", version.major, version.minor)?;
+        if let Some(patch) = version.patch {
+            write!(app.out, ".{patch}")?;
+        }
+        write!(app.out, ")")?;
+    }
+    writeln!(app.out)
+}
+
+/// All rows of the table, one after another.
+fn rows(archive: &FileArchive, mut each: impl FnMut(&Row) -> io::Result<()>) -> io::Result<()> {
+    for object in archive.objects() {
+        let mut components = object.components();
+        match (components.next(), components.next()) {
+            (Some(only), None) if only.role() == "data" => each(&row::single(&object, &only))?,
+            _ => {
+                each(&row::object(&object))?;
+                for component in object.components() {
+                    each(&row::component(&component))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}

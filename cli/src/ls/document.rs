@@ -1,0 +1,124 @@
+//! The JSON document: everything exact.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use zten::source::FileArchive;
+use zten::{Attributes, ByteOrder, Component, ElementType, Format, Generation, Object, Value};
+
+use crate::diagnostic;
+use crate::json::Json;
+
+/// Writes the document of one file, on one line.
+pub(super) fn write(
+    out: &mut impl Write,
+    path: &Path,
+    archive: &FileArchive,
+) -> io::Result<()> {
+    let mut json = Json::new(out);
+    json.open('{')?;
+    json.key("file")?;
+    json.string(&path.to_string_lossy())?;
+    json.key("generation")?;
+    json.string(archive.generation().as_str())?;
+    json.key("version")?;
+    let version = archive.version().map(|version| {
+        let patch = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
+        format!("{}.{}{patch}", version.major, version.minor)
+    });
+    json.string_or_null(version.as_deref())?;
+    attributes(&mut json, archive.attributes())?;
+    json.key("objects")?;
+    json.open('[')?;
+    for each in archive.objects() {
+        object(&mut json, &each)?;
+    }
+    json.close(']')?;
+    json.close('}')?;
+    json.line()
+}
+
+/// Attributes, or null where there are none.
+fn attributes<W: Write>(
+    json: &mut Json<'_, W>,
+    attributes: Option<Attributes<'_>>,
+) -> io::Result<()> {
+    json.key("attributes")?;
+    let Some(attributes) = attributes else { return json.null() };
+    json.open('{')?;
+    for (key, item) in attributes {
+        json.key(key)?;
+        diagnostic::json(&item, json)?;
+    }
+    json.close('}')
+}
+
+fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<()> {
+    json.open('{')?;
+    json.key("name")?;
+    json.string(object.name())?;
+    json.key("ordinal")?;
+    json.plain(object.ordinal())?;
+    json.key("format")?;
+    json.string(object.format_name())?;
+    json.key("known")?;
+    json.plain(object.format() != Format::Unknown)?;
+    json.key("shape")?;
+    json.open('[')?;
+    for dimension in object.shape() {
+        json.plain(dimension)?;
+    }
+    json.close(']')?;
+    attributes(json, object.attributes())?;
+    json.key("components")?;
+    json.open('[')?;
+    for each in object.components() {
+        component(json, &each)?;
+    }
+    json.close(']')?;
+    json.close('}')
+}
+
+fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io::Result<()> {
+    let element = component.element_type();
+    let logical = match element {
+        ElementType::Logical(_) | ElementType::UnknownLogical(..) => Some(element.name()),
+        _ => None,
+    };
+    json.open('{')?;
+    json.key("role")?;
+    json.string(component.role())?;
+    json.key("dtype")?;
+    json.string(component.storage_type().map_or_else(|| element.name(), |storage| storage.name()))?;
+    json.key("type")?;
+    json.string_or_null(logical)?;
+    json.key("offset")?;
+    json.plain(component.extent().offset())?;
+    json.key("length")?;
+    json.plain(component.extent().length())?;
+    json.key("decoded_length")?;
+    json.number_or_null(component.decoded_length())?;
+    json.key("encoding")?;
+    json.string(component.encoding_name())?;
+    json.key("byte_order")?;
+    json.string(match component.byte_order() {
+        ByteOrder::Little => "little",
+        ByteOrder::Big => "big",
+    })?;
+    json.key("digest")?;
+    json.string_or_null(digest(component))?;
+    json.close('}')
+}
+
+/// The digest as the manifest spells it.
+fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
+    component.digest()?;
+    let key = match component.generation() {
+        Generation::V0_1 => "checksum",
+        _ => "digest",
+    };
+    match component.fields()?.item(key)?.value() {
+        Value::Text(text) => text.as_str(),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! The rows of the table.
+
+use zten::{Component, Digest, ElementType, Encoding, Format, Object};
+
+use crate::escape;
+use crate::table::human;
+
+/// Columns of a name in the table, at most.
+const NAME: usize = 60;
+/// Columns of any other word, at most.
+const WORD: usize = 24;
+/// Columns of a shape, at most.
+const SHAPE: usize = 40;
+
+/// Name, format, type, shape, stored and decoded size, encoding, digest.
+pub(super) type Row = [String; 8];
+
+/// Sums over components.
+#[derive(Debug)]
+pub(super) struct Totals {
+    pub(super) components: u64,
+    pub(super) stored: u64,
+    /// None as soon as one is not known.
+    pub(super) decoded: Option<u64>,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self { components: 0, stored: 0, decoded: Some(0) }
+    }
+}
+
+impl Totals {
+    /// Adds one component.
+    pub(super) fn add(&mut self, component: &Component<'_>) {
+        self.components = self.components.saturating_add(1);
+        self.stored = self.stored.saturating_add(component.extent().length());
+        let both = self.decoded.zip(component.decoded_length());
+        self.decoded = both.map(|(sum, length)| sum.saturating_add(length));
+    }
+}
+
+/// An object and its only component.
+pub(super) fn single(object: &Object<'_>, component: &Component<'_>) -> Row {
+    let [name, format, _, shape, ..] = self::object(object);
+    let [_, _, element, _, stored, decoded, encoding, digest] = self::component(component);
+    [name, format, element, shape, stored, decoded, encoding, digest]
+}
+
+/// An object, with the totals of its components.
+pub(super) fn object(object: &Object<'_>) -> Row {
+    let name = match object.name() {
+        "" => "\"\"".to_owned(),
+        name => escape::cut(name, NAME),
+    };
+    let mut totals = Totals::default();
+    object.components().for_each(|component| totals.add(&component));
+    [
+        name,
+        word(object.format_name(), object.format() != Format::Unknown),
+        String::new(),
+        shape(object),
+        human(totals.stored),
+        size(totals.decoded),
+        common(object.components().map(|component| encoding(&component))),
+        common(object.components().map(|component| digest(&component))),
+    ]
+}
+
+/// A component, below its object.
+pub(super) fn component(component: &Component<'_>) -> Row {
+    [
+        format!("  {}", escape::role(component.role())),
+        String::new(),
+        element(component.element_type()),
+        String::new(),
+        human(component.extent().length()),
+        size(component.decoded_length()),
+        encoding(component),
+        digest(component),
+    ]
+}
+
+/// A size, if it is known.
+pub(super) fn size(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "?".to_owned(), human)
+}
+
+/// What the format lists, or with a mark what it does not.
+fn word(word: &str, known: bool) -> String {
+    let mark = if known { "" } else { "?" };
+    format!("{}{mark}", escape::cut(word, WORD))
+}
+
+fn element(element: ElementType<'_>) -> String {
+    match element {
+        ElementType::UnknownLogical(name, storage) => {
+            format!("{} ({})", word(name, false), storage.name())
+        }
+        ElementType::Unknown(name) => word(name, false),
+        known => known.name().to_owned(),
+    }
+}
+
+fn encoding(component: &Component<'_>) -> String {
+    word(component.encoding_name(), component.encoding() != Encoding::Unknown)
+}
+
+fn digest(component: &Component<'_>) -> String {
+    match component.digest() {
+        None => "-".to_owned(),
+        Some(digest) => {
+            word(digest.algorithm(), !matches!(digest, Digest::Unverifiable(_)))
+        }
+    }
+}
+
+/// What all components have in common.
+fn common(mut words: impl Iterator<Item = String>) -> String {
+    match words.next() {
+        None => "-".to_owned(),
+        Some(first) if words.all(|word| word == first) => first,
+        Some(_) => "mixed".to_owned(),
+    }
+}
+
+fn shape(object: &Object<'_>) -> String {
+    let dimensions: Vec<_> = object.shape().map(|dimension| dimension.to_string()).collect();
+    escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
+}

@@ -1,0 +1,277 @@
+//! What is wrong with a file, for people and for programs.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use zten::rules::Row;
+use zten::{Error, ErrorKind, Manifest, Options, Place, ReadError};
+
+use crate::app::Status;
+use crate::escape;
+use crate::json::Json;
+use crate::locate::locate;
+
+/// What has been found of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It keeps every rule.
+    Good,
+    /// Its manifest keeps every rule; its data was not looked at.
+    ManifestGood,
+    /// It breaks a rule.
+    Refused,
+    /// It may be good, and cannot be read.
+    Unsupported,
+    /// It goes beyond a limit.
+    Limit,
+    /// It could not be judged.
+    Error,
+}
+
+impl Verdict {
+    /// As JSON gives it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::ManifestGood => "manifest-good",
+            Self::Refused => "refused",
+            Self::Unsupported => "unsupported",
+            Self::Limit => "limit",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What is wrong with a file, where, and what to do.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    file: String,
+    verdict: Verdict,
+    sentence: String,
+    row: Option<&'static Row>,
+    place: Place,
+    object: Option<String>,
+    component: Option<String>,
+    offset: Option<u64>,
+    manifest_offset: Option<u64>,
+    more: u64,
+}
+
+impl Problem {
+    /// The system would not let the file be read.
+    pub(crate) fn io(file: &Path, error: &io::Error) -> Self {
+        let sentence = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the file became shorter while it was read".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::new(file, Verdict::Error, sentence)
+    }
+
+    fn new(file: &Path, verdict: Verdict, sentence: String) -> Self {
+        Self {
+            file: file.to_string_lossy().into_owned(),
+            verdict,
+            sentence,
+            row: None,
+            place: Place::default(),
+            object: None,
+            component: None,
+            offset: None,
+            manifest_offset: None,
+            more: 0,
+        }
+    }
+
+    /// A file that could not be opened.
+    pub(crate) fn opening(file: &Path, options: &Options, error: &ReadError<io::Error>) -> Self {
+        match error {
+            ReadError::Source(error) => Self::io(file, error),
+            ReadError::Refused(error) => {
+                let located = locate(file, options, error.place());
+                let mut problem = Self::refused(file, error, located.manifest.as_ref());
+                problem.object = located.object;
+                problem.component = located.component;
+                problem
+            }
+        }
+    }
+
+    /// A file that was opened, and whose content is not good.
+    pub(crate) fn reading(
+        file: &Path,
+        manifest: &Manifest<'_>,
+        error: &ReadError<io::Error>,
+    ) -> Self {
+        match error {
+            ReadError::Source(error) => Self::io(file, error),
+            ReadError::Refused(error) => {
+                let problem = Self::refused(file, error, Some(&manifest.extent()));
+                problem.named(manifest, error.place())
+            }
+        }
+    }
+
+    /// A row of the catalogue that the command itself finds to apply.
+    pub(crate) fn found(
+        file: &Path,
+        manifest: &Manifest<'_>,
+        (verdict, id): (Verdict, &str),
+        (place, offset): (Place, u64),
+    ) -> Self {
+        let row = zten::rules::find(id);
+        let mut problem = Self::new(file, verdict, row.map_or(id, |row| row.broken).to_owned());
+        problem.row = row;
+        problem.offset = Some(offset);
+        problem.named(manifest, place)
+    }
+
+    fn refused(file: &Path, error: &Error, manifest: Option<&Range<u64>>) -> Self {
+        let verdict = match error.kind() {
+            ErrorKind::Malformed(_) => Verdict::Refused,
+            ErrorKind::Unsupported(_) => Verdict::Unsupported,
+            ErrorKind::Limit(_) => Verdict::Limit,
+            _ => Verdict::Error,
+        };
+        let mut problem = Self::new(file, verdict, error.sentence().to_string());
+        problem.row = error.kind().row();
+        problem.place = error.place();
+        problem.offset = error.offset();
+        problem.manifest_offset = error.offset().zip(manifest).and_then(|(offset, manifest)| {
+            // The end of the manifest is where an item that is cut off would go on.
+            let within = manifest.contains(&offset) || manifest.end == offset;
+            within.then(|| offset.saturating_sub(manifest.start))
+        });
+        problem
+    }
+
+    fn named(mut self, manifest: &Manifest<'_>, place: Place) -> Self {
+        let object = place.object().and_then(|ordinal| manifest.object(ordinal));
+        self.place = place;
+        self.component = object.zip(place.component()).and_then(|(object, ordinal)| {
+            let role = object.components().nth(usize::try_from(ordinal).ok()?);
+            role.map(|component| component.role().to_owned())
+        });
+        self.object = object.map(|object| object.name().to_owned());
+        self
+    }
+
+    /// Says that as many others are not supported either.
+    pub(crate) fn and_more(mut self, more: u64) -> Self {
+        self.more = more;
+        self
+    }
+
+    /// What it makes of the file.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// What it makes of the exit status.
+    pub(crate) fn status(&self) -> Status {
+        match self.verdict {
+            Verdict::Good | Verdict::ManifestGood => Status::Good,
+            Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
+            Verdict::Error => Status::Trouble,
+        }
+    }
+
+    /// Where it is, with a space before it; nothing where it is the whole file.
+    fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(ordinal) = self.place.object() {
+            match &self.object {
+                Some(name) => write!(f, " in {}", escape::quoted(name))?,
+                None => write!(f, " in object {ordinal}")?,
+            }
+        }
+        if let Some(ordinal) = self.place.component() {
+            match &self.component {
+                Some(role) => write!(f, "/{}", escape::role(role))?,
+                None => write!(f, ", component {ordinal}")?,
+            }
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset:#x}")?;
+        }
+        if let Some(offset) = self.manifest_offset {
+            write!(f, ", manifest byte {offset:#x}")?;
+        }
+        Ok(())
+    }
+
+    /// One line of JSON.
+    pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
+        let message = Message(self).to_string();
+        let mut json = Json::new(out);
+        json.open('{')?;
+        json.key("file")?;
+        json.string(&self.file)?;
+        json.key("verdict")?;
+        json.string(self.verdict.as_str())?;
+        json.key("rule")?;
+        json.string_or_null(self.row.map(|row| row.id))?;
+        json.key("clause")?;
+        json.string_or_null(self.row.map(|row| row.source.clause()))?;
+        json.key("offset")?;
+        json.number_or_null(self.offset)?;
+        json.key("object")?;
+        json.string_or_null(self.object.as_deref())?;
+        json.key("component")?;
+        json.string_or_null(self.component.as_deref())?;
+        json.key("message")?;
+        json.string(&message)?;
+        json.close('}')?;
+        json.line()
+    }
+}
+
+/// The line of JSON for a file that nothing is wrong with.
+pub(crate) fn good_json(
+    out: &mut impl Write,
+    file: &Path,
+    verdict: Verdict,
+    message: &str,
+) -> io::Result<()> {
+    let mut json = Json::new(out);
+    json.open('{')?;
+    json.key("file")?;
+    json.string(&file.to_string_lossy())?;
+    json.key("verdict")?;
+    json.string(verdict.as_str())?;
+    for absent in ["rule", "clause", "offset", "object", "component"] {
+        json.key(absent)?;
+        json.null()?;
+    }
+    json.key("message")?;
+    json.string(message)?;
+    json.close('}')?;
+    json.line()
+}
+
+/// The message without the file.
+struct Message<'p>(&'p Problem);
+
+impl fmt::Display for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.sentence)?;
+        if let Some(row) = self.0.row {
+            write!(f, " (rule {}, {})", row.id, row.source.clause())?;
+        }
+        self.0.place(f)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", escape::path(Path::new(&self.file)), Message(self))?;
+        if let Some(row) = self.row {
+            write!(f, "\n  {}", row.advice)?;
+        }
+        match self.more {
+            0 => Ok(()),
+            1 => write!(f, "\n  1 more object is not supported."),
+            more => write!(f, "\n  {more} more objects are not supported."),
+        }
+    }
+}

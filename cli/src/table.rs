@@ -1,0 +1,113 @@
+//! Tables whose columns line up, and sizes that can be read at a glance.
+
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr as _;
+
+/// One column: what it is called, and whether it holds numbers.
+pub(crate) struct Column {
+    header: &'static str,
+    right: bool,
+}
+
+impl Column {
+    /// A column of text.
+    pub(crate) const fn text(header: &'static str) -> Self {
+        Self { header, right: false }
+    }
+
+    /// A column of numbers, which end below each other.
+    pub(crate) const fn number(header: &'static str) -> Self {
+        Self { header, right: true }
+    }
+}
+
+/// A table that does not hold its rows: they go by twice, to be measured and to be written.
+pub(crate) struct Table<const N: usize> {
+    columns: [Column; N],
+    widths: [usize; N],
+}
+
+impl<const N: usize> Table<N> {
+    /// A table of these columns.
+    pub(crate) fn new(columns: [Column; N]) -> Self {
+        let widths = columns.each_ref().map(|column| column.header.width());
+        Self { columns, widths }
+    }
+
+    /// Measures a row.
+    pub(crate) fn measure(&mut self, row: &[String; N]) {
+        for (width, cell) in self.widths.iter_mut().zip(row) {
+            *width = cell.width().max(*width);
+        }
+    }
+
+    /// Writes the header.
+    pub(crate) fn header(&self, out: &mut impl Write) -> io::Result<()> {
+        self.row(out, &self.columns.each_ref().map(|column| column.header.to_owned()))
+    }
+
+    /// Writes a row.
+    pub(crate) fn row(&self, out: &mut impl Write, row: &[String; N]) -> io::Result<()> {
+        let mut line = String::new();
+        for ((column, width), cell) in self.columns.iter().zip(&self.widths).zip(row) {
+            let padding = " ".repeat(width.saturating_sub(cell.width()));
+            let (before, after) = if column.right { (&*padding, "") } else { ("", &*padding) };
+            line.extend([before, cell, after, "  "]);
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+}
+
+/// A number of bytes in the largest binary unit that leaves at least one, with one decimal.
+pub(crate) fn human(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut text = String::new();
+    let mut unit = 1_u128;
+    for name in UNITS {
+        unit <<= 10;
+        // Rounded, in tenths.
+        let tenths = (u128::from(bytes) * 10 + unit / 2) / unit;
+        text = format!("{}.{} {name}", tenths / 10, tenths % 10);
+        if tenths < 10_240 {
+            break;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let sizes = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            ((1 << 20) - 52, "1023.9 KiB"),
+            (4 << 30, "4.0 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ];
+        for (bytes, text) in sizes {
+            assert_eq!(human(bytes), text);
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [["重".to_owned(), "5".to_owned()], ["abc".to_owned(), "1000".to_owned()]];
+        let mut table = Table::new([Column::text("A"), Column::number("N")]);
+        rows.iter().for_each(|row| table.measure(row));
+        let mut out = Vec::new();
+        table.header(&mut out).unwrap();
+        rows.iter().for_each(|row| table.row(&mut out, row).unwrap());
+        assert_eq!(String::from_utf8(out).unwrap(), "A       N\n重      5\nabc  1000\n");
+    }
+}

@@ -1,0 +1,70 @@
+//! The files that stored bytes are put into: one compressed dense object, in each generation.
+
+use crate::base::{dense_object, entry, v0, v1, zstd_component};
+use crate::cbor::text;
+use crate::file::File;
+use crate::table::Table;
+
+/// The generations. 1.1 does not say how long a component is once decoded; nor does 0.1.
+pub(crate) const HOSTS: [&str; 3] = ["v12", "v11", "v01"];
+/// Where stored bytes begin.
+pub(crate) const START: usize = 64;
+
+/// A vector `w` of that many bytes, compressed into `stored`.
+pub(crate) fn bytes(host: &str, stored: &[u8], count: u64) -> File {
+    vector(host, ["u8", "uint8"], 1, stored, count)
+}
+
+/// A vector `w` of that many `f32`, compressed into `stored`.
+pub(crate) fn floats(host: &str, stored: &[u8], count: u64) -> File {
+    vector(host, ["f32", "float32"], 4, stored, count)
+}
+
+fn vector(host: &str, names: [&str; 2], width: u64, stored: &[u8], count: u64) -> File {
+    let length = stored.len() as u64;
+    let [name, v0_name] = names;
+    let data = zstd_component(name, 64, length, count * width);
+    let v1 = |version| v1(version, vec![("w", dense_object(&[count], data))]);
+    let file = match host {
+        "v12" => v1("1.2.0"),
+        "v11" => v1("1.1.0").without("w:data/uncompressed_length"),
+        _ => v0(vec![entry("w", v0_name, &[count], 64, length)])
+            .set("#0/encoding", text("zstd")),
+    };
+    file.blob(START, stored)
+}
+
+/// Accepts `stored`, which decodes to that many bytes, in every generation.
+pub(crate) fn accept(t: &mut Table, case: &str, stored: &[u8], count: u64) {
+    for host in HOSTS {
+        t.accept(format!("{host}-frame-{case}"), bytes(host, stored, count));
+    }
+}
+
+/// Refuses `stored` at its byte `at`, in every generation.
+pub(crate) fn refuse(
+    t: &mut Table,
+    rule: &'static str,
+    case: &str,
+    (stored, at): (&[u8], usize),
+    count: u64,
+    neighbour: &str,
+) {
+    refuse_with(t, rule, case, (stored, at), (count, neighbour), "-");
+}
+
+/// As [`refuse`], under options that are not the default ones.
+pub(crate) fn refuse_with(
+    t: &mut Table,
+    rule: &'static str,
+    case: &str,
+    (stored, at): (&[u8], usize),
+    (count, neighbour): (u64, &str),
+    options: &str,
+) {
+    for host in HOSTS {
+        let file = bytes(host, stored, count).at_data(START + at, 0, 0);
+        let neighbour = format!("{host}-frame-{neighbour}");
+        t.reject_with(rule, format!("{host}-{case}"), file, &neighbour, options);
+    }
+}

@@ -1,0 +1,172 @@
+//! A tiny zstd writer that can also write wrong frames on purpose: RFC 8878.
+
+/// Frame header descriptor: a content checksum ends the frame.
+pub(crate) const CHECKED: u8 = 0x04;
+/// Frame header descriptor: the bit that is reserved.
+pub(crate) const RESERVED: u8 = 0x08;
+/// Frame header descriptor: the bit that means nothing.
+pub(crate) const UNUSED: u8 = 0x10;
+/// The first bytes of a frame.
+pub(crate) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Window descriptors, by size.
+pub(crate) const WINDOW_1_KIB: u8 = 0;
+pub(crate) const WINDOW_128_KIB: u8 = 7 << 3;
+pub(crate) const WINDOW_256_KIB: u8 = 8 << 3;
+pub(crate) const WINDOW_128_MIB: u8 = 17 << 3;
+pub(crate) const WINDOW_2_GIB: u8 = 21 << 3;
+
+/// A frame being written.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// What is written of it.
+    pub(crate) bytes: Vec<u8>,
+    /// Where the header of each block stands in it.
+    pub(crate) blocks: Vec<usize>,
+    content: Vec<u8>,
+    checked: bool,
+}
+
+impl Frame {
+    /// A frame of a single segment if it has no window descriptor. The widths of the dictionary id
+    /// and of the content size are those of the slices.
+    pub(crate) fn new(window: Option<u8>, dictionary: &[u8], size: &[u8], flags: u8) -> Self {
+        let size_flag: u8 = match size.len() {
+            0 | 1 => 0,
+            2 => 1,
+            4 => 2,
+            _ => 3,
+        };
+        let dictionary_flag: u8 = match dictionary.len() {
+            4 => 3,
+            length => u8::try_from(length).expect("at most 2"),
+        };
+        let single = u8::from(window.is_none()) << 5;
+        let descriptor = size_flag << 6 | single | flags | dictionary_flag;
+        let window = window.as_slice();
+        Self {
+            bytes: [&MAGIC, &[descriptor][..], window, dictionary, size].concat(),
+            blocks: Vec::new(),
+            content: Vec::new(),
+            checked: flags & CHECKED != 0,
+        }
+    }
+
+    /// A frame with a window and nothing else in its header.
+    pub(crate) fn windowed(window: u8, flags: u8) -> Self {
+        Self::new(Some(window), &[], &[], flags)
+    }
+
+    /// A frame of a single segment whose content size takes one byte.
+    pub(crate) fn single(size: u8, flags: u8) -> Self {
+        Self::new(None, &[], &[size], flags)
+    }
+
+    /// A block of any type: its size field, what is stored, and what that decodes to.
+    pub(crate) fn block(mut self, kind: u8, size: usize, stored: &[u8], content: &[u8]) -> Self {
+        let header = u32::try_from(size).expect("a size") << 3 | u32::from(kind) << 1;
+        self.blocks.push(self.bytes.len());
+        self.bytes.extend(&header.to_le_bytes()[..3]);
+        self.bytes.extend(stored);
+        self.content.extend(content);
+        self
+    }
+
+    /// A raw block.
+    pub(crate) fn raw(self, content: &[u8]) -> Self {
+        self.block(0, content.len(), content, content)
+    }
+
+    /// A block of one byte that repeats.
+    pub(crate) fn repeat(self, byte: u8, times: usize) -> Self {
+        self.block(1, times, &[byte], &vec![byte; times])
+    }
+
+    /// A compressed block.
+    pub(crate) fn compressed(self, stored: &[u8], content: &[u8]) -> Self {
+        self.block(2, stored.len(), stored, content)
+    }
+
+    /// The end: the last block says so, and the checksum follows if there is one.
+    pub(crate) fn end(self) -> Self {
+        self.end_with(0)
+    }
+
+    /// The end, with those bits of the checksum wrong.
+    pub(crate) fn end_with(mut self, wrong: u32) -> Self {
+        let last = *self.blocks.last().expect("a block");
+        self.bytes[last] |= 1;
+        if self.checked {
+            let low = u32::try_from(xxh64(&self.content) & 0xffff_ffff).expect("32 bits");
+            self.bytes.extend((low ^ wrong).to_le_bytes());
+        }
+        self
+    }
+}
+
+/// A block with one sequence after raw literals, its three codes written as tables of one symbol,
+/// so that nothing but their extra bits is in the bit stream.
+pub(crate) fn sequence(literals: &[u8], [length, offset, copy]: [u8; 3], bits: &[u8]) -> Vec<u8> {
+    let mut block = raw_literals(literals);
+    block.extend([1, 0x54, length, offset, copy]);
+    block.extend(bits);
+    block
+}
+
+/// A literals section as it is.
+pub(crate) fn raw_literals(literals: &[u8]) -> Vec<u8> {
+    let size = literals.len();
+    let header = match size {
+        0..32 => vec![u8::try_from(size << 3).expect("5 bits")],
+        _ => (u16::try_from(size << 4).expect("12 bits") | 4)
+            .to_le_bytes()
+            .to_vec(),
+    };
+    [&header, literals].concat()
+}
+
+/// XXH64 with seed 0.
+fn xxh64(bytes: &[u8]) -> u64 {
+    const P1: u64 = 0x9e37_79b1_85eb_ca87;
+    const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;
+    const P3: u64 = 0x1656_67b1_9e37_79f9;
+    const P4: u64 = 0x85eb_ca77_c2b2_ae63;
+    const P5: u64 = 0x27d4_eb2f_1656_67c5;
+    fn round(lane: u64, word: u64) -> u64 {
+        lane.wrapping_add(word.wrapping_mul(P2))
+            .rotate_left(31)
+            .wrapping_mul(P1)
+    }
+    let (stripes, rest) = bytes.as_chunks::<32>();
+    let mut hash = P5;
+    if !stripes.is_empty() {
+        let mut lanes = [P1.wrapping_add(P2), P2, 0, 0_u64.wrapping_sub(P1)];
+        for stripe in stripes {
+            for (lane, word) in lanes.iter_mut().zip(stripe.as_chunks::<8>().0) {
+                *lane = round(*lane, u64::from_le_bytes(*word));
+            }
+        }
+        let turned = lanes.iter().zip([1, 7, 12, 18]);
+        hash = turned.fold(0, |sum, (lane, by)| sum.wrapping_add(lane.rotate_left(by)));
+        hash = lanes.iter().fold(hash, |hash, &lane| {
+            (hash ^ round(0, lane)).wrapping_mul(P1).wrapping_add(P4)
+        });
+    }
+    hash = hash.wrapping_add(bytes.len() as u64);
+    let (words, rest) = rest.as_chunks::<8>();
+    for word in words {
+        hash = (hash ^ round(0, u64::from_le_bytes(*word))).rotate_left(27);
+        hash = hash.wrapping_mul(P1).wrapping_add(P4);
+    }
+    let (halves, rest) = rest.as_chunks::<4>();
+    for half in halves {
+        hash ^= u64::from(u32::from_le_bytes(*half)).wrapping_mul(P1);
+        hash = hash.rotate_left(23).wrapping_mul(P2).wrapping_add(P3);
+    }
+    for &byte in rest {
+        hash = (hash ^ u64::from(byte).wrapping_mul(P5)).rotate_left(11);
+        hash = hash.wrapping_mul(P1);
+    }
+    hash = (hash ^ hash >> 33).wrapping_mul(P2);
+    hash = (hash ^ hash >> 29).wrapping_mul(P3);
+    hash ^ hash >> 32
+}

@@ -1,0 +1,184 @@
+//! Decoded components in memory: raw, compressed and big-endian data all become the same.
+
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::View;
+use super::view::Kind;
+use crate::codec::{Content, ReadAt, ReadError, Verified};
+use crate::element::ByteOrder;
+use crate::error::{Error, Misuse};
+use crate::limits::Limits;
+use crate::manifest::Component;
+use crate::num::wide;
+use crate::rules::Rule;
+
+/// All of a component, decoded and verified: little-endian elements in memory of its own,
+/// aligned to 64 bytes. It derefs to its bytes.
+///
+/// Having one shows that compression, decoded size and bools are good, and that the digest, if
+/// [`verified`](Self::verified) says so, is the one that the manifest gives.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// # let object = archive.objects().find(|object| {
+/// #     object.component("data").unwrap().element_type().name() == "f32"
+/// # }).unwrap();
+/// let component = object.dense()?.component();
+/// let decoded = component.decode(archive.data(), &zten::Limits::default())?;
+/// if cfg!(target_endian = "little") {
+///     let weights: &[f32] = decoded.view().as_slice()?;
+///     assert_eq!(weights.len() * 4, decoded.len());
+/// }
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    lines: Lines,
+    kind: Kind,
+    verified: Verified,
+}
+
+impl Decoded {
+    /// The elements.
+    pub fn view(&self) -> View<'_> {
+        View::new(self, self.kind, self.verified)
+    }
+
+    /// What reading the component has shown of its digest.
+    pub fn verified(&self) -> Verified {
+        self.verified
+    }
+}
+
+impl Deref for Decoded {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.lines.bytes()
+    }
+}
+
+impl Component<'_> {
+    /// All of the content, decoded, little-endian and verified, in memory of its own. Memory
+    /// grows as bytes come and never by what is claimed; where the manifest gives the decoded
+    /// size, it is at most that, rounded up to 64 bytes.
+    ///
+    /// # Errors
+    /// As [`content`](Self::content) and [`Content::next_chunk`]; `whole-elements` where the
+    /// manifest does not give the size (zstd in 1.1) and the content ends within an element;
+    /// [`Misuse::Memory`].
+    pub fn decode<R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+    ) -> Result<Decoded, ReadError<R::Error>> {
+        let kind = self.decoded_kind()?;
+        let declared = self.decoded_length();
+        let mut content = self.content(source, limits)?;
+        let mut lines = Lines::default();
+        while let Some(chunk) = content.next_chunk()? {
+            lines.extend(chunk, declared).map_err(|error| error.at(self.place()))?;
+        }
+        self.whole_elements(lines.length)?;
+        Ok(Decoded { lines, kind, verified: outcome(&content) })
+    }
+
+    /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
+    /// long as the decoded content, [`decoded_length`](Self::decoded_length) where that is
+    /// known. Nothing is allocated beside what [`content`](Self::content) needs. The elements
+    /// can be borrowed as native ones if `buffer` is aligned for them.
+    ///
+    /// When it fails, `buffer` holds whatever had been decoded by then.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode); [`Misuse::Buffer`] where `buffer` has another length.
+    pub fn decode_into<'b, R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+        buffer: &'b mut [u8],
+    ) -> Result<View<'b>, ReadError<R::Error>> {
+        let kind = self.decoded_kind()?;
+        let other_length = Error::misuse(Misuse::Buffer).at(self.place());
+        if self.decoded_length().is_some_and(|length| length != wide(buffer.len())) {
+            return Err(other_length.into());
+        }
+        let mut content = self.content(source, limits)?;
+        let mut filled = 0_usize;
+        while let Some(chunk) = content.next_chunk()? {
+            let end = filled.checked_add(chunk.len()).ok_or(other_length)?;
+            buffer.get_mut(filled..end).ok_or(other_length)?.copy_from_slice(chunk);
+            filled = end;
+        }
+        if filled != buffer.len() {
+            return Err(other_length.into());
+        }
+        self.whole_elements(filled)?;
+        Ok(View::new(buffer, kind, outcome(&content)))
+    }
+
+    /// What its bytes are once decoded.
+    fn decoded_kind(&self) -> Result<Kind, Error> {
+        Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
+    }
+
+    /// Sizes that the manifest gives were judged at opening; these are the others.
+    fn whole_elements(&self, length: usize) -> Result<(), Error> {
+        let width = || self.storage_type().map(|storage| u64::from(storage.width()));
+        let size = self.element_size().or_else(width).unwrap_or(1);
+        match wide(length).checked_rem(size) {
+            Some(0) => Ok(()),
+            _ => Err(Error::nowhere(Rule::WholeElements).found(wide(length)).at(self.place())),
+        }
+    }
+}
+
+/// What a content that has been read to its end has shown.
+fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Verified {
+    // There is always an outcome at the end; were there none, nothing would have been shown.
+    content.verified().unwrap_or(Verified::Unverifiable)
+}
+
+/// What is aligned.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
+
+/// The alignment of blobs in a file: v1.1 I.2, v1.2 §4. Wide enough for every vector unit.
+const LINE: usize = 64;
+
+/// Bytes in whole lines, the last of which is filled with zeros.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    lines: Vec<Line>,
+    length: usize,
+}
+
+impl Lines {
+    fn bytes(&self) -> &[u8] {
+        self.lines.as_slice().as_bytes().get(..self.length).unwrap_or_default()
+    }
+
+    /// Appends a chunk. Memory doubles as bytes come, and stops at what is declared.
+    fn extend(&mut self, chunk: &[u8], declared: Option<u64>) -> Result<(), Error> {
+        let memory = Error::misuse(Misuse::Memory);
+        let end = self.length.checked_add(chunk.len()).ok_or(memory)?;
+        let needed = end.div_ceil(LINE);
+        if needed > self.lines.capacity() {
+            let most = declared.and_then(|bytes| usize::try_from(bytes.div_ceil(64)).ok());
+            let doubled = self.lines.capacity().saturating_mul(2);
+            let target = doubled.min(most.unwrap_or(usize::MAX)).max(needed);
+            let more = target.saturating_sub(self.lines.len());
+            self.lines.try_reserve_exact(more).map_err(|_| memory)?;
+        }
+        self.lines.resize(needed, Line([0; LINE]));
+        let room = self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end);
+        room.ok_or(memory)?.copy_from_slice(chunk);
+        self.length = end;
+        Ok(())
+    }
+}

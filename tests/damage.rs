@@ -1,0 +1,66 @@
+//! Damaged files: cut anywhere, or with any one byte changed. Each ends in `Ok` or `Err`, never
+//! in a panic; a cut file never in `Ok`.
+
+mod common;
+
+use common::{accepted, reject_index};
+use zten::{Archive, Limits, Options, Verifier};
+
+/// Opens a file and touches everything in it.
+fn walk(file: &[u8]) -> bool {
+    let limits = Limits::default().with("decoded", 1 << 20).unwrap();
+    let Ok(archive) = Archive::open_with(file, &Options::default().limits(limits)) else {
+        return false;
+    };
+    let mut verifier = Verifier::new(file.len() as u64, &limits);
+    for object in archive.objects() {
+        let _ = (object.name(), object.shape().collect::<Vec<_>>(), object.format_name());
+        if let Some(attributes) = object.attributes() {
+            let _ = format!("{:?}", attributes.collect::<Vec<_>>());
+        }
+        assert_eq!(archive.get(object.name()).unwrap().ordinal(), object.ordinal());
+        for component in object.components() {
+            assert!(component.extent().end() <= archive.manifest().extent().start);
+            let _ = (component.digest(), component.element_type(), component.bind(file));
+        }
+        let _ = verifier.object(&object, file, |_, _| ());
+    }
+    true
+}
+
+#[test]
+fn no_prefix_of_an_accepted_file_opens() {
+    for file in accepted().filter(|file| file.bytes.len() <= 20_000) {
+        for length in 0..file.bytes.len() {
+            assert!(!walk(&file.bytes[..length]), "{} cut to {length}", file.name);
+        }
+    }
+}
+
+#[test]
+fn prefixes_of_reject_files_do_not_panic() {
+    for row in reject_index() {
+        let file = row.read();
+        for length in (0..file.len()).step_by(1 + file.len() / 500) {
+            walk(&file[..length]);
+        }
+    }
+}
+
+#[test]
+fn no_changed_byte_panics() {
+    let small = accepted().filter(|file| file.bytes.len() <= 700);
+    let mut opened = 0;
+    for file in small {
+        let mut bytes = file.bytes.clone();
+        for at in 0..bytes.len() {
+            let original = bytes[at];
+            for change in [0x01, 0x20, 0x80, 0xff] {
+                bytes[at] = original ^ change;
+                opened += usize::from(walk(&bytes));
+            }
+            bytes[at] = original;
+        }
+    }
+    assert!(opened > 1000, "only {opened} damaged files opened");
+}

@@ -1,0 +1,89 @@
+//! One file, three ways to open it: whole slice, step by step, and from disk. They agree on
+//! every corpus file, in what they accept and in what they say.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use common::{accepted, reject_index};
+use zten::open::Opening;
+use zten::source::FileArchive;
+use zten::{Archive, Error, Manifest, Options, ReadError};
+
+/// All that a manifest says, as text.
+fn facts(manifest: &Manifest<'_>) -> String {
+    let mut text = String::new();
+    let (generation, version) = (manifest.generation(), manifest.version());
+    writeln!(text, "{generation:?} {version:?} {:?}", manifest.attributes()).unwrap();
+    for object in manifest.objects() {
+        let shape: Vec<u64> = object.shape().collect();
+        writeln!(text, "{:?} {shape:?} {:?}", object.name(), object.format_name()).unwrap();
+        writeln!(text, " {:?}", object.attributes()).unwrap();
+        for component in object.components() {
+            let (length, digest) = (component.decoded_length(), component.digest());
+            let order = component.byte_order();
+            let encoding = component.encoding_name();
+            writeln!(text, " {component:?} {length:?} {digest:?} {order:?} {encoding}").unwrap();
+        }
+    }
+    text
+}
+
+fn slice(file: &[u8], options: &Options) -> Result<String, Error> {
+    Archive::open_with(file, options).map(|archive| facts(&archive))
+}
+
+fn steps(file: &[u8], options: &Options) -> Result<String, Error> {
+    let fetch = |range: Range<u64>| &file[range.start as usize..range.end as usize];
+    let opening = Opening::new(file.len() as u64, options)?;
+    let footer = opening.header(fetch(opening.needs()))?;
+    let body = footer.footer(fetch(footer.needs()))?;
+    // An owned manifest this time.
+    let bytes = fetch(body.needs()).to_vec();
+    body.manifest(bytes).map(|manifest| facts(&manifest))
+}
+
+fn disk(file: &std::path::Path, options: &Options) -> Result<String, Error> {
+    match FileArchive::open(file, options) {
+        Ok(archive) => Ok(facts(&archive)),
+        Err(ReadError::Refused(error)) => Err(error),
+        Err(ReadError::Source(error)) => panic!("{}: {error}", file.display()),
+    }
+}
+
+#[test]
+fn drivers_agree_on_every_accepted_file() {
+    for file in accepted() {
+        let options = Options::default();
+        let path = common::corpus().join("accept").join(&file.name);
+        let whole = slice(&file.bytes, &options);
+        assert!(whole.is_ok(), "{}: {whole:?}", file.name);
+        assert_eq!(whole, steps(&file.bytes, &options), "{}", file.name);
+        assert_eq!(whole, disk(&path, &options), "{}", file.name);
+    }
+}
+
+#[test]
+fn drivers_agree_on_every_reject_file() {
+    for row in reject_index() {
+        let file = row.read();
+        let whole = slice(&file, &row.options);
+        assert_eq!(whole, steps(&file, &row.options), "{}", row.file);
+        assert_eq!(whole, disk(&row.path, &row.options), "{}", row.file);
+    }
+}
+
+#[test]
+fn wrong_supplies_are_refused() {
+    let options = Options::default();
+    let opening = Opening::new(17, &options).unwrap();
+    assert!(opening.header(b"ZTEN000").is_err());
+    assert!(opening.header(b"ZTEN00011").is_err());
+    let footer = opening.header(b"ZTEN0001").unwrap();
+    assert!(footer.footer(&[1, 0, 0, 0, 0, 0, 0]).is_err());
+    let body = footer.footer(&[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    assert!(body.clone().manifest(&[][..]).is_err());
+    assert!(body.clone().manifest(&[0x80, 0x80][..]).is_err());
+    assert!(body.manifest(&[0x80][..]).is_ok());
+}

@@ -1,0 +1,114 @@
+//! Heap while opening: at most 1.0 × the manifest and 4 KiB, for any input whatever; at most a
+//! quarter of the manifest for ordinary ones.
+
+mod common;
+#[path = "../benches/open/generate.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "the benchmark uses the rest")]
+mod generate;
+
+use common::{accepted, reject_index};
+use generate::{File, Random};
+use zten::Options;
+
+/// The most heap that was in use at once, in bytes.
+fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
+    let mut result = None;
+    let info = allocation_counter::measure(|| result = Some(run()));
+    (info.bytes_max, result.unwrap())
+}
+
+/// Opens a file and holds its heap against the bound for any input. The few bytes that the
+/// generated footer takes are the caller's.
+fn bounded(file: &File, what: &str) -> (u64, Result<(), zten::Error>) {
+    let (peak, opened) = peak(|| file.open().map(drop));
+    let bound = file.manifest.len() as u64 + 4096;
+    assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", file.manifest.len());
+    (peak, opened)
+}
+
+#[test]
+fn ordinary_manifests_take_a_quarter() {
+    let mut names = generate::names(100_000);
+    for shuffled in [false, true] {
+        if shuffled {
+            Random(1).shuffle(&mut names);
+        }
+        for digests in [false, true] {
+            for disorder in [false, true] {
+                let file = generate::dense(&names, digests, disorder);
+                let (peak, opened) = bounded(&file, "ordinary");
+                opened.unwrap();
+                let share = peak as f64 / file.manifest.len() as f64;
+                let what = format!("shuffled {shuffled}, digests {digests}, disorder {disorder}");
+                println!("{what}: {share:.3} of the manifest");
+                assert!(share <= 0.25, "{what}: {share:.3} of the manifest");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_smallest_objects_take_no_more_than_they_are() {
+    for component in [false, true] {
+        for indefinite in [false, true] {
+            for count in [1, 2, 100, 1000, 4097, 100_000, 131_073] {
+                let what = format!("{count}, component {component}, indefinite {indefinite}");
+                let file = generate::smallest(count, component, indefinite);
+                bounded(&file, &what).1.unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn claims_are_not_believed() {
+    for file in generate::claims() {
+        let (peak, opened) = bounded(&file, "claim");
+        assert!(opened.is_err());
+        assert!(peak < 1024, "{peak} bytes for a claim");
+    }
+    let (peak, opened) = bounded(&generate::nested(1_000_000), "nested");
+    assert_eq!(opened.unwrap_err().id(), Some("limit-depth"));
+    assert!(peak < 1024, "{peak} bytes for depth");
+}
+
+#[test]
+fn disorder_is_bounded() {
+    for count in [100, 5_000, 100_000] {
+        let (_, opened) = bounded(&generate::same_names(count), "same names");
+        assert_eq!(opened.unwrap_err().id(), Some("duplicate-name"));
+        let (_, opened) = bounded(&generate::same_blobs(count), "same blobs");
+        assert_eq!(opened.unwrap_err().id(), Some("blob-overlap"));
+    }
+    for count in [10, 300, 4096] {
+        let (_, opened) = bounded(&generate::attributes(count, 3), "attributes");
+        opened.unwrap();
+    }
+}
+
+#[test]
+fn every_corpus_file_is_bounded() {
+    for file in accepted() {
+        let open = || zten::Archive::open(&file.bytes).map(|archive| archive.extent());
+        let (peak, opened) = peak(open);
+        let extent = opened.unwrap();
+        assert!(peak <= extent.end - extent.start + 4096, "{}: {peak}", file.name);
+    }
+    for row in reject_index() {
+        let file = row.read();
+        let (peak, _) = peak(|| zten::Archive::open_with(&file, &row.options).map(drop));
+        assert!(peak <= file.len() as u64 + 4096, "{}: {peak}", row.file);
+    }
+}
+
+#[test]
+fn binding_takes_no_heap() {
+    let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
+    let archive = zten::Archive::open_with(&file, &Options::default()).unwrap();
+    let (peak, sum) = peak(|| {
+        let view = archive.get("t_f32").unwrap().dense().unwrap().bind(&file).unwrap();
+        view.elements::<f32>().unwrap().sum::<f32>()
+    });
+    assert!(sum.is_finite());
+    assert_eq!(peak, 0);
+}
