@@ -1,10 +1,17 @@
 //! Views: the data of a component, as elements.
 
+mod buffer;
 mod dense;
 mod index;
+mod sparse_coo;
+mod sparse_csr;
 mod view;
 
+pub use buffer::Decoded;
 pub use dense::Dense;
-pub(crate) use index::{BadIndex, Below, Coords, Indptr, Widened};
+pub(crate) use index::{BadIndex, Below, Coords, Indptr};
+pub use index::{Indices, Widened};
+pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
+pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
 pub(crate) use view::bools;
 pub use view::{Elements, View};

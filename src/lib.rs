@@ -77,6 +77,7 @@ mod num;
 pub mod open;
 pub mod rules;
 mod schema;
+mod sort;
 #[cfg(feature = "std")]
 pub mod source;
 mod verify;
@@ -85,9 +86,14 @@ pub use archive::Archive;
 pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
 pub use codec::{Content, ReadAt, ReadError, Verified};
 pub use digest::Digest;
-pub use element::{ByteOrder, Element, LogicalType, StorageType};
+pub use element::{
+    ByteOrder, Complex, Element, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, LogicalType, StorageType,
+};
 pub use error::{Error, ErrorKind, Misuse, Place, Result};
-pub use layout::{Dense, Elements, View};
+pub use layout::{
+    ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr, Dense,
+    Elements, Indices, Row, SparseCoo, SparseCsr, View, Widened,
+};
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Generation, Manifest, Object, Shape};
 pub use schema::{Encoding, Format, Version};

@@ -1,8 +1,9 @@
 //! Opening: time an object and heap, for ordinary manifests and for hostile ones, beside
 //! `safetensors` reading the header of as many tensors in the same run.
 //!
-//! `cargo bench --bench open`
+//! `cargo bench -p zten --bench open`
 
+#[allow(dead_code, clippy::allow_attributes, reason = "the tests use the rest")]
 mod generate;
 
 use std::hint::black_box;
@@ -11,7 +12,9 @@ use std::time::{Duration, Instant};
 use generate::{File, Random};
 
 const OBJECTS: usize = 100_000;
+/// Rounds of each case; `--quick` takes fewer, to see that it runs.
 const ROUNDS: usize = 21;
+const QUICK: usize = 3;
 
 /// A case: what it is called, how many units it has, and how to run it.
 struct Case<'a> {
@@ -50,6 +53,8 @@ fn heap(run: &dyn Fn()) -> u64 {
 }
 
 fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let rounds = if quick { QUICK } else { ROUNDS };
     let sorted = generate::names(OBJECTS);
     let mut shuffled = sorted.clone();
     Random(1).shuffle(&mut shuffled);
@@ -100,8 +105,8 @@ fn main() {
     ];
 
     // Interleaved, so that what the machine does otherwise falls on all of them alike.
-    let mut times = vec![Vec::with_capacity(ROUNDS); cases.len()];
-    for _ in 0..ROUNDS {
+    let mut times = vec![Vec::with_capacity(rounds); cases.len()];
+    for _ in 0..rounds {
         for (case, times) in cases.iter().zip(&mut times) {
             let start = Instant::now();
             (case.run)();
@@ -110,7 +115,7 @@ fn main() {
     }
     let fastest = |times: &[Duration]| times.iter().min().copied().unwrap_or_default();
     let per_byte = |i: usize| fastest(&times[i]).as_secs_f64() * 1e9 / cases[i].bytes as f64;
-    println!("minimum and median of {ROUNDS} rounds\n");
+    println!("minimum and median of {rounds} rounds\n");
     println!(
         "{:<28}{:>10}{:>10}{:>10}{:>12}{:>14}{:>12}",
         "case", "ns/object", "median", "ns/byte", "x ordinary", "bytes/object", "heap/bytes"
@@ -123,7 +128,7 @@ fn main() {
             "{:<28}{:>10.1}{:>10.1}{:>10.3}{:>12.2}{:>14.1}{:>12.3}",
             case.name,
             each(fastest(&sorted)),
-            each(sorted[ROUNDS / 2]),
+            each(sorted[rounds / 2]),
             per_byte(i),
             per_byte(i) / per_byte(0),
             case.bytes as f64 / case.units as f64,

@@ -1,3 +1,198 @@
-//! stub
+//! `zten cat`: the elements of one component.
+
+mod feed;
+mod npy;
+mod print;
+mod slice;
+
+use std::io;
+
+use zten::source::FileArchive;
+use zten::{Component, Format, Generation, Limits, Object, ReadError, Verified};
+
 use crate::app::App;
-pub(crate) fn run(_: &mut App, _: &crate::args::Cat) -> std::io::Result<()> { Ok(()) }
+use crate::args::Cat;
+use crate::element::{Kind, Style};
+use crate::escape;
+use crate::file::open;
+use crate::progress::Watched;
+use crate::report::{Problem, Verdict};
+use feed::{Failure, Gate, Way};
+use print::{Nested, Printer, are_bools};
+use slice::{Runs, Slice};
+
+/// Roles that a message lists, at most.
+const ROLES: usize = 16;
+
+/// Prints one component.
+pub(crate) fn run(app: &mut App, args: &Cat) -> io::Result<()> {
+    let options = args.strictness.options();
+    let archive = match open(&args.file, &options) {
+        Ok(archive) => archive,
+        Err(problem) => return app.problem(&problem),
+    };
+    let outcome = find(&archive, args).and_then(|(object, component)| {
+        print(app, args, &archive, options.limit(), &object, &component)
+    });
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(Stop::Usage(message)) => {
+            app.usage(format_args!("{}: {message}", escape::path(&args.file)))
+        }
+        Err(Stop::Problem(problem)) => app.problem(&problem),
+        Err(Stop::Output(error)) => Err(error),
+    }
+}
+
+/// Why there is nothing more to print.
+enum Stop {
+    /// Something was asked for that is not there.
+    Usage(String),
+    /// The file is to blame.
+    Problem(Box<Problem>),
+    /// Standard output is.
+    Output(io::Error),
+}
+
+/// The object and component that are asked for.
+fn find<'a>(archive: &'a FileArchive, args: &Cat) -> Result<(Object<'a>, Component<'a>), Stop> {
+    let object = match (args.index, &args.name) {
+        (Some(index), _) => archive
+            .object(index)
+            .ok_or_else(|| format!("there is no object {index}: there are {}", archive.len())),
+        (None, name) => {
+            let name = name.as_deref().unwrap_or_default();
+            archive.get(name).ok_or_else(|| {
+                format!(
+                    "there is no object {}; `zten ls` lists them",
+                    escape::quoted(name)
+                )
+            })
+        }
+    };
+    let object = object.map_err(Stop::Usage)?;
+    let mut components = object.components();
+    let component = match (&args.component, components.next(), components.next()) {
+        (Some(role), ..) => object.component(role),
+        (None, Some(only), None) => Some(only),
+        (None, ..) => object.component("data"),
+    };
+    match component {
+        Some(component) => Ok((object, component)),
+        None => Err(Stop::Usage(no_component(
+            &object,
+            args.component.as_deref(),
+        ))),
+    }
+}
+
+/// Which components there are instead.
+fn no_component(object: &Object<'_>, role: Option<&str>) -> String {
+    let name = escape::quoted(object.name());
+    let mut there: Vec<_> = object
+        .components()
+        .take(ROLES)
+        .map(|component| escape::role(component.role()))
+        .collect();
+    if object.components().len() > ROLES {
+        there.push("…".to_owned());
+    }
+    let there = match there.join(", ") {
+        none if none.is_empty() => "there is none".to_owned(),
+        some => format!("there are {some}"),
+    };
+    match role {
+        Some(role) => format!("{name} has no component {}: {there}", escape::role(role)),
+        None => format!("choose a component of {name} by --component: {there}"),
+    }
+}
+
+/// Prints the component that was found.
+fn print(
+    app: &mut App,
+    args: &Cat,
+    archive: &FileArchive,
+    limits: &Limits,
+    object: &Object<'_>,
+    component: &Component<'_>,
+) -> Result<(), Stop> {
+    let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
+    let unsupported = |id| {
+        let place = (component.place(), component.extent().offset());
+        let problem = Problem::found(&args.file, archive, (Verdict::Unsupported, id), place);
+        Stop::Problem(Box::new(problem))
+    };
+    component
+        .readable()
+        .map_err(|error| refused(ReadError::Refused(error)))?;
+    let kind = Kind::of(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
+    let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;
+    if foreign && !args.raw {
+        return Err(unsupported("unsupported-layout"));
+    }
+
+    let mut shape = shape(object, component, kind);
+    let mut runs = Runs::all(u64::MAX);
+    if let Some(text) = &args.slice {
+        let slice = Slice::parse(text).map_err(Stop::Usage)?;
+        let Some(whole) = &shape else {
+            return Err(Stop::Usage("--slice is for dense objects".to_owned()));
+        };
+        let selection = slice.of(whole).map_err(Stop::Usage)?;
+        runs = selection.runs(u64::try_from(kind.width()).unwrap_or(1));
+        shape = Some(selection.shape);
+    }
+
+    let source = Watched::new(archive, component.extent().length()).quiet_on_terminal();
+    let way = Way {
+        component,
+        source: &source,
+        limits,
+        sliced: args.slice.is_some(),
+    };
+    let failed = |failure| match failure {
+        Failure::Output(error) => Stop::Output(error),
+        Failure::Read(error) => refused(error),
+    };
+    let printer = if args.raw {
+        Printer::Bytes {
+            header: Vec::new(),
+            bools: false,
+        }
+    } else if args.npy {
+        let shape = match shape {
+            Some(shape) => shape,
+            None => vec![way.count(kind).map_err(failed)?],
+        };
+        let header = npy::header(kind, &shape).map_err(Stop::Usage)?;
+        Printer::Bytes {
+            header,
+            bools: are_bools(kind),
+        }
+    } else {
+        let style = if args.json { Style::Json } else { Style::Text };
+        Printer::Nested(Nested::new(kind, style, shape))
+    };
+    let mut gate = Gate::new(printer, &mut app.out);
+    let verified = way
+        .feed(runs, &mut |bytes| gate.take(bytes))
+        .map_err(failed)?;
+    gate.end().map_err(Stop::Output)?;
+    match verified {
+        Verified::Unverifiable => Err(unsupported("unsupported-digest")),
+        Verified::Digest | Verified::NoDigest => Ok(()),
+    }
+}
+
+/// The shape of what is printed; none where it is only a list.
+fn shape(object: &Object<'_>, component: &Component<'_>, kind: Kind) -> Option<Vec<u64>> {
+    if object.format() != Format::Dense || component.role() != "data" {
+        return None;
+    }
+    // Elements of a type that is not known may be of another size than what is printed.
+    let bytes = object
+        .shape()
+        .elements()?
+        .checked_mul(u64::try_from(kind.width()).ok()?);
+    (bytes.is_some() && bytes == component.decoded_length()).then(|| object.shape().collect())
+}

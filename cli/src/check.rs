@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
 }
 
 /// What is good about a file, or what is wrong with it.
-fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Problem> {
+fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
     let options = args.strictness.options();
     let archive = open(path, &options)?;
     let components = archive.objects().fold(0_u64, |sum, object| {
@@ -52,18 +52,23 @@ fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Problem> {
     let bytes = stored(&archive);
     let mut verifier = Verifier::new(archive.file_len(), options.limit());
     read(path, &archive, &mut verifier)?;
-    Ok((Verdict::Good, format!("good ({contents}, {} of data)", counted(bytes, "byte"))))
+    Ok((
+        Verdict::Good,
+        format!("good ({contents}, {} of data)", counted(bytes, "byte")),
+    ))
 }
 
 /// Reads all content. What is not supported does not keep the rest from being judged: a broken
 /// rule further on says more about the file.
-fn read(path: &Path, archive: &FileArchive, verifier: &mut Verifier) -> Result<(), Problem> {
+fn read(path: &Path, archive: &FileArchive, verifier: &mut Verifier) -> Result<(), Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
-    let mut unsupported: Option<Problem> = None;
+    let mut unsupported: Option<Box<Problem>> = None;
     let mut more = 0_u64;
     for object in archive.objects() {
-        let Err(error) = verifier.object(&object, &source, |_, _| ()) else { continue };
-        let problem = || Problem::reading(path, archive, &error);
+        let Err(error) = verifier.object(&object, &source, |_, _| ()) else {
+            continue;
+        };
+        let problem = || Box::new(Problem::reading(path, archive, &error));
         match &error {
             ReadError::Refused(refused) if matches!(refused.kind(), ErrorKind::Unsupported(_)) => {
                 if unsupported.is_some() {
@@ -76,7 +81,10 @@ fn read(path: &Path, archive: &FileArchive, verifier: &mut Verifier) -> Result<(
         }
     }
     match unsupported {
-        Some(problem) => Err(problem.and_more(more)),
+        Some(mut problem) => {
+            problem.and_more(more);
+            Err(problem)
+        }
         None => Ok(()),
     }
 }

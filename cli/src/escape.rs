@@ -60,9 +60,13 @@ pub(crate) fn cut(name: &str, limit: usize) -> String {
     let head = fitting(name.chars(), ends.div_ceil(2));
     let tail = fitting(name.chars().rev(), ends / 2);
     let mut text = String::new();
-    head.into_iter().for_each(|c| push(&mut text, c));
+    for c in head {
+        push(&mut text, c);
+    }
     text.push('…');
-    tail.into_iter().rev().for_each(|c| push(&mut text, c));
+    for c in tail.into_iter().rev() {
+        push(&mut text, c);
+    }
     text
 }
 
@@ -114,8 +118,14 @@ mod tests {
     #[test]
     fn nothing_hidden_gets_through() {
         assert_eq!(whole("a\0\u{1b}[31m\n"), "a\\u{0}\\u{1b}[31m\\u{a}");
-        assert_eq!(whole("\"\\\u{202e}\u{200b}\u{feff}"), "\\u{22}\\u{5c}\\u{202e}\\u{200b}\\u{feff}");
-        assert_eq!(whole("\u{2066}\u{2069}\u{85}\u{2028}"), "\\u{2066}\\u{2069}\\u{85}\\u{2028}");
+        assert_eq!(
+            whole("\"\\\u{202e}\u{200b}\u{feff}"),
+            "\\u{22}\\u{5c}\\u{202e}\\u{200b}\\u{feff}"
+        );
+        assert_eq!(
+            whole("\u{2066}\u{2069}\u{85}\u{2028}"),
+            "\\u{2066}\\u{2069}\\u{85}\\u{2028}"
+        );
         assert_eq!(whole("Gewicht ä 重み"), "Gewicht ä 重み");
     }
 

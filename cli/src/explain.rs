@@ -1,3 +1,102 @@
-//! stub
+//! `zten explain`: what the rules are, where they come from, and what to do.
+
+use std::cmp::Reverse;
+use std::io::{self, Write as _};
+
+use unicode_width::UnicodeWidthStr as _;
+use zten::rules::{Row, Source, find, rows};
+
 use crate::app::App;
-pub(crate) fn run(_: &mut App, _: &crate::args::Explain) -> std::io::Result<()> { Ok(()) }
+use crate::args::Explain;
+use crate::escape;
+
+/// Columns of a line of text.
+const COLUMNS: usize = 96;
+/// Columns before the text.
+const INDENT: usize = 15;
+
+/// Explains one rule, or lists all.
+pub(crate) fn run(app: &mut App, args: &Explain) -> io::Result<()> {
+    let Some(id) = &args.rule else {
+        return list(app);
+    };
+    match find(id) {
+        Some(row) => explain(app, row),
+        None => app.usage(unknown(id)),
+    }
+}
+
+/// All ids with their sentences.
+fn list(app: &mut App) -> io::Result<()> {
+    let width = rows().map(|row| row.id.len()).max().unwrap_or_default();
+    for row in rows() {
+        writeln!(app.out, "{:width$}  {}", row.id, row.holds)?;
+    }
+    Ok(())
+}
+
+/// One rule.
+fn explain(app: &mut App, row: &Row) -> io::Result<()> {
+    let source = match row.source {
+        Source::Spec(clause) => format!("specification: {clause}"),
+        Source::Implied(why) => format!("implied: {why}"),
+        Source::Policy(why) => format!("policy of this reader: {why}"),
+    };
+    writeln!(app.out, "{}\n", row.id)?;
+    let parts = [
+        ("a good file", row.holds),
+        ("the message", &row.broken.replace("{}", "N")),
+        ("source", &source),
+        ("generations", row.scope.as_str()),
+        ("what to do", row.advice),
+    ];
+    for (what, text) in parts {
+        let mut label = what;
+        for line in wrapped(text) {
+            writeln!(app.out, "  {label:INDENT$}{line}", INDENT = INDENT - 2)?;
+            label = "";
+        }
+    }
+    Ok(())
+}
+
+/// The words of a text on lines that fit.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if INDENT + line.width() + 1 + word.width() <= COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// There is no such rule; which ones it may have been.
+fn unknown(id: &str) -> String {
+    let mut close: Vec<_> = rows()
+        .map(|row| {
+            let parts = id
+                .split('-')
+                .filter(|part| row.id.split('-').any(|own| own == *part));
+            let likeness = strsim::jaro_winkler(id, row.id);
+            (likeness, parts.count(), row.id)
+        })
+        .filter(|(likeness, parts, _)| *likeness > 0.8 || *parts > 0)
+        .collect();
+    close.sort_by(|one, other| {
+        let best = |(likeness, parts, _): &(f64, usize, _)| (Reverse(*parts), *likeness);
+        let ((one_parts, one), (other_parts, other)) = (best(one), best(other));
+        one_parts.cmp(&other_parts).then(other.total_cmp(&one))
+    });
+    let close: Vec<_> = close.iter().take(5).map(|(.., id)| *id).collect();
+    let hint = match close.join(", ") {
+        none if none.is_empty() => "`zten explain` lists all".to_owned(),
+        some => format!("did you mean {some}?"),
+    };
+    format!("there is no rule {}\n  {hint}", escape::quoted(id))
+}

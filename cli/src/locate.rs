@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::open::{Body, Opening};
-use zten::{Options, Place};
+use zten::{Generation, Options, Place};
 
 /// Bytes of manifest to look at, at most.
 const REACH: u64 = 64 << 20;
@@ -21,6 +21,8 @@ const DEPTH: usize = 64;
 pub(crate) struct Located {
     /// Where in the file the manifest lies.
     pub(crate) manifest: Option<Range<u64>>,
+    /// Which rules the file follows.
+    pub(crate) generation: Option<Generation>,
     /// The name of the object.
     pub(crate) object: Option<String>,
     /// The role of the component.
@@ -33,10 +35,22 @@ pub(crate) fn locate(path: &Path, options: &Options, place: Place) -> Located {
         return Located::default();
     };
     let range = body.needs();
-    let mut located = Located { manifest: Some(range.clone()), ..Located::default() };
-    let Some(ordinal) = place.object() else { return located };
+    let mut located = Located {
+        manifest: Some(range.clone()),
+        ..Located::default()
+    };
     let end = range.end.min(range.start.saturating_add(REACH));
-    let Ok(bytes) = fetch(&mut file, range.start..end) else { return located };
+    let Ok(bytes) = fetch(&mut file, range.start..end) else {
+        return located;
+    };
+    located.generation = if first_generation {
+        Some(Generation::V0_1)
+    } else {
+        generation(&bytes)
+    };
+    let Some(ordinal) = place.object() else {
+        return located;
+    };
     let found = if first_generation {
         entry(&bytes, ordinal).map(|name| (name, Some("data".to_owned())))
     } else {
@@ -55,15 +69,29 @@ fn open(path: &Path, options: &Options) -> Option<(bool, Body, File)> {
     let opening = Opening::new(file.metadata().ok()?.len(), options).ok()?;
     let header = fetch(&mut file, opening.needs()).ok()?;
     let footer = opening.header(&header).ok()?;
-    let body = footer.footer(&fetch(&mut file, footer.needs()).ok()?).ok()?;
+    let body = footer
+        .footer(&fetch(&mut file, footer.needs()).ok()?)
+        .ok()?;
     Some((header == b"ZTEN0001", body, file))
 }
 
 fn fetch(file: &mut File, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(range.start))?;
-    file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+    file.take(range.end.saturating_sub(range.start))
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Which rules a 1.x file follows, as far as its version can be read.
+fn generation(manifest: &[u8]) -> Option<Generation> {
+    let mut walk = Walk(manifest);
+    walk.value_of("version")?;
+    let minor = walk.text()?.strip_prefix("1.")?.split('.').next()?;
+    match minor.parse::<u32>().ok()? {
+        0 | 1 => Some(Generation::V1_1),
+        _ => Some(Generation::V1_2),
+    }
 }
 
 /// The name of a 0.1 entry.
@@ -155,7 +183,11 @@ impl<'b> Walk<'b> {
             small @ 0..=23 => Some(u64::from(small)),
             length @ 24..=27 => {
                 let bytes = self.take(1 << (length - 24))?;
-                Some(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+                Some(
+                    bytes
+                        .iter()
+                        .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+                )
             }
             31 => None,
             _ => return None,
@@ -231,6 +263,7 @@ mod tests {
         assert_eq!(found(0, Some(2)), Some(("a".into(), None)));
         assert_eq!(found(1, Some(0)), Some(("b".into(), None)));
         assert_eq!(found(2, None), None);
+        assert_eq!(generation(MANIFEST), Some(Generation::V1_2));
     }
 
     #[test]
@@ -250,7 +283,7 @@ mod tests {
             let _ = object(cut, 1, Some(1));
             let _ = entry(cut, 1);
         }
-        assert_eq!(Walk(&[0x9f; 1 << 20]).skip(), None);
+        assert_eq!(Walk(&vec![0x9f; 1 << 20]).skip(), None);
         assert_eq!(Walk(&[0xd8, 0x40].repeat(1 << 20)).skip(), None);
         assert_eq!(Walk(b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff").skip(), None);
     }

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape;
-use crate::file::{counted, open};
+use crate::file::{counted, open, version};
 use crate::table::{Column, Table, human};
 use row::{Row, Totals};
 
@@ -51,6 +51,12 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
         let value = diagnostic::cut(&item, VALUE);
         writeln!(app.out, "{} = {value}", escape::cut(key, KEY))?;
     }
+    if archive
+        .attributes()
+        .is_some_and(|mut attributes| attributes.next().is_some())
+    {
+        writeln!(app.out)?;
+    }
     let mut table = Table::new([
         Column::text("NAME"),
         Column::text("FORMAT"),
@@ -82,12 +88,8 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
         row::size(totals.decoded),
         archive.generation().as_str(),
     )?;
-    if let Some(version) = archive.version() {
-        write!(app.out, " (version {}.{}", version.major, version.minor)?;
-        if let Some(patch) = version.patch {
-            write!(app.out, ".{patch}")?;
-        }
-        write!(app.out, ")")?;
+    if let Some(version) = version(archive) {
+        write!(app.out, " (version {version})")?;
     }
     writeln!(app.out)
 }

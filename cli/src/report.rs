@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::rules::Row;
-use zten::{Error, ErrorKind, Manifest, Options, Place, ReadError};
+use zten::{Error, ErrorKind, Generation, Manifest, Options, Place, ReadError};
 
 use crate::app::Status;
 use crate::escape;
@@ -51,6 +51,7 @@ pub(crate) struct Problem {
     verdict: Verdict,
     sentence: String,
     row: Option<&'static Row>,
+    generation: Option<Generation>,
     place: Place,
     object: Option<String>,
     component: Option<String>,
@@ -75,6 +76,7 @@ impl Problem {
             verdict,
             sentence,
             row: None,
+            generation: None,
             place: Place::default(),
             object: None,
             component: None,
@@ -91,6 +93,7 @@ impl Problem {
             ReadError::Refused(error) => {
                 let located = locate(file, options, error.place());
                 let mut problem = Self::refused(file, error, located.manifest.as_ref());
+                problem.generation = located.generation;
                 problem.object = located.object;
                 problem.component = located.component;
                 problem
@@ -148,6 +151,7 @@ impl Problem {
 
     fn named(mut self, manifest: &Manifest<'_>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
+        self.generation = Some(manifest.generation());
         self.place = place;
         self.component = object.zip(place.component()).and_then(|(object, ordinal)| {
             let role = object.components().nth(usize::try_from(ordinal).ok()?);
@@ -158,14 +162,8 @@ impl Problem {
     }
 
     /// Says that as many others are not supported either.
-    pub(crate) fn and_more(mut self, more: u64) -> Self {
+    pub(crate) fn and_more(&mut self, more: u64) {
         self.more = more;
-        self
-    }
-
-    /// What it makes of the file.
-    pub(crate) fn verdict(&self) -> Verdict {
-        self.verdict
     }
 
     /// What it makes of the exit status.
@@ -175,6 +173,15 @@ impl Problem {
             Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
             Verdict::Error => Status::Trouble,
         }
+    }
+
+    /// The clause, for the file's generation where that is known.
+    fn clause(&self) -> Option<String> {
+        let clause = self.row?.source.clause();
+        Some(
+            self.generation
+                .map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)),
+        )
     }
 
     /// Where it is, with a space before it; nothing where it is the whole file.
@@ -212,7 +219,7 @@ impl Problem {
         json.key("rule")?;
         json.string_or_null(self.row.map(|row| row.id))?;
         json.key("clause")?;
-        json.string_or_null(self.row.map(|row| row.source.clause()))?;
+        json.string_or_null(self.clause().as_deref())?;
         json.key("offset")?;
         json.number_or_null(self.offset)?;
         json.key("object")?;
@@ -255,8 +262,8 @@ struct Message<'p>(&'p Problem);
 impl fmt::Display for Message<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.sentence)?;
-        if let Some(row) = self.0.row {
-            write!(f, " (rule {}, {})", row.id, row.source.clause())?;
+        if let Some((row, clause)) = self.0.row.zip(self.0.clause()) {
+            write!(f, " (rule {}, {clause})", row.id)?;
         }
         self.0.place(f)
     }
@@ -264,7 +271,12 @@ impl fmt::Display for Message<'_> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", escape::path(Path::new(&self.file)), Message(self))?;
+        write!(
+            f,
+            "{}: {}",
+            escape::path(Path::new(&self.file)),
+            Message(self)
+        )?;
         if let Some(row) = self.row {
             write!(f, "\n  {}", row.advice)?;
         }
@@ -273,5 +285,56 @@ impl fmt::Display for Problem {
             1 => write!(f, "\n  1 more object is not supported."),
             more => write!(f, "\n  {more} more objects are not supported."),
         }
+    }
+}
+
+/// Of the clauses of all generations, those of one, and those of what all are built on. All,
+/// where that one has none of its own.
+fn clause_of(clauses: &str, generation: Generation) -> String {
+    let own = format!("v{} ", generation.as_str());
+    let mut kept = Vec::new();
+    let mut found = false;
+    let mut keep = false;
+    for part in clauses.split(", ") {
+        // `v1.1 III.2, III.3`: what names no document is of the one before.
+        if part.starts_with('v') {
+            keep = part.starts_with(&own);
+            found |= keep;
+        } else if part.starts_with("RFC") {
+            keep = true;
+            found = true;
+        }
+        if keep {
+            kept.push(part);
+        }
+    }
+    if found {
+        kept.join(", ")
+    } else {
+        clauses.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_of_one_generation() {
+        let all = "v0.1 §3.2, v1.1 I.2, v1.2 §4";
+        assert_eq!(clause_of(all, Generation::V0_1), "v0.1 §3.2");
+        assert_eq!(clause_of(all, Generation::V1_2), "v1.2 §4");
+        let two = "v1.1 III.2, III.3, v1.2 §3";
+        assert_eq!(clause_of(two, Generation::V1_1), "v1.1 III.2, III.3");
+        assert_eq!(clause_of(two, Generation::V0_1), two);
+        assert_eq!(
+            clause_of("RFC 8949 §3, §3.2.1", Generation::V1_2),
+            "RFC 8949 §3, §3.2.1"
+        );
+        assert_eq!(
+            clause_of("RFC 8949 §3, v0.1 §2, v1.2 §1", Generation::V1_2),
+            "RFC 8949 §3, v1.2 §1"
+        );
+        assert_eq!(clause_of("policy", Generation::V1_2), "policy");
     }
 }

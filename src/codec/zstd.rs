@@ -1,17 +1,16 @@
 //! Zstandard: RFC 8878. The frames are walked by this module, strictly; what is in the blocks is
-//! decoded by `ruzstd`, which is sound but lax about everything around them.
+//! decoded by a library that is sound but lax about everything around them.
 //!
 //! The decoder is given one block at a time, and a frame header of our own making, whose window
 //! is no larger than what the manifest declares: so memory follows the window or the declared
 //! size, whichever is smaller, and what has come out is known after each block.
 
+mod decoder;
 mod frame;
 
 use alloc::vec::Vec;
 
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use ruzstd::io::Read as _;
-
+use self::decoder::Decoder;
 use self::frame::{Block, Header, Walk};
 use super::{ReadAt, ReadError};
 use crate::error::{Error, Misuse};
@@ -35,7 +34,7 @@ pub(super) struct Frames {
 /// The frame that is being decoded.
 struct Frame {
     header: Header,
-    decoder: FrameDecoder,
+    decoder: Decoder,
     produced: u64,
 }
 
@@ -96,7 +95,7 @@ impl Frames {
             filled = filled.saturating_add(read);
             frame.produced = frame.produced.saturating_add(wide(read));
             self.produced = self.produced.saturating_add(wide(read));
-            if self.produced.saturating_add(wide(frame.decoder.can_collect())) > self.most {
+            if self.produced.saturating_add(frame.decoder.pending()) > self.most {
                 return Err(self.too_long().into());
             }
             if read > 0 {
@@ -128,11 +127,8 @@ impl Frames {
         let after = self.walk.position();
         self.fetch(source, before, after.saturating_sub(before))?;
         tap(&self.block);
-        let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(u64::MAX);
         let left = self.most.saturating_sub(self.produced);
-        let own = header.with_window(left);
-        decoder.init(own.as_slice()).map_err(|_| self.walk.corrupt())?;
+        let decoder = Decoder::new(&header, left).map_err(|_| self.walk.corrupt())?;
         self.frame = Some(Frame { header, decoder, produced: 0 });
         Ok(true)
     }
@@ -153,8 +149,7 @@ impl Frames {
         tap(&self.block);
         let corrupt = self.walk.corrupt();
         let Some(frame) = &mut self.frame else { return Ok(()) };
-        let one = BlockDecodingStrategy::UptoBlocks(1);
-        frame.decoder.decode_blocks(self.block.as_slice(), one).map_err(|_| corrupt)?;
+        frame.decoder.block(&self.block).map_err(|_| corrupt)?;
         Ok(())
     }
 
@@ -165,8 +160,7 @@ impl Frames {
         if let Some(size) = header.content_size.filter(|size| *size != frame.produced) {
             return Err(Error::new(Rule::ZstdContentSize, header.at).found(size));
         }
-        let stored = frame.decoder.get_checksum_from_data();
-        if header.checksum && stored != frame.decoder.get_calculated_checksum() {
+        if header.checksum && !frame.decoder.matches_checksum() {
             return Err(Error::new(Rule::ZstdChecksum, header.at));
         }
         Ok(())

@@ -35,7 +35,7 @@ use crate::rules::Rule;
 /// }
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Decoded {
     lines: Lines,
     kind: Kind,
@@ -81,10 +81,16 @@ impl Component<'_> {
         let mut content = self.content(source, limits)?;
         let mut lines = Lines::default();
         while let Some(chunk) = content.next_chunk()? {
-            lines.extend(chunk, declared).map_err(|error| error.at(self.place()))?;
+            lines
+                .extend(chunk, declared)
+                .map_err(|error| error.at(self.place()))?;
         }
         self.whole_elements(lines.length)?;
-        Ok(Decoded { lines, kind, verified: outcome(&content) })
+        Ok(Decoded {
+            lines,
+            kind,
+            verified: outcome(&content),
+        })
     }
 
     /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
@@ -104,14 +110,20 @@ impl Component<'_> {
     ) -> Result<View<'b>, ReadError<R::Error>> {
         let kind = self.decoded_kind()?;
         let other_length = Error::misuse(Misuse::Buffer).at(self.place());
-        if self.decoded_length().is_some_and(|length| length != wide(buffer.len())) {
+        if self
+            .decoded_length()
+            .is_some_and(|length| length != wide(buffer.len()))
+        {
             return Err(other_length.into());
         }
         let mut content = self.content(source, limits)?;
         let mut filled = 0_usize;
         while let Some(chunk) = content.next_chunk()? {
             let end = filled.checked_add(chunk.len()).ok_or(other_length)?;
-            buffer.get_mut(filled..end).ok_or(other_length)?.copy_from_slice(chunk);
+            buffer
+                .get_mut(filled..end)
+                .ok_or(other_length)?
+                .copy_from_slice(chunk);
             filled = end;
         }
         if filled != buffer.len() {
@@ -123,16 +135,24 @@ impl Component<'_> {
 
     /// What its bytes are once decoded.
     fn decoded_kind(&self) -> Result<Kind, Error> {
-        Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
+        Ok(Kind {
+            order: ByteOrder::Little,
+            ..self.kind()?
+        })
     }
 
     /// Sizes that the manifest gives were judged at opening; these are the others.
     fn whole_elements(&self, length: usize) -> Result<(), Error> {
-        let width = || self.storage_type().map(|storage| u64::from(storage.width()));
+        let width = || {
+            self.storage_type()
+                .map(|storage| u64::from(storage.width()))
+        };
         let size = self.element_size().or_else(width).unwrap_or(1);
         match wide(length).checked_rem(size) {
             Some(0) => Ok(()),
-            _ => Err(Error::nowhere(Rule::WholeElements).found(wide(length)).at(self.place())),
+            _ => Err(Error::nowhere(Rule::WholeElements)
+                .found(wide(length))
+                .at(self.place())),
         }
     }
 }
@@ -152,7 +172,7 @@ struct Line([u8; LINE]);
 const LINE: usize = 64;
 
 /// Bytes in whole lines, the last of which is filled with zeros.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Lines {
     lines: Vec<Line>,
     length: usize,
@@ -160,7 +180,11 @@ struct Lines {
 
 impl Lines {
     fn bytes(&self) -> &[u8] {
-        self.lines.as_slice().as_bytes().get(..self.length).unwrap_or_default()
+        self.lines
+            .as_slice()
+            .as_bytes()
+            .get(..self.length)
+            .unwrap_or_default()
     }
 
     /// Appends a chunk. Memory doubles as bytes come, and stops at what is declared.
@@ -176,7 +200,11 @@ impl Lines {
             self.lines.try_reserve_exact(more).map_err(|_| memory)?;
         }
         self.lines.resize(needed, Line([0; LINE]));
-        let room = self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end);
+        let room = self
+            .lines
+            .as_mut_slice()
+            .as_mut_bytes()
+            .get_mut(self.length..end);
         room.ok_or(memory)?.copy_from_slice(chunk);
         self.length = end;
         Ok(())

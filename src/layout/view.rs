@@ -10,7 +10,7 @@ use crate::error::{Error, Misuse, Place};
 use crate::manifest::{Component, ElementType, Generation};
 use crate::num::wide;
 use crate::rules::{Rule, Unsupported};
-use crate::schema::Encoding;
+use crate::schema::{Encoding, Logical};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
 /// the same time whatever the size.
@@ -35,8 +35,7 @@ pub struct View<'d> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) storage: StorageType,
-    /// The logical type, where there is one that is known.
-    pub(crate) logical: Option<LogicalType>,
+    pub(crate) logical: Logical,
     pub(crate) order: ByteOrder,
     pub(crate) generation: Generation,
     /// Where in the file the bytes begin, unless they are compressed there.
@@ -44,7 +43,7 @@ pub(crate) struct Kind {
     pub(crate) place: Place,
 }
 
-impl<'a> Component<'a> {
+impl Component<'_> {
     /// Binds the component to the file it is in, all of whose bytes are in `file`.
     ///
     /// # Errors
@@ -77,8 +76,9 @@ impl<'a> Component<'a> {
     /// What its stored bytes are.
     pub(crate) fn kind(&self) -> Result<Kind, Error> {
         let logical = match self.element_type() {
-            ElementType::Logical(logical) => Some(logical),
-            _ => None,
+            ElementType::Logical(logical) => Logical::Known(logical),
+            ElementType::Plain(_) => Logical::None,
+            ElementType::UnknownLogical(..) | ElementType::Unknown(_) => Logical::Unknown,
         };
         let raw = self.encoding() == Encoding::Raw;
         Ok(Kind {
@@ -136,7 +136,10 @@ impl<'d> View<'d> {
 
     /// What the elements mean, where that is more than their storage type and is known.
     pub fn logical_type(&self) -> Option<LogicalType> {
-        self.kind.logical
+        match self.kind.logical {
+            Logical::Known(logical) => Some(logical),
+            Logical::None | Logical::Unknown => None,
+        }
     }
 
     /// What reading all of the component has shown of its digest. None where the bytes were
@@ -153,6 +156,16 @@ impl<'d> View<'d> {
     /// The number of storage elements.
     pub fn len(&self) -> usize {
         self.bytes.len().checked_div(self.kind.storage.width().into()).unwrap_or_default()
+    }
+
+    /// Whether it holds `count` logical elements, as far as the logical type is known.
+    pub(crate) fn may_hold(&self, count: usize) -> bool {
+        let ratio = match self.kind.logical {
+            Logical::None => 1,
+            Logical::Known(logical) => usize::from(logical.ratio()),
+            Logical::Unknown => return true,
+        };
+        count.checked_mul(ratio) == Some(self.len())
     }
 
     /// Whether there are no elements.
@@ -187,6 +200,18 @@ impl<'d> View<'d> {
         Ok(Elements::over(self.bytes, self.kind.order))
     }
 
+    /// The elements, of which there is one for each of `count` entries.
+    ///
+    /// Of a logical type that is not known, storage elements will do if there are as many: each
+    /// entry then has one, whatever it means.
+    pub(crate) fn one_each<T: Element>(&self, count: usize) -> Result<Elements<'d, T>, Error> {
+        let elements = self.elements()?;
+        if elements.len() == count {
+            return Ok(elements);
+        }
+        Err(Error::misuse(Misuse::Type).at(self.kind.place))
+    }
+
     /// The elements, copied.
     ///
     /// # Errors
@@ -202,7 +227,7 @@ impl<'d> View<'d> {
 
     /// Checks that the elements are of type `T`, and valid ones.
     fn checked<T: Element>(&self) -> Result<(), Error> {
-        let meant = T::LOGICAL.is_none() || T::LOGICAL == self.kind.logical;
+        let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical_type();
         if T::DTYPE != self.kind.storage || !meant {
             return Err(Error::misuse(Misuse::Type).at(self.kind.place));
         }

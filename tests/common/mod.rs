@@ -7,21 +7,21 @@ use std::path::PathBuf;
 use zten::{Error, Limits, Options};
 
 /// Where the corpus is.
-pub fn corpus() -> PathBuf {
+pub(crate) fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
 /// What an error should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    pub rule: String,
-    pub offset: Option<u64>,
-    pub object: Option<u32>,
-    pub component: Option<u32>,
+pub(crate) struct Expected {
+    pub(crate) rule: String,
+    pub(crate) offset: Option<u64>,
+    pub(crate) object: Option<u32>,
+    pub(crate) component: Option<u32>,
 }
 
 impl Expected {
-    pub fn of(error: &Error) -> Self {
+    pub(crate) fn of(error: &Error) -> Self {
         Self {
             rule: error.id().unwrap_or("misuse").to_owned(),
             offset: error.offset(),
@@ -33,18 +33,18 @@ impl Expected {
 
 /// A line of an index of reject files.
 #[derive(Clone, Debug)]
-pub struct Reject {
-    pub file: String,
-    pub path: PathBuf,
-    pub expected: Expected,
+pub(crate) struct Reject {
+    pub(crate) file: String,
+    pub(crate) path: PathBuf,
+    pub(crate) expected: Expected,
     /// Whether it opens, and is refused when its content is read.
-    pub content: bool,
-    pub options: Options,
-    pub neighbour: String,
+    pub(crate) content: bool,
+    pub(crate) options: Options,
+    pub(crate) neighbour: String,
 }
 
 impl Reject {
-    pub fn read(&self) -> Vec<u8> {
+    pub(crate) fn read(&self) -> Vec<u8> {
         std::fs::read(&self.path).unwrap_or_else(|error| panic!("{}: {error}", self.file))
     }
 }
@@ -65,7 +65,7 @@ fn options(text: &str) -> Options {
 }
 
 /// Every line of the indices.
-pub fn reject_index() -> impl Iterator<Item = Reject> {
+pub(crate) fn reject_index() -> impl Iterator<Item = Reject> {
     ["reject", "reject/interop"].into_iter().flat_map(|folder| {
         let folder = corpus().join(folder);
         let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
@@ -97,16 +97,16 @@ pub fn reject_index() -> impl Iterator<Item = Reject> {
 
 /// An accepted file.
 #[derive(Clone, Debug)]
-pub struct Accepted {
+pub(crate) struct Accepted {
     /// Relative to `corpus/accept`.
-    pub name: String,
-    pub bytes: Vec<u8>,
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
     /// The feature that keeps its content from being read, if one does.
-    pub opens_only: Option<String>,
+    pub(crate) opens_only: Option<String>,
 }
 
 /// Every accepted file.
-pub fn accepted() -> impl Iterator<Item = Accepted> {
+pub(crate) fn accepted() -> impl Iterator<Item = Accepted> {
     let root = corpus().join("accept");
     let list = std::fs::read_to_string(root.join("opens-only.tsv")).unwrap();
     let opens_only: Vec<(String, String)> = list
@@ -140,6 +140,6 @@ pub fn accepted() -> impl Iterator<Item = Accepted> {
 }
 
 /// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,14 +7,11 @@ use zten::source::FileArchive;
 use zten::{Attributes, ByteOrder, Component, ElementType, Format, Generation, Object, Value};
 
 use crate::diagnostic;
+use crate::file::version;
 use crate::json::Json;
 
 /// Writes the document of one file, on one line.
-pub(super) fn write(
-    out: &mut impl Write,
-    path: &Path,
-    archive: &FileArchive,
-) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) -> io::Result<()> {
     let mut json = Json::new(out);
     json.open('{')?;
     json.key("file")?;
@@ -22,11 +19,7 @@ pub(super) fn write(
     json.key("generation")?;
     json.string(archive.generation().as_str())?;
     json.key("version")?;
-    let version = archive.version().map(|version| {
-        let patch = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
-        format!("{}.{}{patch}", version.major, version.minor)
-    });
-    json.string_or_null(version.as_deref())?;
+    json.string_or_null(version(archive).as_deref())?;
     attributes(&mut json, archive.attributes())?;
     json.key("objects")?;
     json.open('[')?;
@@ -44,7 +37,9 @@ fn attributes<W: Write>(
     attributes: Option<Attributes<'_>>,
 ) -> io::Result<()> {
     json.key("attributes")?;
-    let Some(attributes) = attributes else { return json.null() };
+    let Some(attributes) = attributes else {
+        return json.null();
+    };
     json.open('{')?;
     for (key, item) in attributes {
         json.key(key)?;
@@ -89,7 +84,11 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     json.key("role")?;
     json.string(component.role())?;
     json.key("dtype")?;
-    json.string(component.storage_type().map_or_else(|| element.name(), |storage| storage.name()))?;
+    json.string(
+        component
+            .storage_type()
+            .map_or_else(|| element.name(), |storage| storage.name()),
+    )?;
     json.key("type")?;
     json.string_or_null(logical)?;
     json.key("offset")?;

@@ -1,19 +1,29 @@
 //! The cases, by theme.
 
 mod accepted;
+mod blocks;
+mod budgets;
 mod cbor;
 mod container;
 mod content;
+mod corrupt;
+mod decoded;
 mod digests;
 mod extents;
 mod formats;
+mod frames;
+mod indices;
 mod keys;
 mod limits;
+mod measured;
 mod overlaps;
 mod schema;
+mod signed;
 mod sizes;
 mod strings;
+mod sums;
 mod truncated;
+mod unsupported;
 mod values;
 
 use crate::table::Table;
@@ -21,6 +31,7 @@ use crate::table::Table;
 /// Every case.
 pub(crate) fn all(table: &mut Table) {
     accepted::cases(table);
+    unsupported::cases(table);
     container::cases(table);
     cbor::cases(table);
     strings::cases(table);
@@ -34,5 +45,14 @@ pub(crate) fn all(table: &mut Table) {
     sizes::cases(table);
     formats::cases(table);
     content::cases(table);
+    sums::cases(table);
+    indices::cases(table);
+    signed::cases(table);
+    measured::cases(table);
+    frames::cases(table);
+    blocks::cases(table);
+    corrupt::cases(table);
+    decoded::cases(table);
+    budgets::cases(table);
     limits::cases(table);
 }

@@ -57,6 +57,8 @@ pub(crate) struct Built {
     pub(crate) object: Option<usize>,
     /// Ordinal in the object.
     pub(crate) component: Option<usize>,
+    /// Whether it is in the data, and shows when that is read.
+    pub(crate) in_content: bool,
 }
 
 impl File {
@@ -308,6 +310,7 @@ impl File {
             offset,
             object,
             component,
+            in_content: matches!(self.spot, Some(Spot::Data(..))),
         }
     }
 }

@@ -28,8 +28,7 @@ fn vector(host: &str, names: [&str; 2], width: u64, stored: &[u8], count: u64) -
     let file = match host {
         "v12" => v1("1.2.0"),
         "v11" => v1("1.1.0").without("w:data/uncompressed_length"),
-        _ => v0(vec![entry("w", v0_name, &[count], 64, length)])
-            .set("#0/encoding", text("zstd")),
+        _ => v0(vec![entry("w", v0_name, &[count], 64, length)]).set("#0/encoding", text("zstd")),
     };
     file.blob(START, stored)
 }

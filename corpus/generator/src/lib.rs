@@ -7,14 +7,17 @@ mod base;
 mod cases;
 mod cbor;
 mod file;
+mod hosts;
 mod table;
+mod zstd;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use table::{Reject, Table};
 
-/// The largest file that the corpus may hold.
+/// The largest file that the corpus may hold, lists apart.
 const LARGEST: usize = 150_000;
 
 /// The first line of the index.
@@ -29,7 +32,8 @@ pub struct Output {
     pub bytes: Vec<u8>,
 }
 
-/// Every file of the corpus, `reject/index.tsv` among them, in order of path.
+/// Every file of the corpus in order of path, `reject/index.tsv` and `accept/opens-only.tsv` among
+/// them.
 ///
 /// # Panics
 ///
@@ -42,7 +46,7 @@ pub fn files() -> Vec<Output> {
     let mut files = BTreeMap::new();
     let mut add = |path: String, bytes: Vec<u8>| {
         assert!(
-            bytes.len() <= LARGEST,
+            bytes.len() <= LARGEST || !is_case(&path),
             "{path} is too large: {} bytes",
             bytes.len()
         );
@@ -76,10 +80,23 @@ pub fn files() -> Vec<Output> {
         let _ = writeln!(index, "{name}\t{columns}");
     }
     add("reject/index.tsv".to_owned(), index.into_bytes());
+    table.opens_only.sort();
+    let mut list = String::from("file\twhy\n");
+    for (name, why) in &table.opens_only {
+        let _ = writeln!(list, "{name}.zt\t{why}");
+    }
+    add("accept/opens-only.tsv".to_owned(), list.into_bytes());
     files
         .into_iter()
         .map(|(path, bytes)| Output { path, bytes })
         .collect()
+}
+
+/// Whether that path is of a file that a case makes, and not of a list.
+fn is_case(path: &str) -> bool {
+    Path::new(path)
+        .extension()
+        .is_some_and(|extension| extension == "zt")
 }
 
 /// The bytes of a file to be refused, and its columns of the index after the name.
@@ -92,15 +109,11 @@ fn refuse(reject: &Reject) -> (Vec<u8>, String) {
         ..
     } = reject;
     let built = reject.file.build(rule);
-    let stage = if *rule == "bool-value" {
-        "content"
-    } else {
-        "open"
-    };
+    let stage = if built.in_content { "content" } else { "open" };
     let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
     let offset = number(built.offset);
     assert!(
-        offset != "-" || stage == "content",
+        offset != "-" || built.in_content,
         "nothing says where {rule}--{case} points"
     );
     let (object, component) = (number(built.object), number(built.component));

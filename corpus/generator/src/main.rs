@@ -30,12 +30,13 @@ fn main() -> io::Result<()> {
         files
             .iter()
             .filter(|output| output.path.starts_with(folder))
+            .filter(|output| !output.path.ends_with("tsv"))
             .count()
     };
     println!(
         "{} files to accept, {} to refuse",
         of("accept/"),
-        of("reject/") - 1
+        of("reject/")
     );
     Ok(())
 }

@@ -21,6 +21,8 @@ pub(crate) struct Reject {
 pub(crate) struct Table {
     /// Names and files to be accepted.
     pub(crate) accept: Vec<(String, File)>,
+    /// Names of accepted files whose content cannot be judged, and what that ends in.
+    pub(crate) opens_only: Vec<(String, &'static str)>,
     /// Files to be refused.
     pub(crate) reject: Vec<Reject>,
 }
@@ -29,6 +31,12 @@ impl Table {
     /// A good file.
     pub(crate) fn accept(&mut self, name: impl Into<String>, file: File) {
         self.accept.push((name.into(), file));
+    }
+
+    /// A good file as far as it can be read: reading all of it ends in `why`.
+    pub(crate) fn opens_only(&mut self, name: String, file: File, why: &'static str) {
+        self.opens_only.push((name.clone(), why));
+        self.accept.push((name, file));
     }
 
     /// A file that breaks `rule` and nothing else, and the name of its accepted neighbour.

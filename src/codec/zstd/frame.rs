@@ -90,14 +90,14 @@ fn front(input: &[u8]) -> IResult<&[u8], Front> {
 }
 
 impl Header {
-    /// A header for the decoder: the window no larger than `most` needs, nothing that asks for
-    /// a dictionary, and no content size, which is compared here.
-    pub(super) fn with_window(&self, most: u64) -> [u8; 6] {
+    /// A header for the decoder, and its window: no larger than `most` bytes need. It asks for
+    /// no dictionary, and gives no content size, which is compared here.
+    pub(super) fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
         let wanted = self.window.min(most);
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();
-        let fits = |byte: &u8| window(&[*byte]).is_ok_and(|(_, size)| size >= wanted);
-        let window = (0..=u8::MAX).find(fits).unwrap_or(u8::MAX);
-        [m0, m1, m2, m3, u8::from(self.checksum) << 2, window]
+        let size = |byte: u8| window(&[byte]).map_or(0, |(_, size)| size);
+        let byte = (0..=u8::MAX).find(|byte| size(*byte) >= wanted).unwrap_or(u8::MAX);
+        ([m0, m1, m2, m3, u8::from(self.checksum) << 2, byte], size(byte))
     }
 }
 

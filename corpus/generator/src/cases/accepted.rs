@@ -18,7 +18,6 @@ pub(crate) fn cases(t: &mut Table) {
     nulls(t);
     names(t);
     sparse(t);
-    unsupported(t);
 }
 
 fn wide(value: u64) -> Item {
@@ -340,58 +339,4 @@ fn sparse(t: &mut Table) {
         .set("w:coords/length", uint(16))
         .blob(128, &words(&[1, 2]));
     t.accept("v12-coo-of-complex64", complex);
-}
-
-/// What opens and is listed, and cannot be read as what it is.
-fn unsupported(t: &mut Table) {
-    for (case, format) in [
-        ("unknown", "block_sparse"),
-        ("other-case", "Dense"),
-        ("empty", ""),
-        ("nul-after", "dense\0"),
-    ] {
-        let file = dense("1.2.0").set("w:/format", text(format));
-        t.accept(format!("unsupported-format--v12-{case}"), file);
-    }
-    let none = object(&[2, 2], "x", vec![]);
-    t.accept(
-        "unsupported-format--v12-no-components",
-        v1("1.2.0", vec![("w", none)]),
-    );
-    t.accept(
-        "unsupported-format--v11-unknown",
-        dense("1.1.0").set("w:/format", text("ragged")),
-    );
-
-    let entry = |field: &str, value: &str| dense_v0().set(&format!("#0/{field}"), text(value));
-    for (case, value) in [
-        ("unknown", "float8"),
-        ("v12-name", "f32"),
-        ("other-case", "Float32"),
-        ("empty", ""),
-    ] {
-        t.accept(
-            format!("unsupported-dtype--v01-{case}"),
-            entry("dtype", value),
-        );
-    }
-    for (case, value) in [("unknown", "lz4"), ("other-case", "RAW"), ("empty", "")] {
-        t.accept(
-            format!("unsupported-encoding--v01-{case}"),
-            entry("encoding", value),
-        );
-    }
-    for value in ["sparse", "sparsecsr", "sparsecoo", "blocked", "Dense"] {
-        t.accept(
-            format!("unsupported-layout--v01-{value}"),
-            entry("layout", value),
-        );
-    }
-    let format = entry("layout", "sparse").set("#0/sparse_format", text("csr"));
-    t.accept("unsupported-layout--v01-sparse-with-format", format);
-    // The size of what is not known is nobody's business.
-    let size = entry("layout", "sparse").set("#0/size", uint(15));
-    t.accept("unsupported-layout--v01-any-size", size);
-    let size = entry("dtype", "float8").set("#0/shape", uints(&[7]));
-    t.accept("unsupported-dtype--v01-any-size", size);
 }

@@ -1,0 +1,66 @@
+//! `zten explain`
+
+use zten::rules::rows;
+
+use crate::{ended, good_text, zten};
+
+#[test]
+fn every_rule() {
+    for row in rows() {
+        let text = good_text(zten(["explain", row.id]));
+        // Lines are wrapped.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = words(&text);
+        assert!(text.starts_with(&format!("{} ", row.id)), "{text}");
+        for part in [
+            row.holds,
+            row.advice,
+            row.source.clause(),
+            row.scope.as_str(),
+        ] {
+            assert!(text.contains(&words(part)), "{part}: {text}");
+        }
+        assert!(text.contains("policy of this reader: ") == (row.source.clause() == "policy"));
+    }
+}
+
+#[test]
+fn lines_fit() {
+    for row in rows() {
+        let text = good_text(zten(["explain", row.id]));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 96),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn all() {
+    let text = good_text(zten(["explain"]));
+    assert_eq!(text, good_text(zten(["explain", "--list"])));
+    assert_eq!(text.lines().count(), rows().count());
+    for (line, row) in text.lines().zip(rows()) {
+        assert!(
+            line.starts_with(row.id) && line.ends_with(row.holds),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn unknown_ones() {
+    let output = zten(["explain", "blob-aligment"]);
+    let (status, out, complaint) = ended(&output);
+    assert_eq!((status, out), (Some(2), ""));
+    assert!(
+        complaint.starts_with("there is no rule \"blob-aligment\"\n  did you mean blob-alignment")
+    );
+    let output = zten(["explain", "\u{1b}xyzzy"]);
+    let (status, _, complaint) = ended(&output);
+    assert_eq!(status, Some(2));
+    assert_eq!(
+        complaint,
+        "there is no rule \"\\u{1b}xyzzy\"\n  `zten explain` lists all\n"
+    );
+}

@@ -1,0 +1,104 @@
+//! `zten hash`
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::files::{entry, old_file};
+use crate::{corpus, ended, good_json, good_text, in_corpus, zten};
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        })
+}
+
+#[test]
+fn one_file_by_hand() {
+    // Two floats, at byte 64.
+    let bytes = fs::read(corpus().join("accept/1.2.3/attributes.zt")).unwrap();
+    let sum = hex(&bytes[64..72]);
+    let text = good_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
+    assert_eq!(text, format!("{sum}  8  t/data\n"));
+    let text = good_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
+    let wanted = "{\"objects\":[{\"name\":\"t\",\"components\":\
+        [{\"role\":\"data\",\"bytes\":8,\"sha256\":\"";
+    assert_eq!(text, format!("{wanted}{sum}\"}}]}}]}}\n"));
+}
+
+/// Real files, whose sums were taken from what their writers had been given.
+#[test]
+fn real_files() {
+    let mut tried = 0;
+    for folder in fs::read_dir(corpus().join("accept")).unwrap() {
+        let folder = folder.unwrap().path();
+        let Ok(table) = fs::read_to_string(folder.join("hashes.tsv")) else {
+            continue;
+        };
+        let mut files: BTreeMap<&str, BTreeMap<String, Vec<Value>>> = BTreeMap::new();
+        for line in table.lines().skip(1) {
+            let cells: Vec<_> = line.split('\t').collect();
+            let name: String = serde_json::from_str(cells[1]).unwrap();
+            let bytes: u64 = cells[3].parse().unwrap();
+            let component = json!({ "role": cells[2], "bytes": bytes, "sha256": cells[4] });
+            files
+                .entry(cells[0])
+                .or_default()
+                .entry(name)
+                .or_default()
+                .push(component);
+        }
+        for (file, objects) in files {
+            let path = folder.join(format!("{file}.zt"));
+            let found = good_json(zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]));
+            let role = |component: &Value| component["role"].as_str().unwrap().to_owned();
+            let objects: Vec<_> = objects
+                .into_iter()
+                .map(|(name, mut components)| {
+                    components.sort_by_key(role);
+                    json!({ "name": name, "components": components })
+                })
+                .collect();
+            assert_eq!(found, json!({ "objects": objects }), "{}", path.display());
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
+fn refuses_what_check_refuses() {
+    let output = in_corpus(&["hash", "reject/bool-value--v12-second-object.zt"]);
+    let (status, out, complaint) = ended(&output);
+    assert_eq!((status, out), (Some(1), ""));
+    assert!(complaint.contains("(rule bool-value, v1.2 §2) in \"x\"/data at byte 0x80"));
+    assert_eq!(in_corpus(&["hash", "missing.zt"]).status.code(), Some(2));
+}
+
+#[test]
+fn entries_that_cannot_be_read_have_no_sum() {
+    let entries = [
+        entry("z", ("float32", "dense"), &[1], (64, 4), &[]),
+        entry("\n", ("float8", "dense"), &[8], (128, 8), &[]),
+    ];
+    let path = old_file("hash-unsupported.zt", &entries, &[3; 128]);
+    let output = zten(["hash".as_ref(), path.as_os_str()]);
+    let (status, out, complaint) = ended(&output);
+    assert_eq!(status, Some(1));
+    assert_eq!(
+        out,
+        format!("-  8  \\u{{a}}/data\n{}  4  z/data\n", hex(&[3; 4]))
+    );
+    assert!(complaint.contains("unsupported-dtype"));
+    let output = zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["objects"][0]["name"], "\n");
+    assert_eq!(found["objects"][0]["components"][0]["sha256"], Value::Null);
+    assert_eq!(output.status.code(), Some(1));
+}

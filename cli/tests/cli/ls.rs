@@ -1,0 +1,201 @@
+//! `zten ls`
+
+use serde_json::json;
+
+use crate::files::{file, object, raw, text};
+use crate::{ended, good_json, good_text, in_corpus, zten};
+
+#[test]
+fn a_table() {
+    let text = good_text(in_corpus(&["ls", "accept/1.2.3/quantized_group.zt"]));
+    let wanted = "\
+NAME             FORMAT           TYPE  SHAPE   STORED  DECODED  ENCODING  DIGEST
+q_proj           quantized_group        [8, 8]    64 B     64 B  raw       -
+  packed_weight                   i32             32 B     32 B  raw       -
+  scales                          f16             16 B     16 B  raw       -
+  zeros                           f16             16 B     16 B  raw       -
+1 object, 3 components, 64 B stored, 64 B decoded, zTensor 1.2 (version 1.2.0)
+";
+    assert_eq!(text, wanted);
+}
+
+#[test]
+fn one_line_for_one_component() {
+    let text = good_text(in_corpus(&["ls", "accept/1.2.3/complex.zt"]));
+    let wanted = "\
+NAME        FORMAT  TYPE        SHAPE   STORED  DECODED  ENCODING  DIGEST
+c128        dense   complex128  [2, 3]    96 B     96 B  raw       crc32c
+c64         dense   complex64   [2, 3]    48 B     48 B  raw       crc32c
+c64_scalar  dense   complex64   []         8 B      8 B  raw       crc32c
+3 objects, 3 components, 152 B stored, 152 B decoded, zTensor 1.2 (version 1.2.0)
+";
+    assert_eq!(text, wanted);
+}
+
+#[test]
+fn attributes_above() {
+    let text = good_text(in_corpus(&["ls", "accept/1.2.3/attributes.zt"]));
+    let wanted = "\
+arr = [1, \"x\", []]
+big = 18446744073709551615
+bytes = h'0001ff'
+dupmap = {\"z\": 1, \"z\": 2}
+f = 1.5
+f32ish = 0.1
+framework = \"PyTorch\"
+inf = Infinity
+map = {\"z\": 1, \"a\": 2, 3: null}
+n = -7
+nan = NaN
+null = null
+t = true
+tagged = 0(\"2026-01-01T00:00:00Z\")
+
+NAME  FORMAT  TYPE  SHAPE  STORED  DECODED  ENCODING  DIGEST
+t     dense   f32   [2]       8 B      8 B  raw       -
+1 object, 1 component, 8 B stored, 8 B decoded, zTensor 1.2 (version 1.2.0)
+";
+    assert_eq!(text, wanted);
+}
+
+#[test]
+fn what_is_not_known_is_marked() {
+    let rows = |file: &str| {
+        let text = good_text(in_corpus(&["ls", &format!("accept/{file}.zt")]));
+        text.lines()
+            .nth(1)
+            .unwrap()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        rows("unsupported-dtype--v01-unknown"),
+        "w dense float8? [2, 2] 16 B 16 B raw -"
+    );
+    assert_eq!(
+        rows("unsupported-encoding--v01-unknown"),
+        "w dense f32 [2, 2] 16 B ? lz4? -"
+    );
+}
+
+#[test]
+fn names_that_cannot_be_shown() {
+    let component = |offset| {
+        vec![(
+            "data",
+            raw("u8", offset, 1, &[("type", text("重\u{200b}"))]),
+        )]
+    };
+    let objects = [
+        ("重い", object("dense", &[1], &component(64))),
+        ("\u{1b}[31m", object("de\tnse", &[1], &component(128))),
+        ("", object("dense", &[1], &component(192))),
+    ];
+    let path = file("ls-names.zt", &objects, &[0; 256]);
+    let shown = good_text(zten(["ls".as_ref(), path.as_os_str()]));
+    let wanted = "\
+NAME        FORMAT        TYPE               SHAPE  STORED  DECODED  ENCODING  DIGEST
+重い        dense         重\\u{200b}? (u8)  [1]       1 B      1 B  raw       -
+\\u{1b}[31m  de\\u{9}nse?  重\\u{200b}? (u8)  [1]       1 B      1 B  raw       -
+\"\"          dense         重\\u{200b}? (u8)  [1]       1 B      1 B  raw       -
+3 objects, 3 components, 3 B stored, 3 B decoded, zTensor 1.2 (version 1.2.0)
+";
+    assert_eq!(shown, wanted);
+    let exact = good_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
+    assert_eq!(exact["objects"][1]["name"], "\u{1b}[31m");
+    assert_eq!(exact["objects"][1]["format"], "de\tnse");
+    assert_eq!(exact["objects"][1]["known"], false);
+    assert_eq!(exact["objects"][0]["components"][0]["type"], "重\u{200b}");
+}
+
+#[test]
+fn one_document() {
+    let found = good_json(in_corpus(&["ls", "--json", "accept/1.2.3/attributes.zt"]));
+    let cbor = |notation: &str| json!({ "$cbor": notation });
+    let wanted = json!({
+        "file": "accept/1.2.3/attributes.zt",
+        "generation": "1.2",
+        "version": "1.2.0",
+        "attributes": {
+            "arr": [1, "x", []],
+            "big": u64::MAX,
+            "bytes": cbor("h'0001ff'"),
+            "dupmap": cbor("{\"z\": 1, \"z\": 2}"),
+            "f": 1.5,
+            "f32ish": 0.1,
+            "framework": "PyTorch",
+            "inf": cbor("Infinity"),
+            "map": cbor("{\"z\": 1, \"a\": 2, 3: null}"),
+            "n": -7,
+            "nan": cbor("NaN"),
+            "null": null,
+            "t": true,
+            "tagged": cbor("0(\"2026-01-01T00:00:00Z\")"),
+        },
+        "objects": [{
+            "name": "t",
+            "ordinal": 0,
+            "format": "dense",
+            "known": true,
+            "shape": [2],
+            "attributes": null,
+            "components": [{
+                "role": "data",
+                "dtype": "f32",
+                "type": null,
+                "offset": 64,
+                "length": 8,
+                "decoded_length": 8,
+                "encoding": "raw",
+                "byte_order": "little",
+                "digest": null,
+            }],
+        }],
+    });
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn exact_numbers_and_digests() {
+    let found = good_json(in_corpus(&["ls", "--json", "accept/1.2.3/zero_len.zt"]));
+    let shapes: Vec<_> = found["objects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|object| &object["shape"])
+        .collect();
+    assert!(shapes.contains(&&json!([0, u64::MAX])), "{shapes:?}");
+    let found = good_json(in_corpus(&["ls", "--json", "accept/1.1.1/crc32c.zt"]));
+    let digest = found["objects"][0]["components"][0]["digest"]
+        .as_str()
+        .unwrap();
+    assert!(
+        digest.starts_with("crc32c:0x") && digest.len() == 17,
+        "{digest}"
+    );
+    let found = good_json(in_corpus(&["ls", "--json", "accept/0.1.0/big_endian.zt"]));
+    assert_eq!(found["objects"][0]["components"][0]["byte_order"], "big");
+    assert_eq!(found["version"], json!(null));
+}
+
+#[test]
+fn several_files() {
+    let output = in_corpus(&[
+        "ls",
+        "accept/1.2.3/empty.zt",
+        "reject/blob-alignment--v12-72.zt",
+        "accept/0.1.0/empty.zt",
+    ]);
+    let (status, out, complaint) = ended(&output);
+    assert_eq!(status, Some(1));
+    assert!(complaint.starts_with("reject/blob-alignment--v12-72.zt: "));
+    let wanted = "\
+accept/1.2.3/empty.zt:
+0 objects, 0 components, 0 B stored, 0 B decoded, zTensor 1.2 (version 1.2.0)
+
+accept/0.1.0/empty.zt:
+0 objects, 0 components, 0 B stored, 0 B decoded, zTensor 0.1
+";
+    assert_eq!(out, wanted);
+}

@@ -1,0 +1,58 @@
+//! The command, from the outside: what it prints where, and how it ends.
+
+mod cat;
+mod check;
+mod explain;
+mod files;
+mod hash;
+mod ls;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs the command.
+fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_zten"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+/// Runs the command in the corpus, whose files are then called by short names.
+fn in_corpus(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zten"));
+    command.args(args).current_dir(corpus()).output().unwrap()
+}
+
+/// Where the corpus is.
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
+}
+
+/// Exit status, standard output and standard error.
+fn ended(output: &Output) -> (Option<i32>, &str, &str) {
+    let text = |bytes| std::str::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// Standard output of a command that ends well and complains of nothing.
+fn good(output: Output) -> Vec<u8> {
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*complaint), (Some(0), ""));
+    output.stdout
+}
+
+/// The same, as text.
+fn good_text(output: Output) -> String {
+    String::from_utf8(good(output)).unwrap()
+}
+
+/// The same, as JSON.
+fn good_json(output: Output) -> serde_json::Value {
+    serde_json::from_slice(&good(output)).unwrap()
+}

@@ -1,0 +1,321 @@
+//! Compressed zstd blocks that cannot be decoded.
+
+use crate::base::ramp;
+use crate::hosts::{accept, refuse};
+use crate::table::Table;
+use crate::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
+
+const CORRUPT: &str = "zstd-corrupt";
+
+pub(crate) fn cases(t: &mut Table) {
+    sequences(t);
+    sections(t);
+    offsets(t);
+    literals(t);
+    places(t);
+}
+
+/// 5 literals, and 11 bytes from 5 back.
+fn good() -> Vec<u8> {
+    sequence(&ramp(5), [5, 3, 8], &[0x08])
+}
+
+/// What that decodes to.
+fn content() -> Vec<u8> {
+    ramp(5).into_iter().cycle().take(16).collect()
+}
+
+/// A frame of that block alone, for 16 bytes.
+fn frame(block: &[u8]) -> Vec<u8> {
+    Frame::windowed(WINDOW_1_KIB, 0)
+        .compressed(block, &content())
+        .end()
+        .bytes
+}
+
+/// Refuses a block that cannot be decoded.
+fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbour: &str) {
+    let stored = frame(block);
+    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbour);
+}
+
+/// With one thing wrong about the one sequence.
+fn sequences(t: &mut Table) {
+    accept(t, "sequence", &frame(&good()), 16);
+    let five = ramp(5);
+    let of = |codes, bits: &[u8]| sequence(&five, codes, bits);
+    for (case, block) in [
+        ("offset-1-over-output", of([5, 3, 8], &[0x09])),
+        ("offset-7-over-output", of([5, 3, 8], &[0x0f])),
+        ("offset-2-pow-31", of([5, 31, 8], &[0, 0, 0, 0x80])),
+        ("repeated-offset-over-output", of([5, 1, 8], &[0x03])),
+        ("literals-run-out", of([6, 3, 8], &[0x08])),
+        ("literals-run-far-out", of([15, 3, 8], &[0x08])),
+        ("stream-without-end", of([5, 3, 8], &[0x08, 0])),
+        ("stream-of-zero", of([5, 3, 8], &[0])),
+        ("stream-too-short", of([5, 3, 8], &[0x04])),
+        ("stream-of-no-bits", of([5, 3, 8], &[0x01])),
+        ("stream-too-long", of([5, 3, 8], &[0x10])),
+        ("stream-a-byte-too-long", of([5, 3, 8], &[0, 0x08])),
+        ("stream-of-nothing", of([5, 3, 8], &[])),
+        ("code-of-literals-36", of([36, 3, 8], &[0x08])),
+        ("code-of-offset-32", of([5, 32, 8], &[0, 0, 0, 0, 1])),
+        ("code-of-match-53", of([5, 3, 53], &[0x08])),
+        ("code-of-match-255", of([5, 3, 255], &[0x08])),
+    ] {
+        corrupt(t, case, &block, "sequence");
+    }
+}
+
+/// With the sections not as they should be.
+fn sections(t: &mut Table) {
+    let edit = |at: usize, byte: u8| {
+        let mut block = good();
+        block[at] = byte;
+        block
+    };
+    // The count of sequences stands at 6, their modes at 7.
+    for (case, block) in [
+        ("literals-cut", edit(0, 31 << 3)),
+        ("two-sequences-for-one", edit(6, 2)),
+        ("count-of-127", edit(6, 127)),
+        ("repeated-tables-without-any", edit(7, 0xfc)),
+        ("repeated-literal-lengths", edit(7, 0xd4)),
+        ("repeated-offsets", edit(7, 0x74)),
+        ("repeated-match-lengths", edit(7, 0x5c)),
+        (
+            "table-of-accuracy-20",
+            [&edit(7, 0x94)[..8], &[0x0f; 12]].concat(),
+        ),
+        ("sequences-cut-after-count", good()[..7].to_vec()),
+        ("sequences-cut-after-modes", good()[..8].to_vec()),
+        ("sequences-cut-in-tables", good()[..10].to_vec()),
+        ("no-sequences-section", raw_literals(&ramp(16))),
+        (
+            "count-cut",
+            [raw_literals(&ramp(16)), vec![0xff, 0]].concat(),
+        ),
+        (
+            "bytes-after-no-sequences",
+            [raw_literals(&ramp(16)), vec![0, 0]].concat(),
+        ),
+        ("only-a-byte", vec![0]),
+        ("only-a-byte-of-header", vec![0x0c]),
+        ("trees-without-any", vec![0x03, 0xc1, 0, 0x71, 0xb2, 1, 0]),
+    ] {
+        corrupt(t, case, &block, "sequence");
+    }
+    let packed = [raw_literals(&ramp(16)), vec![0]].concat();
+    accept(t, "packed", &frame(&packed), 16);
+    // A block that holds nothing, not even sections; all of the output is in the next.
+    let empty = Frame::windowed(WINDOW_1_KIB, 0).compressed(&[], &[]);
+    let at = empty.bytes.len();
+    let stored = empty.raw(&ramp(16)).end().bytes;
+    refuse(t, CORRUPT, "empty-block", (&stored, at), 16, "packed");
+    // The two last bits of the modes are reserved.
+    for bits in 1..4 {
+        let stored = frame(&edit(7, 0x54 | bits));
+        let case = format!("sequence-modes-{bits}");
+        refuse(t, "zstd-reserved", &case, (&stored, 6), 16, "sequence");
+    }
+}
+
+/// A match that looks back over what is there.
+fn offsets(t: &mut Table) {
+    // 1024 bytes, 1024 bytes, and a block of one literal and 3 bytes of somewhere.
+    let far = |offset: u16| {
+        let value = offset + 3;
+        let code = u8::try_from(value.ilog2()).expect("a code");
+        let block = sequence(&[9], [1, code, 0], &value.to_le_bytes());
+        let copied: Vec<u8> = [ramp(1024), ramp(1024), vec![9]].concat();
+        let from = copied.len() - usize::from(offset);
+        let content = [&[9], &copied[from..][..3]].concat();
+        let frame = Frame::windowed(WINDOW_1_KIB, 0)
+            .raw(&ramp(1024))
+            .raw(&ramp(1024));
+        frame.compressed(&block, &content).end().bytes
+    };
+    accept(t, "offset-of-1023", &far(1023), 2052);
+    for (case, offset) in [("1025", 1025), ("1500", 1500), ("2049", 2049)] {
+        let stored = far(offset);
+        let case = format!("offset-{case}-over-window");
+        refuse(
+            t,
+            CORRUPT,
+            &case,
+            (&stored, stored.len()),
+            2052,
+            "offset-of-1023",
+        );
+    }
+    // No literal, and the first repeated offset less one: from 4 it is 3, from 1 nothing.
+    let back = |bits: u8| {
+        let block = sequence(&[], [0, 1, 8], &[bits]);
+        let output: Vec<u8> = [ramp(5), [2, 3, 4, 5].repeat(3)[..11].to_vec()].concat();
+        let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(5));
+        frame.compressed(&block, &output[5..]).end().bytes
+    };
+    // Value 2 is the second offset, 8 back there is nothing; value 3 is the first less one.
+    let stored = back(3);
+    refuse(
+        t,
+        CORRUPT,
+        "offset-of-0",
+        (&stored, stored.len()),
+        16,
+        "repeated-offset",
+    );
+    let stored = back(2);
+    let over = "repeated-offset-8-over-output";
+    refuse(
+        t,
+        CORRUPT,
+        over,
+        (&stored, stored.len()),
+        16,
+        "repeated-offset",
+    );
+    let block = sequence(&[], [0, 0, 8], &[1]);
+    let content = [2, 3, 4, 5].repeat(3)[..11].to_vec();
+    let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(5));
+    let frame = frame.compressed(&block, &content).end();
+    accept(t, "repeated-offset", &frame.bytes, 16);
+}
+
+/// Sixteen literals of one bit, by a tree of two symbols: first what describes the tree.
+fn huffman(tree: &[u8], streams: &[u8], four: bool) -> Vec<u8> {
+    let size = u32::try_from(tree.len() + streams.len()).expect("a size");
+    let header = 2 | u32::from(four) << 2 | 16 << 4 | size << 14;
+    [&header.to_le_bytes()[..3], tree, streams, &[0]].concat()
+}
+
+fn literals(t: &mut Table) {
+    // One weight of 1 is given, the other follows.
+    let tree = &[0x80, 0x10];
+    let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
+    let of = |block: &[u8]| {
+        Frame::windowed(WINDOW_1_KIB, 0)
+            .compressed(block, &bits)
+            .end()
+            .bytes
+    };
+    let one = [0x71, 0xb2, 1];
+    let four = [1, 0, 1, 0, 1, 0, 0x1b, 0x12, 0x17, 0x11];
+    accept(t, "huffman", &of(&huffman(tree, &one, false)), 16);
+    accept(t, "huffman-of-4", &of(&huffman(tree, &four, true)), 16);
+    let mut refused = |case: &str, block: &[u8], neighbour: &str| {
+        let stored = of(block);
+        refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbour);
+    };
+    let single = |tree: &[u8], stream: &[u8]| huffman(tree, stream, false);
+    refused("tree-of-no-weight", &single(&[0x80, 0], &one), "huffman");
+    refused("tree-cut", &single(&[0xff, 0x10], &one), "huffman");
+    refused(
+        "tree-that-does-not-fill",
+        &single(&[0x82, 0x41, 0x10], &one),
+        "huffman",
+    );
+    refused("tree-of-weight-15", &single(&[0x80, 0xf0], &one), "huffman");
+    refused("tree-only", &single(tree, &[]), "huffman");
+    refused(
+        "huffman-stream-of-zero",
+        &single(tree, &[0x71, 0xb2, 0]),
+        "huffman",
+    );
+    refused(
+        "huffman-stream-too-short",
+        &single(tree, &[0x71, 0xb2]),
+        "huffman",
+    );
+    refused(
+        "huffman-stream-a-bit-too-long",
+        &single(tree, &[0x71, 0xb2, 2]),
+        "huffman",
+    );
+    refused(
+        "huffman-stream-too-long",
+        &single(tree, &[0, 0x71, 0xb2, 1]),
+        "huffman",
+    );
+    let mut jump = four;
+    jump[0] = 200;
+    refused("jump-out", &huffman(tree, &jump, true), "huffman-of-4");
+    let mut jump = four;
+    (jump[0], jump[2]) = (2, 0);
+    refused(
+        "jump-to-other-streams",
+        &huffman(tree, &jump, true),
+        "huffman-of-4",
+    );
+    refused(
+        "jump-table-cut",
+        &huffman(tree, &four[..5], true),
+        "huffman-of-4",
+    );
+    let mut stream = four;
+    stream[9] = 0x01;
+    refused(
+        "fourth-stream-too-short",
+        &huffman(tree, &stream, true),
+        "huffman-of-4",
+    );
+}
+
+/// Where a block that cannot be decoded ends.
+fn places(t: &mut Table) {
+    let bad = sequence(&ramp(5), [5, 3, 8], &[0x09]);
+    let checked = Frame::windowed(WINDOW_1_KIB, CHECKED);
+    let frame = checked.clone().compressed(&good(), &content()).end();
+    accept(t, "sequence-and-checksum", &frame.bytes, 16);
+    let frame = checked.clone().compressed(&bad, &content()).end().bytes;
+    let neighbour = "sequence-and-checksum";
+    refuse(
+        t,
+        CORRUPT,
+        "before-checksum",
+        (&frame, frame.len()),
+        16,
+        neighbour,
+    );
+
+    let two = |first: &[u8], second: &[u8]| {
+        let frame = checked.clone().compressed(first, &content());
+        let at = frame.bytes.len();
+        (frame.compressed(second, &content()).end().bytes, at)
+    };
+    // In the second block, 6 back is there.
+    let (frame, _) = two(&good(), &good());
+    accept(t, "two-sequences", &frame, 32);
+    let (frame, at) = two(&bad, &good());
+    refuse(t, CORRUPT, "first-block", (&frame, at), 32, "two-sequences");
+    let worse = sequence(&ramp(5), [6, 3, 8], &[0x08]);
+    let (frame, _) = two(&good(), &worse);
+    refuse(
+        t,
+        CORRUPT,
+        "second-block",
+        (&frame, frame.len()),
+        32,
+        "two-sequences",
+    );
+
+    // What a frame before has written is not there to look back at.
+    let next = |block: &[u8]| {
+        let first = Frame::single(16, 0).raw(&ramp(16)).end().bytes;
+        let second = Frame::windowed(WINDOW_1_KIB, 0)
+            .compressed(block, &content())
+            .end();
+        [first, second.bytes].concat()
+    };
+    accept(t, "sequence-in-second-frame", &next(&good()), 32);
+    let frame = next(&bad);
+    let neighbour = "sequence-in-second-frame";
+    refuse(
+        t,
+        CORRUPT,
+        "offset-into-frame-before",
+        (&frame, frame.len()),
+        32,
+        neighbour,
+    );
+}

@@ -1,0 +1,308 @@
+//! What comes out of zstd frames: as much as they and the manifest say, with the right checksum.
+
+use crate::base::{object, ramp, v1, zstd_component};
+use crate::hosts::{HOSTS, accept, floats, refuse};
+use crate::table::Table;
+use crate::zstd::{CHECKED, Frame, WINDOW_1_KIB, WINDOW_128_KIB};
+
+pub(crate) fn cases(t: &mut Table) {
+    content_size(t);
+    single_segment(t);
+    checksum(t);
+    size(t);
+    bombs(t);
+}
+
+/// A content size field of that many bytes.
+fn field(size: u64, width: usize) -> Vec<u8> {
+    let size = if width == 2 { size - 256 } else { size };
+    size.to_le_bytes()[..width].to_vec()
+}
+
+fn content_size(t: &mut Table) {
+    const RULE: &str = "zstd-content-size";
+    const COUNT: u64 = 300;
+    let data = ramp(300);
+    let of = |size: u64, width: usize| {
+        let frame = Frame::new(Some(WINDOW_1_KIB), &[], &field(size, width), 0);
+        frame.raw(&data).end().bytes
+    };
+    for width in [2, 4, 8] {
+        let neighbour = format!("size-in-{width}");
+        accept(t, &neighbour, &of(COUNT, width), COUNT);
+        let mut wrong = |case: &str, size: u64| {
+            let case = format!("{width}-bytes-{case}");
+            refuse(t, RULE, &case, (&of(size, width), 0), COUNT, &neighbour);
+        };
+        wrong("one-more", COUNT + 1);
+        wrong("one-less", COUNT - 1);
+        wrong(
+            "256-less-or-more",
+            if width == 2 { COUNT + 256 } else { COUNT - 256 },
+        );
+        if width > 2 {
+            wrong("zero", 0);
+            wrong("65536-more", COUNT + 65536);
+        }
+    }
+    // Nothing, where something is said to be.
+    let none = |size| {
+        let frame = Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0);
+        frame.raw(&[]).end().bytes
+    };
+    accept(t, "size-of-nothing", &none(0), 0);
+    refuse(
+        t,
+        RULE,
+        "one-for-nothing",
+        (&none(1), 0),
+        0,
+        "size-of-nothing",
+    );
+    // By what repeats, and by what is compressed.
+    let rle = |size| {
+        Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0)
+            .repeat(7, 300)
+            .end()
+    };
+    accept(t, "size-of-rle", &rle(300).bytes, 300);
+    refuse(
+        t,
+        RULE,
+        "rle-one-more",
+        (&rle(301).bytes, 0),
+        300,
+        "size-of-rle",
+    );
+    refuse(
+        t,
+        RULE,
+        "rle-one-less",
+        (&rle(299).bytes, 0),
+        300,
+        "size-of-rle",
+    );
+}
+
+fn single_segment(t: &mut Table) {
+    const RULE: &str = "zstd-content-size";
+    // Each block fits into the segment, both together do not.
+    let of = |size: u8| {
+        let frame = Frame::single(size, 0).raw(&ramp(16)[..8]);
+        frame.raw(&ramp(16)[8..]).end().bytes
+    };
+    accept(t, "single-of-two-blocks", &of(16), 16);
+    let neighbour = "single-of-two-blocks";
+    for (case, size) in [
+        ("one-more", 17),
+        ("one-less", 15),
+        ("half", 8),
+        ("255", 255),
+    ] {
+        let case = format!("1-byte-{case}");
+        refuse(t, RULE, &case, (&of(size), 0), 16, neighbour);
+    }
+    // Where no byte is said to be, the window is none, and no block fits into it.
+    let zero = Frame::single(0, 0).raw(&ramp(16)).end();
+    let at = zero.blocks[0];
+    refuse(
+        t,
+        "zstd-block",
+        "in-window-of-nothing",
+        (&zero.bytes, at),
+        16,
+        "raw",
+    );
+    let small = Frame::single(15, 0).raw(&ramp(16)).end();
+    refuse(
+        t,
+        "zstd-block",
+        "in-window-of-15",
+        (&small.bytes, at),
+        16,
+        "raw",
+    );
+    // The sizes of two frames make up for each other.
+    let pair = |first: u8, second: u8| {
+        let frame = |size, from: usize| {
+            Frame::single(size, 0)
+                .raw(&ramp(16)[from..][..4])
+                .raw(&ramp(16)[from + 4..][..4])
+        };
+        let (first, second) = (frame(first, 0).end().bytes, frame(second, 8).end().bytes);
+        (first.len(), [first, second].concat())
+    };
+    let (_, good) = pair(8, 8);
+    accept(t, "two-frames-of-two-blocks", &good, 16);
+    let neighbour = "two-frames-of-two-blocks";
+    let (_, first) = pair(9, 7);
+    refuse(t, RULE, "first-of-two", (&first, 0), 16, neighbour);
+    let (at, second) = pair(8, 7);
+    refuse(t, RULE, "second-of-two", (&second, at), 16, neighbour);
+    let (at, second) = pair(8, 9);
+    refuse(t, RULE, "second-of-two-more", (&second, at), 16, neighbour);
+}
+
+fn checksum(t: &mut Table) {
+    const RULE: &str = "zstd-checksum";
+    let frame = |length: usize| Frame::windowed(WINDOW_1_KIB, CHECKED).raw(&ramp(length));
+    // Hashing goes by 32, 8, 4 and 1 bytes.
+    for (length, bit) in [(1_u8, 0), (15, 31), (32, 7), (100, 16)] {
+        let frame = frame(length.into());
+        let neighbour = format!("checksum-of-{length}");
+        accept(t, &neighbour, &frame.clone().end().bytes, length.into());
+        let wrong = frame.end_with(1 << bit).bytes;
+        let case = format!("{length}-bit-{bit}");
+        refuse(t, RULE, &case, (&wrong, 0), length.into(), &neighbour);
+    }
+    let good = frame(100).end().bytes;
+    let sum = good.len() - 4;
+    let mut zero = good.clone();
+    zero[sum..].fill(0);
+    refuse(t, RULE, "zero", (&zero, 0), 100, "checksum-of-100");
+    let mut turned = good.clone();
+    turned[sum..].reverse();
+    refuse(t, RULE, "big-endian", (&turned, 0), 100, "checksum-of-100");
+    let mut data = good.clone();
+    data[50] ^= 0x40;
+    refuse(
+        t,
+        RULE,
+        "one-bit-of-data",
+        (&data, 0),
+        100,
+        "checksum-of-100",
+    );
+
+    let nothing = Frame::single(0, CHECKED).raw(&[]);
+    accept(t, "checksum-of-nothing", &nothing.clone().end().bytes, 0);
+    let wrong = nothing.end_with(1).bytes;
+    refuse(t, RULE, "nothing", (&wrong, 0), 0, "checksum-of-nothing");
+    let rle = Frame::single(200, CHECKED).repeat(7, 200);
+    accept(t, "checksum-of-rle", &rle.clone().end().bytes, 200);
+    refuse(
+        t,
+        RULE,
+        "rle",
+        (&rle.end_with(1 << 30).bytes, 0),
+        200,
+        "checksum-of-rle",
+    );
+
+    let half = |from: usize| Frame::single(8, CHECKED).raw(&ramp(16)[from..][..8]);
+    let (first, second) = (half(0), half(8));
+    let stored = [first.clone().end_with(4).bytes, second.clone().end().bytes].concat();
+    refuse(
+        t,
+        RULE,
+        "first-of-two",
+        (&stored, 0),
+        16,
+        "two-checked-frames",
+    );
+    let first = first.end().bytes;
+    let stored = [&first[..], &second.end_with(4).bytes].concat();
+    let at = first.len();
+    refuse(
+        t,
+        RULE,
+        "second-of-two",
+        (&stored, at),
+        16,
+        "two-checked-frames",
+    );
+}
+
+/// Makes stored bytes that decode to so many.
+type Store<'a> = &'a dyn Fn(usize) -> Vec<u8>;
+
+/// Whole elements, and parts of them, more or less than there should be.
+fn size(t: &mut Table) {
+    const RULE: &str = "decoded-size";
+    let raw = |length: usize| {
+        Frame::windowed(WINDOW_1_KIB, 0)
+            .raw(&ramp(length))
+            .end()
+            .bytes
+    };
+    let rle = |length| {
+        Frame::windowed(WINDOW_1_KIB, 0)
+            .repeat(7, length)
+            .end()
+            .bytes
+    };
+    let sized = |length: usize| {
+        let size = u8::try_from(length).expect("a byte");
+        Frame::single(size, CHECKED).raw(&ramp(length)).end().bytes
+    };
+    let frames = |length: usize| [raw(8), raw(length - 8)].concat();
+    let kinds: [(&str, Store); 4] = [
+        ("raw", &raw),
+        ("rle", &rle),
+        ("sized", &sized),
+        ("two-frames", &frames),
+    ];
+    for host in HOSTS {
+        for (kind, stored) in kinds {
+            let neighbour = format!("{host}-floats-by-{kind}");
+            t.accept(neighbour.as_str(), floats(host, &stored(16), 4));
+            for (case, length) in [
+                ("one-element-short", 12),
+                ("one-element-long", 20),
+                ("one-byte-short", 15),
+                ("one-byte-long", 17),
+            ] {
+                let file = floats(host, &stored(length), 4).at_data(64, 0, 0);
+                t.reject(RULE, format!("{host}-{kind}-{case}"), file, &neighbour);
+            }
+        }
+        let zero = floats(host, &raw(0), 4).at_data(64, 0, 0);
+        let neighbour = format!("{host}-floats-by-raw");
+        t.reject(RULE, format!("{host}-nothing"), zero, &neighbour);
+    }
+    refuse(t, RULE, "something-for-nothing", (&raw(1), 0), 0, "nothing");
+    // What an unknown format holds is as long as it says, too.
+    let unknown = |length: usize| {
+        let stored = raw(length);
+        let data = zstd_component("f32", 64, stored.len() as u64, 16);
+        v1("1.2.0", vec![("w", object(&[], "x", vec![("blob", data)]))]).blob(64, &stored)
+    };
+    let neighbour = "unsupported-format--v12-zstd";
+    t.accept(neighbour, unknown(16));
+    let (short, long) = (unknown(12).at_data(64, 0, 0), unknown(20).at_data(64, 0, 0));
+    t.reject(RULE, "v12-unknown-format-short", short, neighbour);
+    t.reject(RULE, "v12-unknown-format-long", long, neighbour);
+}
+
+fn bombs(t: &mut Table) {
+    const RULE: &str = "decoded-size";
+    let window = || Frame::windowed(WINDOW_128_KIB, 0);
+    let bomb = |blocks| (0..blocks).fold(window(), |frame, _| frame.repeat(0, 128 << 10));
+    accept(t, "8-zeros", &window().repeat(0, 8).end().bytes, 8);
+    refuse(
+        t,
+        RULE,
+        "1-mib-for-8",
+        (&bomb(8).end().bytes, 0),
+        8,
+        "8-zeros",
+    );
+    let honest = Frame::new(Some(WINDOW_128_KIB), &[], &field(1 << 20, 4), 0);
+    let honest = (0..8)
+        .fold(honest, |frame, _| frame.repeat(0, 128 << 10))
+        .end();
+    refuse(
+        t,
+        RULE,
+        "1-mib-said-for-8",
+        (&honest.bytes, 0),
+        8,
+        "8-zeros",
+    );
+    // The right bytes first, then the rest; and a thousand frames.
+    let later = window().repeat(0, 8).repeat(0, 128 << 10).end().bytes;
+    refuse(t, RULE, "8-and-128-kib-for-8", (&later, 0), 8, "8-zeros");
+    let frames = Frame::single(8, 0).repeat(0, 8).end().bytes.repeat(1000);
+    refuse(t, RULE, "1000-frames-for-8", (&frames, 0), 8, "8-zeros");
+    accept(t, "1000-frames", &frames, 8000);
+}

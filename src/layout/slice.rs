@@ -1,0 +1,286 @@
+//! Slices of dense arrays: which bytes of the file they are, and reading those alone.
+
+use alloc::vec::Vec;
+use core::iter::FusedIterator;
+use core::ops::Range;
+
+use super::view::bools;
+use super::{Dense, View};
+use crate::codec::{ReadAt, ReadError};
+use crate::element::{ByteOrder, StorageType};
+use crate::error::{Error, Misuse};
+use crate::manifest::{Component, Generation};
+use crate::num::{index, wide};
+use crate::rules::Rule;
+use crate::schema::Encoding;
+
+/// A part of a dense array that is not compressed: a range of each dimension.
+///
+/// It is made by [`Dense::slice`] and [`Dense::rows`], knows which bytes of the file it is, and
+/// reads just those. Its elements are in row-major order, as the array's are: v1.1 III.1,
+/// v1.2 §3. Nothing is allocated in proportion to the data.
+///
+/// Digests are over all of a component, so reading a part of it verifies none.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// let dense = archive.get("t_f32").unwrap().dense()?; // 2 × 3
+/// let column = dense.slice(&[0..2, 1..2])?;
+/// assert_eq!((column.elements(), column.byte_len(), column.ranges().len()), (2, 8, 2));
+/// let mut bytes = [0; 8];
+/// column.read(archive.data(), &mut bytes)?;
+/// # assert_eq!(bytes[..4], (-0.75_f32).to_le_bytes());
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Slice<'a> {
+    component: Component<'a>,
+    storage: StorageType,
+    elements: u64,
+    /// Where in the file the first run begins.
+    start: u64,
+    /// Bytes of each run: a whole number of elements.
+    run: u64,
+    /// How many runs there are.
+    runs: u64,
+    /// What tells one run from another, innermost first.
+    axes: Vec<Axis>,
+}
+
+/// A dimension along which runs repeat.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    /// How many times: 2 or more.
+    count: u64,
+    /// Bytes from one to the next.
+    stride: u64,
+}
+
+impl<'a> Dense<'a> {
+    /// The part of the array with the indices `ranges`, outermost first. Dimensions for which
+    /// there is no range are taken whole. To take a single index, give a range of one.
+    ///
+    /// Memory is a few words a dimension, and time does not depend on sizes.
+    ///
+    /// # Errors
+    /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
+    /// starts or beyond its dimension; [`Misuse::Compressed`] where the component is not raw;
+    /// [`Misuse::Type`] where the size of an element is not known; [`Misuse::Memory`];
+    /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
+        let component = self.component();
+        let misuse = |misuse| Error::misuse(misuse).at(component.place());
+        let storage = component.readable()?;
+        if component.encoding() != Encoding::Raw {
+            return Err(misuse(Misuse::Compressed));
+        }
+        let rank = index(self.shape().rank());
+        if ranges.len() > rank {
+            return Err(misuse(Misuse::Slice));
+        }
+        let size = self.element_size(storage).ok_or(misuse(Misuse::Type))?;
+        let (mut dimensions, mut axes) = (Vec::new(), Vec::new());
+        dimensions.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
+        axes.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
+        // Each dimension, the first index taken, and how many are.
+        for (at, dimension) in self.shape().enumerate() {
+            let range = ranges.get(at).cloned().unwrap_or(0..dimension);
+            let count = range.end.checked_sub(range.start);
+            let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
+            dimensions.push((dimension, range.start, count));
+        }
+        let start = component.extent().offset();
+        let mut slice = Slice { component, storage, elements: 0, start, run: 0, runs: 0, axes };
+        if dimensions.iter().all(|(.., count)| *count > 0) {
+            // Admission has shown that nothing overflows, for all is within one blob.
+            slice.lay_out(&dimensions, size).ok_or(misuse(Misuse::Slice))?;
+        }
+        Ok(slice)
+    }
+
+    /// The part of the array with the indices `rows` of its first dimension: one run of bytes.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    pub fn rows(&self, rows: Range<u64>) -> Result<Slice<'a>, Error> {
+        self.slice(&[rows])
+    }
+
+    /// Bytes of one logical element. Of a logical type that is not known, the storage element,
+    /// if there is one for each place of the array.
+    fn element_size(&self, storage: StorageType) -> Option<u64> {
+        self.component().element_size().or_else(|| {
+            let width = u64::from(storage.width());
+            let bytes = self.shape().elements()?.checked_mul(width)?;
+            (bytes == self.component().extent().length()).then_some(width)
+        })
+    }
+}
+
+impl Slice<'_> {
+    /// Finds the runs, of dimensions none of which is taken empty.
+    fn lay_out(&mut self, dimensions: &[(u64, u64, u64)], size: u64) -> Option<()> {
+        (self.elements, self.run, self.runs) = (1, size, 1);
+        // Bytes from one index of the dimension to the next.
+        let mut stride = size;
+        for (dimension, first, count) in dimensions.iter().rev() {
+            self.elements = self.elements.checked_mul(*count)?;
+            self.start = self.start.checked_add(first.checked_mul(stride)?)?;
+            if self.run == stride {
+                // Everything within is taken whole: runs touch, and become one.
+                self.run = count.checked_mul(stride)?;
+            } else if *count > 1 {
+                self.axes.push(Axis { count: *count, stride });
+                self.runs = self.runs.checked_mul(*count)?;
+            }
+            stride = dimension.checked_mul(stride)?;
+        }
+        Some(())
+    }
+
+    /// The number of logical elements.
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// The number of bytes: what [`read`](Self::read) fills.
+    pub fn byte_len(&self) -> u64 {
+        // Part of a blob, whose length is a `u64`.
+        self.run.saturating_mul(self.runs)
+    }
+
+    /// Whether it is one run of bytes, or none.
+    pub fn is_contiguous(&self) -> bool {
+        self.runs <= 1
+    }
+
+    /// The bytes of the file that it is: runs in rising order, none of them empty, none touching
+    /// the next.
+    pub fn ranges(&self) -> SliceRanges<'_> {
+        SliceRanges { slice: self, left: 0..self.runs }
+    }
+
+    /// Its elements where they lie, if it is one run of bytes; all bytes of the file are in
+    /// `file`. None if it is not, and has to be [read](Self::read).
+    ///
+    /// # Errors
+    /// As [`Component::bind`].
+    pub fn as_view<'d>(&self, file: &'d [u8]) -> Result<Option<View<'d>>, Error> {
+        let view = self.component.bind(file)?;
+        if !self.is_contiguous() {
+            return Ok(None);
+        }
+        let before = self.start.checked_sub(self.component.extent().offset());
+        let element = |bytes: u64| {
+            let element = bytes.checked_div(self.storage.width().into())?;
+            usize::try_from(element).ok()
+        };
+        let part = before.and_then(|before| {
+            let end = before.checked_add(self.byte_len())?;
+            view.part(element(before)?..element(end)?)
+        });
+        part.map(Some).ok_or(Error::misuse(Misuse::Size).at(self.component.place()))
+    }
+
+    /// Reads its bytes, and no others, from the file. Whatever the byte order there, `buffer`
+    /// holds little-endian elements then, in row-major order. `source` is asked for one run
+    /// after the other.
+    ///
+    /// When it fails, `buffer` holds whatever had been read by then.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] where `buffer` is not [`byte_len`](Self::byte_len) long; `bool-value`
+    /// where a 1.x bool is neither 0 nor 1; whatever `source` fails with.
+    pub fn read<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        buffer: &mut [u8],
+    ) -> Result<(), ReadError<R::Error>> {
+        let misuse = Error::misuse(Misuse::Buffer).at(self.component.place());
+        if wide(buffer.len()) != self.byte_len() {
+            return Err(misuse.into());
+        }
+        // A run is no longer than the buffer; without runs, there is nothing to cut.
+        let run = usize::try_from(self.run).map_err(|_| misuse)?.max(1);
+        for (range, bytes) in self.ranges().zip(buffer.chunks_exact_mut(run)) {
+            source.read_at(range.start, bytes).map_err(ReadError::Source)?;
+            self.judge(range.start, bytes)?;
+            if self.component.byte_order() == ByteOrder::Big {
+                let width = usize::from(self.storage.width()).max(1);
+                bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
+    fn judge(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let strict = self.component.generation() != Generation::V0_1;
+        if strict && self.storage == StorageType::Bool {
+            bools(bytes).map_err(|(at, byte)| {
+                let error = Error::new(Rule::BoolValue, offset.saturating_add(at));
+                error.found(byte.into()).at(self.component.place())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The run of that ordinal, which there is: the ordinal's digits, with the counts of the axes
+    /// as bases, are its place along each.
+    fn run(&self, ordinal: u64) -> Range<u64> {
+        let (mut start, mut ordinal) = (self.start, ordinal);
+        for Axis { count, stride } in &self.axes {
+            let place = ordinal.checked_rem(*count).unwrap_or_default();
+            ordinal = ordinal.checked_div(*count).unwrap_or_default();
+            // Within the blob: laying out has shown it for the last place of every axis.
+            start = start.saturating_add(place.saturating_mul(*stride));
+        }
+        start..start.saturating_add(self.run)
+    }
+}
+
+/// The byte ranges of a [`Slice`], by their offsets in the file. Each takes O(rank) time, and
+/// none takes memory.
+#[derive(Clone, Debug)]
+pub struct SliceRanges<'s> {
+    slice: &'s Slice<'s>,
+    /// The ordinals of the runs to come.
+    left: Range<u64>,
+}
+
+impl SliceRanges<'_> {
+    /// How many ranges are left.
+    pub fn len(&self) -> u64 {
+        self.left.end.saturating_sub(self.left.start)
+    }
+
+    /// Whether none are left.
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+}
+
+impl Iterator for SliceRanges<'_> {
+    type Item = Range<u64>;
+
+    fn next(&mut self) -> Option<Range<u64>> {
+        self.left.next().map(|ordinal| self.slice.run(ordinal))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Range<u64>> {
+        self.left.nth(n).map(|ordinal| self.slice.run(ordinal))
+    }
+}
+
+impl DoubleEndedIterator for SliceRanges<'_> {
+    fn next_back(&mut self) -> Option<Range<u64>> {
+        self.left.next_back().map(|ordinal| self.slice.run(ordinal))
+    }
+}
+
+impl FusedIterator for SliceRanges<'_> {}

@@ -1,0 +1,112 @@
+//! Generated matrices against a naive reading of the same entries.
+
+use std::collections::BTreeSet;
+
+use zten::{Archive, Options};
+
+use super::generated::{self, Random};
+use super::{coo, csr, dense, judge, verify};
+
+#[test]
+fn generated_matrices_are_what_they_are() {
+    let mut random = Random(7);
+    for _ in 0..400 {
+        let (rows, columns, entries, file) = generated::matrix(&mut random);
+        assert_eq!(verify(&file, &Options::default()), Ok(()));
+        csr(&file, "w", "decode", |csr| {
+            assert_eq!(
+                (csr.rows(), csr.columns(), csr.nnz()),
+                (rows, columns, entries.len())
+            );
+            assert_eq!(csr.entries::<i16>().unwrap().collect::<Vec<_>>(), entries);
+            let by_row = csr.by_row::<i16>().unwrap();
+            let (mut wanted, mut sorted) = (Vec::new(), true);
+            for (row, entries_of_row) in by_row.clone().enumerate() {
+                let row = row as u64;
+                assert!(entries_of_row.eq(by_row.get(row).unwrap()));
+                let found: Vec<_> = by_row.get(row).unwrap().collect();
+                sorted &= found.is_sorted_by_key(|entry| entry.0);
+                wanted.extend(
+                    found
+                        .into_iter()
+                        .map(|(column, value)| (row, column, value)),
+                );
+            }
+            assert_eq!(wanted, entries);
+            assert_eq!(csr.is_sorted(), sorted);
+            let places: BTreeSet<_> = entries.iter().map(|entry| (entry.0, entry.1)).collect();
+            assert_eq!(csr.has_duplicates().unwrap(), places.len() < entries.len());
+            let mut wanted = vec![0; usize::try_from(rows * columns).unwrap()];
+            for (row, column, value) in &entries {
+                wanted[usize::try_from(row * columns + column).unwrap()] = *value;
+            }
+            assert_eq!(dense::<i16>(&csr), wanted);
+        });
+    }
+}
+
+#[test]
+fn generated_tensors_are_what_they_are() {
+    let mut random = Random(8);
+    for _ in 0..400 {
+        let (shape, entries, file) = generated::tensor(&mut random);
+        assert_eq!(verify(&file, &Options::default()), Ok(()));
+        coo(&file, "w", "decode", |coo| {
+            assert_eq!((coo.shape(), coo.nnz()), (&shape[..], entries.len()));
+            let found = coo
+                .entries::<i16>()
+                .unwrap()
+                .map(|(at, value)| (at.collect(), value));
+            assert_eq!(found.collect::<Vec<(Vec<u64>, i16)>>(), entries);
+            for dimension in 0..shape.len() {
+                let axis = coo.axis(dimension).unwrap().iter();
+                assert!(axis.eq(entries.iter().map(|entry| entry.0[dimension])));
+            }
+            assert_eq!(coo.is_sorted(), entries.is_sorted_by_key(|entry| &entry.0));
+            let places: BTreeSet<_> = entries.iter().map(|entry| &entry.0).collect();
+            assert_eq!(coo.has_duplicates().unwrap(), places.len() < entries.len());
+            let mut wanted = vec![0; usize::try_from(shape.iter().product::<u64>()).unwrap()];
+            for (at, value) in &entries {
+                let at = at
+                    .iter()
+                    .zip(&shape)
+                    .fold(0, |at, (place, size)| at * size + place);
+                wanted[usize::try_from(at).unwrap()] = *value;
+            }
+            let mut dense = vec![-1_i16; wanted.len()];
+            coo.to_dense(&mut dense).unwrap();
+            assert_eq!(dense, wanted);
+        });
+    }
+}
+
+#[test]
+fn damaged_matrices_end_as_the_verifier_says() {
+    let mut random = Random(9);
+    let mut refused = 0;
+    for round in 0..1000 {
+        let (entries, mut file) = if round % 2 == 0 {
+            let (_, _, entries, file) = generated::matrix(&mut random);
+            (entries.len(), file)
+        } else {
+            let (_, entries, file) = generated::tensor(&mut random);
+            (entries.len(), file)
+        };
+        // Somewhere in the data: the manifest is another test's.
+        let end = Archive::open(&file).unwrap().extent().start;
+        let at = usize::try_from(64 + random.below(end.saturating_sub(64))).unwrap();
+        file[at] ^= 1 << random.below(8);
+        let options = Options::default();
+        match (judge(&file, &options), verify(&file, &options)) {
+            (Ok(()), Ok(())) => {}
+            (Err(one), Err(other)) => {
+                refused += 1;
+                assert_eq!(one.kind(), other.kind(), "round {round}");
+                assert_eq!(one.place(), other.place(), "round {round}");
+                assert_eq!(one.offset(), other.offset(), "round {round}");
+            }
+            other => panic!("round {round}, {entries} entries: {other:?}"),
+        }
+    }
+    assert!(refused > 150, "only {refused} were refused");
+}
