@@ -18,7 +18,7 @@ use crate::error::ErrorKind;
 use crate::num::{index, short, wide};
 use crate::rules::{Limit, Rule};
 
-pub(crate) use keys::{Keys, find};
+pub(crate) use keys::{Keys, find, keys_before};
 pub(crate) use skip::skip;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 
@@ -112,6 +112,8 @@ mod major {
     pub(super) const TAG: u8 = 6;
 }
 
+/// The initial byte of a simple value that a second byte gives.
+const SIMPLE: u8 = 0xf8;
 /// The initial byte that ends an indefinite-length item.
 const BREAK: u8 = 0xff;
 /// The whole of the item `null`.
@@ -162,6 +164,9 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
     match info {
         0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
         24..28 => match argument(at, info) {
+            Some((_, argument @ 0..32)) if initial == SIMPLE => {
+                Err(Fault::with(Rule::CborSimple, Mark::of(at), argument).into())
+            }
             Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
             None => fail(Rule::CborTruncated, at),
         },

@@ -153,6 +153,8 @@ pub(crate) trait Sink<'m> {
     /// A component begins; what follows is in it.
     fn begin_component(&mut self);
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
+    /// What follows is about the component of that ordinal again.
+    fn return_to_component(&mut self, ordinal: u32);
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault>;
     /// No more objects follow.
     fn end_objects(&mut self);

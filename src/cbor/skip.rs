@@ -119,9 +119,6 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
             entries((at, head), 2, (UNLIMITED, Limit::Keys)).map(level).map(Some).parse(rest)
         }
         major::TAG => Ok((rest, Some(Level::Items(1)))),
-        _ if head.info == 24 && head.argument < 32 => {
-            Err(Fault::with(Rule::CborSimple, Mark::of(at), head.argument).into())
-        }
         _ => Ok((rest, None)),
     }
 }

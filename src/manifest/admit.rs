@@ -286,6 +286,10 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
         Ok(())
     }
 
+    fn return_to_component(&mut self, ordinal: u32) {
+        self.within = Within::Part(ordinal);
+    }
+
     #[inline(always)]
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault> {
         if let Err((fault, component)) = self.parts.judge(claim, self.generation, self.options) {

@@ -8,7 +8,7 @@ use super::{
     Uint, Version, Walk, table,
 };
 use crate::cbor::{
-    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, key, map_head, skip, text, utf8,
+    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, key, keys_before, map_head, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -173,7 +173,12 @@ impl<'m> Slot<'m> for Components {
             input = component(walk, Mark::of(input), role, value)?.0;
         }
         let rest = entries.end(input, at, Limit::Keys)?;
-        keys.finish(at, input)?;
+        if let Err(fault) = keys.finish(at, input) {
+            if fault.kind == Rule::DuplicateKey.into() {
+                walk.sink.return_to_component(keys_before(at, fault.mark));
+            }
+            return Err(fault.into());
+        }
         Ok((rest, Self(Mark::of(at))))
     }
 }
