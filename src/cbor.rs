@@ -10,9 +10,8 @@ mod keys;
 mod skip;
 mod value;
 
-use nom::combinator::flat_map;
 use nom::error::{ErrorKind as NomKind, ParseError};
-use nom::{IResult, Parser};
+use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
 use crate::num::{index, short, wide};
@@ -33,6 +32,9 @@ pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 pub(crate) struct Mark(u32);
 
 impl Mark {
+    /// The end of the manifest.
+    pub(crate) const END: Self = Self(0);
+
     #[inline(always)]
     pub(crate) fn of(input: Input<'_>) -> Self {
         Self(short(input.len()))
@@ -96,8 +98,10 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     }
 }
 
+/// Breaks `rule` at `at`.
 #[cold]
-fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
+#[inline(never)]
+pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, Mark::of(at)).into())
 }
 
@@ -178,53 +182,73 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
+/// A parser that is a function and what the function is to know.
+///
+/// Unlike a closure, which is inlined when the compiler likes, it is so always.
+struct Leaf<K, F> {
+    known: K,
+    read: F,
+}
+
+impl<'m, K, F, O> Parser<Input<'m>> for Leaf<K, F>
+where
+    K: Copy,
+    F: Fn(K, Input<'m>) -> Parsed<'m, O>,
+{
+    type Output = O;
+    type Error = Fault;
+
+    #[inline(always)]
+    fn parse(&mut self, at: Input<'m>) -> Parsed<'m, O> {
+        (self.read)(self.known, at)
+    }
+
+    #[inline(always)]
+    fn process<M: OutputMode>(&mut self, at: Input<'m>) -> PResult<M, Input<'m>, O, Fault> {
+        match self.parse(at) {
+            Ok((rest, read)) => Ok((rest, M::Output::bind(|| read))),
+            Err(error) => Err(nom::Err::Failure(fault(error))),
+        }
+    }
+}
+
 /// A head of the major type `wanted`; any other item breaks `wrong`.
 #[inline(always)]
-fn head_of<'m>(
-    wanted: u8,
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = (Input<'m>, Head), Error = Fault> {
-    move |at: Input<'m>| {
-        if let Some((initial, rest)) = at.split_first() {
-            // Of the wanted type, nothing is left of the initial byte but the information.
-            let info = initial ^ (wanted << 5);
-            if info < 24 {
-                let head = Head { major: wanted, info, argument: u64::from(info) };
-                return Ok((rest, (at, head)));
-            }
-            if info < 28
-                && let Some((rest, argument)) = argument(at, info)
-            {
-                return Ok((rest, (at, Head { major: wanted, info, argument })));
-            }
+fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
+    if let Some((initial, rest)) = at.split_first() {
+        // Of the wanted type, nothing is left of the initial byte but the information.
+        let info = initial ^ (wanted << 5);
+        if info < 24 {
+            return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
         }
-        any_head_of(at, wanted, wrong)
+        if info < 28
+            && let Some((rest, argument)) = argument(at, info)
+        {
+            return Ok((rest, Head { major: wanted, info, argument }));
+        }
     }
+    any_head_of(wanted, wrong, at)
 }
 
 /// [`head_of`] for what is not an ordinary head.
 #[inline(never)]
-fn any_head_of(at: Input<'_>, wanted: u8, wrong: Rule) -> Parsed<'_, (Input<'_>, Head)> {
+fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     match head(at)? {
-        (rest, head) if head.major == wanted => Ok((rest, (at, head))),
+        (rest, head) if head.major == wanted => Ok((rest, head)),
         _ => fail(wrong, at),
     }
 }
 
 /// The content of a definite string whose head was at `at`.
 #[inline(always)]
-fn content<'m>(
-    (at, head): (Input<'m>, Head),
-) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    move |input: Input<'m>| {
-        if head.indefinite() {
-            return fail(Rule::StringChunked, at);
-        }
-        let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
-        match input.split_at_checked(length) {
-            Some((content, rest)) => Ok((rest, content)),
-            None => fail(Rule::CborTruncated, at),
-        }
+fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
+    if head.indefinite() {
+        return fail(Rule::StringChunked, at);
+    }
+    let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
+    match input.split_at_checked(length) {
+        Some((content, rest)) => Ok((rest, content)),
+        None => fail(Rule::CborTruncated, at),
     }
 }
 
@@ -233,7 +257,13 @@ fn content<'m>(
 pub(crate) fn uint<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    head_of(major::UINT, wrong).map(|(_, head)| head.argument)
+    Leaf { known: wrong, read: read_uint }
+}
+
+#[inline(always)]
+fn read_uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
+    let (rest, head) = head_of(major::UINT, wrong, at)?;
+    Ok((rest, head.argument))
 }
 
 /// A definite text string, not yet known to be UTF-8.
@@ -241,7 +271,13 @@ pub(crate) fn uint<'m>(
 pub(crate) fn text<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    flat_map(head_of(major::TEXT, wrong), content)
+    Leaf { known: wrong, read: read_text }
+}
+
+#[inline(always)]
+fn read_text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
+    let (rest, head) = head_of(major::TEXT, wrong, at)?;
+    content((at, head), rest)
 }
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
@@ -257,31 +293,44 @@ pub(crate) fn utf8<'m>(at: Mark, content: Input<'m>) -> Result<&'m str, Fault> {
 }
 
 /// How many entries of an open map or array may follow.
+///
+/// Of a definite one, those that are left. Of an indefinite one, below zero, those that it may
+/// still have, and one: it ends with a break and not by count.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entries {
-    /// Of a definite one, those that are left; of an indefinite one, those that it may still
-    /// have.
-    left: u32,
-    indefinite: bool,
-}
+pub(crate) struct Entries(i64);
 
 impl Entries {
     /// No entries.
-    pub(crate) const NONE: Self = Self { left: 0, indefinite: false };
+    pub(crate) const NONE: Self = Self(0);
     /// The pieces of an indefinite-length string.
-    pub(crate) const CHUNKS: Self = Self { left: u32::MAX, indefinite: true };
+    pub(crate) const CHUNKS: Self = Self(i64::MIN);
+
+    #[inline(always)]
+    fn definite(count: u32) -> Self {
+        Self(i64::from(count))
+    }
+
+    #[inline(always)]
+    fn indefinite(limit: u32) -> Self {
+        Self(!i64::from(limit))
+    }
 
     /// Takes one entry: whether there is one.
     #[inline(always)]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
-        if self.indefinite && input.first() == Some(&BREAK) {
-            return false;
+        if self.0 > 0 {
+            self.0 = self.0.wrapping_sub(1);
+            return true;
         }
-        match self.left.checked_sub(1) {
-            Some(left) => self.left = left,
-            None => return false,
+        self.0 != 0 && self.next_before_break(input)
+    }
+
+    fn next_before_break(&mut self, input: Input<'_>) -> bool {
+        let more = self.0 < -1 && input.first() != Some(&BREAK);
+        if more {
+            self.0 = self.0.wrapping_add(1);
         }
-        true
+        more
     }
 
     /// What is left after the last entry, once [`next`](Self::next) has found no more.
@@ -295,7 +344,7 @@ impl Entries {
         at: Input<'m>,
         limit: Limit,
     ) -> Result<Input<'m>, Fault> {
-        if !self.indefinite {
+        if self.0 == 0 {
             return Ok(input);
         }
         match input.split_first() {
@@ -306,29 +355,29 @@ impl Entries {
 
     /// The number of entries, where the head gives it.
     pub(crate) fn claimed(self) -> Option<u32> {
-        (!self.indefinite).then_some(self.left)
+        u32::try_from(self.0).ok()
     }
 }
 
-/// Checks a claimed number of entries against the bytes that are left: each takes at least
-/// `size` of them. Then holds it against `limit`.
-#[inline(always)]
+/// What a map or array is held to: the bytes that an entry takes at least, how many entries it
+/// may have, and what breaks with more.
+type Held = (u8, u32, Limit);
+
+/// Checks a claimed number of entries against the bytes that are left, then against the limit.
 fn entries<'m>(
     (at, head): (Input<'m>, Head),
-    size: u64,
-    (limit, broken): (u32, Limit),
-) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    move |rest: Input<'m>| {
-        if head.indefinite() {
-            return Ok((rest, Entries { left: limit, indefinite: true }));
-        }
-        if head.argument > wide(rest.len()).wrapping_div(size) {
-            return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
-        }
-        match u32::try_from(head.argument) {
-            Ok(left) if left <= limit => Ok((rest, Entries { left, indefinite: false })),
-            _ => Err(Fault::new(broken, Mark::of(at)).into()),
-        }
+    (size, limit, broken): Held,
+    rest: Input<'m>,
+) -> Parsed<'m, Entries> {
+    if head.indefinite() {
+        return Ok((rest, Entries::indefinite(limit)));
+    }
+    if head.argument > wide(rest.len()).checked_div(size.into()).unwrap_or(0) {
+        return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
+    }
+    match u32::try_from(head.argument) {
+        Ok(count) if count <= limit => Ok((rest, Entries::definite(count))),
+        _ => Err(Fault::new(broken, Mark::of(at)).into()),
     }
 }
 
@@ -338,7 +387,7 @@ pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    flat_map(head_of(major::MAP, wrong), move |head| entries(head, 2, (limit, Limit::Keys)))
+    Leaf { known: (major::MAP, wrong, (2, limit, Limit::Keys)), read: open }
 }
 
 /// The head of an array of at most `limit` entries.
@@ -347,7 +396,28 @@ pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    flat_map(head_of(major::ARRAY, wrong), move |head| entries(head, 1, (limit, Limit::Rank)))
+    Leaf { known: (major::ARRAY, wrong, (1, limit, Limit::Rank)), read: open }
+}
+
+/// Opens a map or array.
+#[inline(always)]
+fn open((wanted, wrong, held): (u8, Rule, Held), at: Input<'_>) -> Parsed<'_, Entries> {
+    let (size, limit, _) = held;
+    if let Some((initial, rest)) = at.split_first() {
+        let info = initial ^ (wanted << 5);
+        let fits = rest.len() >= usize::from(info).wrapping_mul(size.into());
+        if info < 24 && u32::from(info) <= limit && fits {
+            return Ok((rest, Entries::definite(info.into())));
+        }
+    }
+    any_open(wanted, wrong, held, at)
+}
+
+/// [`open`] for what has no short head, or breaks a rule.
+#[inline(never)]
+fn any_open(wanted: u8, wrong: Rule, held: Held, at: Input<'_>) -> Parsed<'_, Entries> {
+    let (rest, head) = head_of(wanted, wrong, at)?;
+    entries((at, head), held, rest)
 }
 
 /// For maps and arrays that may have any number of entries.
@@ -357,6 +427,26 @@ pub(crate) const UNLIMITED: u32 = u32::MAX;
 #[inline(always)]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
     text(Rule::KeyType).parse(at)
+}
+
+/// A text of fewer than 24 bytes as an item with the shortest head; `N` is one more than its
+/// length.
+pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
+    assert!(text.len() < 24, "the length fits in the initial byte");
+    let mut item = [0; N];
+    if let Some((initial, content)) = item.split_first_mut() {
+        let [length, ..] = text.len().to_le_bytes();
+        *initial = major::TEXT << 5 | length;
+        content.copy_from_slice(text.as_bytes());
+    }
+    item
+}
+
+/// What is left after `item`, if that is what the input starts with.
+#[inline(always)]
+pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
+    let (first, rest) = input.split_first_chunk::<N>()?;
+    (first == item).then_some(rest)
 }
 
 /// The bytes of `whole` from `mark` on.

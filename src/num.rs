@@ -18,8 +18,8 @@ pub(crate) const fn index(n: u32) -> usize {
 
 /// The length of something that is known to be shorter than 4 GiB, such as a manifest.
 ///
-/// A longer one saturates: no code relies on that, for manifests end at 1 GiB.
+/// A longer one loses its high bits: no code relies on that, for manifests end at 1 GiB.
 #[inline(always)]
 pub(crate) fn short(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
+    u32::try_from(n & index(u32::MAX)).unwrap_or_default()
 }

@@ -8,6 +8,7 @@
 pub(crate) mod v0_1;
 pub(crate) mod v1;
 
+
 use nom::Parser as _;
 
 use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint};
@@ -187,6 +188,9 @@ impl Version {
 
 /// What a field's value is read into.
 pub(crate) trait Slot<'m>: Sized {
+    /// What is in the slot before; nobody reads it.
+    const BLANK: Self;
+
     /// Reads the value at `at`; one of another type breaks `wrong`.
     fn take<S: Sink<'m>>(
         walk: &mut Walk<'_, S>,
@@ -203,9 +207,12 @@ pub(crate) struct Text<'m> {
 }
 
 impl<'m> Slot<'m> for Text<'m> {
+    const BLANK: Self = Self { mark: Mark::END, bytes: &[] };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        text(wrong).map(|bytes| Self { mark: Mark::of(at), bytes }).parse(at)
+        let (rest, bytes) = text(wrong).parse(at)?;
+        Ok((rest, Self { mark: Mark::of(at), bytes }))
     }
 }
 
@@ -232,9 +239,12 @@ pub(crate) struct Uint {
 }
 
 impl<'m> Slot<'m> for Uint {
+    const BLANK: Self = Self { mark: Mark::END, value: 0 };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        uint(wrong).map(|value| Self { mark: Mark::of(at), value }).parse(at)
+        let (rest, value) = uint(wrong).parse(at)?;
+        Ok((rest, Self { mark: Mark::of(at), value }))
     }
 }
 
@@ -250,6 +260,8 @@ pub(crate) struct Shape {
 }
 
 impl<'m> Slot<'m> for Shape {
+    const BLANK: Self = Self { mark: Mark::END, rank: 0, product: None, first: 0 };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.rank();
@@ -298,28 +310,6 @@ impl Opaque {
     }
 }
 
-/// A field that may be there, as far as it has been read.
-pub(crate) enum Given<T> {
-    Absent,
-    Null,
-    Value(T),
-}
-
-impl<T> Given<T> {
-    #[inline(always)]
-    pub(crate) fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
-    }
-
-    #[inline(always)]
-    pub(crate) fn value(self) -> Option<T> {
-        match self {
-            Self::Value(value) => Some(value),
-            Self::Absent | Self::Null => None,
-        }
-    }
-}
-
 /// Declares a record of the manifest and the function that reads it.
 ///
 /// Presence is `required(RULE)`, where an object without the field breaks RULE; `optional`; or
@@ -337,68 +327,119 @@ macro_rules! table {
         }
 
         impl<$m> $name<$m> {
-            /// Reads the map at `at`.
+            /// Reads the map at `at` and hands the record to `then`, which spares moving it.
             #[inline(always)]
-            pub(crate) fn read<S: $crate::schema::Sink<$m>>(
+            pub(crate) fn read<S: $crate::schema::Sink<$m>, O>(
                 walk: &mut $crate::schema::Walk<'_, S>,
                 at: $crate::cbor::Input<$m>,
-            ) -> $crate::cbor::Parsed<$m, Self> {
+                then: impl FnOnce(
+                    &mut $crate::schema::Walk<'_, S>,
+                    Self,
+                ) -> Result<O, $crate::cbor::Fault>,
+            ) -> $crate::cbor::Parsed<$m, O> {
                 use nom::Parser as _;
-                use $crate::cbor::{Fault, Keys, Mark, check_utf8, key, map_head, skip};
-                use $crate::schema::{Given, Slot};
+                use $crate::cbor::{Input, Keys, Mark, Parsed};
+                use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
+                use $crate::schema::Slot;
+
+                #[expect(non_camel_case_types, reason = "a field is called what its slot is called")]
+                enum Field<'m> {
+                    $( $slot, )+
+                    /// A key that is not in the table.
+                    Unknown(&'m [u8]),
+                }
+
+                impl Field<'_> {
+                    /// Its bit in a set of fields.
+                    #[inline(always)]
+                    const fn bit(self) -> u32 {
+                        let mut bit = 1;
+                        $(
+                            if matches!(self, Self::$slot) {
+                                return bit;
+                            }
+                            bit <<= 1;
+                        )+
+                        bit
+                    }
+                }
+
+                /// Reads a key as writers spell it: with the shortest head.
+                #[inline(always)]
+                fn field(at: Input<'_>) -> Parsed<'_, Field<'_>> {
+                    $(
+                        if let Some(value) = starts(at, &const { spell::<{ $key.len() + 1 }>($key) }) {
+                            return Ok((value, Field::$slot));
+                        }
+                    )+
+                    any_field(at)
+                }
+
+                /// Reads any key.
+                #[inline(never)]
+                fn any_field(at: Input<'_>) -> Parsed<'_, Field<'_>> {
+                    let (value, name) = key(at)?;
+                    $( if name == $key.as_bytes() { return Ok((value, Field::$slot)); } )+
+                    check_utf8(Mark::of(at), name)?;
+                    Ok((value, Field::Unknown(name)))
+                }
 
                 let limits = walk.limits;
                 let (mut input, mut entries) = map_head($wrong_map, limits.keys()).parse(at)?;
                 let mut keys = Keys::default();
-                $( let mut $slot: Given<$type> = Given::Absent; )+
+                // The fields that have been seen, and those of them that are not null.
+                let (mut seen, mut given) = (0, 0);
+                $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
                 while entries.next(input) {
-                    let here = input;
-                    let (value, name) = key(here)?;
-                    $(
-                        if name == $key.as_bytes() {
-                            if !$slot.is_absent() {
-                                let twice = Fault::new($crate::rules::Rule::DuplicateKey, Mark::of(here));
-                                return Err(twice.into());
+                    let (value, field) = field(input)?;
+                    match field {
+                        $(
+                            Field::$slot => {
+                                let bit = const { Field::$slot.bit() };
+                                if seen & bit != 0 {
+                                    return fail($crate::rules::Rule::DuplicateKey, input);
+                                }
+                                seen |= bit;
+                                $crate::schema::table!(@null $presence value input);
+                                (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
+                                given |= bit;
                             }
-                            $crate::schema::table!(@null $presence $slot value input);
-                            let (rest, taken) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
-                            $slot = Given::Value(taken);
-                            input = rest;
-                            continue;
+                        )+
+                        Field::Unknown(name) => {
+                            keys.note(name);
+                            input = skip(value, $level + 1, limits.depth())?.0;
                         }
-                    )+
-                    check_utf8(Mark::of(here), name)?;
-                    keys.note(name);
-                    input = skip(value, $level + 1, limits.depth())?.0;
+                    }
                 }
                 let rest = entries.end(input, at, $crate::rules::Limit::Keys)?;
                 keys.finish(at, input)?;
-                let read = Self {
-                    $( $slot: $crate::schema::table!(@finish $presence $slot at $($missing)?), )+
+                let record = Self {
+                    $( $slot: {
+                        let is_given = given & const { Field::$slot.bit() } != 0;
+                        $crate::schema::table!(@finish $presence $slot is_given at $($missing)?)
+                    }, )+
                     marker: core::marker::PhantomData,
                 };
-                Ok((rest, read))
+                Ok((rest, then(walk, record)?))
             }
         }
     };
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };
-    (@null nullable $slot:ident $value:ident $input:ident) => {
+    (@null nullable $value:ident $input:ident) => {
         if let Some((&$crate::cbor::NULL, rest)) = $value.split_first() {
-            $slot = Given::Null;
             $input = rest;
             continue;
         }
     };
-    (@null $presence:ident $slot:ident $value:ident $input:ident) => {};
-    (@finish required $slot:ident $at:ident $missing:path) => {
-        match $slot.value() {
-            Some(value) => value,
-            None => return Err(Fault::new($missing, Mark::of($at)).into()),
-        }
+    (@null $presence:ident $value:ident $input:ident) => {};
+    (@finish required $slot:ident $is_given:ident $at:ident $missing:path) => {
+        if $is_given { $slot } else { return fail($missing, $at) }
     };
-    (@finish $presence:ident $slot:ident $at:ident) => { $slot.value() };
+    (@finish $presence:ident $slot:ident $is_given:ident $at:ident) => {
+        if $is_given { Some($slot) } else { None }
+    };
 }
 
 pub(crate) use table;

@@ -5,7 +5,6 @@
 
 use core::fmt;
 
-use nom::Parser as _;
 use serde::Deserialize;
 
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
@@ -74,13 +73,13 @@ impl<'m> Item<'m> {
             major::BYTES => Value::Bytes(Chunks::of(self.0, rest, head)),
             major::TEXT => Value::Text(Chunks::of(self.0, rest, head)),
             major::ARRAY => {
-                let unlimited = (UNLIMITED, Limit::Rank);
-                let (rest, entries) = entries((self.0, head), 1, unlimited).parse(rest).ok()?;
+                let unlimited = (1, UNLIMITED, Limit::Rank);
+                let (rest, entries) = entries((self.0, head), unlimited, rest).ok()?;
                 Value::Array(Array { rest, entries })
             }
             major::MAP => {
-                let unlimited = (UNLIMITED, Limit::Keys);
-                let (rest, entries) = entries((self.0, head), 2, unlimited).parse(rest).ok()?;
+                let unlimited = (2, UNLIMITED, Limit::Keys);
+                let (rest, entries) = entries((self.0, head), unlimited, rest).ok()?;
                 Value::Map(Map { rest, entries })
             }
             major::TAG => Value::Tag(head.argument, Self(rest)),
@@ -132,7 +131,7 @@ pub struct Chunks<'m> {
 impl<'m> Chunks<'m> {
     fn of(at: Input<'m>, rest: Input<'m>, head: Head) -> Self {
         let text = head.major == major::TEXT;
-        match content((at, head)).parse(rest) {
+        match content((at, head), rest) {
             Ok((_, bytes)) => Self { rest: bytes, chunked: false, text },
             Err(_) => Self { rest, chunked: true, text },
         }
@@ -158,7 +157,7 @@ impl<'m> Chunks<'m> {
         whole.chain(core::iter::from_fn(move || {
             let at = rest;
             let (after, head) = head(at).ok().filter(|_| entries.next(at))?;
-            let (after, bytes) = content((at, head)).parse(after).ok()?;
+            let (after, bytes) = content((at, head), after).ok()?;
             rest = after;
             Some(bytes)
         }))

@@ -40,17 +40,17 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
     while entries.next(input) {
         let at = input;
         walk.sink.begin_object();
-        let (rest, entry) = Entry::read(walk, at)?;
-        check_utf8(entry.name.mark, entry.name.bytes)?;
-        walk.sink.name(entry.name.mark, entry.name.bytes);
-        walk.sink.begin_component();
-        walk.sink.component(&entry.component(at)?)?;
-        walk.sink.object(&ObjectClaim {
-            shape: entry.shape,
-            format: entry.format(),
-            components: Mark::of(at),
+        (input, ()) = Entry::read(walk, at, |walk, entry| {
+            check_utf8(entry.name.mark, entry.name.bytes)?;
+            walk.sink.name(entry.name.mark, entry.name.bytes);
+            walk.sink.begin_component();
+            walk.sink.component(&entry.component(at)?)?;
+            walk.sink.object(&ObjectClaim {
+                shape: entry.shape,
+                format: entry.format(),
+                components: Mark::of(at),
+            })
         })?;
-        input = rest;
     }
     walk.sink.end_objects();
     Ok((entries.end(input, manifest, Limit::Keys)?, None))
@@ -102,6 +102,8 @@ impl Entry<'_> {
 pub(crate) struct Open<'m>(Text<'m>);
 
 impl<'m> Slot<'m> for Open<'m> {
+    const BLANK: Self = Self(Text::BLANK);
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         check_utf8(text.mark, text.bytes)?;
@@ -126,6 +128,8 @@ pub(crate) enum Endianness {
 }
 
 impl<'m> Slot<'m> for Endianness {
+    const BLANK: Self = Self::Little;
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         match text.bytes {

@@ -8,7 +8,7 @@ use super::{
     Uint, Version, Walk, table,
 };
 use crate::cbor::{
-    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, key, keys_before, map_head, skip, text, utf8,
+    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -52,17 +52,20 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
     walk: &mut Walk<'_, S>,
     manifest: Input<'m>,
 ) -> Parsed<'m, Option<Mark>> {
-    let (rest, root) = Root::read(walk, manifest)?;
-    if let Objects::Deferred(at) = root.objects {
-        Objects::walk(walk, at)?;
-    }
-    Ok((rest, root.attributes.map(|attributes| attributes.0)))
+    Root::read(walk, manifest, |walk, root| {
+        if let Objects::Deferred(at) = root.objects {
+            Objects::walk(walk, at).map_err(fault)?;
+        }
+        Ok(root.attributes.map(|attributes| attributes.0))
+    })
 }
 
 /// Where the file's attributes are.
 pub(crate) struct RootAttributes(Mark);
 
 impl<'m> Slot<'m> for RootAttributes {
+    const BLANK: Self = Self(Mark::END);
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, _) = Opaque::pass(walk.limits, wrong, at, 1)?;
         Ok((rest, Self(Mark::of(at))))
@@ -73,6 +76,8 @@ impl<'m> Slot<'m> for RootAttributes {
 pub(crate) struct ObjectAttributes;
 
 impl<'m> Slot<'m> for ObjectAttributes {
+    const BLANK: Self = Self;
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, _) = Opaque::pass(walk.limits, wrong, at, 3)?;
         Ok((rest, Self))
@@ -80,6 +85,8 @@ impl<'m> Slot<'m> for ObjectAttributes {
 }
 
 impl<'m> Slot<'m> for Version {
+    const BLANK: Self = Self { major: 0, minor: 0, patch: None };
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         let mark = Mark::of(at);
@@ -115,6 +122,8 @@ pub(crate) enum Objects<'m> {
 }
 
 impl<'m> Slot<'m> for Objects<'m> {
+    const BLANK: Self = Self::Walked;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if walk.version.is_some() {
@@ -140,13 +149,13 @@ impl<'m> Objects<'m> {
             let (value, name) = key(here)?;
             check_utf8(Mark::of(here), name)?;
             walk.sink.name(Mark::of(here), name);
-            let (rest, object) = Object::read(walk, value)?;
-            walk.sink.object(&ObjectClaim {
-                shape: object.shape,
-                format: object.format,
-                components: object.components.0,
+            (input, ()) = Object::read(walk, value, |walk, object| {
+                walk.sink.object(&ObjectClaim {
+                    shape: object.shape,
+                    format: object.format,
+                    components: object.components.0,
+                })
             })?;
-            input = rest;
         }
         walk.sink.end_objects();
         Ok(entries.end(input, at, Limit::Keys)?)
@@ -157,6 +166,8 @@ impl<'m> Objects<'m> {
 pub(crate) struct Components(Mark);
 
 impl<'m> Slot<'m> for Components {
+    const BLANK: Self = Self(Mark::END);
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.keys();
@@ -191,9 +202,9 @@ fn component<'m, S: Sink<'m>>(
     role: Option<Role>,
     value: Input<'m>,
 ) -> Parsed<'m, ()> {
-    let (rest, component) = Component::read(walk, value)?;
-    walk.sink.component(&component.claim(at, Mark::of(value), role))?;
-    Ok((rest, ()))
+    Component::read(walk, value, |walk, component| {
+        walk.sink.component(&component.claim(at, Mark::of(value), role))
+    })
 }
 
 impl Component<'_> {
@@ -237,6 +248,8 @@ pub(crate) struct DtypeName {
 }
 
 impl<'m> Slot<'m> for DtypeName {
+    const BLANK: Self = Self { mark: Mark::END, storage: StorageType::U8, implied: None };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
@@ -287,6 +300,8 @@ pub(crate) struct TypeName {
 }
 
 impl<'m> Slot<'m> for TypeName {
+    const BLANK: Self = Self { mark: Mark::END, logical: Logical::None, spelled: Spelled::Neither };
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
         check_utf8(mark, bytes)?;
@@ -303,6 +318,8 @@ impl<'m> Slot<'m> for TypeName {
 pub(crate) struct DigestText;
 
 impl<'m> Slot<'m> for DigestText {
+    const BLANK: Self = Self;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
@@ -314,6 +331,8 @@ impl<'m> Slot<'m> for DigestText {
 }
 
 impl<'m> Slot<'m> for Encoding {
+    const BLANK: Self = Self::Raw;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
@@ -326,6 +345,8 @@ impl<'m> Slot<'m> for Encoding {
 }
 
 impl<'m> Slot<'m> for Format {
+    const BLANK: Self = Self::Unknown;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
