@@ -64,11 +64,13 @@ pub(crate) struct Fault {
 
 impl Fault {
     #[cold]
+    #[inline(never)]
     pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
         Self { kind: kind.into(), mark, found: 0 }
     }
 
     #[cold]
+    #[inline(never)]
     pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
         Self { kind: kind.into(), mark, found }
     }
@@ -98,9 +100,9 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     }
 }
 
-/// Breaks `rule` at `at`.
-#[cold]
-#[inline(never)]
+/// Breaks `rule` at `at`. Only the fault is made out of line: a result that a call returns
+/// through memory would keep what is read in memory, too.
+#[inline(always)]
 pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, Mark::of(at)).into())
 }
@@ -227,7 +229,8 @@ fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
             return Ok((rest, Head { major: wanted, info, argument }));
         }
     }
-    any_head_of(wanted, wrong, at)
+    let (rest, head) = any_head_of(wanted, wrong, at)?;
+    Ok((rest, head))
 }
 
 /// [`head_of`] for what is not an ordinary head.
@@ -280,10 +283,23 @@ fn read_text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     content((at, head), rest)
 }
 
+/// Whether no byte has its high bit set. The last chunk of a text overlaps the one before, so
+/// that there is no tail to go through byte by byte.
+#[inline(always)]
+fn is_ascii(text: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let (chunks, tail) = text.as_chunks::<8>();
+    let high = |bits, chunk: &[u8; 8]| bits | u64::from_ne_bytes(*chunk);
+    match text.last_chunk() {
+        Some(last) => chunks.iter().fold(u64::from_ne_bytes(*last), high) & HIGH == 0,
+        None => tail.is_ascii(),
+    }
+}
+
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
 pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Result<(), Fault> {
-    if content.is_ascii() { Ok(()) } else { utf8(at, content).map(|_| ()) }
+    if is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
@@ -410,7 +426,8 @@ fn open((wanted, wrong, held): (u8, Rule, Held), at: Input<'_>) -> Parsed<'_, En
             return Ok((rest, Entries::definite(info.into())));
         }
     }
-    any_open(wanted, wrong, held, at)
+    let (rest, entries) = any_open(wanted, wrong, held, at)?;
+    Ok((rest, entries))
 }
 
 /// [`open`] for what has no short head, or breaks a rule.

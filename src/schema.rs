@@ -78,8 +78,11 @@ impl Role {
 
     #[inline(always)]
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        // Nearly all of them are this one.
+        if name == b"data" {
+            return Some(Self::Data);
+        }
         Some(match name {
-            b"data" => Self::Data,
             b"values" => Self::Values,
             b"indices" => Self::Indices,
             b"indptr" => Self::Indptr,
@@ -266,21 +269,23 @@ impl<'m> Slot<'m> for Shape {
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.rank();
         let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
-        let mut shape = Self { mark: Mark::of(at), rank: 0, product: Some(1), first: 0 };
-        let mut empty = false;
+        let (mut rank, mut first) = (0_u32, 0);
+        let (mut product, mut overflows, mut empty) = (1_u64, false, false);
         while entries.next(input) {
-            let (rest, dimension) = uint(wrong).parse(input)?;
-            if shape.rank == 0 {
-                shape.first = dimension;
+            let dimension;
+            (input, dimension) = uint(wrong).parse(input)?;
+            if rank == 0 {
+                first = dimension;
             }
+            rank = rank.wrapping_add(1);
             empty |= dimension == 0;
-            shape.product = shape.product.and_then(|product| product.checked_mul(dimension));
-            shape.rank = shape.rank.saturating_add(1);
-            input = rest;
+            let (wrapped, overflow) = product.overflowing_mul(dimension);
+            product = wrapped;
+            overflows |= overflow;
         }
-        if empty {
-            shape.product = Some(0);
-        }
+        // Where a dimension is 0, so is what is left of the product.
+        let product = (empty || !overflows).then_some(product);
+        let shape = Self { mark: Mark::of(at), rank, product, first };
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }
@@ -387,8 +392,8 @@ macro_rules! table {
                 let limits = walk.limits;
                 let (mut input, mut entries) = map_head($wrong_map, limits.keys()).parse(at)?;
                 let mut keys = Keys::default();
-                // The fields that have been seen, and those of them that are not null.
-                let (mut seen, mut given) = (0, 0);
+                // The fields that have been seen, and those of them that are null.
+                let (mut seen, mut null) = (0, 0);
                 $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
                 while entries.next(input) {
                     let (value, field) = field(input)?;
@@ -400,9 +405,8 @@ macro_rules! table {
                                     return fail($crate::rules::Rule::DuplicateKey, input);
                                 }
                                 seen |= bit;
-                                $crate::schema::table!(@null $presence value input);
+                                $crate::schema::table!(@null $presence value input null bit);
                                 (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
-                                given |= bit;
                             }
                         )+
                         Field::Unknown(name) => {
@@ -413,6 +417,7 @@ macro_rules! table {
                 }
                 let rest = entries.end(input, at, $crate::rules::Limit::Keys)?;
                 keys.finish(at, input)?;
+                let given = seen & !null;
                 let record = Self {
                     $( $slot: {
                         let is_given = given & const { Field::$slot.bit() } != 0;
@@ -427,13 +432,14 @@ macro_rules! table {
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };
-    (@null nullable $value:ident $input:ident) => {
+    (@null nullable $value:ident $input:ident $null:ident $bit:ident) => {
         if let Some((&$crate::cbor::NULL, rest)) = $value.split_first() {
+            $null |= $bit;
             $input = rest;
             continue;
         }
     };
-    (@null $presence:ident $value:ident $input:ident) => {};
+    (@null $presence:ident $value:ident $input:ident $null:ident $bit:ident) => {};
     (@finish required $slot:ident $is_given:ident $at:ident $missing:path) => {
         if $is_given { $slot } else { return fail($missing, $at) }
     };

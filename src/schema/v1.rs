@@ -350,8 +350,11 @@ impl<'m> Slot<'m> for Format {
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
+        // Nearly all of them are this one.
+        if text.bytes == b"dense" {
+            return Ok((rest, Self::Dense));
+        }
         let format = match text.bytes {
-            b"dense" => Self::Dense,
             b"sparse_csr" => Self::SparseCsr,
             b"sparse_coo" => Self::SparseCoo,
             b"quantized_group" => Self::QuantizedGroup,
