@@ -14,7 +14,7 @@ use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
-use crate::num::{index, short, wide};
+use crate::num::{Word, index, short, wide};
 use crate::rules::{Limit, Rule};
 
 pub(crate) use keys::{Keys, find, keys_before};
@@ -142,21 +142,18 @@ impl Head {
     }
 }
 
-/// The argument of a head that does not fit in its initial byte, and how many bytes it takes;
-/// none if it is cut.
+/// How many bytes the argument takes, where it does not fit in the initial byte, and how many
+/// bits of 64 it leaves unused.
 #[inline(always)]
-fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+fn width(info: u8) -> (usize, u32) {
     // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
-    let bytes = 1_usize << (info & 3);
-    if let Some((_, wide)) = at.split_first_chunk::<1>()
-        && let Some(wide) = wide.first_chunk::<8>()
-    {
-        // All but at the very end of the manifest: no branch on the width.
-        let unused = 64_usize.saturating_sub(bytes << 3);
-        let rest = at.get(bytes.saturating_add(1)..)?;
-        return Some((rest, u64::from_be_bytes(*wide) >> unused));
-    }
-    let (argument, rest) = at.get(1..)?.split_at_checked(bytes)?;
+    let bytes = 1 << (info & 3);
+    (bytes, 64_u32.wrapping_sub(8 << (info & 3)))
+}
+
+/// The argument of a head that does not fit in its initial byte; none if it is cut.
+fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
@@ -217,15 +214,18 @@ where
 /// A head of the major type `wanted`; any other item breaks `wrong`.
 #[inline(always)]
 fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
-    if let Some((initial, rest)) = at.split_first() {
+    // All but at the very end of the manifest, there are as many bytes as the longest head has.
+    if let (Some([initial, wide @ ..]), Some(rest)) = (at.first_chunk::<9>(), at.get(1..)) {
         // Of the wanted type, nothing is left of the initial byte but the information.
         let info = initial ^ (wanted << 5);
         if info < 24 {
             return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
         }
+        let (bytes, unused) = width(info);
         if info < 28
-            && let Some((rest, argument)) = argument(at, info)
+            && let Some(rest) = rest.get(bytes..)
         {
+            let argument = u64::from_be_bytes(*wide) >> unused;
             return Ok((rest, Head { major: wanted, info, argument }));
         }
     }
@@ -338,14 +338,11 @@ impl Entries {
             self.0 = self.0.wrapping_sub(1);
             return true;
         }
-        self.0 != 0 && self.next_before_break(input)
-    }
-
-    fn next_before_break(&mut self, input: Input<'_>) -> bool {
-        let more = self.0 < -1 && input.first() != Some(&BREAK);
-        if more {
-            self.0 = self.0.wrapping_add(1);
+        if self.0 == 0 {
+            return false;
         }
+        let more = self.0 < -1 && input.first() != Some(&BREAK);
+        self.0 = if more { self.0.wrapping_add(1) } else { self.0 };
         more
     }
 
@@ -463,7 +460,29 @@ pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
 #[inline(always)]
 pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
     let (first, rest) = input.split_first_chunk::<N>()?;
+    // Eight bytes are compared as one number, shifted where the item has fewer: the next item
+    // to be tried shares the load.
+    if let (Some(first), Some(unused)) = (input.first_chunk::<8>(), 8_usize.checked_sub(N)) {
+        let [mut wanted, found] = [[0; 8], *first];
+        if let Some(wanted) = wanted.get_mut(unused..) {
+            wanted.copy_from_slice(item);
+        }
+        let found = u64::from_le_bytes(found) << unused.wrapping_mul(8);
+        return (found == u64::from_le_bytes(wanted)).then_some(rest);
+    }
     (first == item).then_some(rest)
+}
+
+/// A text of at most 7 bytes that is written with the shortest head: what is left after it, its
+/// content, and the same as a word. None for any other item, and close to the end of the input.
+#[inline(always)]
+pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
+    const TEXT: u8 = major::TEXT << 5;
+    let ([initial, ..], after) = (at.first_chunk::<8>()?, at.get(1..)?);
+    let length = initial ^ TEXT;
+    let (content, rest) = after.split_at_checked(length.into())?;
+    let word = u64::from_le_bytes(*at.first_chunk()?) ^ u64::from(TEXT);
+    (length < 8).then(|| (rest, content, Word::spelled(word, length)))
 }
 
 /// The bytes of `whole` from `mark` on.

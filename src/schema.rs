@@ -76,13 +76,9 @@ impl Role {
         }
     }
 
-    #[inline(always)]
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
-        // Nearly all of them are this one.
-        if name == b"data" {
-            return Some(Self::Data);
-        }
         Some(match name {
+            b"data" => Self::Data,
             b"values" => Self::Values,
             b"indices" => Self::Indices,
             b"indptr" => Self::Indptr,

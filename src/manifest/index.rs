@@ -92,7 +92,7 @@ impl ComponentRecord {
     #[inline(always)]
     pub(super) fn new(facts: &ComponentFacts) -> Self {
         // 0 stands for too far: the value is then found by walking the map.
-        let after = |mark: Mark| match facts.at.left().saturating_sub(mark.left()) {
+        let after = |mark: Mark| match facts.at.left().wrapping_sub(mark.left()) {
             near @ 0..2048 => u64::from(near),
             _ => 0,
         };

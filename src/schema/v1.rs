@@ -8,10 +8,11 @@ use super::{
     Uint, Version, Walk, table,
 };
 use crate::cbor::{
-    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head, skip, text, utf8,
+    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
+use crate::num::Word;
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -175,11 +176,12 @@ impl<'m> Slot<'m> for Components {
         let mut keys = Keys::default();
         while entries.next(input) {
             walk.sink.begin_component();
-            let (value, name) = key(input)?;
-            let role = Role::of(name);
-            if role.is_none() {
-                check_utf8(Mark::of(input), name)?;
-            }
+            let (value, name, role) = match short_text(input) {
+                Some((value, name, word)) if word == const { Word::of("data") } => {
+                    (value, name, Some(Role::Data))
+                }
+                _ => any_role(input)?,
+            };
             keys.note(name);
             input = component(walk, Mark::of(input), role, value)?.0;
         }
@@ -192,6 +194,17 @@ impl<'m> Slot<'m> for Components {
         }
         Ok((rest, Self(Mark::of(at))))
     }
+}
+
+/// Reads a role: what is left after it, its name, and which it is if it is known.
+#[inline(never)]
+fn any_role(at: Input<'_>) -> Result<(Input<'_>, Input<'_>, Option<Role>), Fault> {
+    let (rest, name) = key(at).map_err(fault)?;
+    let role = Role::of(name);
+    if role.is_none() {
+        check_utf8(Mark::of(at), name)?;
+    }
+    Ok((rest, name, role))
 }
 
 /// Reads the component at `value`, whose role stands at `at`, and has it judged.
@@ -252,24 +265,31 @@ impl<'m> Slot<'m> for DtypeName {
 
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        if let Some(storage) = StorageType::from_v1(text.bytes) {
-            return Ok((rest, Self { mark: text.mark, storage, implied: None }));
+        if let Some((rest, _, word)) = short_text(at)
+            && let Some(storage) = StorageType::from_word(word)
+        {
+            return Ok((rest, Self { mark: Mark::of(at), storage, implied: None }));
         }
-        Self::old(walk.version, text).map(|dtype| (rest, dtype)).map_err(Into::into)
+        let (rest, dtype) = Self::any(walk.version, wrong, at)?;
+        Ok((rest, dtype))
     }
 }
 
 impl DtypeName {
-    /// A dtype that only 1.1 has.
+    /// A dtype that only 1.1 has, or one that is spelled at length.
     #[cold]
-    fn old(version: Option<Version>, text: Text<'_>) -> Result<Self, Fault> {
+    #[inline(never)]
+    fn any(version: Option<Version>, wrong: Rule, at: Input<'_>) -> Parsed<'_, Self> {
+        let (mark, (rest, bytes)) = (Mark::of(at), text(wrong).parse(at)?);
+        if let Some(storage) = StorageType::from_v1(bytes) {
+            return Ok((rest, Self { mark, storage, implied: None }));
+        }
         let old = version.is_some_and(Version::is_1_1);
-        match LogicalType::from_dtype_v1_1(text.bytes) {
+        match LogicalType::from_dtype_v1_1(bytes) {
             Some(logical) if old => {
-                Ok(Self { mark: text.mark, storage: logical.storage(), implied: Some(logical) })
+                Ok((rest, Self { mark, storage: logical.storage(), implied: Some(logical) }))
             }
-            _ => Err(text.unknown(Rule::DtypeUnknown)),
+            _ => Err(Text { mark, bytes }.unknown(Rule::DtypeUnknown).into()),
         }
     }
 
@@ -349,12 +369,14 @@ impl<'m> Slot<'m> for Format {
 
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        // Nearly all of them are this one.
-        if text.bytes == b"dense" {
+        if let Some((rest, _, word)) = short_text(at)
+            && word == const { Word::of("dense") }
+        {
             return Ok((rest, Self::Dense));
         }
+        let (rest, text) = Text::take(walk, wrong, at)?;
         let format = match text.bytes {
+            b"dense" => Self::Dense,
             b"sparse_csr" => Self::SparseCsr,
             b"sparse_coo" => Self::SparseCoo,
             b"quantized_group" => Self::QuantizedGroup,
