@@ -331,6 +331,12 @@ impl Entries {
         Self(!i64::from(limit))
     }
 
+    /// Whether it is definite and has none left.
+    #[inline(always)]
+    pub(crate) fn are_over(self) -> bool {
+        self.0 == 0
+    }
+
     /// Takes one entry: whether there is one.
     #[inline(always)]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {

@@ -196,6 +196,16 @@ pub(crate) trait Slot<'m>: Sized {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self>;
+
+    /// [`take`](Self::take), out of line: for a field that is not where it is expected.
+    #[inline(never)]
+    fn take_late<S: Sink<'m>>(
+        walk: &mut Walk<'_, S>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        Self::take(walk, wrong, at)
+    }
 }
 
 /// A text and where it stands; not known to be UTF-8.
@@ -365,17 +375,6 @@ macro_rules! table {
                     }
                 }
 
-                /// Reads a key as writers spell it: with the shortest head.
-                #[inline(always)]
-                fn field(at: Input<'_>) -> Parsed<'_, Field<'_>> {
-                    $(
-                        if let Some(value) = starts(at, &const { spell::<{ $key.len() + 1 }>($key) }) {
-                            return Ok((value, Field::$slot));
-                        }
-                    )+
-                    any_field(at)
-                }
-
                 /// Reads any key.
                 #[inline(never)]
                 fn any_field(at: Input<'_>) -> Parsed<'_, Field<'_>> {
@@ -391,8 +390,29 @@ macro_rules! table {
                 // The fields that have been seen, and those of them that are null.
                 let (mut seen, mut null) = (0, 0);
                 $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
+                // Writers put fields in the order of the table and spell them with short heads.
+                'ordered: {
+                    $(
+                        if entries.are_over() {
+                            break 'ordered;
+                        }
+                        if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
+                            if !entries.next(input) {
+                                break 'ordered;
+                            }
+                            seen |= const { Field::$slot.bit() };
+                            if $crate::schema::table!(@is_null $presence value) {
+                                null |= const { Field::$slot.bit() };
+                                input = value.get(1..).unwrap_or_default();
+                            } else {
+                                (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
+                            }
+                        }
+                    )+
+                }
+                // But any order and any head will do.
                 while entries.next(input) {
-                    let (value, field) = field(input)?;
+                    let (value, field) = any_field(input)?;
                     match field {
                         $(
                             Field::$slot => {
@@ -401,8 +421,12 @@ macro_rules! table {
                                     return fail($crate::rules::Rule::DuplicateKey, input);
                                 }
                                 seen |= bit;
-                                $crate::schema::table!(@null $presence value input null bit);
-                                (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
+                                if $crate::schema::table!(@is_null $presence value) {
+                                    null |= bit;
+                                    input = value.get(1..).unwrap_or_default();
+                                } else {
+                                    (input, $slot) = <$type as Slot<$m>>::take_late(walk, $wrong, value)?;
+                                }
                             }
                         )+
                         Field::Unknown(name) => {
@@ -428,14 +452,8 @@ macro_rules! table {
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };
-    (@null nullable $value:ident $input:ident $null:ident $bit:ident) => {
-        if let Some((&$crate::cbor::NULL, rest)) = $value.split_first() {
-            $null |= $bit;
-            $input = rest;
-            continue;
-        }
-    };
-    (@null $presence:ident $value:ident $input:ident $null:ident $bit:ident) => {};
+    (@is_null nullable $value:ident) => { $value.first() == Some(&$crate::cbor::NULL) };
+    (@is_null $presence:ident $value:ident) => { false };
     (@finish required $slot:ident $is_given:ident $at:ident $missing:path) => {
         if $is_given { $slot } else { return fail($missing, $at) }
     };
