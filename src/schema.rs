@@ -196,16 +196,6 @@ pub(crate) trait Slot<'m>: Sized {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self>;
-
-    /// [`take`](Self::take), out of line: for a field that is not where it is expected.
-    #[inline(never)]
-    fn take_late<S: Sink<'m>>(
-        walk: &mut Walk<'_, S>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        Self::take(walk, wrong, at)
-    }
 }
 
 /// A text and where it stands; not known to be UTF-8.
@@ -337,117 +327,143 @@ macro_rules! table {
             marker: core::marker::PhantomData<&$m ()>,
         }
 
-        impl<$m> $name<$m> {
-            /// Reads the map at `at` and hands the record to `then`, which spares moving it.
-            #[inline(always)]
-            pub(crate) fn read<S: $crate::schema::Sink<$m>, O>(
-                walk: &mut $crate::schema::Walk<'_, S>,
-                at: $crate::cbor::Input<$m>,
-                then: impl FnOnce(
-                    &mut $crate::schema::Walk<'_, S>,
-                    Self,
-                ) -> Result<O, $crate::cbor::Fault>,
-            ) -> $crate::cbor::Parsed<$m, O> {
-                use nom::Parser as _;
-                use $crate::cbor::{Input, Keys, Mark, Parsed};
-                use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
-                use $crate::schema::Slot;
+        const _: () = {
+            use nom::Parser as _;
+            use $crate::cbor::{Entries, Fault, Input, Keys, Mark, Parsed};
+            use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
+            use $crate::rules::{Limit, Rule};
+            use $crate::schema::{Sink, Slot, Walk};
 
-                #[expect(non_camel_case_types, reason = "a field is called what its slot is called")]
-                enum Field<'m> {
-                    $( $slot, )+
-                    /// A key that is not in the table.
-                    Unknown(&'m [u8]),
-                }
+            #[expect(non_camel_case_types, reason = "a field is called what its slot is called")]
+            #[derive(Clone, Copy)]
+            enum Field<'m> {
+                $( $slot, )+
+                /// A key that is not in the table.
+                Unknown(&'m [u8]),
+            }
 
-                impl Field<'_> {
-                    /// Its bit in a set of fields.
-                    #[inline(always)]
-                    const fn bit(self) -> u32 {
-                        let mut bit = 1;
-                        $(
-                            if matches!(self, Self::$slot) {
-                                return bit;
-                            }
-                            bit <<= 1;
-                        )+
-                        bit
-                    }
-                }
-
-                /// Reads any key.
-                #[inline(never)]
-                fn any_field(at: Input<'_>) -> Parsed<'_, Field<'_>> {
-                    let (value, name) = key(at)?;
-                    $( if name == $key.as_bytes() { return Ok((value, Field::$slot)); } )+
-                    check_utf8(Mark::of(at), name)?;
-                    Ok((value, Field::Unknown(name)))
-                }
-
-                let limits = walk.limits;
-                let (mut input, mut entries) = map_head($wrong_map, limits.keys()).parse(at)?;
-                let mut keys = Keys::default();
-                // The fields that have been seen, and those of them that are null.
-                let (mut seen, mut null) = (0, 0);
-                $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
-                // Writers put fields in the order of the table and spell them with short heads.
-                'ordered: {
+            impl<'m> Field<'m> {
+                /// Its bit in a set of fields.
+                const fn bit(self) -> u32 {
+                    let mut bit = 1;
                     $(
-                        if entries.are_over() {
-                            break 'ordered;
+                        if matches!(self, Self::$slot) {
+                            return bit;
                         }
-                        if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
-                            if !entries.next(input) {
+                        bit <<= 1;
+                    )+
+                    bit
+                }
+
+                /// Reads a key.
+                fn read(at: Input<'m>) -> Parsed<'m, Self> {
+                    let (value, name) = key(at)?;
+                    $( if name == $key.as_bytes() { return Ok((value, Self::$slot)); } )+
+                    check_utf8(Mark::of(at), name)?;
+                    Ok((value, Self::Unknown(name)))
+                }
+            }
+
+            /// What has been read of a record.
+            struct Slots<$m> {
+                /// The fields that have been seen, and those of them that are null.
+                seen: u32,
+                null: u32,
+                $( $slot: $type, )+
+                marker: core::marker::PhantomData<&$m ()>,
+            }
+
+            impl<$m> Slots<$m> {
+                /// Reads what is left of the map at `at`: fields in any order, and any others.
+                #[inline(never)]
+                fn read<S: Sink<$m>>(
+                    mut self,
+                    walk: &mut Walk<'_, S>,
+                    at: Input<$m>,
+                    (mut input, mut entries): (Input<$m>, Entries),
+                ) -> Parsed<$m, Self> {
+                    let mut keys = Keys::default();
+                    while entries.next(input) {
+                        let (value, field) = Field::read(input)?;
+                        if self.seen & field.bit() != 0 {
+                            return fail(Rule::DuplicateKey, input);
+                        }
+                        match field {
+                            $(
+                                Field::$slot => {
+                                    self.seen |= field.bit();
+                                    if $crate::schema::table!(@is_null $presence value) {
+                                        self.null |= field.bit();
+                                        input = value.get(1..).unwrap_or_default();
+                                    } else {
+                                        (input, self.$slot) = Slot::take(walk, $wrong, value)?;
+                                    }
+                                }
+                            )+
+                            Field::Unknown(name) => {
+                                keys.note(name);
+                                input = skip(value, $level + 1, walk.limits.depth())?.0;
+                            }
+                        }
+                    }
+                    let rest = entries.end(input, at, Limit::Keys)?;
+                    keys.finish(at, input)?;
+                    Ok((rest, self))
+                }
+            }
+
+            impl<$m> $name<$m> {
+                /// Reads the map at `at` and hands the record to `then`, which spares moving it.
+                #[inline(always)]
+                pub(crate) fn read<S: Sink<$m>, O>(
+                    walk: &mut Walk<'_, S>,
+                    at: Input<$m>,
+                    then: impl FnOnce(&mut Walk<'_, S>, Self) -> Result<O, Fault>,
+                ) -> Parsed<$m, O> {
+                    let keys = walk.limits.keys();
+                    let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
+                    let (mut seen, mut null) = (0, 0);
+                    $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
+                    // Writers put fields in the order of the table and spell them with short heads.
+                    'ordered: {
+                        $(
+                            if entries.are_over() {
                                 break 'ordered;
                             }
-                            seen |= const { Field::$slot.bit() };
-                            if $crate::schema::table!(@is_null $presence value) {
-                                null |= const { Field::$slot.bit() };
-                                input = value.get(1..).unwrap_or_default();
-                            } else {
-                                (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
-                            }
-                        }
-                    )+
-                }
-                // But any order and any head will do.
-                while entries.next(input) {
-                    let (value, field) = any_field(input)?;
-                    match field {
-                        $(
-                            Field::$slot => {
-                                let bit = const { Field::$slot.bit() };
-                                if seen & bit != 0 {
-                                    return fail($crate::rules::Rule::DuplicateKey, input);
+                            if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
+                                if !entries.next(input) {
+                                    break 'ordered;
                                 }
-                                seen |= bit;
+                                seen |= const { Field::$slot.bit() };
                                 if $crate::schema::table!(@is_null $presence value) {
-                                    null |= bit;
+                                    null |= const { Field::$slot.bit() };
                                     input = value.get(1..).unwrap_or_default();
                                 } else {
-                                    (input, $slot) = <$type as Slot<$m>>::take_late(walk, $wrong, value)?;
+                                    (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
                                 }
                             }
                         )+
-                        Field::Unknown(name) => {
-                            keys.note(name);
-                            input = skip(value, $level + 1, limits.depth())?.0;
-                        }
                     }
+                    if !entries.are_over() {
+                        let marker = core::marker::PhantomData;
+                        let slots = Slots { seen, null, $( $slot, )+ marker };
+                        let (rest, slots) = slots.read(walk, at, (input, entries))?;
+                        input = rest;
+                        (seen, null) = (slots.seen, slots.null);
+                        $( $slot = slots.$slot; )+
+                    }
+                    let given = seen & !null;
+                    let record = Self {
+                        $( $slot: {
+                            let is_given = given & const { Field::$slot.bit() } != 0;
+                            $crate::schema::table!(@finish $presence $slot is_given at $($missing)?)
+                        }, )+
+                        marker: core::marker::PhantomData,
+                    };
+                    Ok((input, then(walk, record)?))
                 }
-                let rest = entries.end(input, at, $crate::rules::Limit::Keys)?;
-                keys.finish(at, input)?;
-                let given = seen & !null;
-                let record = Self {
-                    $( $slot: {
-                        let is_given = given & const { Field::$slot.bit() } != 0;
-                        $crate::schema::table!(@finish $presence $slot is_given at $($missing)?)
-                    }, )+
-                    marker: core::marker::PhantomData,
-                };
-                Ok((rest, then(walk, record)?))
             }
-        }
+        };
     };
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
