@@ -337,6 +337,18 @@ impl Entries {
         self.0 == 0
     }
 
+    /// Whether it is definite and has some left.
+    #[inline(always)]
+    pub(crate) fn are_left(self) -> bool {
+        self.0 > 0
+    }
+
+    /// These but one, of which it is known that there are some left.
+    #[inline(always)]
+    pub(crate) fn but_one(self) -> Self {
+        Self(self.0.wrapping_sub(1))
+    }
+
     /// Takes one entry: whether there is one.
     #[inline(always)]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
@@ -378,16 +390,20 @@ impl Entries {
     }
 }
 
-/// What a map or array is held to: the bytes that an entry takes at least, how many entries it
-/// may have, and what breaks with more.
-type Held = (u8, u32, Limit);
+/// What a map or array of that major type has at least for bytes an entry, and what breaks where
+/// it has too many.
+#[inline(always)]
+fn held(major: u8) -> (u8, Limit) {
+    if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
+}
 
 /// Checks a claimed number of entries against the bytes that are left, then against the limit.
 fn entries<'m>(
     (at, head): (Input<'m>, Head),
-    (size, limit, broken): Held,
+    limit: u32,
     rest: Input<'m>,
 ) -> Parsed<'m, Entries> {
+    let (size, broken) = held(head.major);
     if head.indefinite() {
         return Ok((rest, Entries::indefinite(limit)));
     }
@@ -406,7 +422,7 @@ pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (major::MAP, wrong, (2, limit, Limit::Keys)), read: open }
+    Leaf { known: (wrong, limit), read: open::<{ major::MAP }> }
 }
 
 /// The head of an array of at most `limit` entries.
@@ -415,29 +431,28 @@ pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (major::ARRAY, wrong, (1, limit, Limit::Rank)), read: open }
+    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }> }
 }
 
 /// Opens a map or array.
 #[inline(always)]
-fn open((wanted, wrong, held): (u8, Rule, Held), at: Input<'_>) -> Parsed<'_, Entries> {
-    let (size, limit, _) = held;
+fn open<const MAJOR: u8>((wrong, limit): (Rule, u32), at: Input<'_>) -> Parsed<'_, Entries> {
     if let Some((initial, rest)) = at.split_first() {
-        let info = initial ^ (wanted << 5);
-        let fits = rest.len() >= usize::from(info).wrapping_mul(size.into());
-        if info < 24 && u32::from(info) <= limit && fits {
+        let info = initial ^ (MAJOR << 5);
+        let bytes = usize::from(info).wrapping_mul(held(MAJOR).0.into());
+        if info < 24 && u32::from(info) <= limit && bytes <= rest.len() {
             return Ok((rest, Entries::definite(info.into())));
         }
     }
-    let (rest, entries) = any_open(wanted, wrong, held, at)?;
+    let (rest, entries) = any_open::<MAJOR>(wrong, limit, at)?;
     Ok((rest, entries))
 }
 
 /// [`open`] for what has no short head, or breaks a rule.
 #[inline(never)]
-fn any_open(wanted: u8, wrong: Rule, held: Held, at: Input<'_>) -> Parsed<'_, Entries> {
-    let (rest, head) = head_of(wanted, wrong, at)?;
-    entries((at, head), held, rest)
+fn any_open<const MAJOR: u8>(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
+    let (rest, head) = head_of(MAJOR, wrong, at)?;
+    entries((at, head), limit, rest)
 }
 
 /// For maps and arrays that may have any number of entries.

@@ -427,13 +427,11 @@ macro_rules! table {
                     // Writers put fields in the order of the table and spell them with short heads.
                     'ordered: {
                         $(
-                            if entries.are_over() {
+                            if !entries.are_left() {
                                 break 'ordered;
                             }
                             if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
-                                if !entries.next(input) {
-                                    break 'ordered;
-                                }
+                                entries = entries.but_one();
                                 seen |= const { Field::$slot.bit() };
                                 if $crate::schema::table!(@is_null $presence value) {
                                     null |= const { Field::$slot.bit() };

@@ -109,13 +109,13 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
         major::BYTES | major::TEXT => string(at, rest, head).map(|(rest, ())| (rest, None)),
         major::ARRAY => {
             let level = |entries: Entries| entries.claimed().map_or(Level::Array, Level::Items);
-            let (rest, entries) = entries((at, head), (1, UNLIMITED, Limit::Rank), rest)?;
+            let (rest, entries) = entries((at, head), UNLIMITED, rest)?;
             Ok((rest, Some(level(entries))))
         }
         major::MAP => {
             let items = |count: u32| Level::Items(count.saturating_mul(2));
             let level = |entries: Entries| entries.claimed().map_or(Level::Key, items);
-            let (rest, entries) = entries((at, head), (2, UNLIMITED, Limit::Keys), rest)?;
+            let (rest, entries) = entries((at, head), UNLIMITED, rest)?;
             Ok((rest, Some(level(entries))))
         }
         major::TAG => Ok((rest, Some(Level::Items(1)))),

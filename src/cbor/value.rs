@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
 use crate::error::{Error, Misuse};
 use crate::limits::format::DEPTH_CAP;
-use crate::rules::Limit;
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,13 +72,11 @@ impl<'m> Item<'m> {
             major::BYTES => Value::Bytes(Chunks::of(self.0, rest, head)),
             major::TEXT => Value::Text(Chunks::of(self.0, rest, head)),
             major::ARRAY => {
-                let unlimited = (1, UNLIMITED, Limit::Rank);
-                let (rest, entries) = entries((self.0, head), unlimited, rest).ok()?;
+                let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
                 Value::Array(Array { rest, entries })
             }
             major::MAP => {
-                let unlimited = (2, UNLIMITED, Limit::Keys);
-                let (rest, entries) = entries((self.0, head), unlimited, rest).ok()?;
+                let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
                 Value::Map(Map { rest, entries })
             }
             major::TAG => Value::Tag(head.argument, Self(rest)),

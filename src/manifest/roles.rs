@@ -25,6 +25,9 @@ impl Part {
     /// Bytes of one logical element, where its types are known.
     pub(super) fn element_size(&self) -> Option<u64> {
         let width = u64::from(self.storage?.width());
+        if matches!(self.logical, Logical::None) {
+            return Some(width);
+        }
         match self.logical {
             Logical::None => Some(width),
             Logical::Known(logical) => Some(width.saturating_mul(logical.ratio().into())),
