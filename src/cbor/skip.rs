@@ -105,7 +105,6 @@ fn nested<'m>(
 fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
     let (rest, head) = head(at)?;
     match head.major {
-        major::UINT | major::NEGATIVE => Ok((rest, None)),
         major::BYTES | major::TEXT => string(at, rest, head).map(|(rest, ())| (rest, None)),
         major::ARRAY => {
             let level = |entries: Entries| entries.claimed().map_or(Level::Array, Level::Items);
@@ -119,6 +118,7 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
             Ok((rest, Some(level(entries))))
         }
         major::TAG => Ok((rest, Some(Level::Items(1)))),
+        // The head of a number or simple value is all of it.
         _ => Ok((rest, None)),
     }
 }

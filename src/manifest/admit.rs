@@ -155,7 +155,7 @@ impl<'m, 'o> Judge<'m, 'o> {
         if !self.blobs.holds() {
             let extents = components.iter().map(|record| reader.extent(*record));
             let shared = self.options.tolerates(Tolerance::SharedBlobs);
-            let clash = overlap(extents.clone(), shared).map_err(|_| no_memory)?;
+            let clash = overlap(self.blobs, extents.clone(), shared).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
                 let at = extents.enumerate().filter(|(_, extent)| *extent == clash).last();
                 let ordinal = at.map_or(0, |(ordinal, _)| ordinal);
