@@ -10,15 +10,14 @@ mod keys;
 mod skip;
 mod value;
 
-use nom::combinator::flat_map;
 use nom::error::{ErrorKind as NomKind, ParseError};
-use nom::{IResult, Parser};
+use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
-use crate::num::{index, short, wide};
+use crate::num::{Word, index, short, wide};
 use crate::rules::{Limit, Rule};
 
-pub(crate) use keys::{Keys, find};
+pub(crate) use keys::{Keys, find, keys_before};
 pub(crate) use skip::skip;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 
@@ -33,6 +32,9 @@ pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 pub(crate) struct Mark(u32);
 
 impl Mark {
+    /// The end of the manifest.
+    pub(crate) const END: Self = Self(0);
+
     #[inline(always)]
     pub(crate) fn of(input: Input<'_>) -> Self {
         Self(short(input.len()))
@@ -62,11 +64,13 @@ pub(crate) struct Fault {
 
 impl Fault {
     #[cold]
+    #[inline(never)]
     pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
         Self { kind: kind.into(), mark, found: 0 }
     }
 
     #[cold]
+    #[inline(never)]
     pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
         Self { kind: kind.into(), mark, found }
     }
@@ -96,8 +100,10 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     }
 }
 
-#[cold]
-fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
+/// Breaks `rule` at `at`. Only the fault is made out of line: a result that a call returns
+/// through memory would keep what is read in memory, too.
+#[inline(always)]
+pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, Mark::of(at)).into())
 }
 
@@ -112,6 +118,8 @@ mod major {
     pub(super) const TAG: u8 = 6;
 }
 
+/// The initial byte of a simple value that a second byte gives.
+const SIMPLE: u8 = 0xf8;
 /// The initial byte that ends an indefinite-length item.
 const BREAK: u8 = 0xff;
 /// The whole of the item `null`.
@@ -134,21 +142,18 @@ impl Head {
     }
 }
 
-/// The argument of a head that does not fit in its initial byte, and how many bytes it takes;
-/// none if it is cut.
+/// How many bytes the argument takes, where it does not fit in the initial byte, and how many
+/// bits of 64 it leaves unused.
 #[inline(always)]
-fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+fn width(info: u8) -> (usize, u32) {
     // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
-    let bytes = 1_usize << (info & 3);
-    if let Some((_, wide)) = at.split_first_chunk::<1>()
-        && let Some(wide) = wide.first_chunk::<8>()
-    {
-        // All but at the very end of the manifest: no branch on the width.
-        let unused = 64_usize.saturating_sub(bytes << 3);
-        let rest = at.get(bytes.saturating_add(1)..)?;
-        return Some((rest, u64::from_be_bytes(*wide) >> unused));
-    }
-    let (argument, rest) = at.get(1..)?.split_at_checked(bytes)?;
+    let bytes = 1 << (info & 3);
+    (bytes, 64_u32.wrapping_sub(8 << (info & 3)))
+}
+
+/// The argument of a head that does not fit in its initial byte; none if it is cut.
+fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
@@ -162,6 +167,9 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
     match info {
         0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
         24..28 => match argument(at, info) {
+            Some((_, argument @ 0..32)) if initial == SIMPLE => {
+                Err(Fault::with(Rule::CborSimple, Mark::of(at), argument).into())
+            }
             Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
             None => fail(Rule::CborTruncated, at),
         },
@@ -173,53 +181,77 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
+/// A parser that is a function and what the function is to know.
+///
+/// Unlike a closure, which is inlined when the compiler likes, it is so always.
+struct Leaf<K, F> {
+    known: K,
+    read: F,
+}
+
+impl<'m, K, F, O> Parser<Input<'m>> for Leaf<K, F>
+where
+    K: Copy,
+    F: Fn(K, Input<'m>) -> Parsed<'m, O>,
+{
+    type Output = O;
+    type Error = Fault;
+
+    #[inline(always)]
+    fn parse(&mut self, at: Input<'m>) -> Parsed<'m, O> {
+        (self.read)(self.known, at)
+    }
+
+    #[inline(always)]
+    fn process<M: OutputMode>(&mut self, at: Input<'m>) -> PResult<M, Input<'m>, O, Fault> {
+        match self.parse(at) {
+            Ok((rest, read)) => Ok((rest, M::Output::bind(|| read))),
+            Err(error) => Err(nom::Err::Failure(fault(error))),
+        }
+    }
+}
+
 /// A head of the major type `wanted`; any other item breaks `wrong`.
 #[inline(always)]
-fn head_of<'m>(
-    wanted: u8,
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = (Input<'m>, Head), Error = Fault> {
-    move |at: Input<'m>| {
-        if let Some((initial, rest)) = at.split_first() {
-            // Of the wanted type, nothing is left of the initial byte but the information.
-            let info = initial ^ (wanted << 5);
-            if info < 24 {
-                let head = Head { major: wanted, info, argument: u64::from(info) };
-                return Ok((rest, (at, head)));
-            }
-            if info < 28
-                && let Some((rest, argument)) = argument(at, info)
-            {
-                return Ok((rest, (at, Head { major: wanted, info, argument })));
-            }
+fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
+    // All but at the very end of the manifest, there are as many bytes as the longest head has.
+    if let (Some([initial, wide @ ..]), Some(rest)) = (at.first_chunk::<9>(), at.get(1..)) {
+        // Of the wanted type, nothing is left of the initial byte but the information.
+        let info = initial ^ (wanted << 5);
+        if info < 24 {
+            return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
         }
-        any_head_of(at, wanted, wrong)
+        let (bytes, unused) = width(info);
+        if info < 28
+            && let Some(rest) = rest.get(bytes..)
+        {
+            let argument = u64::from_be_bytes(*wide) >> unused;
+            return Ok((rest, Head { major: wanted, info, argument }));
+        }
     }
+    let (rest, head) = any_head_of(wanted, wrong, at)?;
+    Ok((rest, head))
 }
 
 /// [`head_of`] for what is not an ordinary head.
 #[inline(never)]
-fn any_head_of(at: Input<'_>, wanted: u8, wrong: Rule) -> Parsed<'_, (Input<'_>, Head)> {
+fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     match head(at)? {
-        (rest, head) if head.major == wanted => Ok((rest, (at, head))),
+        (rest, head) if head.major == wanted => Ok((rest, head)),
         _ => fail(wrong, at),
     }
 }
 
 /// The content of a definite string whose head was at `at`.
 #[inline(always)]
-fn content<'m>(
-    (at, head): (Input<'m>, Head),
-) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    move |input: Input<'m>| {
-        if head.indefinite() {
-            return fail(Rule::StringChunked, at);
-        }
-        let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
-        match input.split_at_checked(length) {
-            Some((content, rest)) => Ok((rest, content)),
-            None => fail(Rule::CborTruncated, at),
-        }
+fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
+    if head.indefinite() {
+        return fail(Rule::StringChunked, at);
+    }
+    let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
+    match input.split_at_checked(length) {
+        Some((content, rest)) => Ok((rest, content)),
+        None => fail(Rule::CborTruncated, at),
     }
 }
 
@@ -228,7 +260,13 @@ fn content<'m>(
 pub(crate) fn uint<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    head_of(major::UINT, wrong).map(|(_, head)| head.argument)
+    Leaf { known: wrong, read: read_uint }
+}
+
+#[inline(always)]
+fn read_uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
+    let (rest, head) = head_of(major::UINT, wrong, at)?;
+    Ok((rest, head.argument))
 }
 
 /// A definite text string, not yet known to be UTF-8.
@@ -236,13 +274,32 @@ pub(crate) fn uint<'m>(
 pub(crate) fn text<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    flat_map(head_of(major::TEXT, wrong), content)
+    Leaf { known: wrong, read: read_text }
+}
+
+#[inline(always)]
+fn read_text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
+    let (rest, head) = head_of(major::TEXT, wrong, at)?;
+    content((at, head), rest)
+}
+
+/// Whether no byte has its high bit set. The last chunk of a text overlaps the one before, so
+/// that there is no tail to go through byte by byte.
+#[inline(always)]
+fn is_ascii(text: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let (chunks, tail) = text.as_chunks::<8>();
+    let high = |bits, chunk: &[u8; 8]| bits | u64::from_ne_bytes(*chunk);
+    match text.last_chunk() {
+        Some(last) => chunks.iter().fold(u64::from_ne_bytes(*last), high) & HIGH == 0,
+        None => tail.is_ascii(),
+    }
 }
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
 pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Result<(), Fault> {
-    if content.is_ascii() { Ok(()) } else { utf8(at, content).map(|_| ()) }
+    if is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
@@ -252,31 +309,59 @@ pub(crate) fn utf8<'m>(at: Mark, content: Input<'m>) -> Result<&'m str, Fault> {
 }
 
 /// How many entries of an open map or array may follow.
+///
+/// Of a definite one, those that are left. Of an indefinite one, below zero, those that it may
+/// still have, and one: it ends with a break and not by count.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entries {
-    /// Of a definite one, those that are left; of an indefinite one, those that it may still
-    /// have.
-    left: u32,
-    indefinite: bool,
-}
+pub(crate) struct Entries(i64);
 
 impl Entries {
     /// No entries.
-    pub(crate) const NONE: Self = Self { left: 0, indefinite: false };
+    pub(crate) const NONE: Self = Self(0);
     /// The pieces of an indefinite-length string.
-    pub(crate) const CHUNKS: Self = Self { left: u32::MAX, indefinite: true };
+    pub(crate) const CHUNKS: Self = Self(i64::MIN);
+
+    #[inline(always)]
+    fn definite(count: u32) -> Self {
+        Self(i64::from(count))
+    }
+
+    #[inline(always)]
+    fn indefinite(limit: u32) -> Self {
+        Self(!i64::from(limit))
+    }
+
+    /// Whether it is definite and has none left.
+    #[inline(always)]
+    pub(crate) fn are_over(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it is definite and has some left.
+    #[inline(always)]
+    pub(crate) fn are_left(self) -> bool {
+        self.0 > 0
+    }
+
+    /// These but one, of which it is known that there are some left.
+    #[inline(always)]
+    pub(crate) fn but_one(self) -> Self {
+        Self(self.0.wrapping_sub(1))
+    }
 
     /// Takes one entry: whether there is one.
     #[inline(always)]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
-        if self.indefinite && input.first() == Some(&BREAK) {
+        if self.0 > 0 {
+            self.0 = self.0.wrapping_sub(1);
+            return true;
+        }
+        if self.0 == 0 {
             return false;
         }
-        match self.left.checked_sub(1) {
-            Some(left) => self.left = left,
-            None => return false,
-        }
-        true
+        let more = self.0 < -1 && input.first() != Some(&BREAK);
+        self.0 = if more { self.0.wrapping_add(1) } else { self.0 };
+        more
     }
 
     /// What is left after the last entry, once [`next`](Self::next) has found no more.
@@ -290,7 +375,7 @@ impl Entries {
         at: Input<'m>,
         limit: Limit,
     ) -> Result<Input<'m>, Fault> {
-        if !self.indefinite {
+        if self.0 == 0 {
             return Ok(input);
         }
         match input.split_first() {
@@ -301,29 +386,33 @@ impl Entries {
 
     /// The number of entries, where the head gives it.
     pub(crate) fn claimed(self) -> Option<u32> {
-        (!self.indefinite).then_some(self.left)
+        u32::try_from(self.0).ok()
     }
 }
 
-/// Checks a claimed number of entries against the bytes that are left: each takes at least
-/// `size` of them. Then holds it against `limit`.
+/// What a map or array of that major type has at least for bytes an entry, and what breaks where
+/// it has too many.
 #[inline(always)]
+fn held(major: u8) -> (u8, Limit) {
+    if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
+}
+
+/// Checks a claimed number of entries against the bytes that are left, then against the limit.
 fn entries<'m>(
     (at, head): (Input<'m>, Head),
-    size: u64,
-    (limit, broken): (u32, Limit),
-) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    move |rest: Input<'m>| {
-        if head.indefinite() {
-            return Ok((rest, Entries { left: limit, indefinite: true }));
-        }
-        if head.argument > wide(rest.len()).wrapping_div(size) {
-            return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
-        }
-        match u32::try_from(head.argument) {
-            Ok(left) if left <= limit => Ok((rest, Entries { left, indefinite: false })),
-            _ => Err(Fault::new(broken, Mark::of(at)).into()),
-        }
+    limit: u32,
+    rest: Input<'m>,
+) -> Parsed<'m, Entries> {
+    let (size, broken) = held(head.major);
+    if head.indefinite() {
+        return Ok((rest, Entries::indefinite(limit)));
+    }
+    if head.argument > wide(rest.len()).checked_div(size.into()).unwrap_or(0) {
+        return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
+    }
+    match u32::try_from(head.argument) {
+        Ok(count) if count <= limit => Ok((rest, Entries::definite(count))),
+        _ => Err(Fault::new(broken, Mark::of(at)).into()),
     }
 }
 
@@ -333,7 +422,7 @@ pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    flat_map(head_of(major::MAP, wrong), move |head| entries(head, 2, (limit, Limit::Keys)))
+    Leaf { known: (wrong, limit), read: open::<{ major::MAP }> }
 }
 
 /// The head of an array of at most `limit` entries.
@@ -342,7 +431,28 @@ pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    flat_map(head_of(major::ARRAY, wrong), move |head| entries(head, 1, (limit, Limit::Rank)))
+    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }> }
+}
+
+/// Opens a map or array.
+#[inline(always)]
+fn open<const MAJOR: u8>((wrong, limit): (Rule, u32), at: Input<'_>) -> Parsed<'_, Entries> {
+    if let Some((initial, rest)) = at.split_first() {
+        let info = initial ^ (MAJOR << 5);
+        let bytes = usize::from(info).wrapping_mul(held(MAJOR).0.into());
+        if info < 24 && u32::from(info) <= limit && bytes <= rest.len() {
+            return Ok((rest, Entries::definite(info.into())));
+        }
+    }
+    let (rest, entries) = any_open::<MAJOR>(wrong, limit, at)?;
+    Ok((rest, entries))
+}
+
+/// [`open`] for what has no short head, or breaks a rule.
+#[inline(never)]
+fn any_open<const MAJOR: u8>(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
+    let (rest, head) = head_of(MAJOR, wrong, at)?;
+    entries((at, head), limit, rest)
 }
 
 /// For maps and arrays that may have any number of entries.
@@ -352,6 +462,48 @@ pub(crate) const UNLIMITED: u32 = u32::MAX;
 #[inline(always)]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
     text(Rule::KeyType).parse(at)
+}
+
+/// A text of fewer than 24 bytes as an item with the shortest head; `N` is one more than its
+/// length.
+pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
+    assert!(text.len() < 24, "the length fits in the initial byte");
+    let mut item = [0; N];
+    if let Some((initial, content)) = item.split_first_mut() {
+        let [length, ..] = text.len().to_le_bytes();
+        *initial = major::TEXT << 5 | length;
+        content.copy_from_slice(text.as_bytes());
+    }
+    item
+}
+
+/// What is left after `item`, if that is what the input starts with.
+#[inline(always)]
+pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
+    let (first, rest) = input.split_first_chunk::<N>()?;
+    // Eight bytes are compared as one number, shifted where the item has fewer: the next item
+    // to be tried shares the load.
+    if let (Some(first), Some(unused)) = (input.first_chunk::<8>(), 8_usize.checked_sub(N)) {
+        let [mut wanted, found] = [[0; 8], *first];
+        if let Some(wanted) = wanted.get_mut(unused..) {
+            wanted.copy_from_slice(item);
+        }
+        let found = u64::from_le_bytes(found) << unused.wrapping_mul(8);
+        return (found == u64::from_le_bytes(wanted)).then_some(rest);
+    }
+    (first == item).then_some(rest)
+}
+
+/// A text of at most 7 bytes that is written with the shortest head: what is left after it, its
+/// content, and the same as a word. None for any other item, and close to the end of the input.
+#[inline(always)]
+pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
+    const TEXT: u8 = major::TEXT << 5;
+    let ([initial, ..], after) = (at.first_chunk::<8>()?, at.get(1..)?);
+    let length = initial ^ TEXT;
+    let (content, rest) = after.split_at_checked(length.into())?;
+    let word = u64::from_le_bytes(*at.first_chunk()?) ^ u64::from(TEXT);
+    (length < 8).then(|| (rest, content, Word::spelled(word, length)))
 }
 
 /// The bytes of `whole` from `mark` on.

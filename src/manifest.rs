@@ -12,6 +12,7 @@ mod names;
 mod object;
 mod reader;
 mod roles;
+mod sort;
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

@@ -18,8 +18,50 @@ pub(crate) const fn index(n: u32) -> usize {
 
 /// The length of something that is known to be shorter than 4 GiB, such as a manifest.
 ///
-/// A longer one saturates: no code relies on that, for manifests end at 1 GiB.
+/// A longer one loses its high bits: no code relies on that, for manifests end at 1 GiB.
 #[inline(always)]
 pub(crate) fn short(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
+    u32::try_from(n & index(u32::MAX)).unwrap_or_default()
 }
+
+/// A text of at most 7 bytes as one number, to be compared in one go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(u64);
+
+impl Word {
+    /// The word of a text.
+    pub(crate) const fn of(text: &str) -> Self {
+        let mut bytes = [0; 8];
+        let [length, ..] = text.len().to_le_bytes();
+        if let Some((first, rest)) = bytes.split_first_mut()
+            && let Some((content, _)) = rest.split_at_mut_checked(text.len())
+        {
+            *first = length;
+            content.copy_from_slice(text.as_bytes());
+        }
+        Self::spelled(u64::from_le_bytes(bytes), length)
+    }
+
+    /// The word of a text of `length` bytes, at most 7, from its length and its bytes, in order
+    /// from the low byte up; what follows them is left out.
+    #[inline(always)]
+    pub(crate) const fn spelled(bytes: u64, length: u8) -> Self {
+        Self(bytes << (56_u8.wrapping_sub(length.wrapping_mul(8)) & 63))
+    }
+}
+
+/// What a short text stands for, by a list of names.
+macro_rules! named {
+    ($word:expr; $($name:literal => $value:expr,)+) => {{
+        let word = $word;
+        $(
+            if word == const { $crate::num::Word::of($name) } {
+                Some($value)
+            } else
+        )+ {
+            None
+        }
+    }};
+}
+
+pub(crate) use named;

@@ -8,6 +8,7 @@
 pub(crate) mod v0_1;
 pub(crate) mod v1;
 
+
 use nom::Parser as _;
 
 use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint};
@@ -75,7 +76,6 @@ impl Role {
         }
     }
 
-    #[inline(always)]
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"data" => Self::Data,
@@ -153,6 +153,8 @@ pub(crate) trait Sink<'m> {
     /// A component begins; what follows is in it.
     fn begin_component(&mut self);
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
+    /// What follows is about the component of that ordinal again.
+    fn return_to_component(&mut self, ordinal: u32);
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault>;
     /// No more objects follow.
     fn end_objects(&mut self);
@@ -185,6 +187,9 @@ impl Version {
 
 /// What a field's value is read into.
 pub(crate) trait Slot<'m>: Sized {
+    /// What is in the slot before; nobody reads it.
+    const BLANK: Self;
+
     /// Reads the value at `at`; one of another type breaks `wrong`.
     fn take<S: Sink<'m>>(
         walk: &mut Walk<'_, S>,
@@ -201,9 +206,12 @@ pub(crate) struct Text<'m> {
 }
 
 impl<'m> Slot<'m> for Text<'m> {
+    const BLANK: Self = Self { mark: Mark::END, bytes: &[] };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        text(wrong).map(|bytes| Self { mark: Mark::of(at), bytes }).parse(at)
+        let (rest, bytes) = text(wrong).parse(at)?;
+        Ok((rest, Self { mark: Mark::of(at), bytes }))
     }
 }
 
@@ -230,9 +238,12 @@ pub(crate) struct Uint {
 }
 
 impl<'m> Slot<'m> for Uint {
+    const BLANK: Self = Self { mark: Mark::END, value: 0 };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        uint(wrong).map(|value| Self { mark: Mark::of(at), value }).parse(at)
+        let (rest, value) = uint(wrong).parse(at)?;
+        Ok((rest, Self { mark: Mark::of(at), value }))
     }
 }
 
@@ -248,25 +259,29 @@ pub(crate) struct Shape {
 }
 
 impl<'m> Slot<'m> for Shape {
+    const BLANK: Self = Self { mark: Mark::END, rank: 0, product: None, first: 0 };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.rank();
         let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
-        let mut shape = Self { mark: Mark::of(at), rank: 0, product: Some(1), first: 0 };
-        let mut empty = false;
+        let (mut rank, mut first) = (0_u32, 0);
+        let (mut product, mut overflows, mut empty) = (1_u64, false, false);
         while entries.next(input) {
-            let (rest, dimension) = uint(wrong).parse(input)?;
-            if shape.rank == 0 {
-                shape.first = dimension;
+            let dimension;
+            (input, dimension) = uint(wrong).parse(input)?;
+            if rank == 0 {
+                first = dimension;
             }
+            rank = rank.wrapping_add(1);
             empty |= dimension == 0;
-            shape.product = shape.product.and_then(|product| product.checked_mul(dimension));
-            shape.rank = shape.rank.saturating_add(1);
-            input = rest;
+            let (wrapped, overflow) = product.overflowing_mul(dimension);
+            product = wrapped;
+            overflows |= overflow;
         }
-        if empty {
-            shape.product = Some(0);
-        }
+        // Where a dimension is 0, so is what is left of the product.
+        let product = (empty || !overflows).then_some(product);
+        let shape = Self { mark: Mark::of(at), rank, product, first };
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }
@@ -296,28 +311,6 @@ impl Opaque {
     }
 }
 
-/// A field that may be there, as far as it has been read.
-pub(crate) enum Given<T> {
-    Absent,
-    Null,
-    Value(T),
-}
-
-impl<T> Given<T> {
-    #[inline(always)]
-    pub(crate) fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
-    }
-
-    #[inline(always)]
-    pub(crate) fn value(self) -> Option<T> {
-        match self {
-            Self::Value(value) => Some(value),
-            Self::Absent | Self::Null => None,
-        }
-    }
-}
-
 /// Declares a record of the manifest and the function that reads it.
 ///
 /// Presence is `required(RULE)`, where an object without the field breaks RULE; `optional`; or
@@ -334,69 +327,153 @@ macro_rules! table {
             marker: core::marker::PhantomData<&$m ()>,
         }
 
-        impl<$m> $name<$m> {
-            /// Reads the map at `at`.
-            #[inline(always)]
-            pub(crate) fn read<S: $crate::schema::Sink<$m>>(
-                walk: &mut $crate::schema::Walk<'_, S>,
-                at: $crate::cbor::Input<$m>,
-            ) -> $crate::cbor::Parsed<$m, Self> {
-                use nom::Parser as _;
-                use $crate::cbor::{Fault, Keys, Mark, check_utf8, key, map_head, skip};
-                use $crate::schema::{Given, Slot};
+        const _: () = {
+            use nom::Parser as _;
+            use $crate::cbor::{Entries, Fault, Input, Keys, Mark, Parsed};
+            use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
+            use $crate::rules::{Limit, Rule};
+            use $crate::schema::{Sink, Slot, Walk};
 
-                let limits = walk.limits;
-                let (mut input, mut entries) = map_head($wrong_map, limits.keys()).parse(at)?;
-                let mut keys = Keys::default();
-                $( let mut $slot: Given<$type> = Given::Absent; )+
-                while entries.next(input) {
-                    let here = input;
-                    let (value, name) = key(here)?;
-                    $(
-                        if name == $key.as_bytes() {
-                            if !$slot.is_absent() {
-                                let twice = Fault::new($crate::rules::Rule::DuplicateKey, Mark::of(here));
-                                return Err(twice.into());
-                            }
-                            $crate::schema::table!(@null $presence $slot value input);
-                            let (rest, taken) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
-                            $slot = Given::Value(taken);
-                            input = rest;
-                            continue;
-                        }
-                    )+
-                    check_utf8(Mark::of(here), name)?;
-                    keys.note(name);
-                    input = skip(value, $level + 1, limits.depth())?.0;
-                }
-                let rest = entries.end(input, at, $crate::rules::Limit::Keys)?;
-                keys.finish(at, input)?;
-                let read = Self {
-                    $( $slot: $crate::schema::table!(@finish $presence $slot at $($missing)?), )+
-                    marker: core::marker::PhantomData,
-                };
-                Ok((rest, read))
+            #[expect(non_camel_case_types, reason = "a field is called what its slot is called")]
+            #[derive(Clone, Copy)]
+            enum Field<'m> {
+                $( $slot, )+
+                /// A key that is not in the table.
+                Unknown(&'m [u8]),
             }
-        }
+
+            impl<'m> Field<'m> {
+                /// Its bit in a set of fields.
+                const fn bit(self) -> u32 {
+                    let mut bit = 1;
+                    $(
+                        if matches!(self, Self::$slot) {
+                            return bit;
+                        }
+                        bit <<= 1;
+                    )+
+                    bit
+                }
+
+                /// Reads a key.
+                fn read(at: Input<'m>) -> Parsed<'m, Self> {
+                    let (value, name) = key(at)?;
+                    $( if name == $key.as_bytes() { return Ok((value, Self::$slot)); } )+
+                    check_utf8(Mark::of(at), name)?;
+                    Ok((value, Self::Unknown(name)))
+                }
+            }
+
+            /// What has been read of a record.
+            struct Slots<$m> {
+                /// The fields that have been seen, and those of them that are null.
+                seen: u32,
+                null: u32,
+                $( $slot: $type, )+
+                marker: core::marker::PhantomData<&$m ()>,
+            }
+
+            impl<$m> Slots<$m> {
+                /// Reads what is left of the map at `at`: fields in any order, and any others.
+                #[inline(never)]
+                fn read<S: Sink<$m>>(
+                    mut self,
+                    walk: &mut Walk<'_, S>,
+                    at: Input<$m>,
+                    (mut input, mut entries): (Input<$m>, Entries),
+                ) -> Parsed<$m, Self> {
+                    let mut keys = Keys::default();
+                    while entries.next(input) {
+                        let (value, field) = Field::read(input)?;
+                        if self.seen & field.bit() != 0 {
+                            return fail(Rule::DuplicateKey, input);
+                        }
+                        match field {
+                            $(
+                                Field::$slot => {
+                                    self.seen |= field.bit();
+                                    if $crate::schema::table!(@is_null $presence value) {
+                                        self.null |= field.bit();
+                                        input = value.get(1..).unwrap_or_default();
+                                    } else {
+                                        (input, self.$slot) = Slot::take(walk, $wrong, value)?;
+                                    }
+                                }
+                            )+
+                            Field::Unknown(name) => {
+                                keys.note(name);
+                                input = skip(value, $level + 1, walk.limits.depth())?.0;
+                            }
+                        }
+                    }
+                    let rest = entries.end(input, at, Limit::Keys)?;
+                    keys.finish(at, input)?;
+                    Ok((rest, self))
+                }
+            }
+
+            impl<$m> $name<$m> {
+                /// Reads the map at `at` and hands the record to `then`, which spares moving it.
+                #[inline(always)]
+                pub(crate) fn read<S: Sink<$m>, O>(
+                    walk: &mut Walk<'_, S>,
+                    at: Input<$m>,
+                    then: impl FnOnce(&mut Walk<'_, S>, Self) -> Result<O, Fault>,
+                ) -> Parsed<$m, O> {
+                    let keys = walk.limits.keys();
+                    let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
+                    let (mut seen, mut null) = (0, 0);
+                    $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
+                    // Writers put fields in the order of the table and spell them with short heads.
+                    'ordered: {
+                        $(
+                            if !entries.are_left() {
+                                break 'ordered;
+                            }
+                            if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
+                                entries = entries.but_one();
+                                seen |= const { Field::$slot.bit() };
+                                if $crate::schema::table!(@is_null $presence value) {
+                                    null |= const { Field::$slot.bit() };
+                                    input = value.get(1..).unwrap_or_default();
+                                } else {
+                                    (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
+                                }
+                            }
+                        )+
+                    }
+                    if !entries.are_over() {
+                        let marker = core::marker::PhantomData;
+                        let slots = Slots { seen, null, $( $slot, )+ marker };
+                        let (rest, slots) = slots.read(walk, at, (input, entries))?;
+                        input = rest;
+                        (seen, null) = (slots.seen, slots.null);
+                        $( $slot = slots.$slot; )+
+                    }
+                    let given = seen & !null;
+                    let record = Self {
+                        $( $slot: {
+                            let is_given = given & const { Field::$slot.bit() } != 0;
+                            $crate::schema::table!(@finish $presence $slot is_given at $($missing)?)
+                        }, )+
+                        marker: core::marker::PhantomData,
+                    };
+                    Ok((input, then(walk, record)?))
+                }
+            }
+        };
     };
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };
-    (@null nullable $slot:ident $value:ident $input:ident) => {
-        if let Some((&$crate::cbor::NULL, rest)) = $value.split_first() {
-            $slot = Given::Null;
-            $input = rest;
-            continue;
-        }
+    (@is_null nullable $value:ident) => { $value.first() == Some(&$crate::cbor::NULL) };
+    (@is_null $presence:ident $value:ident) => { false };
+    (@finish required $slot:ident $is_given:ident $at:ident $missing:path) => {
+        if $is_given { $slot } else { return fail($missing, $at) }
     };
-    (@null $presence:ident $slot:ident $value:ident $input:ident) => {};
-    (@finish required $slot:ident $at:ident $missing:path) => {
-        match $slot.value() {
-            Some(value) => value,
-            None => return Err(Fault::new($missing, Mark::of($at)).into()),
-        }
+    (@finish $presence:ident $slot:ident $is_given:ident $at:ident) => {
+        if $is_given { Some($slot) } else { None }
     };
-    (@finish $presence:ident $slot:ident $at:ident) => { $slot.value() };
 }
 
 pub(crate) use table;

@@ -59,6 +59,16 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
     }
 }
 
+/// How many keys of the map at `at` stand before `mark`.
+#[cold]
+pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
+    let before = |(map, entries)| {
+        let keys = walk(map, entries).take_while(|left| *left > mark.left());
+        short(keys.count())
+    };
+    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
+}
+
 /// Where the keys of a map stand, as bytes left of it.
 fn walk(map: Input<'_>, mut entries: Entries) -> impl Iterator<Item = u32> {
     let mut input = map;

@@ -1,7 +1,5 @@
 //! Passing over one item of any kind, checking all of it.
 
-use nom::Parser as _;
-
 use super::{BREAK, Fault, Head, Input, Mark, Parsed, content, entries, fail, head, major};
 use super::{Entries, UNLIMITED, check_utf8, head_of};
 use crate::limits::format::DEPTH_CAP;
@@ -107,21 +105,20 @@ fn nested<'m>(
 fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
     let (rest, head) = head(at)?;
     match head.major {
-        major::UINT | major::NEGATIVE => Ok((rest, None)),
         major::BYTES | major::TEXT => string(at, rest, head).map(|(rest, ())| (rest, None)),
         major::ARRAY => {
             let level = |entries: Entries| entries.claimed().map_or(Level::Array, Level::Items);
-            entries((at, head), 1, (UNLIMITED, Limit::Rank)).map(level).map(Some).parse(rest)
+            let (rest, entries) = entries((at, head), UNLIMITED, rest)?;
+            Ok((rest, Some(level(entries))))
         }
         major::MAP => {
             let items = |count: u32| Level::Items(count.saturating_mul(2));
             let level = |entries: Entries| entries.claimed().map_or(Level::Key, items);
-            entries((at, head), 2, (UNLIMITED, Limit::Keys)).map(level).map(Some).parse(rest)
+            let (rest, entries) = entries((at, head), UNLIMITED, rest)?;
+            Ok((rest, Some(level(entries))))
         }
         major::TAG => Ok((rest, Some(Level::Items(1)))),
-        _ if head.info == 24 && head.argument < 32 => {
-            Err(Fault::with(Rule::CborSimple, Mark::of(at), head.argument).into())
-        }
+        // The head of a number or simple value is all of it.
         _ => Ok((rest, None)),
     }
 }
@@ -132,7 +129,7 @@ fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     if head.indefinite() {
         return chunks(rest, head.major);
     }
-    let (rest, bytes) = content((at, head)).parse(rest)?;
+    let (rest, bytes) = content((at, head), rest)?;
     if head.major == major::TEXT {
         check_utf8(Mark::of(at), bytes)?;
     }
@@ -144,7 +141,7 @@ fn chunks(mut input: Input<'_>, wanted: u8) -> Parsed<'_, ()> {
     let (first, mut chunks) = (input, Entries::CHUNKS);
     while chunks.next(input) {
         let at = input;
-        let (rest, (_, head)) = head_of(wanted, Rule::CborChunk).parse(at)?;
+        let (rest, head) = head_of(wanted, Rule::CborChunk, at)?;
         if head.indefinite() {
             return fail(Rule::CborChunk, at);
         }

@@ -5,13 +5,11 @@
 
 use core::fmt;
 
-use nom::Parser as _;
 use serde::Deserialize;
 
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
 use crate::error::{Error, Misuse};
 use crate::limits::format::DEPTH_CAP;
-use crate::rules::Limit;
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,13 +72,11 @@ impl<'m> Item<'m> {
             major::BYTES => Value::Bytes(Chunks::of(self.0, rest, head)),
             major::TEXT => Value::Text(Chunks::of(self.0, rest, head)),
             major::ARRAY => {
-                let unlimited = (UNLIMITED, Limit::Rank);
-                let (rest, entries) = entries((self.0, head), 1, unlimited).parse(rest).ok()?;
+                let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
                 Value::Array(Array { rest, entries })
             }
             major::MAP => {
-                let unlimited = (UNLIMITED, Limit::Keys);
-                let (rest, entries) = entries((self.0, head), 2, unlimited).parse(rest).ok()?;
+                let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
                 Value::Map(Map { rest, entries })
             }
             major::TAG => Value::Tag(head.argument, Self(rest)),
@@ -132,7 +128,7 @@ pub struct Chunks<'m> {
 impl<'m> Chunks<'m> {
     fn of(at: Input<'m>, rest: Input<'m>, head: Head) -> Self {
         let text = head.major == major::TEXT;
-        match content((at, head)).parse(rest) {
+        match content((at, head), rest) {
             Ok((_, bytes)) => Self { rest: bytes, chunked: false, text },
             Err(_) => Self { rest, chunked: true, text },
         }
@@ -158,7 +154,7 @@ impl<'m> Chunks<'m> {
         whole.chain(core::iter::from_fn(move || {
             let at = rest;
             let (after, head) = head(at).ok().filter(|_| entries.next(at))?;
-            let (after, bytes) = content((at, head)).parse(after).ok()?;
+            let (after, bytes) = content((at, head), after).ok()?;
             rest = after;
             Some(bytes)
         }))

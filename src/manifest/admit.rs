@@ -6,6 +6,7 @@ use super::names::{Clash, Names};
 use super::roles::{Part, Parts};
 use super::{Generation, Index, Reader};
 use crate::cbor::{Fault, Input, Mark, fault};
+use crate::element::StorageType;
 use crate::error::{Error, ErrorKind, Misuse, Place};
 use crate::frame::{Container, Frame};
 use crate::limits::{Options, Tolerance, format};
@@ -112,10 +113,6 @@ impl<'m, 'o> Judge<'m, 'o> {
         }
     }
 
-    fn used(&self, at: Mark) -> u32 {
-        self.begin.left().saturating_sub(at.left())
-    }
-
     /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
     #[inline(always)]
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
@@ -158,7 +155,7 @@ impl<'m, 'o> Judge<'m, 'o> {
         if !self.blobs.holds() {
             let extents = components.iter().map(|record| reader.extent(*record));
             let shared = self.options.tolerates(Tolerance::SharedBlobs);
-            let clash = overlap(extents.clone(), shared).map_err(|_| no_memory)?;
+            let clash = overlap(self.blobs, extents.clone(), shared).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
                 let at = extents.enumerate().filter(|(_, extent)| *extent == clash).last();
                 let ordinal = at.map_or(0, |(ordinal, _)| ordinal);
@@ -246,11 +243,11 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
         }
         let extent = self.extent(claim)?;
         let (size, size_mark) = self.size(claim)?;
-        let width = dtype.storage.map_or(1, |storage| storage.width());
+        let width = dtype.storage.map_or(1, StorageType::width);
         if let (Some(mark), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, mark));
         }
-        let ordinal = self.components.len().saturating_sub(self.first);
+        let ordinal = self.components.len().wrapping_sub(self.first);
         let part = Part {
             ordinal,
             dtype: dtype.mark,
@@ -281,9 +278,13 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             offset: claim.offset.mark,
             length: claim.length.mark,
         });
-        self.components.push(record, self.used(claim.at), claim.at.left())?;
+        self.components.push(record, self.begin, claim.at)?;
         self.within = Within::Object;
         Ok(())
+    }
+
+    fn return_to_component(&mut self, ordinal: u32) {
+        self.within = Within::Part(ordinal);
     }
 
     #[inline(always)]
@@ -293,7 +294,7 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             return Err(fault);
         }
         let record = ObjectRecord::new(self.name, self.first, claim.format);
-        self.objects.push(record, self.used(self.name), self.name.left())?;
+        self.objects.push(record, self.begin, self.name)?;
         Ok(())
     }
 

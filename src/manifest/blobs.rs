@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
+use super::sort::sort;
 use crate::limits::format::ALIGNMENT;
+use crate::num::index;
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +42,10 @@ impl Extent {
 
 /// Watches blobs go by. As long as each begins where the one before has ended, or later, no two
 /// overlap, and nothing has to be remembered.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InOrder {
+    /// How many there are that are not empty, and where the last of them in the file ends.
+    count: u32,
     end: u64,
     disorder: bool,
 }
@@ -50,8 +54,9 @@ impl InOrder {
     #[inline(always)]
     pub(super) fn note(&mut self, extent: Extent) {
         if extent.length > 0 {
+            self.count = self.count.wrapping_add(1);
             self.disorder |= extent.offset < self.end;
-            self.end = extent.end();
+            self.end = extent.end().max(self.end);
         }
     }
 
@@ -68,24 +73,24 @@ pub(super) struct NoMemory;
 ///
 /// `shared` lets any number of components have the identical extent.
 pub(super) fn overlap(
+    seen: InOrder,
     extents: impl Iterator<Item = Extent> + Clone,
     shared: bool,
 ) -> Result<Option<Extent>, NoMemory> {
     let blobs = extents.filter(|extent| extent.length > 0);
-    let (count, end) = blobs.clone().fold((0_usize, 0), |(count, end), blob| {
-        (count.saturating_add(1), blob.end().max(end))
-    });
+    let count = index(seen.count);
     // Up to 256 GiB, offset and length in units of 64 bytes fit in 32 bits each, and half the
     // memory does. Two blobs that are disjoint are so in these units too, because they start at
     // multiples of 64; two that are not are looked at exactly.
-    if end.div_ceil(ALIGNMENT) <= u64::from(u32::MAX) {
+    let units = seen.end.div_ceil(ALIGNMENT);
+    if u32::try_from(units).is_ok() {
         let pack = |blob: Extent| {
             let units = blob.length.div_ceil(ALIGNMENT);
             blob.offset.wrapping_div(ALIGNMENT) << 32 | units
         };
         let mut packed = reserve(count)?;
-        packed.extend(blobs.clone().map(pack));
-        packed.sort_unstable();
+        packed.extend(blobs.clone().map(pack).take(count));
+        sort(&mut packed, units << 32);
         let unpack = |packed: &u64| Extent {
             offset: (packed >> 32).saturating_mul(ALIGNMENT),
             length: (packed & u64::from(u32::MAX)).saturating_mul(ALIGNMENT),
@@ -97,7 +102,7 @@ pub(super) fn overlap(
         drop(packed);
     }
     let mut exact = reserve(count)?;
-    exact.extend(blobs.map(|blob| (blob.offset, blob.length)));
+    exact.extend(blobs.map(|blob| (blob.offset, blob.length)).take(count));
     exact.sort_unstable();
     let extents = exact.iter().map(|(offset, length)| Extent::judged(*offset, *length));
     Ok(first_overlap(extents, shared))

@@ -92,7 +92,7 @@ impl ComponentRecord {
     #[inline(always)]
     pub(super) fn new(facts: &ComponentFacts) -> Self {
         // 0 stands for too far: the value is then found by walking the map.
-        let after = |mark: Mark| match facts.at.left().saturating_sub(mark.left()) {
+        let after = |mark: Mark| match facts.at.left().wrapping_sub(mark.left()) {
             near @ 0..2048 => u64::from(near),
             _ => 0,
         };
@@ -171,19 +171,20 @@ impl<T> Grown<T> {
             .map_err(|_| Fault::new(ErrorKind::Misuse(Misuse::Memory), Mark::default()))
     }
 
-    /// Adds one. Without room for it, makes room for as many as the bytes left will hold if
-    /// they go on like the `used` ones before, and a few more.
+    /// Adds one that is at `at`. Without room for it, makes room for as many as the bytes left
+    /// will hold if they go on like those from `begin`, and a few more.
     #[inline(always)]
-    pub(super) fn push(&mut self, item: T, used: u32, left: u32) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, item: T, begin: Mark, at: Mark) -> Result<(), Fault> {
         if self.items.len() == self.items.capacity() {
-            self.grow(used, left)?;
+            self.grow(begin, at)?;
         }
         self.items.push(item);
         Ok(())
     }
 
     #[cold]
-    fn grow(&mut self, used: u32, left: u32) -> Result<(), Fault> {
+    fn grow(&mut self, begin: Mark, at: Mark) -> Result<(), Fault> {
+        let (used, left) = (begin.left().saturating_sub(at.left()), at.left());
         let have = short(self.items.len());
         let each = used.checked_div(have).unwrap_or(u32::MAX).max(1);
         let to_come = left.checked_div(each).unwrap_or(0);

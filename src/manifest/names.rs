@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use super::sort::sort;
 use crate::num::{index, short};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
@@ -62,7 +63,7 @@ impl Names {
         let mut entries = Vec::new();
         entries.try_reserve_exact(index(count)).map_err(|_| Clash::Memory)?;
         entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
-        entries.sort_unstable();
+        sort(&mut entries, u64::MAX);
         let mut duplicate = None;
         for run in entries.chunk_by_mut(|a, b| (a ^ b) & !ORDINAL == 0) {
             let first = match run {

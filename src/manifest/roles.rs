@@ -25,6 +25,9 @@ impl Part {
     /// Bytes of one logical element, where its types are known.
     pub(super) fn element_size(&self) -> Option<u64> {
         let width = u64::from(self.storage?.width());
+        if matches!(self.logical, Logical::None) {
+            return Some(width);
+        }
         match self.logical {
             Logical::None => Some(width),
             Logical::Known(logical) => Some(width.saturating_mul(logical.ratio().into())),
@@ -184,15 +187,17 @@ impl Parts {
 
 /// Index components are `u64` (any integer in 1.1) and mean just that.
 fn index_type(part: &Part, generation: Generation, options: &Options) -> Result<(), Found> {
+    let dtype = || in_part(part, Fault::new(Rule::IndexDtype, part.dtype));
     if part.logical != Logical::None {
-        let mark = part.type_mark.unwrap_or(part.dtype);
-        return Err(in_part(part, Fault::new(Rule::IndexLogicalType, mark)));
+        let of_type = |mark| in_part(part, Fault::new(Rule::IndexLogicalType, mark));
+        // A dtype of 1.1 may itself stand for a logical type.
+        return Err(part.type_mark.map_or_else(dtype, of_type));
     }
     let narrow = generation != Generation::V1_2 || options.tolerates(Tolerance::NarrowIndices);
     let good = part.storage.is_some_and(|storage| {
         storage == StorageType::U64 || (narrow && storage.is_integer())
     });
-    if good { Ok(()) } else { Err(in_part(part, Fault::new(Rule::IndexDtype, part.dtype))) }
+    if good { Ok(()) } else { Err(dtype()) }
 }
 
 /// `part` holds as many elements as `wanted`, as far as both are known.

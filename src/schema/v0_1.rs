@@ -6,7 +6,7 @@ use super::{
     ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Role, Shape, Sink, Slot, Text, Uint,
     Walk, table,
 };
-use crate::cbor::{Input, Mark, Parsed, UNLIMITED, array_head, check_utf8};
+use crate::cbor::{Fault, Input, Mark, Parsed, UNLIMITED, array_head, check_utf8};
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::rules::{Limit, Rule};
@@ -24,7 +24,7 @@ table! {
     "shape"           => shape:        Shape,          required(Rule::ShapeMissing),    else Rule::ShapeType;
     "encoding"        => encoding:     Open<'m>,       required(Rule::EncodingMissing), else Rule::EncodingType;
     "data_endianness" => endianness:   Endianness,     optional,                        else Rule::EndiannessType;
-    "checksum"        => checksum:     Checksum,       optional,                        else Rule::DigestType;
+    "checksum"        => checksum:     Open<'m>,       optional,                        else Rule::DigestType;
 }
 
 /// The role of the one blob that an entry has.
@@ -40,17 +40,17 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
     while entries.next(input) {
         let at = input;
         walk.sink.begin_object();
-        let (rest, entry) = Entry::read(walk, at)?;
-        check_utf8(entry.name.mark, entry.name.bytes)?;
-        walk.sink.name(entry.name.mark, entry.name.bytes);
-        walk.sink.begin_component();
-        walk.sink.component(&entry.component(at))?;
-        walk.sink.object(&ObjectClaim {
-            shape: entry.shape,
-            format: entry.format(),
-            components: Mark::of(at),
+        (input, ()) = Entry::read(walk, at, |walk, entry| {
+            check_utf8(entry.name.mark, entry.name.bytes)?;
+            walk.sink.name(entry.name.mark, entry.name.bytes);
+            walk.sink.begin_component();
+            walk.sink.component(&entry.component(at)?)?;
+            walk.sink.object(&ObjectClaim {
+                shape: entry.shape,
+                format: entry.format(),
+                components: Mark::of(at),
+            })
         })?;
-        input = rest;
     }
     walk.sink.end_objects();
     Ok((entries.end(input, manifest, Limit::Keys)?, None))
@@ -58,8 +58,11 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
 
 impl Entry<'_> {
     #[inline(always)]
-    fn component(&self, at: Input<'_>) -> ComponentClaim {
-        ComponentClaim {
+    fn component(&self, at: Input<'_>) -> Result<ComponentClaim, Fault> {
+        if let Some(Open(text)) = self.checksum {
+            digest_form(text)?;
+        }
+        Ok(ComponentClaim {
             at: Mark::of(at),
             map: Mark::of(at),
             role: Some(Role::Data),
@@ -83,7 +86,7 @@ impl Entry<'_> {
                 Some(Endianness::Big(mark)) => Some(mark),
                 _ => None,
             },
-        }
+        })
     }
 
     fn format(&self) -> Format {
@@ -99,6 +102,8 @@ impl Entry<'_> {
 pub(crate) struct Open<'m>(Text<'m>);
 
 impl<'m> Slot<'m> for Open<'m> {
+    const BLANK: Self = Self(Text::BLANK);
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         check_utf8(text.mark, text.bytes)?;
@@ -106,18 +111,13 @@ impl<'m> Slot<'m> for Open<'m> {
     }
 }
 
-/// `checksum`, found to be well-formed as far as its form is known: v0.1 §4.
-#[derive(Clone, Copy)]
-pub(crate) struct Checksum;
-
-impl<'m> Slot<'m> for Checksum {
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        if !Digest::is_known(text.bytes) {
-            text.judge(|text| Digest::read_v0(text).is_some(), Rule::DigestForm)?;
-        }
-        Ok((rest, Self))
+/// Judges the form of a `checksum`, as far as it is known: v0.1 §4.
+#[inline(always)]
+fn digest_form(text: Text<'_>) -> Result<(), Fault> {
+    if Digest::is_known(text.bytes) {
+        return Ok(());
     }
+    text.judge(|text| Digest::read_v0(text).is_some(), Rule::DigestForm)
 }
 
 /// `data_endianness`: v0.1 §4.
@@ -128,6 +128,8 @@ pub(crate) enum Endianness {
 }
 
 impl<'m> Slot<'m> for Endianness {
+    const BLANK: Self = Self::Little;
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         match text.bytes {

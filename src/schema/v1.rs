@@ -8,10 +8,11 @@ use super::{
     Uint, Version, Walk, table,
 };
 use crate::cbor::{
-    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, key, map_head, skip, text, utf8,
+    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
+use crate::num::Word;
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -52,17 +53,20 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
     walk: &mut Walk<'_, S>,
     manifest: Input<'m>,
 ) -> Parsed<'m, Option<Mark>> {
-    let (rest, root) = Root::read(walk, manifest)?;
-    if let Objects::Deferred(at) = root.objects {
-        Objects::walk(walk, at)?;
-    }
-    Ok((rest, root.attributes.map(|attributes| attributes.0)))
+    Root::read(walk, manifest, |walk, root| {
+        if let Objects::Deferred(at) = root.objects {
+            Objects::walk(walk, at).map_err(fault)?;
+        }
+        Ok(root.attributes.map(|attributes| attributes.0))
+    })
 }
 
 /// Where the file's attributes are.
 pub(crate) struct RootAttributes(Mark);
 
 impl<'m> Slot<'m> for RootAttributes {
+    const BLANK: Self = Self(Mark::END);
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, _) = Opaque::pass(walk.limits, wrong, at, 1)?;
         Ok((rest, Self(Mark::of(at))))
@@ -73,6 +77,8 @@ impl<'m> Slot<'m> for RootAttributes {
 pub(crate) struct ObjectAttributes;
 
 impl<'m> Slot<'m> for ObjectAttributes {
+    const BLANK: Self = Self;
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, _) = Opaque::pass(walk.limits, wrong, at, 3)?;
         Ok((rest, Self))
@@ -80,6 +86,8 @@ impl<'m> Slot<'m> for ObjectAttributes {
 }
 
 impl<'m> Slot<'m> for Version {
+    const BLANK: Self = Self { major: 0, minor: 0, patch: None };
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         let mark = Mark::of(at);
@@ -115,6 +123,8 @@ pub(crate) enum Objects<'m> {
 }
 
 impl<'m> Slot<'m> for Objects<'m> {
+    const BLANK: Self = Self::Walked;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if walk.version.is_some() {
@@ -140,13 +150,13 @@ impl<'m> Objects<'m> {
             let (value, name) = key(here)?;
             check_utf8(Mark::of(here), name)?;
             walk.sink.name(Mark::of(here), name);
-            let (rest, object) = Object::read(walk, value)?;
-            walk.sink.object(&ObjectClaim {
-                shape: object.shape,
-                format: object.format,
-                components: object.components.0,
+            (input, ()) = Object::read(walk, value, |walk, object| {
+                walk.sink.object(&ObjectClaim {
+                    shape: object.shape,
+                    format: object.format,
+                    components: object.components.0,
+                })
             })?;
-            input = rest;
         }
         walk.sink.end_objects();
         Ok(entries.end(input, at, Limit::Keys)?)
@@ -157,6 +167,8 @@ impl<'m> Objects<'m> {
 pub(crate) struct Components(Mark);
 
 impl<'m> Slot<'m> for Components {
+    const BLANK: Self = Self(Mark::END);
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.keys();
@@ -164,18 +176,35 @@ impl<'m> Slot<'m> for Components {
         let mut keys = Keys::default();
         while entries.next(input) {
             walk.sink.begin_component();
-            let (value, name) = key(input)?;
-            let role = Role::of(name);
-            if role.is_none() {
-                check_utf8(Mark::of(input), name)?;
-            }
+            let (value, name, role) = match short_text(input) {
+                Some((value, name, word)) if word == const { Word::of("data") } => {
+                    (value, name, Some(Role::Data))
+                }
+                _ => any_role(input)?,
+            };
             keys.note(name);
             input = component(walk, Mark::of(input), role, value)?.0;
         }
         let rest = entries.end(input, at, Limit::Keys)?;
-        keys.finish(at, input)?;
+        if let Err(fault) = keys.finish(at, input) {
+            if fault.kind == Rule::DuplicateKey.into() {
+                walk.sink.return_to_component(keys_before(at, fault.mark));
+            }
+            return Err(fault.into());
+        }
         Ok((rest, Self(Mark::of(at))))
     }
+}
+
+/// Reads a role: what is left after it, its name, and which it is if it is known.
+#[inline(never)]
+fn any_role(at: Input<'_>) -> Result<(Input<'_>, Input<'_>, Option<Role>), Fault> {
+    let (rest, name) = key(at).map_err(fault)?;
+    let role = Role::of(name);
+    if role.is_none() {
+        check_utf8(Mark::of(at), name)?;
+    }
+    Ok((rest, name, role))
 }
 
 /// Reads the component at `value`, whose role stands at `at`, and has it judged.
@@ -186,9 +215,9 @@ fn component<'m, S: Sink<'m>>(
     role: Option<Role>,
     value: Input<'m>,
 ) -> Parsed<'m, ()> {
-    let (rest, component) = Component::read(walk, value)?;
-    walk.sink.component(&component.claim(at, Mark::of(value), role))?;
-    Ok((rest, ()))
+    Component::read(walk, value, |walk, component| {
+        walk.sink.component(&component.claim(at, Mark::of(value), role))
+    })
 }
 
 impl Component<'_> {
@@ -232,26 +261,35 @@ pub(crate) struct DtypeName {
 }
 
 impl<'m> Slot<'m> for DtypeName {
+    const BLANK: Self = Self { mark: Mark::END, storage: StorageType::U8, implied: None };
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        if let Some(storage) = StorageType::from_v1(text.bytes) {
-            return Ok((rest, Self { mark: text.mark, storage, implied: None }));
+        if let Some((rest, _, word)) = short_text(at)
+            && let Some(storage) = StorageType::from_word(word)
+        {
+            return Ok((rest, Self { mark: Mark::of(at), storage, implied: None }));
         }
-        Self::old(walk.version, text).map(|dtype| (rest, dtype)).map_err(Into::into)
+        let (rest, dtype) = Self::any(walk.version, wrong, at)?;
+        Ok((rest, dtype))
     }
 }
 
 impl DtypeName {
-    /// A dtype that only 1.1 has.
+    /// A dtype that only 1.1 has, or one that is spelled at length.
     #[cold]
-    fn old(version: Option<Version>, text: Text<'_>) -> Result<Self, Fault> {
+    #[inline(never)]
+    fn any(version: Option<Version>, wrong: Rule, at: Input<'_>) -> Parsed<'_, Self> {
+        let (mark, (rest, bytes)) = (Mark::of(at), text(wrong).parse(at)?);
+        if let Some(storage) = StorageType::from_v1(bytes) {
+            return Ok((rest, Self { mark, storage, implied: None }));
+        }
         let old = version.is_some_and(Version::is_1_1);
-        match LogicalType::from_dtype_v1_1(text.bytes) {
+        match LogicalType::from_dtype_v1_1(bytes) {
             Some(logical) if old => {
-                Ok(Self { mark: text.mark, storage: logical.storage(), implied: Some(logical) })
+                Ok((rest, Self { mark, storage: logical.storage(), implied: Some(logical) }))
             }
-            _ => Err(text.unknown(Rule::DtypeUnknown)),
+            _ => Err(Text { mark, bytes }.unknown(Rule::DtypeUnknown).into()),
         }
     }
 
@@ -282,6 +320,8 @@ pub(crate) struct TypeName {
 }
 
 impl<'m> Slot<'m> for TypeName {
+    const BLANK: Self = Self { mark: Mark::END, logical: Logical::None, spelled: Spelled::Neither };
+
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
         check_utf8(mark, bytes)?;
@@ -298,6 +338,8 @@ impl<'m> Slot<'m> for TypeName {
 pub(crate) struct DigestText;
 
 impl<'m> Slot<'m> for DigestText {
+    const BLANK: Self = Self;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
@@ -309,6 +351,8 @@ impl<'m> Slot<'m> for DigestText {
 }
 
 impl<'m> Slot<'m> for Encoding {
+    const BLANK: Self = Self::Raw;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
@@ -321,8 +365,15 @@ impl<'m> Slot<'m> for Encoding {
 }
 
 impl<'m> Slot<'m> for Format {
+    const BLANK: Self = Self::Unknown;
+
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        if let Some((rest, _, word)) = short_text(at)
+            && word == const { Word::of("dense") }
+        {
+            return Ok((rest, Self::Dense));
+        }
         let (rest, text) = Text::take(walk, wrong, at)?;
         let format = match text.bytes {
             b"dense" => Self::Dense,
