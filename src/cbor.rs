@@ -66,13 +66,21 @@ impl Fault {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
-        Self { kind: kind.into(), mark, found: 0 }
+        Self {
+            kind: kind.into(),
+            mark,
+            found: 0,
+        }
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
-        Self { kind: kind.into(), mark, found }
+        Self {
+            kind: kind.into(),
+            mark,
+            found,
+        }
     }
 }
 
@@ -154,7 +162,12 @@ fn width(info: u8) -> (usize, u32) {
 /// The argument of a head that does not fit in its initial byte; none if it is cut.
 fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
-    Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+    Some((
+        rest,
+        argument
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    ))
 }
 
 /// The head of the next item, whatever it is.
@@ -165,18 +178,37 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
     };
     let (major, info) = (initial >> 5, initial & 31);
     match info {
-        0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
+        0..24 => Ok((
+            rest,
+            Head {
+                major,
+                info,
+                argument: u64::from(info),
+            },
+        )),
         24..28 => match argument(at, info) {
             Some((_, argument @ 0..32)) if initial == SIMPLE => {
                 Err(Fault::with(Rule::CborSimple, Mark::of(at), argument).into())
             }
-            Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
+            Some((rest, argument)) => Ok((
+                rest,
+                Head {
+                    major,
+                    info,
+                    argument,
+                },
+            )),
             None => fail(Rule::CborTruncated, at),
         },
         _ if initial == BREAK => fail(Rule::CborBreak, at),
-        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => {
-            Ok((rest, Head { major, info, argument: 0 }))
-        }
+        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => Ok((
+            rest,
+            Head {
+                major,
+                info,
+                argument: 0,
+            },
+        )),
         _ => Err(Fault::with(Rule::CborReserved, Mark::of(at), initial.into()).into()),
     }
 }
@@ -219,14 +251,28 @@ fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
         // Of the wanted type, nothing is left of the initial byte but the information.
         let info = initial ^ (wanted << 5);
         if info < 24 {
-            return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
+            return Ok((
+                rest,
+                Head {
+                    major: wanted,
+                    info,
+                    argument: u64::from(info),
+                },
+            ));
         }
         let (bytes, unused) = width(info);
         if info < 28
             && let Some(rest) = rest.get(bytes..)
         {
             let argument = u64::from_be_bytes(*wide) >> unused;
-            return Ok((rest, Head { major: wanted, info, argument }));
+            return Ok((
+                rest,
+                Head {
+                    major: wanted,
+                    info,
+                    argument,
+                },
+            ));
         }
     }
     let (rest, head) = any_head_of(wanted, wrong, at)?;
@@ -257,10 +303,11 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
 
 /// An unsigned integer of at most 64 bits.
 #[inline(always)]
-pub(crate) fn uint<'m>(
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    Leaf { known: wrong, read: read_uint }
+pub(crate) fn uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
+    Leaf {
+        known: wrong,
+        read: read_uint,
+    }
 }
 
 #[inline(always)]
@@ -271,10 +318,11 @@ fn read_uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
 
 /// A definite text string, not yet known to be UTF-8.
 #[inline(always)]
-pub(crate) fn text<'m>(
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    Leaf { known: wrong, read: read_text }
+pub(crate) fn text<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
+    Leaf {
+        known: wrong,
+        read: read_text,
+    }
 }
 
 #[inline(always)]
@@ -299,7 +347,11 @@ fn is_ascii(text: &[u8]) -> bool {
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
 pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Result<(), Fault> {
-    if is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
+    if is_ascii(content) {
+        Ok(())
+    } else {
+        utf8(at, content).map(|_| ())
+    }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
@@ -394,15 +446,15 @@ impl Entries {
 /// it has too many.
 #[inline(always)]
 fn held(major: u8) -> (u8, Limit) {
-    if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
+    if major == major::MAP {
+        (2, Limit::Keys)
+    } else {
+        (1, Limit::Rank)
+    }
 }
 
 /// Checks a claimed number of entries against the bytes that are left, then against the limit.
-fn entries<'m>(
-    (at, head): (Input<'m>, Head),
-    limit: u32,
-    rest: Input<'m>,
-) -> Parsed<'m, Entries> {
+fn entries<'m>((at, head): (Input<'m>, Head), limit: u32, rest: Input<'m>) -> Parsed<'m, Entries> {
     let (size, broken) = held(head.major);
     if head.indefinite() {
         return Ok((rest, Entries::indefinite(limit)));
@@ -422,7 +474,10 @@ pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::MAP }> }
+    Leaf {
+        known: (wrong, limit),
+        read: open::<{ major::MAP }>,
+    }
 }
 
 /// The head of an array of at most `limit` entries.
@@ -431,7 +486,10 @@ pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }> }
+    Leaf {
+        known: (wrong, limit),
+        read: open::<{ major::ARRAY }>,
+    }
 }
 
 /// Opens a map or array.

@@ -66,7 +66,9 @@ impl<'m> Digest<'m> {
 /// Exactly `2 × N` hexadecimal digits of either case.
 #[inline(always)]
 fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
-    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else { return None };
+    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
     if pairs.len() != N {
         return None;
     }

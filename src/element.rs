@@ -85,7 +85,10 @@ impl StorageType {
 
     /// The type of that name in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
-        STORAGE.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+        STORAGE
+            .iter()
+            .find(|row| row.1.as_bytes() == name)
+            .map(|row| row.0)
     }
 
     /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
@@ -110,12 +113,17 @@ impl StorageType {
 
     /// The type of that name in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
-        STORAGE.iter().find(|row| row.2.as_bytes() == name).map(|row| row.0)
+        STORAGE
+            .iter()
+            .find(|row| row.2.as_bytes() == name)
+            .map(|row| row.0)
     }
 
     /// Its name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
-        STORAGE.get(usize::from(self.ordinal())).map_or("", |row| row.1)
+        STORAGE
+            .get(usize::from(self.ordinal()))
+            .map_or("", |row| row.1)
     }
 
     /// Bytes of one element: 1, 2, 4 or 8.
@@ -160,12 +168,48 @@ pub enum LogicalType {
 /// Logical type, its name in 1.2, its name as a dtype in 1.1, storage type, storage elements
 /// for each logical one.
 const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); 6] = [
-    (LogicalType::F8E4M3Fn, "f8_e4m3fn", "f8_e4m3", StorageType::U8, 1),
-    (LogicalType::F8E5M2, "f8_e5m2", "f8_e5m2", StorageType::U8, 1),
-    (LogicalType::F8E4M3Fnuz, "f8_e4m3fnuz", "", StorageType::U8, 1),
-    (LogicalType::F8E5M2Fnuz, "f8_e5m2fnuz", "", StorageType::U8, 1),
-    (LogicalType::Complex64, "complex64", "complex64", StorageType::F32, 2),
-    (LogicalType::Complex128, "complex128", "complex128", StorageType::F64, 2),
+    (
+        LogicalType::F8E4M3Fn,
+        "f8_e4m3fn",
+        "f8_e4m3",
+        StorageType::U8,
+        1,
+    ),
+    (
+        LogicalType::F8E5M2,
+        "f8_e5m2",
+        "f8_e5m2",
+        StorageType::U8,
+        1,
+    ),
+    (
+        LogicalType::F8E4M3Fnuz,
+        "f8_e4m3fnuz",
+        "",
+        StorageType::U8,
+        1,
+    ),
+    (
+        LogicalType::F8E5M2Fnuz,
+        "f8_e5m2fnuz",
+        "",
+        StorageType::U8,
+        1,
+    ),
+    (
+        LogicalType::Complex64,
+        "complex64",
+        "complex64",
+        StorageType::F32,
+        2,
+    ),
+    (
+        LogicalType::Complex128,
+        "complex128",
+        "complex128",
+        StorageType::F64,
+        2,
+    ),
 ];
 
 impl LogicalType {
@@ -183,12 +227,18 @@ impl LogicalType {
 
     /// The logical type of that name in `type`.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
-        LOGICAL.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+        LOGICAL
+            .iter()
+            .find(|row| row.1.as_bytes() == name)
+            .map(|row| row.0)
     }
 
     /// The logical type that a 1.1 dtype of that name stands for.
     pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
-        LOGICAL.iter().find(|row| !row.2.is_empty() && row.2.as_bytes() == name).map(|row| row.0)
+        LOGICAL
+            .iter()
+            .find(|row| !row.2.is_empty() && row.2.as_bytes() == name)
+            .map(|row| row.0)
     }
 
     /// Its number in an index record; 6 are in use.
@@ -220,7 +270,11 @@ impl LogicalType {
     /// Storage elements for each logical one: 2 for complex types, else 1.
     #[inline]
     pub fn ratio(self) -> u8 {
-        if matches!(self, Self::Complex64 | Self::Complex128) { 2 } else { 1 }
+        if matches!(self, Self::Complex64 | Self::Complex128) {
+            2
+        } else {
+            1
+        }
     }
 }
 
@@ -235,7 +289,11 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// The byte order of this machine.
-    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+    pub const NATIVE: Self = if cfg!(target_endian = "big") {
+        Self::Big
+    } else {
+        Self::Little
+    };
 }
 
 mod sealed {

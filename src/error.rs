@@ -28,6 +28,11 @@ pub enum Misuse {
     Compressed,
     /// The object is not of the format that was asked for.
     Format,
+    /// The attributes of a quantized object, which no rule judges, are missing or not known; or
+    /// the component that the error is at does not fit them and the shape.
+    Quantization,
+    /// The array has no such slice.
+    Slice,
     /// The buffer to fill has another length than the data.
     Buffer,
     /// Memory could not be had.
@@ -47,6 +52,8 @@ impl Misuse {
             Self::BoolBytes => "a 0.1 bool is any byte, and these cannot be borrowed as bools",
             Self::Compressed => "the component is compressed and cannot be borrowed",
             Self::Format => "the object is not of the format that was asked for",
+            Self::Quantization => "the quantization is not known, or does not fit the components",
+            Self::Slice => "the array has no such slice",
             Self::Buffer => "the buffer has another length than the data",
             Self::Memory => "memory could not be had",
         }
@@ -135,19 +142,30 @@ pub struct Error {
 impl Error {
     #[cold]
     pub(crate) fn new(kind: impl Into<ErrorKind>, offset: u64) -> Self {
-        Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: 0 }
+        Self {
+            kind: kind.into(),
+            place: Place::default(),
+            offset: Some(offset),
+            found: 0,
+        }
     }
 
     /// An error in content that has no place in the file, being compressed there.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
-        Self { offset: None, ..Self::new(kind, 0) }
+        Self {
+            offset: None,
+            ..Self::new(kind, 0)
+        }
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
         Self {
             kind: ErrorKind::Misuse(misuse),
-            place: Place { object: None, component: None },
+            place: Place {
+                object: None,
+                component: None,
+            },
             offset: None,
             found: 0,
         }

@@ -3,6 +3,8 @@
 mod buffer;
 mod dense;
 mod index;
+mod quantized_group;
+mod slice;
 mod sparse_coo;
 mod sparse_csr;
 mod view;
@@ -11,6 +13,8 @@ pub use buffer::Decoded;
 pub use dense::Dense;
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use index::{Indices, Widened};
+pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, QuantizedGroup};
+pub use slice::{Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
 pub(crate) use view::bools;

@@ -91,8 +91,9 @@ pub use element::{
 };
 pub use error::{Error, ErrorKind, Misuse, Place, Result};
 pub use layout::{
-    ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr, Dense,
-    Elements, Indices, Row, SparseCoo, SparseCsr, View, Widened,
+    ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr,
+    DecodedQuantized, Dense, Elements, Indices, Packing, Quantization, Quantized, QuantizedGroup,
+    Row, Slice, SliceRanges, SparseCoo, SparseCsr, View, Widened,
 };
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Generation, Manifest, Object, Shape};

@@ -84,11 +84,18 @@ impl<'m> Manifest<'m> {
         options: &Options,
     ) -> Result<Self, Error> {
         let index = admit::admit(&frame, &bytes, options)?;
-        Ok(Self { bytes, frame, index })
+        Ok(Self {
+            bytes,
+            frame,
+            index,
+        })
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader { bytes: &self.bytes, generation: self.index.generation }
+        Reader {
+            bytes: &self.bytes,
+            generation: self.index.generation,
+        }
     }
 
     /// Which rules the file follows.
@@ -128,9 +135,11 @@ impl<'m> Manifest<'m> {
 
     /// The objects, in the order of the manifest.
     pub fn objects(&self) -> impl ExactSizeIterator<Item = Object<'_>> {
-        self.index.objects.iter().enumerate().map(|(ordinal, record)| {
-            Object::new(self.parts(), short(ordinal), *record)
-        })
+        self.index
+            .objects
+            .iter()
+            .enumerate()
+            .map(|(ordinal, record)| Object::new(self.parts(), short(ordinal), *record))
     }
 
     /// The object at that place in the manifest.
@@ -158,7 +167,10 @@ impl<'m> Manifest<'m> {
     }
 
     fn parts(&self) -> Parts<'_> {
-        Parts { reader: self.reader(), index: &self.index }
+        Parts {
+            reader: self.reader(),
+            index: &self.index,
+        }
     }
 }
 

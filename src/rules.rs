@@ -102,7 +102,8 @@ macro_rules! catalogue {
 }
 
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
-const WRITER: &str = "The writer is at fault: write the file again with one that follows the specification.";
+const WRITER: &str =
+    "The writer is at fault: write the file again with one that follows the specification.";
 const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
 
 catalogue! {

@@ -8,7 +8,6 @@
 pub(crate) mod v0_1;
 pub(crate) mod v1;
 
-
 use nom::Parser as _;
 
 use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint};
@@ -191,11 +190,7 @@ pub(crate) trait Slot<'m>: Sized {
     const BLANK: Self;
 
     /// Reads the value at `at`; one of another type breaks `wrong`.
-    fn take<S: Sink<'m>>(
-        walk: &mut Walk<'_, S>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self>;
+    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
 }
 
 /// A text and where it stands; not known to be UTF-8.
@@ -206,12 +201,21 @@ pub(crate) struct Text<'m> {
 }
 
 impl<'m> Slot<'m> for Text<'m> {
-    const BLANK: Self = Self { mark: Mark::END, bytes: &[] };
+    const BLANK: Self = Self {
+        mark: Mark::END,
+        bytes: &[],
+    };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
-        Ok((rest, Self { mark: Mark::of(at), bytes }))
+        Ok((
+            rest,
+            Self {
+                mark: Mark::of(at),
+                bytes,
+            },
+        ))
     }
 }
 
@@ -220,13 +224,19 @@ impl Text<'_> {
     #[cold]
     fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Result<(), Fault> {
         let text = utf8(self.mark, self.bytes)?;
-        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark)) }
+        if good(text) {
+            Ok(())
+        } else {
+            Err(Fault::new(rule, self.mark))
+        }
     }
 
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     fn unknown(&self, rule: Rule) -> Fault {
-        utf8(self.mark, self.bytes).err().unwrap_or(Fault::new(rule, self.mark))
+        utf8(self.mark, self.bytes)
+            .err()
+            .unwrap_or(Fault::new(rule, self.mark))
     }
 }
 
@@ -238,12 +248,21 @@ pub(crate) struct Uint {
 }
 
 impl<'m> Slot<'m> for Uint {
-    const BLANK: Self = Self { mark: Mark::END, value: 0 };
+    const BLANK: Self = Self {
+        mark: Mark::END,
+        value: 0,
+    };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, value) = uint(wrong).parse(at)?;
-        Ok((rest, Self { mark: Mark::of(at), value }))
+        Ok((
+            rest,
+            Self {
+                mark: Mark::of(at),
+                value,
+            },
+        ))
     }
 }
 
@@ -259,7 +278,12 @@ pub(crate) struct Shape {
 }
 
 impl<'m> Slot<'m> for Shape {
-    const BLANK: Self = Self { mark: Mark::END, rank: 0, product: None, first: 0 };
+    const BLANK: Self = Self {
+        mark: Mark::END,
+        rank: 0,
+        product: None,
+        first: 0,
+    };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -281,7 +305,12 @@ impl<'m> Slot<'m> for Shape {
         }
         // Where a dimension is 0, so is what is left of the product.
         let product = (empty || !overflows).then_some(product);
-        let shape = Self { mark: Mark::of(at), rank, product, first };
+        let shape = Self {
+            mark: Mark::of(at),
+            rank,
+            product,
+            first,
+        };
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }

@@ -40,21 +40,28 @@ pub(crate) fn by_text<'t, P: Copy>(
     }
     while let Some(group) = groups.last_mut() {
         let (start, depth) = (group.next, group.depth);
-        let Some(rest) = places.get_mut(start..group.end) else { break };
+        let Some(rest) = places.get_mut(start..group.end) else {
+            break;
+        };
         let Some(first) = rest.first().map(|place| class(read(*place), depth)) else {
             groups.pop();
             continue;
         };
-        let same = rest.iter().take_while(|place| class(read(**place), depth) == first);
+        let same = rest
+            .iter()
+            .take_while(|place| class(read(**place), depth) == first);
         let length = same.count();
         group.next = start.saturating_add(length);
         if group.next == group.end {
             groups.pop();
         }
-        let Some(run) = rest.get_mut(..length).filter(|run| run.len() > 1) else { continue };
+        let Some(run) = rest.get_mut(..length).filter(|run| run.len() > 1) else {
+            continue;
+        };
         if first == ENDED {
             equal(run);
-        } else if let Some(group) = begin(run, (start, depth.saturating_add(1)), &read, &mut equal) {
+        } else if let Some(group) = begin(run, (start, depth.saturating_add(1)), &read, &mut equal)
+        {
             push(&mut groups, group)?;
         }
     }
@@ -83,7 +90,11 @@ fn begin<'t, P: Copy>(
     }
     let depth = depth.saturating_add(agreed(places, depth, read));
     distribute(places, depth, read);
-    Some(Group { next: start, end: start.saturating_add(places.len()), depth })
+    Some(Group {
+        next: start,
+        end: start.saturating_add(places.len()),
+        depth,
+    })
 }
 
 /// The class of a text that ends.
@@ -92,13 +103,16 @@ const ENDED: usize = 0;
 /// What a text has at `depth`: its end, or a byte.
 #[inline]
 fn class(text: &[u8], depth: usize) -> usize {
-    text.get(depth).map_or(ENDED, |byte| usize::from(*byte).saturating_add(1))
+    text.get(depth)
+        .map_or(ENDED, |byte| usize::from(*byte).saturating_add(1))
 }
 
 /// In how many bytes from `depth` on all the texts agree.
 fn agreed<'t, P: Copy>(places: &[P], depth: usize, read: &impl Fn(P) -> &'t [u8]) -> usize {
     let rest = |place: &P| read(*place).get(depth..).unwrap_or_default();
-    let Some((first, others)) = places.split_first() else { return 0 };
+    let Some((first, others)) = places.split_first() else {
+        return 0;
+    };
     let first = rest(first);
     others.iter().fold(first.len(), |agreed, place| {
         let pairs = first.iter().zip(rest(place)).take(agreed);
@@ -125,9 +139,13 @@ fn distribute<'t, P: Copy>(places: &mut [P], depth: usize, read: &impl Fn(P) -> 
     }
     for (own, end) in ends.iter().enumerate() {
         while let Some(at) = nexts.get(own).copied().filter(|at| at < end) {
-            let Some(place) = places.get(at).copied() else { break };
+            let Some(place) = places.get(at).copied() else {
+                break;
+            };
             let wanted = class_of(place);
-            let Some(next) = nexts.get_mut(wanted) else { break };
+            let Some(next) = nexts.get_mut(wanted) else {
+                break;
+            };
             // A place that is where it belongs is swapped with itself.
             let to = core::mem::replace(next, next.saturating_add(1));
             if to < places.len() {
@@ -184,7 +202,9 @@ mod tests {
     fn random_texts() {
         let mut state = 1_u64;
         let mut random = |bound: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 33) % bound
         };
         for round in 0..600 {
@@ -205,7 +225,9 @@ mod tests {
 
     #[test]
     fn texts_within_texts() {
-        let nested: Vec<Vec<u8>> = (0..300).map(|length| alloc::vec![0; length % 150]).collect();
+        let nested: Vec<Vec<u8>> = (0..300)
+            .map(|length| alloc::vec![0; length % 150])
+            .collect();
         check(&nested);
         check(&alloc::vec![Vec::new(); 20]);
         check(&[]);

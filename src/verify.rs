@@ -36,7 +36,11 @@ impl Verifier {
     /// A verifier for a file of `file_len` bytes.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
         let total = limits.decoded_total(file_len);
-        Self { limits: *limits, left: total, total }
+        Self {
+            limits: *limits,
+            left: total,
+            total,
+        }
     }
 
     /// Reads all components of an object. `tap` sees every chunk of each: decoded,
@@ -62,8 +66,7 @@ impl Verifier {
         }
         match object.components().next() {
             Some(first)
-                if object.format() == Format::Unknown
-                    && first.generation() == Generation::V0_1 =>
+                if object.format() == Format::Unknown && first.generation() == Generation::V0_1 =>
             {
                 let error = Error::new(Unsupported::Layout, first.extent().offset());
                 Err(error.at(first.place()).into())
@@ -84,7 +87,9 @@ impl Verifier {
         while let Some(chunk) = content.next_chunk()? {
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
-                let over = over.found(self.total.saturating_add(1)).at(component.place());
+                let over = over
+                    .found(self.total.saturating_add(1))
+                    .at(component.place());
                 self.left = self.left.checked_sub(wide(chunk.len())).ok_or(over)?;
             }
             take(chunk)?;
@@ -99,7 +104,7 @@ impl Verifier {
     /// How many values a sparse object has. Where the manifest does not give the sizes of all
     /// its components (zstd in 1.1), they are measured, and held against each other.
     fn nnz<R: ReadAt + ?Sized>(
-        &mut self,
+        &self,
         object: &Object<'_>,
         source: &R,
     ) -> Result<Option<u64>, ReadError<R::Error>> {
@@ -113,7 +118,9 @@ impl Verifier {
             return Ok(None);
         };
         let count = self.count(&indices, source)?;
-        let disagree = Error::nowhere(rule).found(count.unwrap_or(0)).at(indices.place());
+        let disagree = Error::nowhere(rule)
+            .found(count.unwrap_or(0))
+            .at(indices.place());
         if let (Some(count), Some(values)) = (count, self.count(&values, source)?)
             && values.checked_mul(per_value) != Some(count)
         {
@@ -138,17 +145,20 @@ impl Verifier {
 
     /// How many logical elements a component holds, where its type is known.
     fn count<R: ReadAt + ?Sized>(
-        &mut self,
+        &self,
         component: &Component<'_>,
         source: &R,
     ) -> Result<Option<u64>, ReadError<R::Error>> {
-        let Some(size) = component.element_size() else { return Ok(None) };
+        let Some(size) = component.element_size() else {
+            return Ok(None);
+        };
         let mut bytes = component.decoded_length().unwrap_or_default();
         if component.decoded_length().is_none() {
-            self.component(component, source, |chunk| {
+            // The limit on all components together is charged when they are read for good.
+            let mut content = component.content(source, &self.limits)?;
+            while let Some(chunk) = content.next_chunk()? {
                 bytes = bytes.saturating_add(wide(chunk.len()));
-                Ok(())
-            })?;
+            }
         }
         Ok(bytes.checked_div(size))
     }

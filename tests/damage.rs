@@ -14,14 +14,25 @@ fn walk(file: &[u8]) -> bool {
     };
     let mut verifier = Verifier::new(file.len() as u64, &limits);
     for object in archive.objects() {
-        let _ = (object.name(), object.shape().collect::<Vec<_>>(), object.format_name());
+        let _ = (
+            object.name(),
+            object.shape().collect::<Vec<_>>(),
+            object.format_name(),
+        );
         if let Some(attributes) = object.attributes() {
             let _ = format!("{:?}", attributes.collect::<Vec<_>>());
         }
-        assert_eq!(archive.get(object.name()).unwrap().ordinal(), object.ordinal());
+        assert_eq!(
+            archive.get(object.name()).unwrap().ordinal(),
+            object.ordinal()
+        );
         for component in object.components() {
             assert!(component.extent().end() <= archive.manifest().extent().start);
-            let _ = (component.digest(), component.element_type(), component.bind(file));
+            let _ = (
+                component.digest(),
+                component.element_type(),
+                component.bind(file),
+            );
         }
         let _ = verifier.object(&object, file, |_, _| ());
     }
@@ -32,7 +43,11 @@ fn walk(file: &[u8]) -> bool {
 fn no_prefix_of_an_accepted_file_opens() {
     for file in accepted().filter(|file| file.bytes.len() <= 20_000) {
         for length in 0..file.bytes.len() {
-            assert!(!walk(&file.bytes[..length]), "{} cut to {length}", file.name);
+            assert!(
+                !walk(&file.bytes[..length]),
+                "{} cut to {length}",
+                file.name
+            );
         }
     }
 }

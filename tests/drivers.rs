@@ -15,16 +15,31 @@ use zten::{Archive, Error, Manifest, Options, ReadError};
 fn facts(manifest: &Manifest<'_>) -> String {
     let mut text = String::new();
     let (generation, version) = (manifest.generation(), manifest.version());
-    writeln!(text, "{generation:?} {version:?} {:?}", manifest.attributes()).unwrap();
+    writeln!(
+        text,
+        "{generation:?} {version:?} {:?}",
+        manifest.attributes()
+    )
+    .unwrap();
     for object in manifest.objects() {
         let shape: Vec<u64> = object.shape().collect();
-        writeln!(text, "{:?} {shape:?} {:?}", object.name(), object.format_name()).unwrap();
+        writeln!(
+            text,
+            "{:?} {shape:?} {:?}",
+            object.name(),
+            object.format_name()
+        )
+        .unwrap();
         writeln!(text, " {:?}", object.attributes()).unwrap();
         for component in object.components() {
             let (length, digest) = (component.decoded_length(), component.digest());
             let order = component.byte_order();
             let encoding = component.encoding_name();
-            writeln!(text, " {component:?} {length:?} {digest:?} {order:?} {encoding}").unwrap();
+            writeln!(
+                text,
+                " {component:?} {length:?} {digest:?} {order:?} {encoding}"
+            )
+            .unwrap();
         }
     }
     text

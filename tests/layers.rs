@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 /// The table: a module and what it may use, itself aside.
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let text = include_str!("../ARCHITECTURE.md");
-    let section = text.split("<!-- layers -->").nth(1).expect("the table is marked");
+    let section = text
+        .split("<!-- layers -->")
+        .nth(1)
+        .expect("the table is marked");
     let mut table = BTreeMap::new();
     for row in section.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -40,11 +43,19 @@ fn modules_use_what_the_table_lets_them() {
     let mut checked = 0;
     for file in files {
         let relative = file.strip_prefix(&root).unwrap();
-        let module = relative.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
+        let module = relative
+            .iter()
+            .next()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .trim_end_matches(".rs");
         if module == "lib" {
             continue;
         }
-        let allowed = table.get(module).unwrap_or_else(|| panic!("{module} is not in the table"));
+        let allowed = table
+            .get(module)
+            .unwrap_or_else(|| panic!("{module} is not in the table"));
         let text = std::fs::read_to_string(&file).unwrap();
         for (at, _) in text.match_indices("crate::") {
             let line = text[..at].lines().last().unwrap_or_default();
@@ -52,8 +63,10 @@ fn modules_use_what_the_table_lets_them() {
                 continue;
             }
             let rest = &text[at + "crate::".len()..];
-            let used: String =
-                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let used: String = rest
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
             // In macros and doc links.
             if used.is_empty() || used == module {
                 continue;

@@ -37,7 +37,12 @@ pub(crate) struct File {
 
 impl File {
     fn v1(manifest: Vec<u8>, data: u64, objects: u64) -> Self {
-        Self { head: *b"ZTEN1000", manifest, data, objects }
+        Self {
+            head: *b"ZTEN1000",
+            manifest,
+            data,
+            objects,
+        }
     }
 
     /// Opens it without I/O.
@@ -46,7 +51,10 @@ impl File {
     }
 
     /// Opens it without I/O.
-    pub(crate) fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<'_>, zten::Error> {
+    pub(crate) fn open_with(
+        &self,
+        options: &zten::Options,
+    ) -> Result<zten::Manifest<'_>, zten::Error> {
         let mut footer = (self.manifest.len() as u64).to_le_bytes().to_vec();
         if &self.head == b"ZTEN1000" {
             footer.extend(self.head);
@@ -71,7 +79,13 @@ pub(crate) fn names(count: usize) -> Vec<String> {
         "self_attn.q_proj.weight",
         "self_attn.v_proj.weight",
     ];
-    let name = |i: usize| format!("model.layers.{:06}.{}", i / PARTS.len(), PARTS[i % PARTS.len()]);
+    let name = |i: usize| {
+        format!(
+            "model.layers.{:06}.{}",
+            i / PARTS.len(),
+            PARTS[i % PARTS.len()]
+        )
+    };
     (0..count).map(name).collect()
 }
 
@@ -127,7 +141,10 @@ pub(crate) fn dense(names: &[String], digests: bool, disorder: bool) -> File {
         head(&mut out, 0, 4096 * 32);
         if digests {
             text(&mut out, "digest");
-            text(&mut out, &format!("sha256:{}", "0123456789abcdef".repeat(4)));
+            text(
+                &mut out,
+                &format!("sha256:{}", "0123456789abcdef".repeat(4)),
+            );
         }
     }
     let data = 64 + names.len() as u64 * 4096 * 32;
@@ -198,7 +215,10 @@ pub(crate) fn same_blobs(count: usize) -> File {
     let wanted = (64 + 4096_u64 * 32).to_be_bytes();
     let key = b"foffset\x1a";
     let mut at = 0;
-    while let Some(found) = file.manifest[at..].windows(key.len()).position(|w| w == key) {
+    while let Some(found) = file.manifest[at..]
+        .windows(key.len())
+        .position(|w| w == key)
+    {
         at += found + key.len();
         file.manifest[at..at + 4].copy_from_slice(&wanted[4..]);
     }
@@ -230,7 +250,10 @@ pub(crate) fn claims() -> Vec<File> {
         out.extend([0; 1000]);
         File::v1(out, 64, 1)
     };
-    kinds.iter().flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f))).collect()
+    kinds
+        .iter()
+        .flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f)))
+        .collect()
 }
 
 /// One attribute map of `count` keys that do not rise and differ in their last bytes only.

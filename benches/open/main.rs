@@ -27,7 +27,12 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn open(name: &'static str, file: &'a File) -> Self {
         let run = || drop(black_box(file.open()));
-        Self { name, units: file.objects, bytes: file.manifest.len(), run: Box::new(run) }
+        Self {
+            name,
+            units: file.objects,
+            bytes: file.manifest.len(),
+            run: Box::new(run),
+        }
     }
 }
 
@@ -84,7 +89,9 @@ fn main() {
         bytes: header.len(),
         run: Box::new(|| {
             // The data is not there; the header is read before that is seen.
-            drop(black_box(safetensors::SafeTensors::read_metadata(black_box(&header))));
+            drop(black_box(safetensors::SafeTensors::read_metadata(
+                black_box(&header),
+            )));
         }),
     };
     let cases = [
@@ -135,8 +142,15 @@ fn main() {
             heap(&case.run) as f64 / case.bytes as f64,
         );
     }
-    let ratio = |a: usize, b: usize| fastest(&times[a]).as_secs_f64() / fastest(&times[b]).as_secs_f64();
-    println!("\nsafetensors takes {:.1} times as long as names sorted", ratio(6, 0));
-    println!("safetensors takes {:.1} times as long as names shuffled", ratio(6, 1));
+    let ratio =
+        |a: usize, b: usize| fastest(&times[a]).as_secs_f64() / fastest(&times[b]).as_secs_f64();
+    println!(
+        "\nsafetensors takes {:.1} times as long as names sorted",
+        ratio(6, 0)
+    );
+    println!(
+        "safetensors takes {:.1} times as long as names shuffled",
+        ratio(6, 1)
+    );
     println!("twice the objects take {:.2} times as long", ratio(5, 0));
 }

@@ -10,6 +10,9 @@ pub(crate) const COLUMNS: usize = 80;
 
 /// Whether a character does something else than show itself.
 fn is_hidden(c: char) -> bool {
+    if matches!(c, ' '..='~') {
+        return false;
+    }
     let invisible = matches!(c,
         // Soft hyphen, Arabic letter mark, fillers, vowel separator.
         '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
@@ -17,12 +20,17 @@ fn is_hidden(c: char) -> bool {
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         // Byte order mark, interlinear annotations, tags and selectors.
         | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-    invisible || c.is_control() || (c.is_whitespace() && c != ' ')
+    invisible || c.is_control() || c.is_whitespace()
+}
+
+/// Whether a character is written as an escape, so that no other name looks the same.
+fn is_escaped(c: char) -> bool {
+    matches!(c, '"' | '\\') || is_hidden(c)
 }
 
 /// One character of a name.
 fn push(text: &mut String, c: char) {
-    if is_hidden(c) || matches!(c, '"' | '\\') {
+    if is_escaped(c) {
         text.extend(c.escape_unicode());
     } else {
         text.push(c);
@@ -31,9 +39,11 @@ fn push(text: &mut String, c: char) {
 
 /// Columns that a character takes. None takes less than one: a name may be all accents.
 fn columns(c: char) -> usize {
-    let mut shown = String::new();
-    push(&mut shown, c);
-    shown.chars().map(|c| c.width().unwrap_or(1).max(1)).sum()
+    if is_escaped(c) {
+        c.escape_unicode().len()
+    } else {
+        c.width().unwrap_or(1).max(1)
+    }
 }
 
 /// A name in full.

@@ -9,6 +9,7 @@ use crate::error::Misuse;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::short;
 use crate::rules::Rule;
+use crate::sort::by_text;
 
 /// Watches the keys of one map go by.
 ///
@@ -31,14 +32,20 @@ impl<'m> Keys<'m> {
     /// Judges the map at `at`, whose entries end before `end`.
     #[inline(always)]
     pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
-        if self.disorder { sorted(at, end) } else { Ok(()) }
+        if self.disorder {
+            sorted(at, end)
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// Sorts the keys of a map to find the first that stands there twice.
 #[inline(never)]
 fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
-    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at).map_err(fault)?;
+    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED)
+        .parse(at)
+        .map_err(fault)?;
     let span = first.len().saturating_sub(end.len());
     let map = first.get(..span).unwrap_or_default();
     let count = walk(map, entries).count();
@@ -66,7 +73,9 @@ pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
         let keys = walk(map, entries).take_while(|left| *left > mark.left());
         short(keys.count())
     };
-    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
+    map_head(Rule::ObjectType, UNLIMITED)
+        .parse(at)
+        .map_or(0, before)
 }
 
 /// Where the keys of a map stand, as bytes left of it.
@@ -92,16 +101,28 @@ fn duplicate<P: Copy + Ord>(
     unpack: impl Fn(P) -> u32,
 ) -> Result<Option<u32>, Misuse> {
     let mut places = Vec::new();
-    places.try_reserve_exact(count).map_err(|_| Misuse::Memory)?;
+    places
+        .try_reserve_exact(count)
+        .map_err(|_| Misuse::Memory)?;
     places.extend(walk(map, entries).take(count).map(pack));
-    let read = |place: &P| key(seek(map, Mark(unpack(*place)))).map_or(&[][..], |(_, k)| k);
-    // Earlier in the map is a larger number of bytes left.
-    places.sort_unstable_by(|a, b| read(a).cmp(read(b)).then(b.cmp(a)));
-    let twice = places.windows(2).filter_map(|pair| match pair {
-        [first, second] if read(first) == read(second) => Some(unpack(*second)),
-        _ => None,
+    let read = |place: P| key(seek(map, Mark(unpack(place)))).map_or(&[][..], |(_, key)| key);
+    let mut twice = None;
+    by_text(&mut places, read, |equal| twice = twice.max(second(equal)))
+        .map_err(|_| Misuse::Memory)?;
+    Ok(twice.map(unpack))
+}
+
+/// The second of places that are counted in bytes left, the earlier being the larger.
+fn second<P: Copy + Ord>(places: &[P]) -> Option<P> {
+    let both = places.iter().fold((None, None), |(first, second), place| {
+        let place = Some(*place);
+        if place > first {
+            (place, first)
+        } else {
+            (first, second.max(place))
+        }
     });
-    Ok(twice.max())
+    both.1
 }
 
 /// The value of `wanted` in the map at `map`, which has been checked.

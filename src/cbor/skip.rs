@@ -44,7 +44,10 @@ struct Levels {
 
 impl Levels {
     const MOST: usize = 64;
-    const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
+    const _ENOUGH: () = assert!(
+        DEPTH_CAP == 64,
+        "a counter for every level that may be open"
+    );
 
     fn push(&mut self, at: Input<'_>, level: Level) -> Result<(), Fault> {
         match self.levels.get_mut(usize::from(self.depth)) {
@@ -77,7 +80,11 @@ fn nested<'m>(
     level: Level,
     (open, limit): (u8, u8),
 ) -> Parsed<'m, ()> {
-    let mut levels = Levels { levels: [Level::Array; Levels::MOST], depth: open, limit };
+    let mut levels = Levels {
+        levels: [Level::Array; Levels::MOST],
+        depth: open,
+        limit,
+    };
     levels.push(at, level)?;
     while levels.depth > open {
         let Some(top) = levels.top() else { break };

@@ -61,7 +61,10 @@ pub struct Content<'a, R> {
 
 /// How the stored bytes become decoded ones.
 enum Stored {
-    Raw { next: u64, end: u64 },
+    Raw {
+        next: u64,
+        end: u64,
+    },
     #[cfg(feature = "zstd")]
     Zstd(Frames),
 }
@@ -80,24 +83,28 @@ impl<'a> Component<'a> {
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
         let storage = self.readable()?;
         let extent = self.extent();
-        let stored = match self.encoding() {
-            Encoding::Raw => Stored::Raw { next: extent.offset(), end: extent.end() },
-            #[cfg(feature = "zstd")]
-            Encoding::Zstd => {
-                let expected = self.decoded_length();
-                Stored::Zstd(Frames::open(&source, extent, expected, limits).map_err(
-                    |error| match error {
-                        ReadError::Refused(error) => ReadError::Refused(error.at(self.place())),
-                        source @ ReadError::Source(_) => source,
-                    },
-                )?)
-            }
-            _ => {
-                let _ = limits;
-                let error = Error::new(Unsupported::Feature, extent.offset());
-                return Err(error.at(self.place()).into());
-            }
-        };
+        let stored =
+            match self.encoding() {
+                Encoding::Raw => Stored::Raw {
+                    next: extent.offset(),
+                    end: extent.end(),
+                },
+                #[cfg(feature = "zstd")]
+                Encoding::Zstd => {
+                    let expected = self.decoded_length();
+                    Stored::Zstd(Frames::open(&source, extent, expected, limits).map_err(
+                        |error| match error {
+                            ReadError::Refused(error) => ReadError::Refused(error.at(self.place())),
+                            source @ ReadError::Source(_) => source,
+                        },
+                    )?)
+                }
+                _ => {
+                    let _ = limits;
+                    let error = Error::new(Unsupported::Feature, extent.offset());
+                    return Err(error.at(self.place()).into());
+                }
+            };
         let hasher = Some(Hasher::new(self.digest()));
         Ok(Content {
             component: *self,
@@ -124,7 +131,9 @@ impl<'a> Component<'a> {
         let mut content = self.content(source, limits)?;
         let mut bytes = Vec::new();
         while let Some(chunk) = content.next_chunk()? {
-            bytes.try_reserve(chunk.len()).map_err(|_| Error::misuse(Misuse::Memory))?;
+            bytes
+                .try_reserve(chunk.len())
+                .map_err(|_| Error::misuse(Misuse::Memory))?;
             bytes.extend_from_slice(chunk);
         }
         Ok(bytes)
@@ -145,13 +154,17 @@ impl<R: ReadAt> Content<'_, R> {
             source @ ReadError::Source(_) => source,
         };
         self.buffer.clear();
-        let Some(hasher) = &mut self.hasher else { return Ok(None) };
+        let Some(hasher) = &mut self.hasher else {
+            return Ok(None);
+        };
         match &mut self.stored {
             Stored::Raw { next, end } => {
                 let left = end.saturating_sub(*next);
                 let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
                 extend(&mut self.buffer, length)?;
-                self.source.read_at(*next, &mut self.buffer).map_err(ReadError::Source)?;
+                self.source
+                    .read_at(*next, &mut self.buffer)
+                    .map_err(ReadError::Source)?;
                 hasher.update(&self.buffer);
                 *next = next.saturating_add(wide(length));
             }
@@ -166,6 +179,7 @@ impl<R: ReadAt> Content<'_, R> {
             }
         }
         if self.buffer.is_empty() {
+            self.whole()?;
             let outcome = self.hasher.take().and_then(Hasher::finish);
             let offset = self.component.extent().offset();
             let mismatch = || Error::new(Rule::DigestMismatch, offset).at(place);
@@ -183,6 +197,19 @@ impl<R: ReadAt> Content<'_, R> {
     /// What has been shown, once everything has been read.
     pub fn verified(&self) -> Option<Verified> {
         self.verified
+    }
+
+    /// Components of 1.x hold whole elements, which only decoding shows where the manifest does
+    /// not give their size.
+    fn whole(&self) -> Result<(), Error> {
+        let width = u64::from(self.storage.width());
+        let each = self.component.element_size().unwrap_or(width);
+        let left = self.position.checked_rem(each).unwrap_or_default();
+        if left == 0 || self.component.generation() == Generation::V0_1 {
+            return Ok(());
+        }
+        let error = Error::nowhere(Rule::WholeElements).found(self.position);
+        Err(error.at(self.component.place()))
     }
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
@@ -211,7 +238,9 @@ impl<R: ReadAt> Content<'_, R> {
 
 /// Makes `buffer` that long, filled with zeros.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
-    buffer.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+    buffer
+        .try_reserve_exact(length)
+        .map_err(|_| Error::misuse(Misuse::Memory))?;
     buffer.resize(length, 0);
     Ok(())
 }

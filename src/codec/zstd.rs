@@ -5,6 +5,7 @@
 //! is no larger than what the manifest declares: so memory follows the window or the declared
 //! size, whichever is smaller, and what has come out is known after each block.
 
+mod block;
 mod decoder;
 mod frame;
 
@@ -55,12 +56,8 @@ impl Frames {
         let mut claimed = 0_u64;
         while let Some(header) = walk.header(source)? {
             claimed = claimed.saturating_add(header.content_size.unwrap_or(0));
-            if claimed > most {
-                let error = match expected {
-                    Some(_) => Error::new(Rule::DecodedSize, extent.offset()).found(claimed),
-                    None => over(claimed),
-                };
-                return Err(error.into());
+            if expected.is_none() && claimed > most {
+                return Err(over(claimed).into());
             }
             while !walk.block(source, &header)?.last {}
             walk.checksum(&header)?;
@@ -129,7 +126,11 @@ impl Frames {
         tap(&self.block);
         let left = self.most.saturating_sub(self.produced);
         let decoder = Decoder::new(&header, left).map_err(|_| self.walk.corrupt())?;
-        self.frame = Some(Frame { header, decoder, produced: 0 });
+        self.frame = Some(Frame {
+            header,
+            decoder,
+            produced: 0,
+        });
         Ok(true)
     }
 
@@ -139,7 +140,9 @@ impl Frames {
         source: &R,
         tap: &mut impl FnMut(&[u8]),
     ) -> Result<(), ReadError<R::Error>> {
-        let Some(header) = self.frame.as_ref().map(|frame| frame.header) else { return Ok(()) };
+        let Some(header) = self.frame.as_ref().map(|frame| frame.header) else {
+            return Ok(());
+        };
         let before = self.walk.position();
         let Block { last, .. } = self.walk.block(source, &header)?;
         if last {
@@ -147,15 +150,20 @@ impl Frames {
         }
         self.fetch(source, before, self.walk.position().saturating_sub(before))?;
         tap(&self.block);
+        block::judge(&self.block, &header, before)?;
         let corrupt = self.walk.corrupt();
-        let Some(frame) = &mut self.frame else { return Ok(()) };
+        let Some(frame) = &mut self.frame else {
+            return Ok(());
+        };
         frame.decoder.block(&self.block).map_err(|_| corrupt)?;
         Ok(())
     }
 
     /// Judges the frame that has ended.
     fn end(&mut self) -> Result<(), Error> {
-        let Some(frame) = self.frame.take() else { return Ok(()) };
+        let Some(frame) = self.frame.take() else {
+            return Ok(());
+        };
         let header = frame.header;
         if let Some(size) = header.content_size.filter(|size| *size != frame.produced) {
             return Err(Error::new(Rule::ZstdContentSize, header.at).found(size));
@@ -175,9 +183,13 @@ impl Frames {
     ) -> Result<(), ReadError<R::Error>> {
         let length = usize::try_from(length).map_err(|_| Error::misuse(Misuse::Memory))?;
         self.block.clear();
-        self.block.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+        self.block
+            .try_reserve_exact(length)
+            .map_err(|_| Error::misuse(Misuse::Memory))?;
         self.block.resize(length, 0);
-        source.read_at(offset, &mut self.block).map_err(ReadError::Source)
+        source
+            .read_at(offset, &mut self.block)
+            .map_err(ReadError::Source)
     }
 
     #[cold]

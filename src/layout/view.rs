@@ -70,7 +70,11 @@ impl Component<'_> {
         if wide(blob.len()) != self.extent().length() {
             return Err(Error::misuse(Misuse::Size).at(self.place()));
         }
-        Ok(View { bytes: blob, kind, verified: None })
+        Ok(View {
+            bytes: blob,
+            kind,
+            verified: None,
+        })
     }
 
     /// What its stored bytes are.
@@ -96,19 +100,23 @@ impl Component<'_> {
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8.
     pub fn readable(&self) -> Result<StorageType, Error> {
-        let unsupported = |what: Unsupported| {
-            Error::new(what, self.extent().offset()).at(self.place())
-        };
+        let unsupported =
+            |what: Unsupported| Error::new(what, self.extent().offset()).at(self.place());
         if self.encoding() == Encoding::Unknown {
             return Err(unsupported(Unsupported::Encoding));
         }
-        self.storage_type().ok_or_else(|| unsupported(Unsupported::Dtype))
+        self.storage_type()
+            .ok_or_else(|| unsupported(Unsupported::Dtype))
     }
 }
 
 impl<'d> View<'d> {
     pub(crate) fn new(bytes: &'d [u8], kind: Kind, verified: Verified) -> Self {
-        Self { bytes, kind, verified: Some(verified) }
+        Self {
+            bytes,
+            kind,
+            verified: Some(verified),
+        }
     }
 
     pub(crate) fn kind(&self) -> &Kind {
@@ -120,8 +128,18 @@ impl<'d> View<'d> {
         let width = usize::from(self.kind.storage.width());
         let start = range.start.checked_mul(width)?;
         let bytes = self.bytes.get(start..range.end.checked_mul(width)?)?;
-        let offset = self.kind.offset.and_then(|offset| offset.checked_add(wide(start)));
-        Some(Self { bytes, kind: Kind { offset, ..self.kind }, ..*self })
+        let offset = self
+            .kind
+            .offset
+            .and_then(|offset| offset.checked_add(wide(start)));
+        Some(Self {
+            bytes,
+            kind: Kind {
+                offset,
+                ..self.kind
+            },
+            ..*self
+        })
     }
 
     /// The bytes of the elements, in the order that [`byte_order`](Self::byte_order) says.
@@ -155,7 +173,10 @@ impl<'d> View<'d> {
 
     /// The number of storage elements.
     pub fn len(&self) -> usize {
-        self.bytes.len().checked_div(self.kind.storage.width().into()).unwrap_or_default()
+        self.bytes
+            .len()
+            .checked_div(self.kind.storage.width().into())
+            .unwrap_or_default()
     }
 
     /// Whether it holds `count` logical elements, as far as the logical type is known.
@@ -186,7 +207,11 @@ impl<'d> View<'d> {
         }
         T::native(self.bytes).ok_or_else(|| {
             let bool_bytes = self.kind.storage == StorageType::Bool;
-            let why = if bool_bytes { Misuse::BoolBytes } else { Misuse::Alignment };
+            let why = if bool_bytes {
+                Misuse::BoolBytes
+            } else {
+                Misuse::Alignment
+            };
             Error::misuse(why).at(self.kind.place)
         })
     }
@@ -267,7 +292,11 @@ pub struct Elements<'d, T> {
 
 impl<'d, T: Element> Elements<'d, T> {
     pub(crate) fn over(bytes: &'d [u8], order: ByteOrder) -> Self {
-        Self { bytes, order, element: PhantomData }
+        Self {
+            bytes,
+            order,
+            element: PhantomData,
+        }
     }
 
     const WIDTH: usize = size_of::<T>();
@@ -297,12 +326,18 @@ impl<T: Element> Iterator for Elements<'_, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.bytes.len().checked_div(Self::WIDTH).unwrap_or_default();
+        let count = self
+            .bytes
+            .len()
+            .checked_div(Self::WIDTH)
+            .unwrap_or_default();
         (count, Some(count))
     }
 
     fn nth(&mut self, n: usize) -> Option<T> {
-        let skipped = n.checked_mul(Self::WIDTH).and_then(|bytes| self.bytes.get(bytes..));
+        let skipped = n
+            .checked_mul(Self::WIDTH)
+            .and_then(|bytes| self.bytes.get(bytes..));
         self.bytes = skipped.unwrap_or_default();
         self.next()
     }

@@ -10,8 +10,8 @@ use crate::cbor::{Attributes, find, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::Place;
-use crate::rules::Rule;
 use crate::num::index;
+use crate::rules::Rule;
 use crate::schema::{Encoding, Format, Logical, Role, v0_1};
 
 /// What the elements of a component are.
@@ -64,7 +64,12 @@ impl<'a> Component<'a> {
         object: u32,
         ordinal: u32,
     ) -> Self {
-        Self { parts, record, object, ordinal }
+        Self {
+            parts,
+            record,
+            object,
+            ordinal,
+        }
     }
 
     /// Its role in the object: `data`, `values`, ...
@@ -121,7 +126,11 @@ impl<'a> Component<'a> {
 
     /// The order of the bytes of its elements.
     pub fn byte_order(&self) -> ByteOrder {
-        if self.record.big() == 1 { ByteOrder::Big } else { ByteOrder::Little }
+        if self.record.big() == 1 {
+            ByteOrder::Big
+        } else {
+            ByteOrder::Little
+        }
     }
 
     /// Where its blob lies in the file.
@@ -152,7 +161,10 @@ impl<'a> Component<'a> {
         }
         let map = self.parts.reader.component_map(self.record);
         let at = find(map, "uncompressed_length")?;
-        uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
+        uint(Rule::DecodedLengthType)
+            .parse(at)
+            .ok()
+            .map(|(_, length)| length)
     }
 
     /// What format and shape ask for.

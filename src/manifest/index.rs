@@ -96,7 +96,9 @@ impl ComponentRecord {
             near @ 0..2048 => u64::from(near),
             _ => 0,
         };
-        let storage = facts.storage.map_or(Self::STORAGE_UNKNOWN, StorageType::ordinal);
+        let storage = facts
+            .storage
+            .map_or(Self::STORAGE_UNKNOWN, StorageType::ordinal);
         let logical = match facts.logical {
             Logical::None => Self::LOGICAL_NONE,
             Logical::Known(logical) => logical.ordinal(),
@@ -120,7 +122,9 @@ impl ComponentRecord {
     }
 
     pub(super) fn storage(self) -> Option<StorageType> {
-        u8::try_from(self.storage_code()).ok().and_then(StorageType::from_ordinal)
+        u8::try_from(self.storage_code())
+            .ok()
+            .and_then(StorageType::from_ordinal)
     }
 
     pub(super) fn logical(self) -> Logical {

@@ -48,7 +48,9 @@ fn hash(name: &[u8]) -> u64 {
         low ^ u64::try_from(product >> 64).unwrap_or_default()
     };
     let (words, tail) = name.as_chunks::<8>();
-    let state = words.iter().fold(K, |state, word| mix(state, u64::from_le_bytes(*word)));
+    let state = words
+        .iter()
+        .fold(K, |state, word| mix(state, u64::from_le_bytes(*word)));
     let mut last = [0; 8];
     if let Some(start) = last.get_mut(..tail.len()) {
         start.copy_from_slice(tail);
@@ -61,7 +63,9 @@ impl Names {
     /// The index of `count` names that do not rise.
     pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
         let mut entries = Vec::new();
-        entries.try_reserve_exact(index(count)).map_err(|_| Clash::Memory)?;
+        entries
+            .try_reserve_exact(index(count))
+            .map_err(|_| Clash::Memory)?;
         entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
         sort(&mut entries, u64::MAX);
         let mut duplicate = None;
@@ -81,7 +85,9 @@ impl Names {
                 (a, b) => a.or(b),
             };
         }
-        duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| Err(Clash::Duplicate(ordinal)))
+        duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| {
+            Err(Clash::Duplicate(ordinal))
+        })
     }
 
     /// The ordinal of the object of that name, among `count`.
@@ -135,7 +141,9 @@ fn settle<'m>(run: &mut [u64], read: &impl Read<'m>) -> Result<Option<u32>, Clas
     push(&mut groups, divide(run, 0, 0, read))?;
     while let Some(group) = groups.last_mut() {
         let start = group.next;
-        let Some(rest) = run.get_mut(start..group.end) else { break };
+        let Some(rest) = run.get_mut(start..group.end) else {
+            break;
+        };
         let Some(key) = rest.first().map(|entry| entry & !ORDINAL) else {
             groups.pop();
             continue;
@@ -149,7 +157,9 @@ fn settle<'m>(run: &mut [u64], read: &impl Read<'m>) -> Result<Option<u32>, Clas
         if group.next == group.end {
             groups.pop();
         }
-        let Some(equal) = rest.get_mut(..length) else { break };
+        let Some(equal) = rest.get_mut(..length) else {
+            break;
+        };
         if ends_here(key) {
             // Names that end together are equal; they stand in order of ordinal.
             let second = equal.get(1).map(|entry| ordinal(*entry));
@@ -207,5 +217,9 @@ fn divide<'m>(names: &mut [u64], start: usize, depth: usize, read: &impl Read<'m
         *entry = key << ORDINAL_BITS | (*entry & ORDINAL);
     }
     names.sort_unstable();
-    Group { next: start, end: start.saturating_add(names.len()), depth }
+    Group {
+        next: start,
+        end: start.saturating_add(names.len()),
+        depth,
+    }
 }

@@ -19,7 +19,11 @@ pub struct Object<'a> {
 
 impl<'a> Object<'a> {
     pub(super) fn new(parts: Parts<'a>, ordinal: u32, record: ObjectRecord) -> Self {
-        Self { parts, ordinal, record }
+        Self {
+            parts,
+            ordinal,
+            record,
+        }
     }
 
     /// Its place in the manifest, from 0.
@@ -72,7 +76,11 @@ impl<'a> Object<'a> {
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let first = self.record.first();
         let records = &self.parts.index.components;
-        let next = self.parts.index.objects.get(index(self.ordinal).saturating_add(1));
+        let next = self
+            .parts
+            .index
+            .objects
+            .get(index(self.ordinal).saturating_add(1));
         let end = next.map_or(short(records.len()), |next| next.first());
         let own = records.get(index(first)..index(end)).unwrap_or_default();
         let (parts, ordinal) = (self.parts, self.ordinal);
@@ -99,7 +107,10 @@ impl<'a> Object<'a> {
 
 impl core::fmt::Debug for Object<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Object").field("name", &self.name()).field("ordinal", &self.ordinal).finish()
+        f.debug_struct("Object")
+            .field("name", &self.name())
+            .field("ordinal", &self.ordinal)
+            .finish()
     }
 }
 
@@ -119,7 +130,9 @@ pub struct Shape<'a> {
 impl Shape<'_> {
     /// The number of dimensions; 0 for a scalar.
     pub fn rank(&self) -> u32 {
-        self.entries.claimed().unwrap_or_else(|| short(self.clone().count()))
+        self.entries
+            .claimed()
+            .unwrap_or_else(|| short(self.clone().count()))
     }
 
     /// The number of elements: 0 where a dimension is 0, none where it overflows.

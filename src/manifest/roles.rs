@@ -59,7 +59,10 @@ impl Default for Parts {
             size: None,
             size_mark: Mark::default(),
         };
-        Self { parts: [part; Role::COUNT], present: 0 }
+        Self {
+            parts: [part; Role::COUNT],
+            present: 0,
+        }
     }
 }
 
@@ -115,17 +118,22 @@ impl Parts {
 
     #[inline(always)]
     fn dense(&self, claim: &ObjectClaim) -> Result<(), Found> {
-        let data = self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
+        let data = self
+            .get(Role::Data)
+            .ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
         if data.storage.is_none() {
             return Ok(());
         }
         let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
         let elements = claim.shape.product.ok_or_else(overflow)?;
-        let Some(each) = data.element_size() else { return Ok(()) };
+        let Some(each) = data.element_size() else {
+            return Ok(());
+        };
         match (elements.checked_mul(each), data.size) {
-            (wanted, Some(size)) if wanted != Some(size) => {
-                Err(in_part(data, Fault::with(Rule::DenseSize, data.size_mark, size)))
-            }
+            (wanted, Some(size)) if wanted != Some(size) => Err(in_part(
+                data,
+                Fault::with(Rule::DenseSize, data.size_mark, size),
+            )),
             (None, None) => Err(overflow()),
             _ => Ok(()),
         }
@@ -137,18 +145,27 @@ impl Parts {
         generation: Generation,
         options: &Options,
     ) -> Result<(), Found> {
-        let (Some(values), Some(indices), Some(indptr)) =
-            (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr))
-        else {
+        let (Some(values), Some(indices), Some(indptr)) = (
+            self.get(Role::Values),
+            self.get(Role::Indices),
+            self.get(Role::Indptr),
+        ) else {
             return Err(in_object(Rule::CsrRoles, claim.components));
         };
-        let Shape { mark, rank, first: rows, .. } = claim.shape;
+        let Shape {
+            mark,
+            rank,
+            first: rows,
+            ..
+        } = claim.shape;
         if rank != 2 {
             return Err((Fault::with(Rule::CsrRank, mark, rank.into()), None));
         }
         index_type(indices, generation, options)?;
         index_type(indptr, generation, options)?;
-        let bounds = rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
+        let bounds = rows
+            .checked_add(1)
+            .ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
         agree(indices, Rule::CsrNnz, values.count())
     }
@@ -167,7 +184,9 @@ impl Parts {
             return Err(in_object(Rule::CooRank, mark));
         }
         index_type(coords, generation, options)?;
-        let Some(nnz) = values.count() else { return Ok(()) };
+        let Some(nnz) = values.count() else {
+            return Ok(());
+        };
         let overflow = || in_object(Rule::SparseOverflow, mark);
         let indices = nnz.checked_mul(rank.into()).ok_or_else(overflow)?;
         agree(coords, Rule::CooNnz, Some(indices))
@@ -194,9 +213,9 @@ fn index_type(part: &Part, generation: Generation, options: &Options) -> Result<
         return Err(part.type_mark.map_or_else(dtype, of_type));
     }
     let narrow = generation != Generation::V1_2 || options.tolerates(Tolerance::NarrowIndices);
-    let good = part.storage.is_some_and(|storage| {
-        storage == StorageType::U64 || (narrow && storage.is_integer())
-    });
+    let good = part
+        .storage
+        .is_some_and(|storage| storage == StorageType::U64 || (narrow && storage.is_integer()));
     if good { Ok(()) } else { Err(dtype()) }
 }
 

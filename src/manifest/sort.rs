@@ -18,7 +18,9 @@ pub(super) fn sort(items: &mut [u64], greatest: u64) {
     let shift = u64::BITS.saturating_sub(unused);
     if items.len() >= FEW {
         divide(items, shift);
-        items.chunk_by_mut(|a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
+        items
+            .chunk_by_mut(|a, b| a >> shift == b >> shift)
+            .for_each(<[u64]>::sort_unstable);
     } else {
         items.sort_unstable();
     }
@@ -43,11 +45,17 @@ fn divide(items: &mut [u64], shift: u32) {
     }
     for (own, end) in ends.iter().enumerate() {
         while let Some(start) = next.get(own).copied().filter(|start| start < end) {
-            let Some(mut item) = items.get(index(start)).copied() else { return };
+            let Some(mut item) = items.get(index(start)).copied() else {
+                return;
+            };
             // The number in hand takes the place of another until one belongs here.
             while bucket(item) != own {
-                let Some(place) = next.get_mut(bucket(item)) else { return };
-                let Some(slot) = items.get_mut(index(*place)) else { return };
+                let Some(place) = next.get_mut(bucket(item)) else {
+                    return;
+                };
+                let Some(slot) = items.get_mut(index(*place)) else {
+                    return;
+                };
                 *place = place.saturating_add(1);
                 core::mem::swap(slot, &mut item);
             }
@@ -76,7 +84,8 @@ mod tests {
         };
         for count in [0, 1, FEW - 1, FEW, 5_000] {
             for bits in [0, 1, 7, 8, 9, 20, 63] {
-                let mut items: Vec<u64> = (0..count).map(|_| random() & ((1 << bits) - 1)).collect();
+                let mut items: Vec<u64> =
+                    (0..count).map(|_| random() & ((1 << bits) - 1)).collect();
                 let mut wanted = items.clone();
                 wanted.sort_unstable();
                 sort(&mut items, wanted.last().copied().unwrap_or(0));

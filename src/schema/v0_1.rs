@@ -3,8 +3,8 @@
 use nom::Parser as _;
 
 use super::{
-    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Role, Shape, Sink, Slot, Text, Uint,
-    Walk, table,
+    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Role, Shape, Sink, Slot, Text,
+    Uint, Walk, table,
 };
 use crate::cbor::{Fault, Input, Mark, Parsed, UNLIMITED, array_head, check_utf8};
 use crate::digest::Digest;

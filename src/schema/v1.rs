@@ -4,11 +4,12 @@
 use nom::Parser as _;
 
 use super::{
-    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Opaque, Role, Shape, Sink, Slot, Text,
-    Uint, Version, Walk, table,
+    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Opaque, Role, Shape, Sink, Slot,
+    Text, Uint, Version, Walk, table,
 };
 use crate::cbor::{
-    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head, short_text, skip, text, utf8,
+    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head,
+    short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -86,12 +87,17 @@ impl<'m> Slot<'m> for ObjectAttributes {
 }
 
 impl<'m> Slot<'m> for Version {
-    const BLANK: Self = Self { major: 0, minor: 0, patch: None };
+    const BLANK: Self = Self {
+        major: 0,
+        minor: 0,
+        patch: None,
+    };
 
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         let mark = Mark::of(at);
-        let version = version(utf8(mark, bytes)?).ok_or_else(|| Fault::new(Rule::VersionSyntax, mark))?;
+        let version =
+            version(utf8(mark, bytes)?).ok_or_else(|| Fault::new(Rule::VersionSyntax, mark))?;
         if version.major != 1 {
             return Err(Fault::with(Unsupported::Version, mark, version.major.into()).into());
         }
@@ -106,14 +112,22 @@ fn version(text: &str) -> Option<Version> {
     let mut numbers = text.split('.').map(|number| {
         let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
         let leading = number.len() > 1 && number.starts_with('0');
-        if digits && !leading { number.parse::<u32>().ok() } else { None }
+        if digits && !leading {
+            number.parse::<u32>().ok()
+        } else {
+            None
+        }
     });
     let (major, minor) = (numbers.next()??, numbers.next()??);
     let patch = match numbers.next() {
         Some(number) => Some(number?),
         None => None,
     };
-    numbers.next().is_none().then_some(Version { major, minor, patch })
+    numbers.next().is_none().then_some(Version {
+        major,
+        minor,
+        patch,
+    })
 }
 
 /// The objects: walked as they come, or, where the version stands after them, later.
@@ -216,7 +230,8 @@ fn component<'m, S: Sink<'m>>(
     value: Input<'m>,
 ) -> Parsed<'m, ()> {
     Component::read(walk, value, |walk, component| {
-        walk.sink.component(&component.claim(at, Mark::of(value), role))
+        walk.sink
+            .component(&component.claim(at, Mark::of(value), role))
     })
 }
 
@@ -261,14 +276,25 @@ pub(crate) struct DtypeName {
 }
 
 impl<'m> Slot<'m> for DtypeName {
-    const BLANK: Self = Self { mark: Mark::END, storage: StorageType::U8, implied: None };
+    const BLANK: Self = Self {
+        mark: Mark::END,
+        storage: StorageType::U8,
+        implied: None,
+    };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word(word)
         {
-            return Ok((rest, Self { mark: Mark::of(at), storage, implied: None }));
+            return Ok((
+                rest,
+                Self {
+                    mark: Mark::of(at),
+                    storage,
+                    implied: None,
+                },
+            ));
         }
         let (rest, dtype) = Self::any(walk.version, wrong, at)?;
         Ok((rest, dtype))
@@ -282,13 +308,25 @@ impl DtypeName {
     fn any(version: Option<Version>, wrong: Rule, at: Input<'_>) -> Parsed<'_, Self> {
         let (mark, (rest, bytes)) = (Mark::of(at), text(wrong).parse(at)?);
         if let Some(storage) = StorageType::from_v1(bytes) {
-            return Ok((rest, Self { mark, storage, implied: None }));
+            return Ok((
+                rest,
+                Self {
+                    mark,
+                    storage,
+                    implied: None,
+                },
+            ));
         }
         let old = version.is_some_and(Version::is_1_1);
         match LogicalType::from_dtype_v1_1(bytes) {
-            Some(logical) if old => {
-                Ok((rest, Self { mark, storage: logical.storage(), implied: Some(logical) }))
-            }
+            Some(logical) if old => Ok((
+                rest,
+                Self {
+                    mark,
+                    storage: logical.storage(),
+                    implied: Some(logical),
+                },
+            )),
             _ => Err(Text { mark, bytes }.unknown(Rule::DtypeUnknown).into()),
         }
     }
@@ -320,7 +358,11 @@ pub(crate) struct TypeName {
 }
 
 impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self = Self { mark: Mark::END, logical: Logical::None, spelled: Spelled::Neither };
+    const BLANK: Self = Self {
+        mark: Mark::END,
+        logical: Logical::None,
+        spelled: Spelled::Neither,
+    };
 
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
@@ -329,7 +371,14 @@ impl<'m> Slot<'m> for TypeName {
         let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
         let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
         let spelled = storage.or_else(old).unwrap_or(Spelled::Neither);
-        Ok((rest, Self { mark, logical, spelled }))
+        Ok((
+            rest,
+            Self {
+                mark,
+                logical,
+                spelled,
+            },
+        ))
     }
 }
 

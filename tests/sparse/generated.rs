@@ -23,7 +23,8 @@ pub(super) struct Part {
 }
 
 fn head(cbor: &mut Vec<u8>, major: u8, argument: u64) {
-    cbor.push(major << 5 | 27);
+    // 27: eight bytes follow.
+    cbor.push(major << 5 | 0x1b);
     cbor.extend(argument.to_be_bytes());
 }
 
@@ -61,9 +62,9 @@ pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
     head(&mut cbor, 5, 3);
     text(&mut cbor, "shape");
     head(&mut cbor, 4, shape.len() as u64);
-    shape
-        .iter()
-        .for_each(|dimension| head(&mut cbor, 0, *dimension));
+    for dimension in shape {
+        head(&mut cbor, 0, *dimension);
+    }
     text(&mut cbor, "format");
     text(&mut cbor, format);
     text(&mut cbor, "components");
@@ -144,8 +145,13 @@ pub(super) fn values(random: &mut Random, nnz: u64) -> (Vec<i16>, Part) {
     )
 }
 
-/// A matrix as its entries, and the file that holds it.
-pub(super) fn matrix(random: &mut Random) -> (u64, u64, Vec<(u64, u64, i16)>, Vec<u8>) {
+/// Row, column, value.
+pub(super) type Entries = Vec<(u64, u64, i16)>;
+/// Coordinate in each dimension, value.
+pub(super) type Places = Vec<(Vec<u64>, i16)>;
+
+/// A matrix as its rows, columns and entries, and the file that holds it.
+pub(super) fn matrix(random: &mut Random) -> (u64, u64, Entries, Vec<u8>) {
     let (rows, columns) = (random.below(40), random.below(300));
     let (mut indptr, mut columns_of) = (vec![0], Vec::new());
     let sorted = random.below(2) == 0;
@@ -185,8 +191,8 @@ pub(super) fn matrix(random: &mut Random) -> (u64, u64, Vec<(u64, u64, i16)>, Ve
     )
 }
 
-/// A tensor as its entries, and the file that holds it.
-pub(super) fn tensor(random: &mut Random) -> (Vec<u64>, Vec<(Vec<u64>, i16)>, Vec<u8>) {
+/// A tensor as its shape and entries, and the file that holds it.
+pub(super) fn tensor(random: &mut Random) -> (Vec<u64>, Places, Vec<u8>) {
     let rank = 1 + random.below(4);
     let shape: Vec<u64> = (0..rank).map(|_| 1 + random.below(9)).collect();
     let mut places: Vec<Vec<u64>> = (0..random.below(60))

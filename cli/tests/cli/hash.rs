@@ -77,7 +77,7 @@ fn refuses_what_check_refuses() {
     let output = in_corpus(&["hash", "reject/bool-value--v12-second-object.zt"]);
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(1), ""));
-    assert!(complaint.contains("(rule bool-value, v1.2 §2) in \"x\"/data at byte 0x80"));
+    assert!(complaint.contains("(rule bool-value, v1.2 §2) in \"v\"/data at byte 0x80"));
     assert_eq!(in_corpus(&["hash", "missing.zt"]).status.code(), Some(2));
 }
 

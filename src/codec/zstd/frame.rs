@@ -18,7 +18,8 @@ const SKIPPABLE: core::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 const LONGEST_HEADER: u64 = 4 + 1 + 1 + 4 + 8;
 /// The largest block: §3.1.1.2.4.
 const LARGEST_BLOCK: u64 = 128 << 10;
-const BLOCK_HEADER: u64 = 3;
+/// Bytes of a block header: §3.1.1.2.
+pub(super) const BLOCK_HEADER: usize = 3;
 const CHECKSUM: u64 = 4;
 
 /// A frame header: §3.1.1.1.
@@ -61,7 +62,9 @@ struct Front {
 fn window(input: &[u8]) -> IResult<&[u8], u64> {
     map_opt(le_u8, |byte: u8| {
         let base = 1_u64.checked_shl(u32::from(byte >> 3).checked_add(10)?)?;
-        (base >> 3).checked_mul(u64::from(byte & 7))?.checked_add(base)
+        (base >> 3)
+            .checked_mul(u64::from(byte & 7))?
+            .checked_add(base)
     })
     .parse(input)
 }
@@ -86,18 +89,36 @@ fn front(input: &[u8]) -> IResult<&[u8], Front> {
         2 => map(le_u32, |size| Some(size.into())).parse(input)?,
         _ => map(le_u64, Some).parse(input)?,
     };
-    Ok((input, Front { descriptor, window, dictionary, content_size }))
+    Ok((
+        input,
+        Front {
+            descriptor,
+            window,
+            dictionary,
+            content_size,
+        },
+    ))
 }
 
 impl Header {
-    /// A header for the decoder, and its window: no larger than `most` bytes need. It asks for
+    /// The largest block that a frame of this window may have, stored and decoded: §3.1.1.2.4.
+    pub(super) fn largest_block(&self) -> u64 {
+        self.window.min(LARGEST_BLOCK)
+    }
+
+    /// A header for the decoder, and its window: no larger than `most` bytes and a block need. It asks for
     /// no dictionary, and gives no content size, which is compared here.
     pub(super) fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
-        let wanted = self.window.min(most);
+        let wanted = self.window.min(most.max(LARGEST_BLOCK));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();
         let size = |byte: u8| window(&[byte]).map_or(0, |(_, size)| size);
-        let byte = (0..=u8::MAX).find(|byte| size(*byte) >= wanted).unwrap_or(u8::MAX);
-        ([m0, m1, m2, m3, u8::from(self.checksum) << 2, byte], size(byte))
+        let byte = (0..=u8::MAX)
+            .find(|byte| size(*byte) >= wanted)
+            .unwrap_or(u8::MAX);
+        (
+            [m0, m1, m2, m3, u8::from(self.checksum) << 2, byte],
+            size(byte),
+        )
     }
 }
 
@@ -117,7 +138,12 @@ pub(super) struct Walk {
 impl Walk {
     /// A walk that lets no frame ask for a larger `window`.
     pub(super) fn new(extent: Extent, window: u64) -> Self {
-        Self { start: extent.offset(), next: extent.offset(), end: extent.end(), window }
+        Self {
+            start: extent.offset(),
+            next: extent.offset(),
+            end: extent.end(),
+            window,
+        }
     }
 
     /// Where the component begins.
@@ -190,8 +216,17 @@ impl Walk {
         if window > self.window {
             return Err(Error::new(Limit::Window, at).found(window));
         }
-        let Front { content_size, descriptor, .. } = *front;
-        Ok(Header { at, window, content_size, checksum: descriptor.checksum() })
+        let Front {
+            content_size,
+            descriptor,
+            ..
+        } = *front;
+        Ok(Header {
+            at,
+            window,
+            content_size,
+            checksum: descriptor.checksum(),
+        })
     }
 
     /// Passes over the next block of a frame.
@@ -201,13 +236,13 @@ impl Walk {
         header: &Header,
     ) -> Result<Block, ReadError<R::Error>> {
         let at = self.next;
-        self.advance(BLOCK_HEADER, at)?;
-        let mut bytes = [0; 3];
+        self.advance(wide(BLOCK_HEADER), at)?;
+        let mut bytes = [0; BLOCK_HEADER];
         source.read_at(at, &mut bytes).map_err(ReadError::Source)?;
         let truncated = |_| Error::new(Rule::ZstdTruncated, at);
         let (_, bits) = le_u24::<_, nom::error::Error<&[u8]>>(&bytes[..]).map_err(truncated)?;
         let size = u64::from(bits >> 3);
-        if size > header.window.min(LARGEST_BLOCK) {
+        if size > header.largest_block() {
             return Err(Error::new(Rule::ZstdBlock, at).found(size).into());
         }
         // Raw, one byte that repeats, compressed: §3.1.1.2.2.
@@ -217,11 +252,17 @@ impl Walk {
             _ => return Err(Error::new(Rule::ZstdReserved, at).into()),
         };
         self.advance(stored, at)?;
-        Ok(Block { last: bits & 1 == 1 })
+        Ok(Block {
+            last: bits & 1 == 1,
+        })
     }
 
     /// Passes over the checksum after the last block, if the frame has one.
     pub(super) fn checksum(&mut self, header: &Header) -> Result<(), Error> {
-        if header.checksum { self.advance(CHECKSUM, header.at) } else { Ok(()) }
+        if header.checksum {
+            self.advance(CHECKSUM, header.at)
+        } else {
+            Ok(())
+        }
     }
 }

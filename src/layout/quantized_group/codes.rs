@@ -29,9 +29,19 @@ impl DecodedQuantized {
         scales: Decoded,
         zeros: Option<Decoded>,
     ) -> Result<Self, Error> {
-        let views = (packed.view(), scales.view(), zeros.as_ref().map(Decoded::view));
+        let views = (
+            packed.view(),
+            scales.view(),
+            zeros.as_ref().map(Decoded::view),
+        );
         Quantized::judge(shape, quantization, views.0, views.1, views.2)?;
-        Ok(Self { shape, quantization, packed, scales, zeros })
+        Ok(Self {
+            shape,
+            quantization,
+            packed,
+            scales,
+            zeros,
+        })
     }
 
     /// The weights. They were checked when they were decoded: this takes no time.
@@ -72,11 +82,17 @@ impl<'d> Quantized<'d> {
             let plain = view.kind().logical == Logical::None;
             let typed = plain && types.contains(&view.storage_type());
             let fits = typed && count == Some(wide(view.len()));
-            if fits { Ok(()) } else { Err(misfit(view.kind().place)) }
+            if fits {
+                Ok(())
+            } else {
+                Err(misfit(view.kind().place))
+            }
         };
         let codes = u64::from(quantization.packing().codes());
         // Inputs fill their words: what else a word might hold, nobody has said.
-        let words = inputs.checked_div(codes).filter(|_| inputs.is_multiple_of(codes));
+        let words = inputs
+            .checked_div(codes)
+            .filter(|_| inputs.is_multiple_of(codes));
         let words = words.and_then(|words| words.checked_mul(outputs));
         fits(&packed, &[quantization.packing().word()], words)?;
         let groups = inputs.div_ceil(quantization.group_size());
@@ -85,7 +101,13 @@ impl<'d> Quantized<'d> {
         if let Some(zeros) = &zeros {
             fits(zeros, FLOATS, factors)?;
         }
-        Ok(Self { shape, quantization, packed, scales, zeros })
+        Ok(Self {
+            shape,
+            quantization,
+            packed,
+            scales,
+            zeros,
+        })
     }
 
     /// The number of inputs: the first dimension of the weights.
@@ -194,7 +216,11 @@ impl<'d> Quantized<'d> {
 
     /// The zero point of symmetric weights.
     fn middle(&self) -> f32 {
-        if self.quantization.bits() == 4 { 8.0 } else { 128.0 }
+        if self.quantization.bits() == 4 {
+            8.0
+        } else {
+            128.0
+        }
     }
 
     /// The number of outputs, if a buffer of `length` holds the matrix.
@@ -205,7 +231,11 @@ impl<'d> Quantized<'d> {
             return Err(buffer);
         }
         // Where there are no inputs, there is nothing to cut into rows.
-        if length == 0 { Ok(0) } else { usize::try_from(outputs).map_err(|_| buffer) }
+        if length == 0 {
+            Ok(0)
+        } else {
+            usize::try_from(outputs).map_err(|_| buffer)
+        }
     }
 
     /// Fills `codes` with those of one input, from the output `first` on.
@@ -213,12 +243,18 @@ impl<'d> Quantized<'d> {
         let packing = self.quantization.packing();
         let per_word = usize::from(packing.codes());
         // The first of the codes in a word is in its lowest bits.
-        let place = input.checked_rem(per_word).and_then(|place| u32::try_from(place).ok());
+        let place = input
+            .checked_rem(per_word)
+            .and_then(|place| u32::try_from(place).ok());
         let shift = place.and_then(|place| place.checked_mul(packing.bits().into()));
         let shift = shift.ok_or(self.misfit())?;
         let outputs = usize::try_from(self.outputs()).map_err(|_| self.misfit())?;
-        let row = input.checked_div(per_word).and_then(|row| row.checked_mul(outputs));
-        let at = row.and_then(|row| row.checked_add(first)).ok_or(self.misfit())?;
+        let row = input
+            .checked_div(per_word)
+            .and_then(|row| row.checked_mul(outputs));
+        let at = row
+            .and_then(|row| row.checked_add(first))
+            .ok_or(self.misfit())?;
         let mask = if packing.bits() == 4 { 0x0f } else { 0xff };
         if packing.word() == StorageType::U8 {
             let code = |word: u8| word.checked_shr(shift).unwrap_or_default() & mask;
@@ -261,7 +297,9 @@ fn fill<T: Element, U>(
     into: &mut [U],
     convert: impl Fn(T) -> U,
 ) -> Result<(), Error> {
-    let part = at.checked_add(into.len()).and_then(|end| view.part(at..end));
+    let part = at
+        .checked_add(into.len())
+        .and_then(|end| view.part(at..end));
     let part = part.ok_or_else(|| misfit(view.kind().place))?;
     for (slot, element) in into.iter_mut().zip(part.elements::<T>()?) {
         *slot = convert(element);

@@ -1,0 +1,148 @@
+//! Decoded components: aligned, little-endian, verified.
+
+use zten::{Archive, ByteOrder, Error, Limits, Misuse, StorageType, Verified};
+
+use super::{common, misuse, read};
+
+#[test]
+fn decoded_data_is_little_endian_and_aligned() {
+    let file = read("0.1.0/big_endian.zt");
+    let archive = Archive::open(&file).unwrap();
+    let mut big = 0;
+    for object in archive.objects() {
+        let component = object.dense().unwrap().component();
+        let decoded = component.decode(&file[..], &Limits::default()).unwrap();
+        assert_eq!(decoded.as_ptr().align_offset(64), 0);
+        if component.encoding() != zten::Encoding::Raw {
+            continue;
+        }
+        let (bound, view) = (component.bind(&file).unwrap(), decoded.view());
+        assert_eq!(view.byte_order(), ByteOrder::Little);
+        assert_eq!(
+            (view.len(), view.storage_type()),
+            (bound.len(), bound.storage_type())
+        );
+        assert_eq!(bound.verified(), None);
+        assert_eq!(view.verified(), Some(decoded.verified()));
+        macro_rules! same {
+            ($($dtype:ident $rust:ty;)+) => {
+                match view.storage_type() {
+                    $(StorageType::$dtype => {
+                        let bits = |element: $rust| element.to_le_bytes();
+                        let one = bound.elements::<$rust>().unwrap().map(bits);
+                        assert!(one.eq(view.elements::<$rust>().unwrap().map(bits)));
+                        if cfg!(target_endian = "little") {
+                            assert!(view.as_slice::<$rust>().is_ok());
+                        }
+                    })+
+                    StorageType::Bool => {
+                        let one = bound.elements::<bool>().unwrap();
+                        assert!(one.eq(view.elements::<bool>().unwrap()));
+                    }
+                }
+            };
+        }
+        same! {
+            F64 f64; F32 f32; F16 half::f16; Bf16 half::bf16;
+            I64 i64; I32 i32; I16 i16; I8 i8; U64 u64; U32 u32; U16 u16; U8 u8;
+        }
+        big += u32::from(bound.byte_order() == ByteOrder::Big);
+    }
+    assert!(big > 5, "only {big} big-endian components");
+}
+
+#[test]
+fn buffers_of_the_callers_are_filled() {
+    for name in [
+        "1.2.3/zstd.zt",
+        "1.1.1/zstd.zt",
+        "1.1.1/csr_zstd_sha.zt",
+        "1.2.3/dense_all.zt",
+    ] {
+        let file = read(name);
+        let archive = Archive::open(&file).unwrap();
+        let limits = Limits::default();
+        for object in archive.objects() {
+            for component in object.components() {
+                let wanted = component.read_to_vec(&file[..], &limits).unwrap();
+                let decoded = component.decode(&file[..], &limits).unwrap();
+                assert_eq!(decoded[..], wanted);
+                let mut buffer = vec![0xaa; wanted.len() + 1];
+                let exact = &mut buffer[..wanted.len()];
+                let view = component.decode_into(&file[..], &limits, exact).unwrap();
+                assert_eq!(view.as_bytes(), wanted);
+                assert_eq!(view.verified(), Some(decoded.verified()));
+                let error = component
+                    .decode_into(&file[..], &limits, &mut buffer)
+                    .unwrap_err();
+                assert_eq!(misuse(error.into()), Misuse::Buffer);
+                if let Some(less) = wanted.len().checked_sub(1) {
+                    let less = &mut buffer[..less];
+                    let error = component.decode_into(&file[..], &limits, less).unwrap_err();
+                    assert_eq!(misuse(error.into()), Misuse::Buffer);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_digest_is_verified_or_not() {
+    let outcome = |name: &str, object: &str| {
+        let file = read(name);
+        let archive = Archive::open(&file).unwrap();
+        let component = archive.get(object).unwrap().components().next().unwrap();
+        component
+            .decode(&file[..], &Limits::default())
+            .unwrap()
+            .verified()
+    };
+    let known = if cfg!(feature = "digest") {
+        Verified::Digest
+    } else {
+        Verified::Unverifiable
+    };
+    assert_eq!(outcome("1.1.1/csr_zstd_sha.zt", "csr_f32"), known);
+    assert_eq!(outcome("1.2.3/csr_raw.zt", "csr_f32"), Verified::NoDigest);
+}
+
+#[test]
+fn limits_are_spent_before_memory() {
+    let file = read("1.2.3/zstd.zt");
+    let archive = Archive::open(&file).unwrap();
+    let limits = Limits::default().with("decoded", 1).unwrap();
+    let mut refused = 0;
+    for object in archive.objects() {
+        let component = object.components().next().unwrap();
+        if component.decoded_length().is_some_and(|length| length > 1) {
+            let error = Error::from(component.decode(&file[..], &limits).unwrap_err());
+            assert_eq!(error.id(), Some("limit-decoded"));
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn content_that_ends_within_an_element_is_refused() {
+    let rows = common::reject_index().filter(|row| row.content);
+    let mut count = 0;
+    for row in rows.filter(|row| row.expected.rule == "whole-elements") {
+        let file = row.read();
+        let archive = Archive::open_with(&file, &row.options).unwrap();
+        let object = archive.object(row.expected.object.unwrap()).unwrap();
+        let at = usize::try_from(row.expected.component.unwrap()).unwrap();
+        let component = object.components().nth(at).unwrap();
+        let error = component
+            .decode(&file[..], row.options.limit())
+            .unwrap_err();
+        assert_eq!(
+            common::Expected::of(&error.into()),
+            row.expected,
+            "{}",
+            row.file
+        );
+        count += 1;
+    }
+    assert!(count > 0, "the corpus has no such file");
+}
