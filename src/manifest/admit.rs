@@ -1,5 +1,7 @@
 //! Judging what the manifest claims: each component, each object, and the whole.
 
+use core::num::NonZeroU8;
+
 use super::blobs::{Extent, InOrder, overlap};
 use super::index::{ComponentFacts, ComponentRecord, Grown, ObjectRecord};
 use super::names::{Clash, Names};
@@ -13,7 +15,7 @@ use crate::limits::{Options, Tolerance, format};
 use crate::num::wide;
 use crate::rules::Rule;
 use crate::schema::{
-    ComponentClaim, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
+    ComponentClaim, Dtype, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
 };
 
 /// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
@@ -230,6 +232,19 @@ impl<'m, 'o> Judge<'m, 'o> {
     }
 }
 
+/// Bytes of one logical element, where its types are known.
+#[inline(always)]
+fn element_size(dtype: &Dtype) -> Option<NonZeroU8> {
+    let width = dtype.storage?.width();
+    if matches!(dtype.logical, Logical::None) {
+        return NonZeroU8::new(width);
+    }
+    match dtype.logical {
+        Logical::Known(logical) => NonZeroU8::new(width.wrapping_mul(logical.ratio())),
+        _ => None,
+    }
+}
+
 impl<'m> Sink<'m> for Judge<'m, '_> {
     fn version(&mut self, version: Version) {
         self.version = Some(version);
@@ -281,19 +296,21 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             return Err(Fault::new(Rule::EndiannessCompressed, mark));
         }
         let ordinal = self.components.len().wrapping_sub(self.first);
+        let each = element_size(dtype);
         let part = Part {
             ordinal,
             dtype: dtype.mark,
             type_mark: dtype.type_mark,
             storage: dtype.storage,
             logical: dtype.logical,
+            each,
             size,
             size_mark,
         };
         if let (Some(bytes), true) = (size, self.generation != Generation::V0_1) {
-            let each = part.element_size().unwrap_or(width.into());
+            let each = each.map_or(width, NonZeroU8::get);
             // Sizes are powers of two.
-            if bytes & each.saturating_sub(1) != 0 {
+            if bytes & u64::from(each.wrapping_sub(1)) != 0 {
                 return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
             }
         }

@@ -1,5 +1,7 @@
 //! What each format requires of an object: its roles, and how their sizes agree.
 
+use core::num::NonZeroU8;
+
 use super::Generation;
 use crate::cbor::{Fault, Mark};
 use crate::element::StorageType;
@@ -15,6 +17,8 @@ pub(super) struct Part {
     pub(super) type_mark: Option<Mark>,
     pub(super) storage: Option<StorageType>,
     pub(super) logical: Logical,
+    /// Bytes of one logical element, where its types are known.
+    pub(super) each: Option<NonZeroU8>,
     /// Decoded bytes, where the manifest gives them.
     pub(super) size: Option<u64>,
     /// Where it gives them, or would.
@@ -22,22 +26,9 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Bytes of one logical element, where its types are known.
-    pub(super) fn element_size(&self) -> Option<u64> {
-        let width = u64::from(self.storage?.width());
-        if matches!(self.logical, Logical::None) {
-            return Some(width);
-        }
-        match self.logical {
-            Logical::None => Some(width),
-            Logical::Known(logical) => Some(width.saturating_mul(logical.ratio().into())),
-            Logical::Unknown => None,
-        }
-    }
-
     /// How many logical elements it holds, where that is known.
     fn count(&self) -> Option<u64> {
-        self.size?.checked_div(self.element_size()?)
+        self.size?.checked_div(self.each?.get().into())
     }
 }
 
@@ -56,6 +47,7 @@ impl Default for Parts {
             type_mark: None,
             storage: None,
             logical: Logical::None,
+            each: None,
             size: None,
             size_mark: Mark::default(),
         };
@@ -126,10 +118,8 @@ impl Parts {
         }
         let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
         let elements = claim.shape.product.ok_or_else(overflow)?;
-        let Some(each) = data.element_size() else {
-            return Ok(());
-        };
-        match (elements.checked_mul(each), data.size) {
+        let Some(each) = data.each else { return Ok(()) };
+        match (elements.checked_mul(each.get().into()), data.size) {
             (wanted, Some(size)) if wanted != Some(size) => Err(in_part(
                 data,
                 Fault::with(Rule::DenseSize, data.size_mark, size),

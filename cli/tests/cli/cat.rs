@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{corpus, ended, good, good_json, good_text, in_corpus, zten};
+use crate::{corpus_folder, ended, good, good_json, good_text, in_corpus, zten};
 
 const DENSE: &str = "accept/1.2.3/dense_all.zt";
 
@@ -61,7 +61,7 @@ fn numbers_beyond_json() {
 
 #[test]
 fn raw_bytes() {
-    let bytes = fs::read(corpus().join("accept/1.2.3/attributes.zt")).unwrap();
+    let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let raw = good(in_corpus(&[
         "cat",
         "accept/1.2.3/attributes.zt",

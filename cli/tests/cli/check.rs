@@ -3,170 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{corpus, ended, good_text, in_corpus, zten};
-
-/// The lines of JSON on standard output.
-fn lines(output: &[u8]) -> Vec<Value> {
-    let text = std::str::from_utf8(output).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-/// All accepted files, by their path in the corpus.
-fn accepted() -> Vec<String> {
-    let mut files = Vec::new();
-    let root = corpus().join("accept");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "zt") {
-                let relative = path.strip_prefix(corpus()).unwrap();
-                files.push(relative.to_str().unwrap().to_owned());
-            }
-        }
-    }
-    assert!(files.len() > 300);
-    files
-}
-
-/// Whether an accepted file holds what only its writer knows, and which rule says so.
-fn foreign(file: &str) -> Option<&'static str> {
-    if file.contains("-unverifiable-") {
-        return Some("unsupported-digest");
-    }
-    [
-        "unsupported-dtype",
-        "unsupported-encoding",
-        "unsupported-layout",
-    ]
-    .into_iter()
-    .find(|rule| file.contains(&format!("/{rule}--")))
-}
-
-#[test]
-fn accepts_the_good_ones() {
-    let files = accepted();
-    let (foreign, plain): (Vec<_>, Vec<_>) = files.iter().partition(|file| foreign(file).is_some());
-    let plain: Vec<&str> = plain.into_iter().map(String::as_str).collect();
-    let text = good_text(in_corpus(&[&["check"], plain.as_slice()].concat()));
-    assert_eq!(text.lines().count(), plain.len());
-    for (line, file) in text.lines().zip(&plain) {
-        assert!(line.starts_with(&format!("{file}: good (")), "{line}");
-    }
-    let foreign: Vec<&str> = foreign.into_iter().map(String::as_str).collect();
-    assert!(!foreign.is_empty());
-    let manifest_only = [&["check", "--manifest-only"], foreign.as_slice()].concat();
-    let text = good_text(in_corpus(&manifest_only));
-    assert!(text.lines().all(|line| line.contains(": manifest good (")));
-}
-
-#[test]
-fn reports_what_only_the_writer_knows() {
-    for file in accepted() {
-        let Some(rule) = foreign(&file) else { continue };
-        let output = in_corpus(&["check", "--json", &file]);
-        let (status, _, complaint) = ended(&output);
-        assert_eq!((status, complaint), (Some(1), ""), "{file}");
-        let line = &lines(&output.stdout)[0];
-        assert_eq!(
-            (&line["rule"], &line["verdict"]),
-            (&rule.into(), &"unsupported".into())
-        );
-        assert!(line["object"].is_string());
-        assert_eq!(in_corpus(&["ls", &file]).status.code(), Some(0));
-    }
-}
-
-/// One row of the index of refused files.
-struct Row {
-    file: String,
-    rule: String,
-    offset: Option<u64>,
-    object: bool,
-    options: String,
-}
-
-fn refused() -> Vec<Row> {
-    let index = fs::read_to_string(corpus().join("reject/index.tsv")).unwrap();
-    let rows: Vec<_> = index
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let cells: Vec<_> = line.split('\t').collect();
-            Row {
-                file: format!("reject/{}", cells[0]),
-                rule: cells[1].to_owned(),
-                offset: cells[2].parse().ok(),
-                object: cells[3] != "-",
-                options: cells[6].to_owned(),
-            }
-        })
-        .collect();
-    assert!(rows.len() > 1000);
-    rows
-}
-
-#[test]
-fn refuses_the_others_by_the_right_rule() {
-    let rows = refused();
-    let plain: Vec<_> = rows.iter().filter(|row| row.options == "-").collect();
-    let mut args = vec!["check", "--json"];
-    args.extend(plain.iter().map(|row| row.file.as_str()));
-    let output = in_corpus(&args);
-    assert_eq!((output.status.code(), ended(&output).2), (Some(1), ""));
-    let lines = lines(&output.stdout);
-    assert_eq!(lines.len(), plain.len());
-    let mut named = 0;
-    let mut wrong = Vec::new();
-    for (line, row) in lines.iter().zip(&plain) {
-        let verdict = match row.rule.split_once('-') {
-            Some(("unsupported", _)) => "unsupported",
-            Some(("limit", _)) => "limit",
-            _ => "refused",
-        };
-        assert_eq!(line["file"], *row.file);
-        if line["rule"] != *row.rule
-            || line["verdict"] != verdict
-            || line["offset"].as_u64() != row.offset
-        {
-            wrong.push(format!("{} {}: {line}", row.file, row.rule));
-        }
-        let message = line["message"].as_str().unwrap();
-        if let Some(rule) = line["rule"].as_str() {
-            assert!(message.contains(&format!("(rule {rule}, ")), "{message}");
-        }
-        // The name itself may be what is wrong: then there is only its number.
-        assert!(row.object || line["object"].is_null(), "{}", row.file);
-        named += usize::from(line["object"].is_string());
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let objects = plain.iter().filter(|row| row.object).count();
-    assert!(
-        named * 100 > objects * 95,
-        "{named} of {objects} objects have names"
-    );
-}
-
-#[test]
-fn refuses_with_options() {
-    let mut tried = 0;
-    for row in refused().iter().filter(|row| row.options != "-") {
-        let (name, value) = row.options.split_once('=').unwrap();
-        let option = format!("--{name}={}", value.replace(':', "="));
-        let output = in_corpus(&["check", "--json", &option, &row.file]);
-        assert_eq!(output.status.code(), Some(1), "{}", row.file);
-        assert_eq!(lines(&output.stdout)[0]["rule"], *row.rule, "{}", row.file);
-        tried += 1;
-    }
-    assert!(tried > 10);
-}
+use crate::{corpus_folder, ended, good_text, in_corpus, zten};
 
 #[test]
 fn one_message_for_each() {
@@ -201,7 +39,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     );
     assert!(complaint.starts_with("missing: ") && complaint.contains(bad));
     let output = in_corpus(&["check", "--json", "missing", "accept", bad, good]);
-    let verdicts: Vec<_> = lines(&output.stdout)
+    let verdicts: Vec<_> = json_lines(&output.stdout)
         .iter()
         .map(|line| line["verdict"].to_string())
         .collect();
@@ -221,7 +59,7 @@ fn manifest_only_is_not_good() {
         format!("{file}: manifest good (1.2, 1 object, 1 component)\n")
     );
     let output = in_corpus(&["check", "--manifest-only", "--json", file]);
-    assert_eq!(lines(&output.stdout)[0]["verdict"], "manifest-good");
+    assert_eq!(json_lines(&output.stdout)[0]["verdict"], "manifest-good");
 }
 
 #[test]
@@ -352,7 +190,7 @@ fn names_are_escaped_and_cut() {
         );
         // JSON has them as they are.
         let output = zten(["check".as_ref(), "--json".as_ref(), path.as_os_str()]);
-        let line = &lines(&output.stdout)[0];
+        let line = &json_lines(&output.stdout)[0];
         assert_eq!(
             (&line["object"], &line["component"]),
             (&name.into(), &"a/b".into())
@@ -367,7 +205,7 @@ fn readers_that_leave_are_no_failure() {
     for args in [files, vec!["explain"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_zten"))
             .args(args)
-            .current_dir(corpus())
+            .current_dir(corpus_folder())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{entry, old_file};
-use crate::{corpus, ended, good_json, good_text, in_corpus, zten};
+use crate::{corpus_folder, ended, good_json, good_text, in_corpus, zten};
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -22,7 +22,7 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn one_file_by_hand() {
     // Two floats, at byte 64.
-    let bytes = fs::read(corpus().join("accept/1.2.3/attributes.zt")).unwrap();
+    let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let sum = hex(&bytes[64..72]);
     let text = good_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
     assert_eq!(text, format!("{sum}  8  t/data\n"));
@@ -36,7 +36,7 @@ fn one_file_by_hand() {
 #[test]
 fn real_files() {
     let mut tried = 0;
-    for folder in fs::read_dir(corpus().join("accept")).unwrap() {
+    for folder in fs::read_dir(corpus_folder().join("accept")).unwrap() {
         let folder = folder.unwrap().path();
         let Ok(table) = fs::read_to_string(folder.join("hashes.tsv")) else {
             continue;

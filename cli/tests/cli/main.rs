@@ -2,6 +2,7 @@
 
 mod cat;
 mod check;
+mod corpus;
 mod explain;
 mod files;
 mod hash;
@@ -22,11 +23,15 @@ fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
 /// Runs the command in the corpus, whose files are then called by short names.
 fn in_corpus(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zten"));
-    command.args(args).current_dir(corpus()).output().unwrap()
+    command
+        .args(args)
+        .current_dir(corpus_folder())
+        .output()
+        .unwrap()
 }
 
 /// Where the corpus is.
-fn corpus() -> PathBuf {
+fn corpus_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }
 
@@ -55,4 +60,12 @@ fn good_text(output: Output) -> String {
 /// The same, as JSON.
 fn good_json(output: Output) -> serde_json::Value {
     serde_json::from_slice(&good(output)).unwrap()
+}
+
+/// The lines of JSON on standard output.
+fn json_lines(output: &[u8]) -> Vec<serde_json::Value> {
+    let text = std::str::from_utf8(output).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
