@@ -12,7 +12,6 @@ mod names;
 mod object;
 mod reader;
 mod roles;
-mod sort;
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

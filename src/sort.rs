@@ -1,18 +1,22 @@
-//! Sorting places by the texts that stand there, in work bounded by the bytes of those texts.
+//! Sorting in place, in work that whoever chooses the input cannot make quadratic: numbers, and
+//! places by the texts that stand there.
 //!
-//! Comparing whole texts costs their length again for each of `log n` comparisons, and reads them
-//! at random. This sort looks at each byte of a text a few times at most: it distributes places
-//! by one byte, in place, and goes on within each group past what its texts share. Whoever
-//! chooses the texts cannot make it quadratic.
+//! Both distribute by one byte first. Comparing whole texts would cost their length again for
+//! each of `log n` comparisons, and read them at random; this looks at each byte of a text a few
+//! times at most.
 
 use alloc::vec::Vec;
+
+use crate::num::{index, short};
 
 /// Memory could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
 
-/// Groups of at most so many are sorted by comparing.
+/// Groups of at most so many texts are sorted by comparing.
 const FEW: usize = 8;
+/// Below so many numbers, dividing them is not worth the while.
+const FEW_NUMBERS: usize = 512;
 /// A text ends, or goes on with one of 256 bytes.
 const CLASSES: usize = 257;
 
@@ -89,7 +93,7 @@ fn begin<'t, P: Copy>(
         return None;
     }
     let depth = depth.saturating_add(agreed(places, depth, read));
-    distribute(places, depth, read);
+    distribute(places, |place| class(read(place), depth));
     Some(Group {
         next: start,
         end: start.saturating_add(places.len()),
@@ -120,36 +124,64 @@ fn agreed<'t, P: Copy>(places: &[P], depth: usize, read: &impl Fn(P) -> &'t [u8]
     })
 }
 
-/// Sorts the places by the class of their texts at `depth`, in place.
-fn distribute<'t, P: Copy>(places: &mut [P], depth: usize, read: &impl Fn(P) -> &'t [u8]) {
-    let class_of = |place: P| class(read(place), depth);
-    let mut ends = [0_usize; CLASSES];
-    for place in &*places {
-        if let Some(count) = ends.get_mut(class_of(*place)) {
+/// Sorts numbers of which `greatest` is the greatest, or more.
+///
+/// They are divided by their highest bits, and then sorted by comparison: where they are spread
+/// evenly, as hashes and the offsets of a packed file are, that leaves half of the comparisons.
+/// Where they are not, it costs two passes and leaves all of them.
+pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
+    if items.len() < FEW_NUMBERS {
+        return items.sort_unstable();
+    }
+    let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
+    distribute(items, |item| {
+        usize::try_from(item >> shift).unwrap_or(CLASSES)
+    });
+    items
+        .chunk_by_mut(|a, b| a >> shift == b >> shift)
+        .for_each(<[u64]>::sort_unstable);
+}
+
+/// Puts items in the order of their classes, in place, going round the cycles of places that
+/// each item has to leave for the next.
+fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) {
+    // Where the next item of each class goes, and where each class ends.
+    let mut next = [0_u32; CLASSES];
+    for item in &*items {
+        if let Some(count) = next.get_mut(class_of(*item)) {
             *count = count.saturating_add(1);
         }
     }
-    // Where the next place of each class goes, and where the class ends.
-    let mut nexts = [0_usize; CLASSES];
-    let mut total = 0_usize;
-    for (next, end) in nexts.iter_mut().zip(&mut ends) {
-        *next = total;
-        total = total.saturating_add(*end);
-        *end = total;
+    let (mut ends, mut end) = ([0; CLASSES], 0_u32);
+    for (next, class_end) in next.iter_mut().zip(&mut ends) {
+        let start = end;
+        end = end.saturating_add(*next);
+        (*next, *class_end) = (start, end);
     }
+    debug_assert_eq!(end, short(items.len()), "every item has a class");
     for (own, end) in ends.iter().enumerate() {
-        while let Some(at) = nexts.get(own).copied().filter(|at| at < end) {
-            let Some(place) = places.get(at).copied() else {
-                break;
+        while let Some(start) = next.get(own).copied().filter(|start| start < end) {
+            let Some(mut item) = items.get(index(start)).copied() else {
+                return;
             };
-            let wanted = class_of(place);
-            let Some(next) = nexts.get_mut(wanted) else {
-                break;
-            };
-            // A place that is where it belongs is swapped with itself.
-            let to = core::mem::replace(next, next.saturating_add(1));
-            if to < places.len() {
-                places.swap(at, to);
+            // The item in hand takes the place of another until one belongs here.
+            loop {
+                let class = class_of(item);
+                if class == own {
+                    break;
+                }
+                let Some(place) = next.get_mut(class) else {
+                    return;
+                };
+                let Some(slot) = items.get_mut(index(*place)) else {
+                    return;
+                };
+                *place = place.saturating_add(1);
+                core::mem::swap(slot, &mut item);
+            }
+            if let (Some(slot), Some(place)) = (items.get_mut(index(start)), next.get_mut(own)) {
+                *slot = item;
+                *place = start.saturating_add(1);
             }
         }
     }
@@ -159,7 +191,7 @@ fn distribute<'t, P: Copy>(places: &mut [P], depth: usize, read: &impl Fn(P) -> 
 mod tests {
     use alloc::vec::Vec;
 
-    use super::by_text;
+    use super::{FEW_NUMBERS, by_text, numbers};
 
     /// Sorts and returns the places and the groups of equals, each in order.
     fn run(texts: &[Vec<u8>]) -> (Vec<usize>, Vec<Vec<usize>>) {
@@ -231,5 +263,32 @@ mod tests {
         check(&nested);
         check(&alloc::vec![Vec::new(); 20]);
         check(&[]);
+    }
+
+    /// The same as the standard library's, whatever the numbers are like.
+    #[test]
+    fn random_numbers() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for count in [0, 1, FEW_NUMBERS - 1, FEW_NUMBERS, 5_000] {
+            for bits in [0, 1, 7, 8, 9, 20, 63] {
+                let mut items: Vec<u64> =
+                    (0..count).map(|_| random() & ((1 << bits) - 1)).collect();
+                let mut wanted = items.clone();
+                wanted.sort_unstable();
+                numbers(&mut items, wanted.last().copied().unwrap_or(0));
+                assert_eq!(items, wanted);
+                numbers(&mut items, u64::MAX);
+                assert_eq!(items, wanted);
+                items.reverse();
+                numbers(&mut items, u64::MAX);
+                assert_eq!(items, wanted);
+            }
+        }
     }
 }

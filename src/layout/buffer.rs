@@ -13,7 +13,6 @@ use crate::error::{Error, Misuse};
 use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::wide;
-use crate::rules::Rule;
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -68,9 +67,7 @@ impl Component<'_> {
     /// size, it is at most that, rounded up to 64 bytes.
     ///
     /// # Errors
-    /// As [`content`](Self::content) and [`Content::next_chunk`]; `whole-elements` where the
-    /// manifest does not give the size (zstd in 1.1) and the content ends within an element;
-    /// [`Misuse::Memory`].
+    /// As [`content`](Self::content) and [`Content::next_chunk`]; [`Misuse::Memory`].
     pub fn decode<R: ReadAt>(
         &self,
         source: R,
@@ -85,7 +82,6 @@ impl Component<'_> {
                 .extend(chunk, declared)
                 .map_err(|error| error.at(self.place()))?;
         }
-        self.whole_elements(lines.length)?;
         Ok(Decoded {
             lines,
             kind,
@@ -129,7 +125,6 @@ impl Component<'_> {
         if filled != buffer.len() {
             return Err(other_length.into());
         }
-        self.whole_elements(filled)?;
         Ok(View::new(buffer, kind, outcome(&content)))
     }
 
@@ -139,21 +134,6 @@ impl Component<'_> {
             order: ByteOrder::Little,
             ..self.kind()?
         })
-    }
-
-    /// Sizes that the manifest gives were judged at opening; these are the others.
-    fn whole_elements(&self, length: usize) -> Result<(), Error> {
-        let width = || {
-            self.storage_type()
-                .map(|storage| u64::from(storage.width()))
-        };
-        let size = self.element_size().or_else(width).unwrap_or(1);
-        match wide(length).checked_rem(size) {
-            Some(0) => Ok(()),
-            _ => Err(Error::nowhere(Rule::WholeElements)
-                .found(wide(length))
-                .at(self.place())),
-        }
     }
 }
 

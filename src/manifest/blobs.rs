@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::sort::sort;
 use crate::limits::format::ALIGNMENT;
 use crate::num::index;
+use crate::sort::{NoMemory, numbers};
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +65,6 @@ impl InOrder {
     }
 }
 
-/// Where memory could not be had for sorting.
-#[derive(Debug)]
-pub(super) struct NoMemory;
-
 /// The first extent, in order of offset and then length, that overlaps one before it.
 ///
 /// `shared` lets any number of components have the identical extent.
@@ -90,7 +86,7 @@ pub(super) fn overlap(
         };
         let mut packed = reserve(count)?;
         packed.extend(blobs.clone().map(pack).take(count));
-        sort(&mut packed, units << 32);
+        numbers(&mut packed, units << 32);
         let unpack = |packed: &u64| Extent {
             offset: (packed >> 32).saturating_mul(ALIGNMENT),
             length: (packed & u64::from(u32::MAX)).saturating_mul(ALIGNMENT),

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use super::sort::sort;
 use crate::num::{index, short};
+use crate::sort::{NoMemory, by_text, numbers};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
 const ORDINAL_BITS: u32 = 26;
@@ -67,23 +67,18 @@ impl Names {
             .try_reserve_exact(index(count))
             .map_err(|_| Clash::Memory)?;
         entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
-        sort(&mut entries, u64::MAX);
+        numbers(&mut entries, u64::MAX);
         let mut duplicate = None;
-        for run in entries.chunk_by_mut(|a, b| (a ^ b) & !ORDINAL == 0) {
-            let first = match run {
-                [_] => None,
-                [a, b] if read(ordinal(*a)) != read(ordinal(*b)) => {
-                    if read(ordinal(*a)) > read(ordinal(*b)) {
-                        run.reverse();
-                    }
-                    None
-                }
-                _ => settle(run, &read)?,
-            };
-            duplicate = match (duplicate, first) {
-                (Some(a), Some(b)) => Some(u32::min(a, b)),
-                (a, b) => a.or(b),
-            };
+        let name = |entry| read(ordinal(entry));
+        // Names that only look alike are put in order, which finding one of them relies on.
+        for run in entries
+            .chunk_by_mut(|a, b| (a ^ b) & !ORDINAL == 0)
+            .filter(|run| run.len() > 1)
+        {
+            by_text(run, name, |equal| {
+                duplicate = [duplicate, second(equal)].into_iter().flatten().min();
+            })
+            .map_err(|NoMemory| Clash::Memory)?;
         }
         duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| {
             Err(Clash::Duplicate(ordinal))
@@ -118,108 +113,82 @@ impl Names {
     }
 }
 
-/// Names of one run that begin with the same `depth` bytes: where they end, and how far they
-/// have been divided.
-struct Group {
-    next: usize,
-    end: usize,
-    depth: usize,
+/// The second ordinal of entries that have the same name.
+fn second(entries: &[u64]) -> Option<u32> {
+    let both = entries
+        .iter()
+        .fold((u32::MAX, u32::MAX), |(first, second), entry| {
+            let ordinal = ordinal(*entry);
+            (first.min(ordinal), second.min(first.max(ordinal)))
+        });
+    Some(both.1)
 }
 
-/// Sorts a run of equal hashes by name and returns the first ordinal whose name was there
-/// before.
-///
-/// The hash bits of an entry, equal in the whole run, are lent to 4 bytes of the name at a time.
-/// Each round reads on from where a group's names still agree, so the work is bounded by the
-/// bytes of the names. Groups wait on a stack as deep as groups are nested: names that nest `d`
-/// deep have `4·d` bytes each, so the stack takes far less than they do.
-#[cold]
-fn settle<'m>(run: &mut [u64], read: &impl Read<'m>) -> Result<Option<u32>, Clash> {
-    let high = run.first().map_or(0, |entry| entry & !ORDINAL);
-    let mut duplicate: Option<u32> = None;
-    let mut groups = Vec::new();
-    push(&mut groups, divide(run, 0, 0, read))?;
-    while let Some(group) = groups.last_mut() {
-        let start = group.next;
-        let Some(rest) = run.get_mut(start..group.end) else {
-            break;
-        };
-        let Some(key) = rest.first().map(|entry| entry & !ORDINAL) else {
-            groups.pop();
-            continue;
-        };
-        let length = rest.partition_point(|entry| entry & !ORDINAL == key);
-        group.next = start.saturating_add(length);
-        if length < 2 {
-            continue;
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::{Clash, Names, hash};
+
+    fn check(names: &[Vec<u8>]) {
+        let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
+        let count = u32::try_from(names.len()).unwrap();
+        let first = (0..names.len()).find(|at| names[..*at].contains(&names[*at]));
+        match (Names::hashed(count, read), first) {
+            (Err(clash), first) => {
+                let first = u32::try_from(first.expect("a duplicate")).unwrap();
+                assert_eq!(clash, Clash::Duplicate(first));
+            }
+            (Ok(index), first) => {
+                assert_eq!(first, None, "a duplicate was not found");
+                for (ordinal, name) in (0..).zip(names) {
+                    assert_eq!(index.find(name, count, read), Some(ordinal));
+                }
+                assert_eq!(index.find(b"no such name", count, read), None);
+            }
         }
-        let depth = group.depth.saturating_add(CHUNK);
-        if group.next == group.end {
-            groups.pop();
-        }
-        let Some(equal) = rest.get_mut(..length) else {
-            break;
+    }
+
+    #[test]
+    fn names_of_all_kinds() {
+        let mut state = 5_u64;
+        let mut random = |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % bound
         };
-        if ends_here(key) {
-            // Names that end together are equal; they stand in order of ordinal.
-            let second = equal.get(1).map(|entry| ordinal(*entry));
-            duplicate = match (duplicate, second) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
+        for round in 0..400 {
+            let (letters, longest) = ([2, 26, 256][round % 3], [3, 9, 30][round % 3]);
+            let count = random([3, 30, 150][round % 3]);
+            let name = |random: &mut dyn FnMut(u64) -> u64| -> Vec<u8> {
+                (0..random(longest))
+                    .map(|_| random(letters).to_le_bytes()[0])
+                    .collect()
             };
-        } else {
-            push(&mut groups, divide(equal, start, depth, read))?;
+            let names: Vec<Vec<u8>> = (0..count).map(|_| name(&mut random)).collect();
+            check(&names);
         }
     }
-    for entry in run {
-        *entry = high | (*entry & ORDINAL);
-    }
-    Ok(duplicate)
-}
 
-fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), Clash> {
-    groups.try_reserve(1).map_err(|_| Clash::Memory)?;
-    groups.push(group);
-    Ok(())
-}
-
-/// Bytes of a name that a key holds.
-const CHUNK: usize = 4;
-
-/// Whether the names of that key end within it.
-fn ends_here(key: u64) -> bool {
-    (key >> ORDINAL_BITS) & 7 < u64::from(short(CHUNK))
-}
-
-/// Sorts names that agree in their first `depth` bytes by the next ones in which they do not.
-fn divide<'m>(names: &mut [u64], start: usize, depth: usize, read: &impl Read<'m>) -> Group {
-    let rest = |entry: &u64| read(ordinal(*entry)).get(depth..).unwrap_or_default();
-    let agreed = match names.split_first() {
-        None => 0,
-        Some((first, others)) => {
-            let first = rest(first);
-            others.iter().fold(first.len(), |agreed, entry| {
-                let pairs = first.iter().zip(rest(entry)).take(agreed);
-                pairs.take_while(|(a, b)| a == b).count()
-            })
-        }
-    };
-    let depth = depth.saturating_add(agreed);
-    for entry in names.iter_mut() {
-        let name = read(ordinal(*entry)).get(depth..).unwrap_or_default();
-        let mut chunk = [0; CHUNK];
-        let length = name.len().min(CHUNK);
-        for (to, from) in chunk.iter_mut().zip(name) {
-            *to = *from;
-        }
-        // A name that ends within the chunk sorts before one that goes on with zeros.
-        let key = u64::from(u32::from_be_bytes(chunk)) << 3 | u64::from(short(length));
-        *entry = key << ORDINAL_BITS | (*entry & ORDINAL);
-    }
-    names.sort_unstable();
-    Group {
-        next: start,
-        end: start.saturating_add(names.len()),
-        depth,
+    /// Names whose second word cancels the state that the first has made: all of one hash.
+    #[test]
+    fn names_that_collide() {
+        const K: u64 = 0x9e37_79b9_7f4a_7c15;
+        let state = |word: u64| {
+            let product = u128::from(K ^ word) * u128::from(K);
+            (product as u64) ^ (product >> 64) as u64
+        };
+        let mut names: Vec<Vec<u8>> = (0..3000_u64)
+            .map(|word| [word.to_le_bytes(), state(word).to_le_bytes()].concat())
+            .collect();
+        assert!(
+            names.iter().all(|name| hash(name) == hash(&names[0])),
+            "they do not collide"
+        );
+        check(&names);
+        let again = names[1234].clone();
+        names.push(again);
+        check(&names);
     }
 }

@@ -2,12 +2,15 @@
 
 use zten::{Archive, Options};
 
-use super::common::{Expected, corpus, reject_index};
+use super::common::corpus;
+#[cfg(feature = "zstd")]
+use super::common::{Expected, reject_index};
 #[cfg(feature = "zstd")]
 use super::generated::{Part, file};
 use super::{judge, read, verify};
 
 /// Rules that binding a sparse object judges; others need the digest or the values read.
+#[cfg(feature = "zstd")]
 const SPARSE: [&str; 7] = [
     "csr-indptr-start",
     "csr-indptr-order",
@@ -18,6 +21,7 @@ const SPARSE: [&str; 7] = [
     "index-range",
 ];
 
+#[cfg(feature = "zstd")]
 #[test]
 fn refused_sparse_files_are_refused_at_their_place() {
     let mut count = 0;

@@ -1,6 +1,8 @@
 //! Every type of index and of value, order, addresses, and what is none of this.
 
-use zten::{Archive, Limits, Misuse, StorageType};
+#[cfg(feature = "zstd")]
+use zten::Limits;
+use zten::{Archive, Misuse, StorageType};
 
 use super::reference::{FLOATS, expected};
 use super::{coo, csr, dense, misuse, read};

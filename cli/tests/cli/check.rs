@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{corpus_folder, ended, good_text, in_corpus, zten};
+use crate::{corpus_folder, ended, good_text, in_corpus, json_lines, zten};
 
 #[test]
 fn one_message_for_each() {

@@ -206,8 +206,9 @@ impl<'d> Quantized<'d> {
             let input = first.checked_add(input).ok_or(self.misfit())?;
             self.codes(input, column, codes)?;
             let factors = scales.iter().zip(&*zeros);
-            let weights = row.iter_mut().skip(column);
-            for ((weight, code), (scale, zero)) in weights.zip(&*codes).zip(factors) {
+            // Within the row: a tile is cut at its end.
+            let weights = row.get_mut(column..).unwrap_or_default();
+            for ((weight, code), (scale, zero)) in weights.iter_mut().zip(&*codes).zip(factors) {
                 *weight = scale * (f32::from(*code) - zero);
             }
         }

@@ -1,0 +1,302 @@
+//! Slices of dense arrays: just the bytes that they are, against element by element copies.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects,
+    reason = "a test that panics has failed"
+)]
+#![expect(
+    clippy::single_range_in_vec_init,
+    reason = "one dimension of an array is a range"
+)]
+
+mod common;
+#[path = "slices/made.rs"]
+mod made;
+#[path = "slices/vast.rs"]
+mod vast;
+
+use std::ops::Range;
+
+use made::{KINDS, Kind, Random, file};
+use zten::{Archive, Dense, Error, ErrorKind, Misuse, ReadError};
+
+fn misuse(error: Error) -> Misuse {
+    match error.kind() {
+        ErrorKind::Misuse(misuse) => misuse,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn read(path: &str) -> Vec<u8> {
+    std::fs::read(common::corpus().join(path)).unwrap()
+}
+
+/// The bytes of the elements with those indices, copied one by one, little-endian.
+fn naive(blob: &[u8], kind: Kind, shape: &[u64], ranges: &[Range<u64>]) -> Vec<u8> {
+    let (.., big, width, ratio) = kind;
+    let mut bytes = Vec::new();
+    'elements: for element in 0..shape.iter().product() {
+        let mut rest = element;
+        for (dimension, range) in shape.iter().zip(ranges).rev() {
+            if !range.contains(&(rest % dimension)) {
+                continue 'elements;
+            }
+            rest /= dimension;
+        }
+        let start = element as usize * width * ratio;
+        for part in blob[start..start + width * ratio].chunks(width) {
+            if big {
+                bytes.extend(part.iter().rev());
+            } else {
+                bytes.extend(part);
+            }
+        }
+    }
+    bytes
+}
+
+/// Checks a slice of a file against a copy of it.
+fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u64 {
+    let shape: Vec<u64> = dense.shape().collect();
+    let blob = &file[64..64 + dense.component().extent().length() as usize];
+    let mut all = ranges.to_vec();
+    all.extend(shape[ranges.len()..].iter().map(|dimension| 0..*dimension));
+    let expected = naive(blob, kind, &shape, &all);
+
+    let slice = dense.slice(ranges).unwrap();
+    let what = format!("{kind:?} {shape:?} {ranges:?}");
+    assert_eq!(slice.byte_len(), expected.len() as u64, "{what}");
+    let element = (kind.4 * kind.5) as u64;
+    assert_eq!(slice.elements() * element, slice.byte_len(), "{what}");
+    let mut bytes = vec![0xaa; expected.len()];
+    slice.read(file, &mut bytes).unwrap();
+    assert_eq!(bytes, expected, "{what}");
+
+    // Runs rise, do not touch, and are all within the blob.
+    let runs: Vec<Range<u64>> = slice.ranges().collect();
+    assert_eq!(slice.ranges().len(), runs.len() as u64, "{what}");
+    assert_eq!(slice.ranges().size_hint(), (runs.len(), Some(runs.len())));
+    assert_eq!(slice.ranges().is_empty(), expected.is_empty(), "{what}");
+    assert!(
+        runs.windows(2).all(|pair| pair[0].end < pair[1].start),
+        "{what} {runs:?}"
+    );
+    assert!(
+        runs.iter().all(|run| run.start < run.end),
+        "{what} {runs:?}"
+    );
+    let extent = dense.component().extent().range();
+    assert!(
+        runs.iter()
+            .all(|run| extent.start <= run.start && run.end <= extent.end),
+        "{what}"
+    );
+    let mut backwards: Vec<_> = slice.ranges().rev().collect();
+    backwards.reverse();
+    assert_eq!(backwards, runs);
+    let middle = runs.len() / 2;
+    assert_eq!(slice.ranges().nth(middle), runs.get(middle).cloned());
+
+    let view = slice.as_view(file).unwrap();
+    assert_eq!(slice.is_contiguous(), runs.len() <= 1, "{what}");
+    assert_eq!(view.is_some(), slice.is_contiguous(), "{what}");
+    if let Some(view) = view {
+        let there = runs
+            .first()
+            .map_or(&[][..], |run| &file[run.start as usize..run.end as usize]);
+        assert_eq!(view.as_bytes(), there, "{what}");
+        assert_eq!(view.len() * kind.4, expected.len(), "{what}");
+    }
+    let other = vec![0; expected.len() + 1];
+    for length in [expected.len().wrapping_sub(1), expected.len() + 1] {
+        if let Some(buffer) = other.get(..length) {
+            let error = slice.read(file, &mut buffer.to_vec()).unwrap_err();
+            assert_eq!(misuse(error.into()), Misuse::Buffer);
+        }
+    }
+    runs.len() as u64
+}
+
+#[test]
+fn slices_are_what_element_by_element_copies_are() {
+    let mut random = Random(0x5eed_0f5e_ed5e_ed01);
+    let (mut runs, mut whole) = (0, 0);
+    for round in 0..3000 {
+        let kind = KINDS[round % KINDS.len()];
+        // Sometimes a dimension is 0, most often none is.
+        let rank = random.below(6);
+        let least = u64::from(random.below(4) > 0);
+        let shape: Vec<u64> = (0..rank).map(|_| least + random.below(5)).collect();
+        let length = shape.iter().product::<u64>() as usize * kind.4 * kind.5;
+        let blob: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+        let file = file(kind, &shape, &blob);
+        let archive = Archive::open(&file).unwrap();
+        let dense = archive.get("t").unwrap().dense().unwrap();
+        for _ in 0..4 {
+            let given = random.below(rank + 1) as usize;
+            let given = if random.below(2) == 0 {
+                shape.len()
+            } else {
+                given
+            };
+            let ranges: Vec<Range<u64>> = shape[..given]
+                .iter()
+                .map(|dimension| match random.below(16) {
+                    0..6 => 0..*dimension,
+                    6 => random.below(dimension + 1)..*dimension,
+                    _ if *dimension == 0 => 0..0,
+                    _ => {
+                        let start = random.below(*dimension);
+                        start..start + 1 + random.below(dimension - start)
+                    }
+                })
+                .collect();
+            let count = check(&file, kind, &dense, &ranges);
+            whole += u64::from(count == 1);
+            runs += count;
+        }
+    }
+    assert!(
+        runs > 20_000 && whole > 1000,
+        "{runs} runs, {whole} slices of one run"
+    );
+}
+
+#[test]
+fn every_slice_of_a_small_array() {
+    let kind = KINDS[1];
+    let blob: Vec<u8> = (0..2 * 3 * 4 * 2).collect();
+    let file = file(kind, &[2, 3, 4], &blob);
+    let archive = Archive::open(&file).unwrap();
+    let dense = archive.get("t").unwrap().dense().unwrap();
+    let all = |end: u64| (0..=end).flat_map(move |a| (a..=end).map(move |b| a..b));
+    for first in all(2) {
+        for second in all(3) {
+            for third in all(4) {
+                check(&file, kind, &dense, &[first.clone(), second.clone(), third]);
+            }
+        }
+        let rows = dense.rows(first.clone()).unwrap();
+        let ranges: Vec<_> = rows.ranges().collect();
+        let start = 64 + first.start * 24;
+        let wanted = start..64 + first.end * 24;
+        assert_eq!(
+            ranges,
+            if first.is_empty() {
+                vec![]
+            } else {
+                vec![wanted]
+            }
+        );
+    }
+}
+
+#[test]
+fn what_there_is_no_slice_of() {
+    let shape = [2, 3];
+    let file_2_3 = file(KINDS[0], &shape, &[0; 6]);
+    let archive = Archive::open(&file_2_3).unwrap();
+    let dense = archive.get("t").unwrap().dense().unwrap();
+    #[expect(clippy::reversed_empty_ranges, reason = "what is refused")]
+    let wrong = [
+        vec![0..3],
+        vec![2..1],
+        vec![0..2, 0..4],
+        vec![0..0, 4..4],
+        vec![0..2, 3..2],
+        vec![0..u64::MAX],
+        vec![u64::MAX..u64::MAX],
+        vec![u64::MAX..0],
+        vec![0..2, 0..3, 0..1],
+    ];
+    for ranges in wrong {
+        let error = dense.slice(&ranges).unwrap_err();
+        assert_eq!(misuse(error), Misuse::Slice, "{ranges:?}");
+        assert_eq!(error.place().component(), Some(0));
+    }
+    assert_eq!(misuse(dense.rows(1..3).unwrap_err()), Misuse::Slice);
+    // The end of a dimension is a place for an empty slice.
+    assert_eq!(dense.rows(2..2).unwrap().elements(), 0);
+    // The file is cut when it is read.
+    let slice = dense.rows(0..2).unwrap();
+    assert_eq!(
+        misuse(slice.as_view(&file_2_3[..69]).unwrap_err()),
+        Misuse::Size
+    );
+    let error: Error = slice.read(&file_2_3[..69], &mut [0; 6]).unwrap_err().into();
+    assert_eq!(misuse(error), Misuse::Size);
+
+    let scalar = file(KINDS[0], &[], &[7]);
+    let archive = Archive::open(&scalar).unwrap();
+    let dense = archive.get("t").unwrap().dense().unwrap();
+    assert_eq!(misuse(dense.rows(0..1).unwrap_err()), Misuse::Slice);
+    let mut byte = [0];
+    dense
+        .slice(&[])
+        .unwrap()
+        .read(&scalar[..], &mut byte)
+        .unwrap();
+    assert_eq!(byte, [7]);
+
+    // A dimension of 0 among huge ones.
+    let vast = [0, u64::MAX, u64::MAX];
+    let empty = file(KINDS[2], &vast, &[]);
+    let archive = Archive::open(&empty).unwrap();
+    let dense = archive.get("t").unwrap().dense().unwrap();
+    let slice = dense.slice(&[0..0, 5..u64::MAX]).unwrap();
+    assert_eq!((slice.elements(), slice.ranges().next()), (0, None));
+    assert_eq!(
+        slice.as_view(&empty).unwrap().map(|view| view.len()),
+        Some(0)
+    );
+    assert_eq!(misuse(dense.slice(&[0..1]).unwrap_err()), Misuse::Slice);
+
+    let zstd = read("accept/1.2.3/zstd.zt");
+    let archive = Archive::open(&zstd).unwrap();
+    let dense = archive
+        .objects()
+        .find_map(|object| object.dense().ok())
+        .unwrap();
+    assert_eq!(misuse(dense.slice(&[]).unwrap_err()), Misuse::Compressed);
+
+    // Of a type that is not known, and not one storage element for each place.
+    let unknown = read("accept/unsupported-type--v12-other-size.zt");
+    let archive = Archive::open(&unknown).unwrap();
+    let dense = archive.objects().next().unwrap().dense().unwrap();
+    assert_eq!(misuse(dense.slice(&[]).unwrap_err()), Misuse::Type);
+    let unknown = read("accept/unsupported-dtype--v01-unknown.zt");
+    let archive = Archive::open(&unknown).unwrap();
+    let dense = archive.objects().next().unwrap().dense().unwrap();
+    assert_eq!(
+        dense.slice(&[]).unwrap_err().id(),
+        Some("unsupported-dtype")
+    );
+}
+
+#[test]
+fn bools_are_judged_where_they_are_read() {
+    let kind = (false, "bool", "", false, 1, 1);
+    let bools = file(kind, &[2, 2], &[0, 1, 2, 1]);
+    let archive = Archive::open(&bools).unwrap();
+    let dense = archive.get("t").unwrap().dense().unwrap();
+    let slice = |column: u64| {
+        let mut buffer = [9; 2];
+        let slice = dense.slice(&[0..2, column..column + 1]).unwrap();
+        slice.read(&bools[..], &mut buffer).map(|()| buffer)
+    };
+    assert_eq!(slice(1), Ok([1, 1]));
+    let Err(ReadError::Refused(error)) = slice(0) else {
+        panic!()
+    };
+    assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
+    // Where the elements are borrowed, they are judged when they are handed out.
+    let view = dense.rows(1..2).unwrap().as_view(&bools).unwrap().unwrap();
+    let error = view.as_slice::<bool>().unwrap_err();
+    assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
+    let view = dense.rows(0..1).unwrap().as_view(&bools).unwrap().unwrap();
+    assert_eq!(view.as_slice::<bool>(), Ok(&[false, true][..]));
+}

@@ -1,0 +1,107 @@
+//! An array that is larger than memory: what is read of it is what is asked for.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use zten::open::Opening;
+use zten::{Error, Options, ReadAt};
+
+use super::made::{KINDS, tail};
+
+/// A file of any size, whose blob is made when it is read. It notes what was asked for.
+struct Vast {
+    tail: Vec<u8>,
+    length: u64,
+    asked: RefCell<Vec<Range<u64>>>,
+}
+
+impl ReadAt for Vast {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.asked
+            .borrow_mut()
+            .push(offset..offset + buffer.len() as u64);
+        let tail = self.length - self.tail.len() as u64;
+        for (at, byte) in (offset..).zip(buffer) {
+            *byte = match at {
+                0..8 => b"ZTEN1000"[at as usize],
+                _ if at < tail => Self::byte(at),
+                _ => self.tail[(at - tail) as usize],
+            };
+        }
+        Ok(())
+    }
+}
+
+impl Vast {
+    fn byte(at: u64) -> u8 {
+        (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+    }
+
+    fn bytes(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.read_at(range.start, &mut bytes).unwrap();
+        bytes
+    }
+}
+
+#[test]
+fn rows_of_a_vast_array_are_all_that_is_read() {
+    // 1 TiB.
+    let (rows, columns) = (1 << 26, 1 << 12);
+    let blob = rows * columns * 4;
+    let tail = tail(KINDS[2], &[rows, columns], blob);
+    let length = 64 + blob + tail.len() as u64;
+    let file = Vast {
+        tail,
+        length,
+        asked: RefCell::default(),
+    };
+    let opening = Opening::new(length, &Options::default()).unwrap();
+    let footer = opening.header(&file.bytes(opening.needs())).unwrap();
+    let body = footer.footer(&file.bytes(footer.needs())).unwrap();
+    let bytes = file.bytes(body.needs());
+    let manifest = body.manifest(bytes).unwrap();
+    let dense = manifest.get("t").unwrap().dense().unwrap();
+    let made = |range: Range<u64>| range.map(Vast::byte).collect::<Vec<u8>>();
+    file.asked.borrow_mut().clear();
+
+    let first = 0x3ff_fff0;
+    let slice = dense.rows(first..first + 3).unwrap();
+    assert_eq!(
+        (slice.elements(), slice.byte_len()),
+        (3 * columns, 3 * columns * 4)
+    );
+    let mut bytes = vec![0; 3 * columns as usize * 4];
+    slice.read(&file, &mut bytes).unwrap();
+    let start = 64 + first * columns * 4;
+    let range = start..start + 3 * columns * 4;
+    assert_eq!(file.asked.take(), [range.clone()]);
+    assert_eq!(bytes, made(range));
+
+    // Some columns of them: a run a row.
+    let slice = dense.slice(&[first..first + 3, 5..7]).unwrap();
+    let mut bytes = [0; 24];
+    slice.read(&file, &mut bytes).unwrap();
+    let row = |row: u64| start + row * columns * 4 + 20..start + row * columns * 4 + 28;
+    assert_eq!(file.asked.take(), [row(0), row(1), row(2)]);
+    assert_eq!(
+        bytes[..],
+        [made(row(0)), made(row(1)), made(row(2))].concat()
+    );
+
+    // Nothing at all, from the far end.
+    dense
+        .slice(&[rows..rows])
+        .unwrap()
+        .read(&file, &mut [])
+        .unwrap();
+    assert!(file.asked.take().is_empty());
+    // A column of all: its ranges cost no memory, and the last one is as near as the first.
+    let column = dense.slice(&[0..rows, 9..10]).unwrap();
+    assert_eq!(column.ranges().len(), rows);
+    let last = 64 + (rows - 1) * columns * 4 + 36;
+    assert_eq!(column.ranges().next_back(), Some(last..last + 4));
+    assert_eq!(column.ranges().nth(rows as usize - 1), Some(last..last + 4));
+}
