@@ -51,10 +51,7 @@ impl<'d> Archive<'d> {
         let footer = opening.header(fetch(opening.needs()).ok_or(supply)?)?;
         let body = footer.footer(fetch(footer.needs()).ok_or(supply)?)?;
         let manifest = fetch(body.needs()).ok_or(supply)?;
-        Ok(Self {
-            data,
-            manifest: body.manifest(manifest)?,
-        })
+        Ok(Self { data, manifest: body.manifest(manifest)? })
     }
 
     /// The bytes of the file.

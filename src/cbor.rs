@@ -69,21 +69,13 @@ impl Fault {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
-        Self {
-            kind: kind.into(),
-            mark,
-            found: 0,
-        }
+        Self { kind: kind.into(), mark, found: 0 }
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
-        Self {
-            kind: kind.into(),
-            mark,
-            found,
-        }
+        Self { kind: kind.into(), mark, found }
     }
 }
 
@@ -104,6 +96,7 @@ impl ParseError<Input<'_>> for Fault {
 }
 
 /// The fault in a nom error. Nothing here asks for more input, so there always is one.
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     match error {
         nom::Err::Error(fault) | nom::Err::Failure(fault) => fault,
@@ -165,12 +158,7 @@ fn width(info: u8) -> (usize, u32) {
 /// The argument of a head that does not fit in its initial byte; none if it is cut.
 fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
-    Some((
-        rest,
-        argument
-            .iter()
-            .fold(0, |number, byte| number << 8 | u64::from(*byte)),
-    ))
+    Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
 /// The head of the next item, whatever it is.
@@ -181,37 +169,18 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
     };
     let (major, info) = (initial >> 5, initial & 31);
     match info {
-        0..24 => Ok((
-            rest,
-            Head {
-                major,
-                info,
-                argument: u64::from(info),
-            },
-        )),
+        0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
         24..28 => match argument(at, info) {
             Some((_, argument @ 0..32)) if initial == SIMPLE => {
                 Err(Fault::with(Rule::CborSimple, Mark::of(at), argument).into())
             }
-            Some((rest, argument)) => Ok((
-                rest,
-                Head {
-                    major,
-                    info,
-                    argument,
-                },
-            )),
+            Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
             None => fail(Rule::CborTruncated, at),
         },
         _ if initial == BREAK => fail(Rule::CborBreak, at),
-        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => Ok((
-            rest,
-            Head {
-                major,
-                info,
-                argument: 0,
-            },
-        )),
+        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => {
+            Ok((rest, Head { major, info, argument: 0 }))
+        }
         _ => Err(Fault::with(Rule::CborReserved, Mark::of(at), initial.into()).into()),
     }
 }
@@ -254,28 +223,14 @@ fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
         // Of the wanted type, nothing is left of the initial byte but the information.
         let info = initial ^ (wanted << 5);
         if info < 24 {
-            return Ok((
-                rest,
-                Head {
-                    major: wanted,
-                    info,
-                    argument: u64::from(info),
-                },
-            ));
+            return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
         }
         let (bytes, unused) = width(info);
         if info < 28
             && let Some(rest) = rest.get(bytes..)
         {
             let argument = u64::from_be_bytes(*wide) >> unused;
-            return Ok((
-                rest,
-                Head {
-                    major: wanted,
-                    info,
-                    argument,
-                },
-            ));
+            return Ok((rest, Head { major: wanted, info, argument }));
         }
     }
     let (rest, head) = any_head_of(wanted, wrong, at)?;
@@ -307,10 +262,7 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
 /// An unsigned integer of at most 64 bits.
 #[inline(always)]
 pub(crate) fn uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    Leaf {
-        known: wrong,
-        read: read_uint,
-    }
+    Leaf { known: wrong, read: read_uint }
 }
 
 #[inline(always)]
@@ -322,10 +274,7 @@ fn read_uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
 /// A definite text string, not yet known to be UTF-8.
 #[inline(always)]
 pub(crate) fn text<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    Leaf {
-        known: wrong,
-        read: read_text,
-    }
+    Leaf { known: wrong, read: read_text }
 }
 
 #[inline(always)]
@@ -350,16 +299,12 @@ fn is_ascii(text: &[u8]) -> bool {
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
 pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Result<(), Fault> {
-    if is_ascii(content) {
-        Ok(())
-    } else {
-        utf8(at, content).map(|_| ())
-    }
+    if is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
 #[inline(always)]
-pub(crate) fn utf8<'m>(at: Mark, content: Input<'m>) -> Result<&'m str, Fault> {
+pub(crate) fn utf8(at: Mark, content: Input<'_>) -> Result<&str, Fault> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at))
 }
 

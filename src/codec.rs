@@ -26,9 +26,7 @@ impl ReadAt for [u8] {
     type Error = Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let bytes = usize::try_from(offset)
-            .ok()
-            .and_then(|start| self.get(start..));
+        let bytes = usize::try_from(offset).ok().and_then(|start| self.get(start..));
         let bytes = bytes.and_then(|bytes| bytes.get(..buffer.len()));
         buffer.copy_from_slice(bytes.ok_or(Error::misuse(Misuse::Size))?);
         Ok(())

@@ -16,8 +16,9 @@ impl<'m> Digest<'m> {
     /// Reads a digest of a 1.x file; none if it is malformed.
     pub(crate) fn read_v1(text: &'m str) -> Option<Self> {
         match Self::known(text) {
-            Some(known) => known,
-            None => match text.split_once(':') {
+            Known::Good(digest) => Some(digest),
+            Known::Malformed => None,
+            Known::Other => match text.split_once(':') {
                 Some((algorithm, _)) if !algorithm.is_empty() => Some(Self::Unverifiable(text)),
                 _ => None,
             },
@@ -26,7 +27,11 @@ impl<'m> Digest<'m> {
 
     /// Reads a checksum of a 0.1 file, where the form of others is left to the parties.
     pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
-        Self::known(text).unwrap_or(Some(Self::Unverifiable(text)))
+        match Self::known(text) {
+            Known::Good(digest) => Some(digest),
+            Known::Malformed => None,
+            Known::Other => Some(Self::Unverifiable(text)),
+        }
     }
 
     /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.
@@ -42,15 +47,17 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// One of the two known algorithms; within, none if it is malformed.
-    #[inline(always)]
-    fn known(text: &'m str) -> Option<Option<Self>> {
+    /// Reads a digest of one of the two known algorithms.
+    fn known(text: &'m str) -> Known<'m> {
+        let good = |digest: Option<Self>| digest.map_or(Known::Malformed, Known::Good);
         if let Some(hex) = text.strip_prefix("sha256:") {
-            return Some(bytes(hex).map(Self::Sha256));
+            return good(bytes(hex).map(Self::Sha256));
         }
-        let hex = text.strip_prefix("crc32c:")?;
+        let Some(hex) = text.strip_prefix("crc32c:") else {
+            return Known::Other;
+        };
         let digits = hex.strip_prefix("0x").unwrap_or(hex);
-        Some(bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes))))
+        good(bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes))))
     }
 
     /// The name of the algorithm: `sha256`, `crc32c`, or what stands before the colon.
@@ -61,6 +68,13 @@ impl<'m> Digest<'m> {
             Self::Unverifiable(text) => text.split_once(':').map_or(text, |(name, _)| name),
         }
     }
+}
+
+/// What is known of a digest by its prefix.
+enum Known<'m> {
+    Good(Digest<'m>),
+    Malformed,
+    Other,
 }
 
 /// Exactly `2 × N` hexadecimal digits of either case.
@@ -82,11 +96,12 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
 /// Whether all bytes are hexadecimal digits; without a branch, so that many are judged at once.
 #[inline(always)]
 fn all_digits(bytes: &[u8]) -> bool {
-    bytes.iter().fold(true, |good, byte| {
+    let wrong = bytes.iter().fold(0, |wrong, byte| {
         let decimal = byte.wrapping_sub(b'0') < 10;
         let letter = (byte | 0x20).wrapping_sub(b'a') < 6;
-        good & (decimal | letter)
-    })
+        wrong | u8::from(!decimal) & u8::from(!letter)
+    });
+    wrong == 0
 }
 
 /// The value of a hexadecimal digit.

@@ -85,10 +85,7 @@ impl StorageType {
 
     /// The type of that name in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
-        STORAGE
-            .iter()
-            .find(|row| row.1.as_bytes() == name)
-            .map(|row| row.0)
+        STORAGE.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
     }
 
     /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
@@ -113,17 +110,12 @@ impl StorageType {
 
     /// The type of that name in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
-        STORAGE
-            .iter()
-            .find(|row| row.2.as_bytes() == name)
-            .map(|row| row.0)
+        STORAGE.iter().find(|row| row.2.as_bytes() == name).map(|row| row.0)
     }
 
     /// Its name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
-        STORAGE
-            .get(usize::from(self.ordinal()))
-            .map_or("", |row| row.1)
+        STORAGE.get(usize::from(self.ordinal())).map_or("", |row| row.1)
     }
 
     /// Bytes of one element: 1, 2, 4 or 8.
@@ -140,10 +132,7 @@ impl StorageType {
     /// Whether it is an integer type, `bool` not being one.
     pub fn is_integer(self) -> bool {
         use StorageType as T;
-        matches!(
-            self,
-            T::I64 | T::I32 | T::I16 | T::I8 | T::U64 | T::U32 | T::U16 | T::U8
-        )
+        matches!(self, T::I64 | T::I32 | T::I16 | T::I8 | T::U64 | T::U32 | T::U16 | T::U8)
     }
 }
 
@@ -168,48 +157,12 @@ pub enum LogicalType {
 /// Logical type, its name in 1.2, its name as a dtype in 1.1, storage type, storage elements
 /// for each logical one.
 const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); 6] = [
-    (
-        LogicalType::F8E4M3Fn,
-        "f8_e4m3fn",
-        "f8_e4m3",
-        StorageType::U8,
-        1,
-    ),
-    (
-        LogicalType::F8E5M2,
-        "f8_e5m2",
-        "f8_e5m2",
-        StorageType::U8,
-        1,
-    ),
-    (
-        LogicalType::F8E4M3Fnuz,
-        "f8_e4m3fnuz",
-        "",
-        StorageType::U8,
-        1,
-    ),
-    (
-        LogicalType::F8E5M2Fnuz,
-        "f8_e5m2fnuz",
-        "",
-        StorageType::U8,
-        1,
-    ),
-    (
-        LogicalType::Complex64,
-        "complex64",
-        "complex64",
-        StorageType::F32,
-        2,
-    ),
-    (
-        LogicalType::Complex128,
-        "complex128",
-        "complex128",
-        StorageType::F64,
-        2,
-    ),
+    (LogicalType::F8E4M3Fn, "f8_e4m3fn", "f8_e4m3", StorageType::U8, 1),
+    (LogicalType::F8E5M2, "f8_e5m2", "f8_e5m2", StorageType::U8, 1),
+    (LogicalType::F8E4M3Fnuz, "f8_e4m3fnuz", "", StorageType::U8, 1),
+    (LogicalType::F8E5M2Fnuz, "f8_e5m2fnuz", "", StorageType::U8, 1),
+    (LogicalType::Complex64, "complex64", "complex64", StorageType::F32, 2),
+    (LogicalType::Complex128, "complex128", "complex128", StorageType::F64, 2),
 ];
 
 impl LogicalType {
@@ -227,18 +180,12 @@ impl LogicalType {
 
     /// The logical type of that name in `type`.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
-        LOGICAL
-            .iter()
-            .find(|row| row.1.as_bytes() == name)
-            .map(|row| row.0)
+        LOGICAL.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
     }
 
     /// The logical type that a 1.1 dtype of that name stands for.
     pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
-        LOGICAL
-            .iter()
-            .find(|row| !row.2.is_empty() && row.2.as_bytes() == name)
-            .map(|row| row.0)
+        LOGICAL.iter().find(|row| !row.2.is_empty() && row.2.as_bytes() == name).map(|row| row.0)
     }
 
     /// Its number in an index record; 6 are in use.
@@ -270,11 +217,7 @@ impl LogicalType {
     /// Storage elements for each logical one: 2 for complex types, else 1.
     #[inline]
     pub fn ratio(self) -> u8 {
-        if matches!(self, Self::Complex64 | Self::Complex128) {
-            2
-        } else {
-            1
-        }
+        if matches!(self, Self::Complex64 | Self::Complex128) { 2 } else { 1 }
     }
 }
 
@@ -289,11 +232,7 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// The byte order of this machine.
-    pub const NATIVE: Self = if cfg!(target_endian = "big") {
-        Self::Big
-    } else {
-        Self::Little
-    };
+    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 }
 
 mod sealed {

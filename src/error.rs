@@ -130,7 +130,7 @@ impl Place {
 /// Why a file or a call was refused. Small, `Copy`, and made without allocating.
 ///
 /// `Display` gives the sentence, the rule and its clause, and the place in numbers;
-/// [`explain`](crate::explain) adds the names.
+/// whoever holds the manifest can add the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Error {
     kind: ErrorKind,
@@ -142,30 +142,19 @@ pub struct Error {
 impl Error {
     #[cold]
     pub(crate) fn new(kind: impl Into<ErrorKind>, offset: u64) -> Self {
-        Self {
-            kind: kind.into(),
-            place: Place::default(),
-            offset: Some(offset),
-            found: 0,
-        }
+        Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: 0 }
     }
 
     /// An error in content that has no place in the file, being compressed there.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
-        Self {
-            offset: None,
-            ..Self::new(kind, 0)
-        }
+        Self { offset: None, ..Self::new(kind, 0) }
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
         Self {
             kind: ErrorKind::Misuse(misuse),
-            place: Place {
-                object: None,
-                component: None,
-            },
+            place: Place { object: None, component: None },
             offset: None,
             found: 0,
         }

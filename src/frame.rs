@@ -49,19 +49,15 @@ const HEADER: u64 = wide(size_of::<Magic>());
 
 /// One fixed record, as a nom parser.
 fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T> {
-    map_opt(
-        nom::bytes::complete::take(size_of::<T>()),
-        |bytes: &'b [u8]| T::read_from_bytes(bytes).ok(),
-    )
+    map_opt(nom::bytes::complete::take(size_of::<T>()), |bytes: &'b [u8]| {
+        T::read_from_bytes(bytes).ok()
+    })
     .parse(input)
 }
 
 /// Exactly one fixed record and nothing more.
 fn only<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
-    all_consuming(record)
-        .parse(bytes)
-        .ok()
-        .map(|(_, record)| record)
+    all_consuming(record).parse(bytes).ok().map(|(_, record)| record)
 }
 
 /// Which of the two containers a file is.
@@ -143,10 +139,7 @@ impl Frame {
             return Err(Error::new(Limit::Manifest, range.start).found(size));
         }
         match range.start.checked_sub(size) {
-            Some(start) if start >= HEADER => Ok(Self {
-                container,
-                manifest: start..range.start,
-            }),
+            Some(start) if start >= HEADER => Ok(Self { container, manifest: start..range.start }),
             _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
         }
     }

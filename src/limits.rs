@@ -48,24 +48,12 @@ impl Default for Limits {
 
 impl Limits {
     /// The names that [`with`](Self::with) knows.
-    pub const NAMES: &'static [&'static str] = &[
-        "manifest",
-        "depth",
-        "rank",
-        "keys",
-        "window",
-        "decoded",
-        "decoded-total",
-    ];
+    pub const NAMES: &'static [&'static str] =
+        &["manifest", "depth", "rank", "keys", "window", "decoded", "decoded-total"];
 
     /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB.
     pub fn embedded() -> Self {
-        Self {
-            manifest: 1 << 20,
-            window: 256 << 10,
-            decoded: 8 << 20,
-            ..Self::default()
-        }
+        Self { manifest: 1 << 20, window: 256 << 10, decoded: 8 << 20, ..Self::default() }
     }
 
     /// These limits with one changed, by its name in the catalogue (without `limit-`).
@@ -194,12 +182,8 @@ impl Options {
     /// # Errors
     /// [`Misuse::Tolerance`] where there is none of that name.
     pub fn tolerate_named(self, name: &str) -> Result<Self, Error> {
-        let known = Tolerance::ALL
-            .iter()
-            .find(|tolerance| tolerance.name() == name);
-        known
-            .map(|t| self.tolerate(*t))
-            .ok_or(Error::misuse(Misuse::Tolerance))
+        let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
+        known.map(|t| self.tolerate(*t)).ok_or(Error::misuse(Misuse::Tolerance))
     }
 
     pub(crate) fn tolerates(&self, tolerance: Tolerance) -> bool {

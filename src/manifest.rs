@@ -83,18 +83,11 @@ impl<'m> Manifest<'m> {
         options: &Options,
     ) -> Result<Self, Error> {
         let index = admit::admit(&frame, &bytes, options)?;
-        Ok(Self {
-            bytes,
-            frame,
-            index,
-        })
+        Ok(Self { bytes, frame, index })
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader {
-            bytes: &self.bytes,
-            generation: self.index.generation,
-        }
+        Reader { bytes: &self.bytes, generation: self.index.generation }
     }
 
     /// Which rules the file follows.
@@ -166,10 +159,7 @@ impl<'m> Manifest<'m> {
     }
 
     fn parts(&self) -> Parts<'_> {
-        Parts {
-            reader: self.reader(),
-            index: &self.index,
-        }
+        Parts { reader: self.reader(), index: &self.index }
     }
 }
 

@@ -1,26 +1,17 @@
 //! Conversions between integer widths that cannot lose anything on any supported target.
 
-const _: () = assert!(
-    usize::BITS >= 32 && usize::BITS <= 64,
-    "zten needs a 32- or 64-bit target"
-);
+const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "zten needs a 32- or 64-bit target");
 
 /// A `usize` as `u64`.
 #[inline(always)]
-#[expect(
-    clippy::as_conversions,
-    reason = "usize has at most 64 bits, asserted above"
-)]
+#[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
 pub(crate) const fn wide(n: usize) -> u64 {
     n as u64
 }
 
 /// A `u32` as `usize`.
 #[inline(always)]
-#[expect(
-    clippy::as_conversions,
-    reason = "usize has at least 32 bits, asserted above"
-)]
+#[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
 pub(crate) const fn index(n: u32) -> usize {
     n as usize
 }

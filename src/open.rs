@@ -34,11 +34,7 @@ use crate::num::wide;
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
     let wanted = needs.end.saturating_sub(needs.start);
-    if wide(bytes.len()) == wanted {
-        Ok(())
-    } else {
-        Err(Error::misuse(Misuse::Supply))
-    }
+    if wide(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
 }
 
 /// Needs the header.
@@ -56,11 +52,7 @@ impl Opening {
     /// `file-size` where it is too short for a header.
     pub fn new(file_len: u64, options: &Options) -> Result<Self, Error> {
         let needs = Container::header_range(file_len)?;
-        Ok(Self {
-            file_len,
-            options: *options,
-            needs,
-        })
+        Ok(Self { file_len, options: *options, needs })
     }
 
     /// The bytes of the file that are the header.
@@ -76,11 +68,7 @@ impl Opening {
         supplied(bytes, &self.needs)?;
         let container = Container::read(bytes)?;
         let needs = container.footer_range(self.file_len)?;
-        Ok(Footer {
-            container,
-            options: self.options,
-            needs,
-        })
+        Ok(Footer { container, options: self.options, needs })
     }
 }
 
@@ -105,10 +93,7 @@ impl Footer {
     pub fn footer(&self, bytes: &[u8]) -> Result<Body, Error> {
         supplied(bytes, &self.needs)?;
         let frame = Frame::read(self.container, bytes, self.needs(), self.options.limit())?;
-        Ok(Body {
-            frame,
-            options: self.options,
-        })
+        Ok(Body { frame, options: self.options })
     }
 }
 

@@ -204,21 +204,12 @@ pub(crate) struct Text<'m> {
 }
 
 impl<'m> Slot<'m> for Text<'m> {
-    const BLANK: Self = Self {
-        mark: Mark::END,
-        bytes: &[],
-    };
+    const BLANK: Self = Self { mark: Mark::END, bytes: &[] };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
-        Ok((
-            rest,
-            Self {
-                mark: Mark::of(at),
-                bytes,
-            },
-        ))
+        Ok((rest, Self { mark: Mark::of(at), bytes }))
     }
 }
 
@@ -227,19 +218,13 @@ impl Text<'_> {
     #[cold]
     fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Result<(), Fault> {
         let text = utf8(self.mark, self.bytes)?;
-        if good(text) {
-            Ok(())
-        } else {
-            Err(Fault::new(rule, self.mark))
-        }
+        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark)) }
     }
 
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     fn unknown(&self, rule: Rule) -> Fault {
-        utf8(self.mark, self.bytes)
-            .err()
-            .unwrap_or(Fault::new(rule, self.mark))
+        utf8(self.mark, self.bytes).err().unwrap_or(Fault::new(rule, self.mark))
     }
 }
 
@@ -251,21 +236,12 @@ pub(crate) struct Uint {
 }
 
 impl<'m> Slot<'m> for Uint {
-    const BLANK: Self = Self {
-        mark: Mark::END,
-        value: 0,
-    };
+    const BLANK: Self = Self { mark: Mark::END, value: 0 };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(_: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, value) = uint(wrong).parse(at)?;
-        Ok((
-            rest,
-            Self {
-                mark: Mark::of(at),
-                value,
-            },
-        ))
+        Ok((rest, Self { mark: Mark::of(at), value }))
     }
 }
 
@@ -281,12 +257,7 @@ pub(crate) struct Shape {
 }
 
 impl<'m> Slot<'m> for Shape {
-    const BLANK: Self = Self {
-        mark: Mark::END,
-        rank: 0,
-        product: None,
-        first: 0,
-    };
+    const BLANK: Self = Self { mark: Mark::END, rank: 0, product: None, first: 0 };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -308,12 +279,7 @@ impl<'m> Slot<'m> for Shape {
         }
         // Where a dimension is 0, so is what is left of the product.
         let product = (empty || !overflows).then_some(product);
-        let shape = Self {
-            mark: Mark::of(at),
-            rank,
-            product,
-            first,
-        };
+        let shape = Self { mark: Mark::of(at), rank, product, first };
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }

@@ -51,9 +51,7 @@ pub(crate) fn by_text<'t, P: Copy>(
             groups.pop();
             continue;
         };
-        let same = rest
-            .iter()
-            .take_while(|place| class(read(**place), depth) == first);
+        let same = rest.iter().take_while(|place| class(read(**place), depth) == first);
         let length = same.count();
         group.next = start.saturating_add(length);
         if group.next == group.end {
@@ -94,11 +92,7 @@ fn begin<'t, P: Copy>(
     }
     let depth = depth.saturating_add(agreed(places, depth, read));
     distribute(places, |place| class(read(place), depth));
-    Some(Group {
-        next: start,
-        end: start.saturating_add(places.len()),
-        depth,
-    })
+    Some(Group { next: start, end: start.saturating_add(places.len()), depth })
 }
 
 /// The class of a text that ends.
@@ -107,8 +101,7 @@ const ENDED: usize = 0;
 /// What a text has at `depth`: its end, or a byte.
 #[inline]
 fn class(text: &[u8], depth: usize) -> usize {
-    text.get(depth)
-        .map_or(ENDED, |byte| usize::from(*byte).saturating_add(1))
+    text.get(depth).map_or(ENDED, |byte| usize::from(*byte).saturating_add(1))
 }
 
 /// In how many bytes from `depth` on all the texts agree.
@@ -134,12 +127,8 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
         return items.sort_unstable();
     }
     let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
-    distribute(items, |item| {
-        usize::try_from(item >> shift).unwrap_or(CLASSES)
-    });
-    items
-        .chunk_by_mut(|a, b| a >> shift == b >> shift)
-        .for_each(<[u64]>::sort_unstable);
+    distribute(items, |item| usize::try_from(item >> shift).unwrap_or(CLASSES));
+    items.chunk_by_mut(|a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
 }
 
 /// Puts items in the order of their classes, in place, going round the cycles of places that
@@ -234,9 +223,7 @@ mod tests {
     fn random_texts() {
         let mut state = 1_u64;
         let mut random = |bound: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % bound
         };
         for round in 0..600 {
@@ -257,9 +244,7 @@ mod tests {
 
     #[test]
     fn texts_within_texts() {
-        let nested: Vec<Vec<u8>> = (0..300)
-            .map(|length| alloc::vec![0; length % 150])
-            .collect();
+        let nested: Vec<Vec<u8>> = (0..300).map(|length| alloc::vec![0; length % 150]).collect();
         check(&nested);
         check(&alloc::vec![Vec::new(); 20]);
         check(&[]);

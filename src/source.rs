@@ -49,10 +49,7 @@ impl FileArchive {
         let metadata = file.metadata().map_err(ReadError::Source)?;
         if !metadata.is_file() {
             let kind = io::ErrorKind::InvalidInput;
-            return Err(ReadError::Source(io::Error::new(
-                kind,
-                "not a regular file",
-            )));
+            return Err(ReadError::Source(io::Error::new(kind, "not a regular file")));
         }
         let length = metadata.len();
         let opening = Opening::new(length, options)?;
@@ -60,11 +57,7 @@ impl FileArchive {
         let body = footer.footer(&fetch(&file, footer.needs())?)?;
         let bytes = fetch(&file, body.needs())?;
         let manifest = body.manifest(bytes)?;
-        Ok(Self {
-            file,
-            length,
-            manifest,
-        })
+        Ok(Self { file, length, manifest })
     }
 
     /// The manifest.

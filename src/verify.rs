@@ -36,11 +36,7 @@ impl Verifier {
     /// A verifier for a file of `file_len` bytes.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
         let total = limits.decoded_total(file_len);
-        Self {
-            limits: *limits,
-            left: total,
-            total,
-        }
+        Self { limits: *limits, left: total, total }
     }
 
     /// Reads all components of an object. `tap` sees every chunk of each: decoded,
@@ -87,9 +83,7 @@ impl Verifier {
         while let Some(chunk) = content.next_chunk()? {
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
-                let over = over
-                    .found(self.total.saturating_add(1))
-                    .at(component.place());
+                let over = over.found(self.total.saturating_add(1)).at(component.place());
                 self.left = self.left.checked_sub(wide(chunk.len())).ok_or(over)?;
             }
             take(chunk)?;
@@ -108,19 +102,17 @@ impl Verifier {
         object: &Object<'_>,
         source: &R,
     ) -> Result<Option<u64>, ReadError<R::Error>> {
-        let (role, rule, per_value) = match object.format() {
+        let (indexed, rule, per_value) = match object.format() {
             Format::SparseCsr => ("indices", Rule::CsrNnz, 1),
             Format::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
             _ => return Ok(None),
         };
-        let (Some(values), Some(indices)) = (object.component("values"), object.component(role))
+        let (Some(values), Some(indices)) = (object.component("values"), object.component(indexed))
         else {
             return Ok(None);
         };
         let count = self.count(&indices, source)?;
-        let disagree = Error::nowhere(rule)
-            .found(count.unwrap_or(0))
-            .at(indices.place());
+        let disagree = Error::nowhere(rule).found(count.unwrap_or(0)).at(indices.place());
         if let (Some(count), Some(values)) = (count, self.count(&values, source)?)
             && values.checked_mul(per_value) != Some(count)
         {

@@ -1,4 +1,15 @@
 //! The corpus: every rule has a file that breaks it, and every file does just what it should.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
 
 mod common;
 
@@ -33,33 +44,20 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
             wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} files:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn every_rule_has_a_reject_file() {
     let broken: BTreeSet<String> = reject_index().map(|row| row.expected.rule).collect();
     // What does not spoil a file has accepted files instead; a missing feature needs none.
-    let listed = [
-        "unsupported-dtype",
-        "unsupported-encoding",
-        "unsupported-layout",
-    ];
+    let listed = ["unsupported-dtype", "unsupported-encoding", "unsupported-layout"];
     let readable = ["unsupported-format", "unsupported-type"];
     let names: Vec<String> = accepted().map(|file| file.name).collect();
     for row in zten::rules::rows() {
         if listed.contains(&row.id) || readable.contains(&row.id) {
             let prefix = format!("{}--", row.id);
-            assert!(
-                names.iter().any(|name| name.starts_with(&prefix)),
-                "no file for {}",
-                row.id
-            );
+            assert!(names.iter().any(|name| name.starts_with(&prefix)), "no file for {}", row.id);
         } else if row.id != "unsupported-feature" {
             assert!(broken.contains(row.id), "no file breaks {}", row.id);
         }
@@ -83,17 +81,10 @@ fn the_index_names_every_reject_file() {
         for entry in std::fs::read_dir(corpus().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "zt") {
-                assert!(
-                    indexed.contains(&path),
-                    "{} is not in the index",
-                    path.display()
-                );
+                assert!(indexed.contains(&path), "{} is not in the index", path.display());
                 let name = path.file_name().unwrap().to_str().unwrap().to_owned();
                 let row = reject_index().find(|row| row.path == path).unwrap();
-                assert!(
-                    name.starts_with(&format!("{}--", row.expected.rule)),
-                    "{name}"
-                );
+                assert!(name.starts_with(&format!("{}--", row.expected.rule)), "{name}");
                 count += 1;
             }
         }
@@ -129,9 +120,7 @@ fn content_of_the_reference_writers_is_what_they_wrote() {
             let file = std::fs::read(folder.join(file).with_extension("zt")).unwrap();
             let archive = Archive::open(&file).unwrap();
             let component = archive.get(&name).unwrap().component(role).unwrap();
-            let content = component
-                .read_to_vec(&file[..], &zten::Limits::default())
-                .unwrap();
+            let content = component.read_to_vec(&file[..], &zten::Limits::default()).unwrap();
             assert_eq!(content.len().to_string(), bytes, "{name}/{role}");
             let digest: [u8; 32] =
                 sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(&content))
@@ -148,10 +137,6 @@ fn the_corpus_is_what_its_generator_makes() {
     for output in zten_corpus::files() {
         let path = corpus().join(&output.path);
         let there = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", output.path));
-        assert!(
-            there == output.bytes,
-            "{} is not what the generator makes",
-            output.path
-        );
+        assert!(there == output.bytes, "{} is not what the generator makes", output.path);
     }
 }

@@ -1,5 +1,16 @@
 //! Damaged files: cut anywhere, or with any one byte changed. Each ends in `Ok` or `Err`, never
 //! in a panic; a cut file never in `Ok`.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
 
 mod common;
 
@@ -14,25 +25,14 @@ fn walk(file: &[u8]) -> bool {
     };
     let mut verifier = Verifier::new(file.len() as u64, &limits);
     for object in archive.objects() {
-        let _ = (
-            object.name(),
-            object.shape().collect::<Vec<_>>(),
-            object.format_name(),
-        );
+        let _ = (object.name(), object.shape().collect::<Vec<_>>(), object.format_name());
         if let Some(attributes) = object.attributes() {
             let _ = format!("{:?}", attributes.collect::<Vec<_>>());
         }
-        assert_eq!(
-            archive.get(object.name()).unwrap().ordinal(),
-            object.ordinal()
-        );
+        assert_eq!(archive.get(object.name()).unwrap().ordinal(), object.ordinal());
         for component in object.components() {
             assert!(component.extent().end() <= archive.manifest().extent().start);
-            let _ = (
-                component.digest(),
-                component.element_type(),
-                component.bind(file),
-            );
+            let _ = (component.digest(), component.element_type(), component.bind(file));
         }
         let _ = verifier.object(&object, file, |_, _| ());
     }
@@ -43,11 +43,7 @@ fn walk(file: &[u8]) -> bool {
 fn no_prefix_of_an_accepted_file_opens() {
     for file in accepted().filter(|file| file.bytes.len() <= 20_000) {
         for length in 0..file.bytes.len() {
-            assert!(
-                !walk(&file.bytes[..length]),
-                "{} cut to {length}",
-                file.name
-            );
+            assert!(!walk(&file.bytes[..length]), "{} cut to {length}", file.name);
         }
     }
 }

@@ -1,5 +1,16 @@
 //! One file, three ways to open it: whole slice, step by step, and from disk. They agree on
 //! every corpus file, in what they accept and in what they say.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
 
 mod common;
 
@@ -15,31 +26,16 @@ use zten::{Archive, Error, Manifest, Options, ReadError};
 fn facts(manifest: &Manifest<'_>) -> String {
     let mut text = String::new();
     let (generation, version) = (manifest.generation(), manifest.version());
-    writeln!(
-        text,
-        "{generation:?} {version:?} {:?}",
-        manifest.attributes()
-    )
-    .unwrap();
+    writeln!(text, "{generation:?} {version:?} {:?}", manifest.attributes()).unwrap();
     for object in manifest.objects() {
         let shape: Vec<u64> = object.shape().collect();
-        writeln!(
-            text,
-            "{:?} {shape:?} {:?}",
-            object.name(),
-            object.format_name()
-        )
-        .unwrap();
+        writeln!(text, "{:?} {shape:?} {:?}", object.name(), object.format_name()).unwrap();
         writeln!(text, " {:?}", object.attributes()).unwrap();
         for component in object.components() {
             let (length, digest) = (component.decoded_length(), component.digest());
             let order = component.byte_order();
             let encoding = component.encoding_name();
-            writeln!(
-                text,
-                " {component:?} {length:?} {digest:?} {order:?} {encoding}"
-            )
-            .unwrap();
+            writeln!(text, " {component:?} {length:?} {digest:?} {order:?} {encoding}").unwrap();
         }
     }
     text

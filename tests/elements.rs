@@ -102,57 +102,23 @@ all_patterns! {
 fn dtypes_of_1_1_are_logical_types() {
     let file = read("v11-f8_e4m3.zt");
     let archive = Archive::open(&file).unwrap();
-    let view = archive
-        .objects()
-        .next()
-        .unwrap()
-        .dense()
-        .unwrap()
-        .bind(&file)
-        .unwrap();
+    let view = archive.objects().next().unwrap().dense().unwrap().bind(&file).unwrap();
     assert_eq!(view.as_slice::<F8E4M3Fn>().unwrap().len(), view.len());
     let file = read("v11-complex128.zt");
     let archive = Archive::open(&file).unwrap();
-    let view = archive
-        .objects()
-        .next()
-        .unwrap()
-        .dense()
-        .unwrap()
-        .bind(&file)
-        .unwrap();
-    assert_eq!(
-        view.elements::<Complex<f64>>().unwrap().len() * 2,
-        view.len()
-    );
+    let view = archive.objects().next().unwrap().dense().unwrap().bind(&file).unwrap();
+    assert_eq!(view.elements::<Complex<f64>>().unwrap().len() * 2, view.len());
 }
 
 #[test]
 fn plain_components_have_no_logical_elements() {
     let file = read("1.2.3/dense_all.zt");
     let archive = Archive::open(&file).unwrap();
-    let bound = |name: &str| {
-        archive
-            .get(name)
-            .unwrap()
-            .dense()
-            .unwrap()
-            .bind(&file)
-            .unwrap()
-    };
+    let bound = |name: &str| archive.get(name).unwrap().dense().unwrap().bind(&file).unwrap();
     assert_eq!(bound("t_u8").logical_type(), None);
-    assert_eq!(
-        misuse(bound("t_u8").as_slice::<F8E5M2>().unwrap_err()),
-        Misuse::Type
-    );
-    assert_eq!(
-        misuse(bound("t_f32").as_slice::<Complex<f32>>().unwrap_err()),
-        Misuse::Type
-    );
-    assert_eq!(
-        misuse(bound("t_f64").elements::<Complex<f64>>().unwrap_err()),
-        Misuse::Type
-    );
+    assert_eq!(misuse(bound("t_u8").as_slice::<F8E5M2>().unwrap_err()), Misuse::Type);
+    assert_eq!(misuse(bound("t_f32").as_slice::<Complex<f32>>().unwrap_err()), Misuse::Type);
+    assert_eq!(misuse(bound("t_f64").elements::<Complex<f64>>().unwrap_err()), Misuse::Type);
 }
 
 #[test]
@@ -187,63 +153,36 @@ fn unknown_logical_types_are_storage_elements() {
 }
 
 /// Real and imaginary parts of `1.2.3/complex.zt`, in order.
-const PARTS: [f32; 12] = [
-    -1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4.25,
-];
+const PARTS: [f32; 12] =
+    [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4.25];
 
 fn pairs<T: Copy>(parts: &[T]) -> Vec<Complex<T>> {
-    parts
-        .chunks(2)
-        .map(|pair| Complex {
-            re: pair[0],
-            im: pair[1],
-        })
-        .collect()
+    parts.chunks(2).map(|pair| Complex { re: pair[0], im: pair[1] }).collect()
 }
 
 #[test]
 fn complex_numbers_are_pairs() {
     let file = read("1.2.3/complex.zt");
     let archive = Archive::open(&file).unwrap();
-    let bound = |name: &str| {
-        archive
-            .get(name)
-            .unwrap()
-            .dense()
-            .unwrap()
-            .bind(&file)
-            .unwrap()
-    };
+    let bound = |name: &str| archive.get(name).unwrap().dense().unwrap().bind(&file).unwrap();
 
     let view = bound("c64");
     assert_eq!(view.logical_type(), Some(LogicalType::Complex64));
     assert_eq!(view.as_slice::<Complex<f32>>().unwrap(), pairs(&PARTS));
     assert_eq!(view.to_vec::<Complex<f32>>().unwrap(), pairs(&PARTS));
-    assert_eq!(
-        view.elements::<Complex<f32>>().unwrap().get(5),
-        pairs(&PARTS).pop()
-    );
+    assert_eq!(view.elements::<Complex<f32>>().unwrap().get(5), pairs(&PARTS).pop());
     assert_eq!(view.elements::<Complex<f32>>().unwrap().get(6), None);
     assert_eq!(view.as_slice::<f32>().unwrap(), PARTS);
     assert_eq!(view.len(), 12);
-    assert_eq!(
-        misuse(view.as_slice::<Complex<f64>>().unwrap_err()),
-        Misuse::Type
-    );
+    assert_eq!(misuse(view.as_slice::<Complex<f64>>().unwrap_err()), Misuse::Type);
 
     let doubles = PARTS.map(f64::from);
     let view = bound("c128");
     assert_eq!(view.as_slice::<Complex<f64>>().unwrap(), pairs(&doubles));
     assert_eq!(view.as_slice::<f64>().unwrap(), doubles);
-    assert_eq!(
-        misuse(view.as_slice::<Complex<f32>>().unwrap_err()),
-        Misuse::Type
-    );
+    assert_eq!(misuse(view.as_slice::<Complex<f32>>().unwrap_err()), Misuse::Type);
 
-    assert_eq!(
-        bound("c64_scalar").as_slice::<Complex<f32>>().unwrap(),
-        pairs(&PARTS[..2])
-    );
+    assert_eq!(bound("c64_scalar").as_slice::<Complex<f32>>().unwrap(), pairs(&PARTS[..2]));
 }
 
 #[test]
@@ -256,16 +195,10 @@ fn complex_numbers_at_odd_addresses_are_read_one_by_one() {
     let archive = Archive::open(odd).unwrap();
     let component = archive.get("c64").unwrap().dense().unwrap().component();
     let view = component.bind(odd).unwrap();
-    assert_eq!(
-        misuse(view.as_slice::<Complex<f32>>().unwrap_err()),
-        Misuse::Alignment
-    );
+    assert_eq!(misuse(view.as_slice::<Complex<f32>>().unwrap_err()), Misuse::Alignment);
     assert_eq!(view.to_vec::<Complex<f32>>().unwrap(), pairs(&PARTS));
     let decoded = component.decode(odd, &Limits::default()).unwrap();
-    assert_eq!(
-        decoded.view().as_slice::<Complex<f32>>().unwrap(),
-        pairs(&PARTS)
-    );
+    assert_eq!(decoded.view().as_slice::<Complex<f32>>().unwrap(), pairs(&PARTS));
 }
 
 #[test]

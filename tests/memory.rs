@@ -1,13 +1,20 @@
 //! Heap while opening: at most 1.0 × the manifest and 4 KiB, for any input whatever; at most a
 //! quarter of the manifest for ordinary ones.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
 
 mod common;
 #[path = "../benches/open/generate.rs"]
-#[allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "the benchmark uses the rest"
-)]
+#[allow(dead_code, clippy::allow_attributes, reason = "the benchmark uses the rest")]
 mod generate;
 
 use common::{accepted, reject_index};
@@ -26,11 +33,7 @@ fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
 fn bounded(file: &File, what: &str) -> (u64, Result<(), zten::Error>) {
     let (peak, opened) = peak(|| file.open().map(drop));
     let bound = file.manifest.len() as u64 + 4096;
-    assert!(
-        peak <= bound,
-        "{what}: {peak} bytes of heap for {} of manifest",
-        file.manifest.len()
-    );
+    assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", file.manifest.len());
     (peak, opened)
 }
 
@@ -62,9 +65,7 @@ fn the_smallest_objects_take_no_more_than_they_are() {
             for count in [1, 2, 100, 1000, 4097, 100_000, 131_073] {
                 let what = format!("{count}, component {component}, indefinite {indefinite}");
                 let file = generate::smallest(count, component, indefinite);
-                bounded(&file, &what)
-                    .1
-                    .unwrap_or_else(|error| panic!("{what}: {error}"));
+                bounded(&file, &what).1.unwrap_or_else(|error| panic!("{what}: {error}"));
             }
         }
     }
@@ -102,11 +103,7 @@ fn every_corpus_file_is_bounded() {
         let open = || zten::Archive::open(&file.bytes).map(|archive| archive.extent());
         let (peak, opened) = peak(open);
         let extent = opened.unwrap();
-        assert!(
-            peak <= extent.end - extent.start + 4096,
-            "{}: {peak}",
-            file.name
-        );
+        assert!(peak <= extent.end - extent.start + 4096, "{}: {peak}", file.name);
     }
     for row in reject_index() {
         let file = row.read();
@@ -120,13 +117,7 @@ fn binding_takes_no_heap() {
     let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
     let archive = zten::Archive::open_with(&file, &Options::default()).unwrap();
     let (peak, sum) = peak(|| {
-        let view = archive
-            .get("t_f32")
-            .unwrap()
-            .dense()
-            .unwrap()
-            .bind(&file)
-            .unwrap();
+        let view = archive.get("t_f32").unwrap().dense().unwrap().bind(&file).unwrap();
         view.elements::<f32>().unwrap().sum::<f32>()
     });
     assert!(sum.is_finite());

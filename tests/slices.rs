@@ -8,10 +8,7 @@
     clippy::arithmetic_side_effects,
     reason = "a test that panics has failed"
 )]
-#![expect(
-    clippy::single_range_in_vec_init,
-    reason = "one dimension of an array is a range"
-)]
+#![expect(clippy::single_range_in_vec_init, reason = "one dimension of an array is a range")]
 
 mod common;
 #[path = "slices/made.rs"]
@@ -81,20 +78,10 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     assert_eq!(slice.ranges().len(), runs.len() as u64, "{what}");
     assert_eq!(slice.ranges().size_hint(), (runs.len(), Some(runs.len())));
     assert_eq!(slice.ranges().is_empty(), expected.is_empty(), "{what}");
-    assert!(
-        runs.windows(2).all(|pair| pair[0].end < pair[1].start),
-        "{what} {runs:?}"
-    );
-    assert!(
-        runs.iter().all(|run| run.start < run.end),
-        "{what} {runs:?}"
-    );
+    assert!(runs.windows(2).all(|pair| pair[0].end < pair[1].start), "{what} {runs:?}");
+    assert!(runs.iter().all(|run| run.start < run.end), "{what} {runs:?}");
     let extent = dense.component().extent().range();
-    assert!(
-        runs.iter()
-            .all(|run| extent.start <= run.start && run.end <= extent.end),
-        "{what}"
-    );
+    assert!(runs.iter().all(|run| extent.start <= run.start && run.end <= extent.end), "{what}");
     let mut backwards: Vec<_> = slice.ranges().rev().collect();
     backwards.reverse();
     assert_eq!(backwards, runs);
@@ -105,9 +92,7 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     assert_eq!(slice.is_contiguous(), runs.len() <= 1, "{what}");
     assert_eq!(view.is_some(), slice.is_contiguous(), "{what}");
     if let Some(view) = view {
-        let there = runs
-            .first()
-            .map_or(&[][..], |run| &file[run.start as usize..run.end as usize]);
+        let there = runs.first().map_or(&[][..], |run| &file[run.start as usize..run.end as usize]);
         assert_eq!(view.as_bytes(), there, "{what}");
         assert_eq!(view.len() * kind.4, expected.len(), "{what}");
     }
@@ -138,11 +123,7 @@ fn slices_are_what_element_by_element_copies_are() {
         let dense = archive.get("t").unwrap().dense().unwrap();
         for _ in 0..4 {
             let given = random.below(rank + 1) as usize;
-            let given = if random.below(2) == 0 {
-                shape.len()
-            } else {
-                given
-            };
+            let given = if random.below(2) == 0 { shape.len() } else { given };
             let ranges: Vec<Range<u64>> = shape[..given]
                 .iter()
                 .map(|dimension| match random.below(16) {
@@ -160,10 +141,7 @@ fn slices_are_what_element_by_element_copies_are() {
             runs += count;
         }
     }
-    assert!(
-        runs > 20_000 && whole > 1000,
-        "{runs} runs, {whole} slices of one run"
-    );
+    assert!(runs > 20_000 && whole > 1000, "{runs} runs, {whole} slices of one run");
 }
 
 #[test]
@@ -184,14 +162,7 @@ fn every_slice_of_a_small_array() {
         let ranges: Vec<_> = rows.ranges().collect();
         let start = 64 + first.start * 24;
         let wanted = start..64 + first.end * 24;
-        assert_eq!(
-            ranges,
-            if first.is_empty() {
-                vec![]
-            } else {
-                vec![wanted]
-            }
-        );
+        assert_eq!(ranges, if first.is_empty() { vec![] } else { vec![wanted] });
     }
 }
 
@@ -223,10 +194,7 @@ fn what_there_is_no_slice_of() {
     assert_eq!(dense.rows(2..2).unwrap().elements(), 0);
     // The file is cut when it is read.
     let slice = dense.rows(0..2).unwrap();
-    assert_eq!(
-        misuse(slice.as_view(&file_2_3[..69]).unwrap_err()),
-        Misuse::Size
-    );
+    assert_eq!(misuse(slice.as_view(&file_2_3[..69]).unwrap_err()), Misuse::Size);
     let error: Error = slice.read(&file_2_3[..69], &mut [0; 6]).unwrap_err().into();
     assert_eq!(misuse(error), Misuse::Size);
 
@@ -235,11 +203,7 @@ fn what_there_is_no_slice_of() {
     let dense = archive.get("t").unwrap().dense().unwrap();
     assert_eq!(misuse(dense.rows(0..1).unwrap_err()), Misuse::Slice);
     let mut byte = [0];
-    dense
-        .slice(&[])
-        .unwrap()
-        .read(&scalar[..], &mut byte)
-        .unwrap();
+    dense.slice(&[]).unwrap().read(&scalar[..], &mut byte).unwrap();
     assert_eq!(byte, [7]);
 
     // A dimension of 0 among huge ones.
@@ -249,18 +213,12 @@ fn what_there_is_no_slice_of() {
     let dense = archive.get("t").unwrap().dense().unwrap();
     let slice = dense.slice(&[0..0, 5..u64::MAX]).unwrap();
     assert_eq!((slice.elements(), slice.ranges().next()), (0, None));
-    assert_eq!(
-        slice.as_view(&empty).unwrap().map(|view| view.len()),
-        Some(0)
-    );
+    assert_eq!(slice.as_view(&empty).unwrap().map(|view| view.len()), Some(0));
     assert_eq!(misuse(dense.slice(&[0..1]).unwrap_err()), Misuse::Slice);
 
     let zstd = read("accept/1.2.3/zstd.zt");
     let archive = Archive::open(&zstd).unwrap();
-    let dense = archive
-        .objects()
-        .find_map(|object| object.dense().ok())
-        .unwrap();
+    let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
     assert_eq!(misuse(dense.slice(&[]).unwrap_err()), Misuse::Compressed);
 
     // Of a type that is not known, and not one storage element for each place.
@@ -271,10 +229,7 @@ fn what_there_is_no_slice_of() {
     let unknown = read("accept/unsupported-dtype--v01-unknown.zt");
     let archive = Archive::open(&unknown).unwrap();
     let dense = archive.objects().next().unwrap().dense().unwrap();
-    assert_eq!(
-        dense.slice(&[]).unwrap_err().id(),
-        Some("unsupported-dtype")
-    );
+    assert_eq!(dense.slice(&[]).unwrap_err().id(), Some("unsupported-dtype"));
 }
 
 #[test]
@@ -289,9 +244,7 @@ fn bools_are_judged_where_they_are_read() {
         slice.read(&bools[..], &mut buffer).map(|()| buffer)
     };
     assert_eq!(slice(1), Ok([1, 1]));
-    let Err(ReadError::Refused(error)) = slice(0) else {
-        panic!()
-    };
+    let Err(ReadError::Refused(error)) = slice(0) else { panic!() };
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
     // Where the elements are borrowed, they are judged when they are handed out.
     let view = dense.rows(1..2).unwrap().as_view(&bools).unwrap().unwrap();

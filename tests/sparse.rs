@@ -71,15 +71,9 @@ fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     for object in archive.objects() {
         let (bound, decoded) = if let Ok(csr) = object.sparse_csr() {
-            (
-                csr.bind(file).map(drop),
-                csr.decode(file, options.limit()).map(drop),
-            )
+            (csr.bind(file).map(drop), csr.decode(file, options.limit()).map(drop))
         } else if let Ok(coo) = object.sparse_coo() {
-            (
-                coo.bind(file).map(drop),
-                coo.decode(file, options.limit()).map(drop),
-            )
+            (coo.bind(file).map(drop), coo.decode(file, options.limit()).map(drop))
         } else {
             continue;
         };

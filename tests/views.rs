@@ -1,4 +1,15 @@
 //! Elements where they lie: borrowed, unaligned, big-endian; and what is in the way.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
 
 mod common;
 
@@ -26,13 +37,7 @@ fn misuse(error: zten::Error) -> Misuse {
 
 fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
     let archive = Archive::open(file).unwrap();
-    archive
-        .get(name)
-        .unwrap()
-        .dense()
-        .unwrap()
-        .bind(file)
-        .unwrap()
+    archive.get(name).unwrap().dense().unwrap().bind(file).unwrap()
 }
 
 /// Borrowed and unaligned elements are the same, and the same as when the file lies elsewhere.
@@ -46,11 +51,7 @@ fn everywhere<T: Element + std::fmt::Debug>(file: &[u8], name: &str) -> Vec<T> {
     let there = view(&odd[start..start + file.len()], name);
     assert_eq!(there.to_vec::<T>().unwrap(), elements, "{name}");
     if size_of::<T>() > 1 {
-        assert_eq!(
-            misuse(there.as_slice::<T>().unwrap_err()),
-            Misuse::Alignment,
-            "{name}"
-        );
+        assert_eq!(misuse(there.as_slice::<T>().unwrap_err()), Misuse::Alignment, "{name}");
     }
     for (at, element) in elements.iter().enumerate() {
         assert_eq!(here.elements::<T>().unwrap().get(at), Some(*element));
@@ -75,10 +76,7 @@ fn every_storage_type() {
     everywhere::<u32>(&file, "t_u32");
     everywhere::<u16>(&file, "t_u16");
     everywhere::<u8>(&file, "t_u8");
-    assert_eq!(
-        everywhere::<bool>(&file, "t_bool"),
-        [true, false, false, true, false, false]
-    );
+    assert_eq!(everywhere::<bool>(&file, "t_bool"), [true, false, false, true, false, false]);
 }
 
 #[test]
@@ -86,25 +84,12 @@ fn big_endian_comes_out_right() {
     // The corpus test compares the bytes of all of them; here the elements of one.
     let file = read("0.1.0/big_endian.zt");
     let (big, little) = (view(&file, "be_f32"), view(&file, "le_explicit"));
-    assert_eq!(
-        (big.byte_order(), little.byte_order()),
-        (ByteOrder::Big, ByteOrder::Little)
-    );
+    assert_eq!((big.byte_order(), little.byte_order()), (ByteOrder::Big, ByteOrder::Little));
     assert_ne!(big.as_bytes()[..8], little.as_bytes()[..8]);
     let elements: Vec<f32> = big.elements().unwrap().take(2).collect();
     assert_eq!(elements, [-1.25, -0.75]);
-    assert_eq!(
-        little
-            .elements::<f32>()
-            .unwrap()
-            .take(2)
-            .collect::<Vec<_>>(),
-        elements
-    );
-    assert_eq!(
-        misuse(big.as_slice::<f32>().unwrap_err()),
-        Misuse::ByteOrder
-    );
+    assert_eq!(little.elements::<f32>().unwrap().take(2).collect::<Vec<_>>(), elements);
+    assert_eq!(misuse(big.as_slice::<f32>().unwrap_err()), Misuse::ByteOrder);
     // One byte has no order.
     assert!(view(&file, "be_u8").as_slice::<u8>().is_ok());
     assert_eq!(everywhere::<i8>(&file, "be_i8")[..2], [-3, 4]);
@@ -116,27 +101,15 @@ fn what_is_in_the_way() {
     let archive = Archive::open(&file).unwrap();
     let data = archive.get("t_f32").unwrap().component("data").unwrap();
     assert_eq!(misuse(data.bind(&file[..70]).unwrap_err()), Misuse::Size);
-    assert_eq!(
-        misuse(data.bind_blob(&file[..23]).unwrap_err()),
-        Misuse::Size
-    );
+    assert_eq!(misuse(data.bind_blob(&file[..23]).unwrap_err()), Misuse::Size);
     let view = data.bind(&file).unwrap();
     assert_eq!(misuse(view.as_slice::<i32>().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(view.elements::<u8>().unwrap_err()), Misuse::Type);
 
     let zstd = read("1.2.3/zstd.zt");
     let archive = Archive::open(&zstd).unwrap();
-    let compressed = archive
-        .objects()
-        .next()
-        .unwrap()
-        .components()
-        .next()
-        .unwrap();
-    assert_eq!(
-        misuse(compressed.bind(&zstd).unwrap_err()),
-        Misuse::Compressed
-    );
+    let compressed = archive.objects().next().unwrap().components().next().unwrap();
+    assert_eq!(misuse(compressed.bind(&zstd).unwrap_err()), Misuse::Compressed);
 
     let sparse = read("1.2.3/csr_raw.zt");
     let archive = Archive::open(&sparse).unwrap();
@@ -151,10 +124,7 @@ fn bools_are_judged_before_they_are_handed_out() {
     let view = view(&file, "b");
     let error = view.as_slice::<bool>().unwrap_err();
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
-    assert_eq!(
-        view.elements::<bool>().unwrap_err().id(),
-        Some("bool-value")
-    );
+    assert_eq!(view.elements::<bool>().unwrap_err().id(), Some("bool-value"));
     assert_eq!(view.as_bytes(), [0, 1, 2, 255]);
 }
 
@@ -168,31 +138,17 @@ fn attributes_are_a_tree_and_serde_types() {
     assert_eq!(fields.get::<i8>("zlast").unwrap(), Some(-5));
     assert_eq!(fields.get::<Option<u8>>("n").unwrap(), Some(None));
     assert_eq!(fields.get::<u8>("missing").unwrap(), None);
-    assert_eq!(
-        misuse(fields.get::<u8>("author").unwrap_err()),
-        Misuse::Type
-    );
+    assert_eq!(misuse(fields.get::<u8>("author").unwrap_err()), Misuse::Type);
     assert_eq!(fields.item("f").unwrap().value(), Value::Float(1.5));
     assert_eq!(fields.item("b").unwrap().value(), Value::Bool(true));
     assert_eq!(fields.item("zlast").unwrap().value(), Value::Negative(4));
-    let Value::Bytes(bytes) = fields.item("bytes").unwrap().value() else {
-        panic!()
-    };
+    let Value::Bytes(bytes) = fields.item("bytes").unwrap().value() else { panic!() };
     assert_eq!(bytes.as_bytes(), Some(&[1, 2, 3][..]));
-    let Value::Array(array) = fields.item("arr").unwrap().value() else {
-        panic!()
-    };
+    let Value::Array(array) = fields.item("arr").unwrap().value() else { panic!() };
     let array: Vec<_> = array.map(|item| item.value()).collect();
-    assert!(
-        matches!(array[..], [Value::Uint(1), Value::Text(_)]),
-        "{array:?}"
-    );
-    let Value::Map(map) = fields.item("map").unwrap().value() else {
-        panic!()
-    };
-    let keys: Vec<_> = map
-        .map(|(key, value)| (key.value(), value.value()))
-        .collect();
+    assert!(matches!(array[..], [Value::Uint(1), Value::Text(_)]), "{array:?}");
+    let Value::Map(map) = fields.item("map").unwrap().value() else { panic!() };
+    let keys: Vec<_> = map.map(|(key, value)| (key.value(), value.value())).collect();
     assert_eq!(keys[0], (Value::Uint(3), Value::Bool(false)));
     assert_eq!(keys[1].1, Value::Uint(1 << 40));
 
@@ -200,9 +156,6 @@ fn attributes_are_a_tree_and_serde_types() {
     let archive = Archive::open(&file).unwrap();
     let attributes = archive.manifest().attributes().unwrap();
     assert_eq!(attributes.get::<String>("").unwrap().as_deref(), Some(""));
-    assert_eq!(
-        attributes.get::<&str>("\u{540d}").unwrap(),
-        Some("\u{5024}")
-    );
+    assert_eq!(attributes.get::<&str>("\u{540d}").unwrap(), Some("\u{5024}"));
     assert_eq!(attributes.count(), 4);
 }

@@ -4,18 +4,18 @@
 pub(crate) fn head(out: &mut Vec<u8>, major: u8, n: u64) {
     let major = major << 5;
     match n {
-        0..24 => out.push(major | n as u8),
-        24..0x100 => out.extend([major | 24, n as u8]),
+        0..24 => out.push(major + n as u8),
+        24..0x100 => out.extend([major + 24, n as u8]),
         0x100..0x1_0000 => {
-            out.push(major | 25);
+            out.push(major + 25);
             out.extend((n as u16).to_be_bytes());
         }
         0x1_0000..0x1_0000_0000 => {
-            out.push(major | 26);
+            out.push(major + 26);
             out.extend((n as u32).to_be_bytes());
         }
         _ => {
-            out.push(major | 27);
+            out.push(major + 27);
             out.extend(n.to_be_bytes());
         }
     }
@@ -37,12 +37,7 @@ pub(crate) struct File {
 
 impl File {
     fn v1(manifest: Vec<u8>, data: u64, objects: u64) -> Self {
-        Self {
-            head: *b"ZTEN1000",
-            manifest,
-            data,
-            objects,
-        }
+        Self { head: *b"ZTEN1000", manifest, data, objects }
     }
 
     /// Opens it without I/O.
@@ -79,13 +74,7 @@ pub(crate) fn names(count: usize) -> Vec<String> {
         "self_attn.q_proj.weight",
         "self_attn.v_proj.weight",
     ];
-    let name = |i: usize| {
-        format!(
-            "model.layers.{:06}.{}",
-            i / PARTS.len(),
-            PARTS[i % PARTS.len()]
-        )
-    };
+    let name = |i: usize| format!("model.layers.{:06}.{}", i / PARTS.len(), PARTS[i % PARTS.len()]);
     (0..count).map(name).collect()
 }
 
@@ -141,10 +130,7 @@ pub(crate) fn dense(names: &[String], digests: bool, disorder: bool) -> File {
         head(&mut out, 0, 4096 * 32);
         if digests {
             text(&mut out, "digest");
-            text(
-                &mut out,
-                &format!("sha256:{}", "0123456789abcdef".repeat(4)),
-            );
+            text(&mut out, &format!("sha256:{}", "0123456789abcdef".repeat(4)));
         }
     }
     let data = 64 + names.len() as u64 * 4096 * 32;
@@ -215,10 +201,7 @@ pub(crate) fn same_blobs(count: usize) -> File {
     let wanted = (64 + 4096_u64 * 32).to_be_bytes();
     let key = b"foffset\x1a";
     let mut at = 0;
-    while let Some(found) = file.manifest[at..]
-        .windows(key.len())
-        .position(|w| w == key)
-    {
+    while let Some(found) = file.manifest[at..].windows(key.len()).position(|w| w == key) {
         at += found + key.len();
         file.manifest[at..at + 4].copy_from_slice(&wanted[4..]);
     }
@@ -237,7 +220,7 @@ pub(crate) fn nested(depth: usize) -> File {
 
 /// A container of each kind that claims 2^60 entries.
 pub(crate) fn claims() -> Vec<File> {
-    let initial = |major: u8| (major << 5) | 27;
+    let initial = |major: u8| (major << 5) + 27;
     let kinds = [2, 3, 4, 5].map(initial);
     let file = |initial: u8, field: &str| {
         let mut out = Vec::new();
@@ -250,10 +233,7 @@ pub(crate) fn claims() -> Vec<File> {
         out.extend([0; 1000]);
         File::v1(out, 64, 1)
     };
-    kinds
-        .iter()
-        .flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f)))
-        .collect()
+    kinds.iter().flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f))).collect()
 }
 
 /// One attribute map of `count` keys that do not rise and differ in their last bytes only.

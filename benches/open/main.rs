@@ -2,6 +2,17 @@
 //! `safetensors` reading the header of as many tensors in the same run.
 //!
 //! `cargo bench -p zten --bench open`
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a benchmark may panic, and its numbers are small"
+)]
 
 #[allow(dead_code, clippy::allow_attributes, reason = "the tests use the rest")]
 mod generate;
@@ -27,12 +38,7 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn open(name: &'static str, file: &'a File) -> Self {
         let run = || drop(black_box(file.open()));
-        Self {
-            name,
-            units: file.objects,
-            bytes: file.manifest.len(),
-            run: Box::new(run),
-        }
+        Self { name, units: file.objects, bytes: file.manifest.len(), run: Box::new(run) }
     }
 }
 
@@ -42,9 +48,10 @@ fn safetensors(names: &[String]) -> Vec<u8> {
     for (i, name) in names.iter().enumerate() {
         let comma = if i == 0 { "" } else { "," };
         let (start, end) = (i * 131_072, (i + 1) * 131_072);
-        header.push_str(&format!(
-            r#"{comma}"{name}":{{"dtype":"BF16","shape":[4096,16],"data_offsets":[{start},{end}]}}"#
-        ));
+        let tensor = format!(
+            r#""{name}":{{"dtype":"BF16","shape":[4096,16],"data_offsets":[{start},{end}]}}"#
+        );
+        header = header + comma + &tensor;
     }
     header.push('}');
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
@@ -89,9 +96,7 @@ fn main() {
         bytes: header.len(),
         run: Box::new(|| {
             // The data is not there; the header is read before that is seen.
-            drop(black_box(safetensors::SafeTensors::read_metadata(
-                black_box(&header),
-            )));
+            drop(black_box(safetensors::SafeTensors::read_metadata(black_box(&header))));
         }),
     };
     let cases = [
@@ -144,13 +149,7 @@ fn main() {
     }
     let ratio =
         |a: usize, b: usize| fastest(&times[a]).as_secs_f64() / fastest(&times[b]).as_secs_f64();
-    println!(
-        "\nsafetensors takes {:.1} times as long as names sorted",
-        ratio(6, 0)
-    );
-    println!(
-        "safetensors takes {:.1} times as long as names shuffled",
-        ratio(6, 1)
-    );
+    println!("\nsafetensors takes {:.1} times as long as names sorted", ratio(6, 0));
+    println!("safetensors takes {:.1} times as long as names shuffled", ratio(6, 1));
     println!("twice the objects take {:.2} times as long", ratio(5, 0));
 }

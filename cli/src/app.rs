@@ -29,10 +29,7 @@ impl App {
     /// Standard output, and nothing wrong yet.
     pub(crate) fn new() -> Self {
         let out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-        Self {
-            out,
-            status: Status::Good,
-        }
+        Self { out, status: Status::Good }
     }
 
     /// Notes how one thing has ended.

@@ -61,9 +61,7 @@ impl Strictness {
             limits.with(&limit.name, limit.value).unwrap_or(limits)
         });
         let options = Options::default().limits(limits);
-        self.tolerate
-            .iter()
-            .fold(options, |options, tolerance| options.tolerate(*tolerance))
+        self.tolerate.iter().fold(options, |options, tolerance| options.tolerate(*tolerance))
     }
 }
 
@@ -104,11 +102,7 @@ pub(crate) struct Cat {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The object
-    #[arg(
-        value_name = "NAME",
-        required_unless_present = "index",
-        conflicts_with = "index"
-    )]
+    #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
     pub(crate) name: Option<String>,
     /// The object by its place in the manifest, from 0
     #[arg(long, value_name = "N")]
@@ -158,14 +152,9 @@ pub(crate) struct Explain {
 
 /// A tolerance, by its name.
 fn tolerance(name: &str) -> Result<Tolerance, String> {
-    let known = Tolerance::ALL
-        .iter()
-        .find(|tolerance| tolerance.name() == name);
+    let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
     known.copied().ok_or_else(|| {
-        let names: Vec<_> = Tolerance::ALL
-            .iter()
-            .map(|tolerance| tolerance.name())
-            .collect();
+        let names: Vec<_> = Tolerance::ALL.iter().map(|tolerance| tolerance.name()).collect();
         format!("there is no such tolerance; there are {}", names.join(", "))
     })
 }
@@ -174,26 +163,18 @@ fn tolerance(name: &str) -> Result<Tolerance, String> {
 fn limit(text: &str) -> Result<NamedLimit, String> {
     let (name, size) = text.split_once('=').ok_or("a limit is NAME=SIZE")?;
     if !Limits::NAMES.contains(&name) {
-        return Err(format!(
-            "there is no such limit; there are {}",
-            Limits::NAMES.join(", ")
-        ));
+        return Err(format!("there is no such limit; there are {}", Limits::NAMES.join(", ")));
     }
     let value = size_of_text(size).ok_or("the size is not a number of bytes that can be")?;
     match Limits::default().with(name, value) {
-        Ok(_) => Ok(NamedLimit {
-            name: name.to_owned(),
-            value,
-        }),
+        Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
         Err(_) => Err(format!("the limit {name} cannot be {value}")),
     }
 }
 
 /// A number, and the binary unit that may follow it.
 fn size_of_text(text: &str) -> Option<u64> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let scale: u64 = match unit {
         "" => 1,

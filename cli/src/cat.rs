@@ -63,10 +63,7 @@ fn find<'a>(archive: &'a FileArchive, args: &Cat) -> Result<(Object<'a>, Compone
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
             archive.get(name).ok_or_else(|| {
-                format!(
-                    "there is no object {}; `zten ls` lists them",
-                    escape::quoted(name)
-                )
+                format!("there is no object {}; `zten ls` lists them", escape::quoted(name))
             })
         }
     };
@@ -79,21 +76,15 @@ fn find<'a>(archive: &'a FileArchive, args: &Cat) -> Result<(Object<'a>, Compone
     };
     match component {
         Some(component) => Ok((object, component)),
-        None => Err(Stop::Usage(no_component(
-            &object,
-            args.component.as_deref(),
-        ))),
+        None => Err(Stop::Usage(no_component(&object, args.component.as_deref()))),
     }
 }
 
 /// Which components there are instead.
 fn no_component(object: &Object<'_>, role: Option<&str>) -> String {
     let name = escape::quoted(object.name());
-    let mut there: Vec<_> = object
-        .components()
-        .take(ROLES)
-        .map(|component| escape::role(component.role()))
-        .collect();
+    let mut there: Vec<_> =
+        object.components().take(ROLES).map(|component| escape::role(component.role())).collect();
     if object.components().len() > ROLES {
         there.push("…".to_owned());
     }
@@ -122,9 +113,7 @@ fn print(
         let problem = Problem::found(&args.file, archive, (Verdict::Unsupported, id), place);
         Stop::Problem(Box::new(problem))
     };
-    component
-        .readable()
-        .map_err(|error| refused(ReadError::Refused(error)))?;
+    component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
     let kind = Kind::of(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
     let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;
     if foreign && !args.raw {
@@ -144,39 +133,26 @@ fn print(
     }
 
     let source = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let way = Way {
-        component,
-        source: &source,
-        limits,
-        sliced: args.slice.is_some(),
-    };
+    let way = Way { component, source: &source, limits, sliced: args.slice.is_some() };
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),
     };
     let printer = if args.raw {
-        Printer::Bytes {
-            header: Vec::new(),
-            bools: false,
-        }
+        Printer::Bytes { header: Vec::new(), bools: false }
     } else if args.npy {
         let shape = match shape {
             Some(shape) => shape,
             None => vec![way.count(kind).map_err(failed)?],
         };
         let header = npy::header(kind, &shape).map_err(Stop::Usage)?;
-        Printer::Bytes {
-            header,
-            bools: are_bools(kind),
-        }
+        Printer::Bytes { header, bools: are_bools(kind) }
     } else {
         let style = if args.json { Style::Json } else { Style::Text };
         Printer::Nested(Nested::new(kind, style, shape))
     };
     let mut gate = Gate::new(printer, &mut app.out);
-    let verified = way
-        .feed(runs, &mut |bytes| gate.take(bytes))
-        .map_err(failed)?;
+    let verified = way.feed(runs, &mut |bytes| gate.take(bytes)).map_err(failed)?;
     gate.end().map_err(Stop::Output)?;
     match verified {
         Verified::Unverifiable => Err(unsupported("unsupported-digest")),
@@ -190,9 +166,6 @@ fn shape(object: &Object<'_>, component: &Component<'_>, kind: Kind) -> Option<V
         return None;
     }
     // Elements of a type that is not known may be of another size than what is printed.
-    let bytes = object
-        .shape()
-        .elements()?
-        .checked_mul(u64::try_from(kind.width()).ok()?);
+    let bytes = object.shape().elements()?.checked_mul(u64::try_from(kind.width()).ok()?);
     (bytes.is_some() && bytes == component.decoded_length()).then(|| object.shape().collect())
 }

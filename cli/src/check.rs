@@ -52,10 +52,7 @@ fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
     let bytes = stored(&archive);
     let mut verifier = Verifier::new(archive.file_len(), options.limit());
     read(path, &archive, &mut verifier)?;
-    Ok((
-        Verdict::Good,
-        format!("good ({contents}, {} of data)", counted(bytes, "byte")),
-    ))
+    Ok((Verdict::Good, format!("good ({contents}, {} of data)", counted(bytes, "byte"))))
 }
 
 /// Reads all content. What is not supported does not keep the rest from being judged: a broken

@@ -11,10 +11,7 @@ use crate::json::Json;
 
 /// A value in diagnostic notation, escaped, and cut after so many bytes.
 pub(crate) fn cut(item: &Item<'_>, limit: usize) -> String {
-    let mut text = Limited {
-        text: String::new(),
-        limit,
-    };
+    let mut text = Limited { text: String::new(), limit };
     // The only error is that the limit is reached.
     if notate(item, &mut text).is_err() {
         text.text.push('…');

@@ -154,10 +154,7 @@ mod tests {
     fn numbers() {
         let plain = |storage, bytes: &[u8]| written(Kind::Plain(storage), bytes, Style::Text);
         assert_eq!(plain(StorageType::U64, &[255; 8]), "18446744073709551615");
-        assert_eq!(
-            plain(StorageType::I64, &[0, 0, 0, 0, 0, 0, 0, 128]),
-            "-9223372036854775808"
-        );
+        assert_eq!(plain(StorageType::I64, &[0, 0, 0, 0, 0, 0, 0, 128]), "-9223372036854775808");
         assert_eq!(plain(StorageType::I8, &[255]), "-1");
         assert_eq!(plain(StorageType::Bool, &[7]), "true");
         assert_eq!(plain(StorageType::F32, &1e30_f32.to_le_bytes()), "1e30");

@@ -39,11 +39,7 @@ fn push(text: &mut String, c: char) {
 
 /// Columns that a character takes. None takes less than one: a name may be all accents.
 fn columns(c: char) -> usize {
-    if is_escaped(c) {
-        c.escape_unicode().len()
-    } else {
-        c.width().unwrap_or(1).max(1)
-    }
+    if is_escaped(c) { c.escape_unicode().len() } else { c.width().unwrap_or(1).max(1) }
 }
 
 /// A name in full.
@@ -132,10 +128,7 @@ mod tests {
             whole("\"\\\u{202e}\u{200b}\u{feff}"),
             "\\u{22}\\u{5c}\\u{202e}\\u{200b}\\u{feff}"
         );
-        assert_eq!(
-            whole("\u{2066}\u{2069}\u{85}\u{2028}"),
-            "\\u{2066}\\u{2069}\\u{85}\\u{2028}"
-        );
+        assert_eq!(whole("\u{2066}\u{2069}\u{85}\u{2028}"), "\\u{2066}\\u{2069}\\u{85}\\u{2028}");
         assert_eq!(whole("Gewicht ä 重み"), "Gewicht ä 重み");
     }
 

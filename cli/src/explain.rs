@@ -80,9 +80,7 @@ fn wrapped(text: &str) -> Vec<String> {
 fn unknown(id: &str) -> String {
     let mut close: Vec<_> = rows()
         .map(|row| {
-            let parts = id
-                .split('-')
-                .filter(|part| row.id.split('-').any(|own| own == *part));
+            let parts = id.split('-').filter(|part| row.id.split('-').any(|own| own == *part));
             let likeness = strsim::jaro_winkler(id, row.id);
             (likeness, parts.count(), row.id)
         })

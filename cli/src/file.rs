@@ -27,25 +27,17 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<FileArchive, Box<Pr
 /// The version that a 1.x file names: `1.2.0`.
 pub(crate) fn version(archive: &FileArchive) -> Option<String> {
     let version = archive.version()?;
-    let last = version
-        .patch
-        .map_or_else(String::new, |patch| format!(".{patch}"));
+    let last = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
     Some(format!("{}.{}{last}", version.major, version.minor))
 }
 
 /// Stored bytes of all components.
 pub(crate) fn stored(archive: &FileArchive) -> u64 {
     let components = archive.objects().flat_map(|object| object.components());
-    components.fold(0, |sum: u64, component| {
-        sum.saturating_add(component.extent().length())
-    })
+    components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
 }
 
 /// A number and what it counts, in the singular or plural.
 pub(crate) fn counted(number: u64, what: &str) -> String {
-    if number == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{number} {what}s")
-    }
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -32,11 +32,7 @@ impl Fp8 {
             LogicalType::F8E5M2Fnuz => (2, 16, Special::FiniteUnsignedZero),
             _ => return None,
         };
-        Some(Self {
-            mantissa,
-            bias,
-            special,
-        })
+        Some(Self { mantissa, bias, special })
     }
 
     /// The value of a code.
@@ -52,11 +48,7 @@ impl Fp8 {
             _ if exponent == 0 => self.scaled(fraction, 1),
             _ => self.scaled(fraction | 1 << self.mantissa, exponent),
         };
-        if code & 0x80 == 0 {
-            positive
-        } else {
-            -positive
-        }
+        if code & 0x80 == 0 { positive } else { -positive }
     }
 
     /// `digits` in units of the last place at that exponent.
@@ -81,26 +73,15 @@ mod tests {
     fn known(logical: LogicalType, values: [(u8, f32); 4], nan: &[u8]) {
         let all = all(logical);
         for (code, value) in values {
-            assert_eq!(
-                all[usize::from(code)].to_bits(),
-                value.to_bits(),
-                "{logical:?} {code:#x}"
-            );
+            assert_eq!(all[usize::from(code)].to_bits(), value.to_bits(), "{logical:?} {code:#x}");
         }
         for code in 0..=255_u8 {
-            assert_eq!(
-                all[usize::from(code)].is_nan(),
-                nan.contains(&code),
-                "{code:#x}"
-            );
+            assert_eq!(all[usize::from(code)].is_nan(), nan.contains(&code), "{code:#x}");
         }
         // Codes rise as values do, and the upper half mirrors the lower.
         for code in 1..0x80 {
             let (before, value) = (all[code - 1], all[code]);
-            assert!(
-                value > before || value.is_nan() || before.is_nan(),
-                "{code:#x}"
-            );
+            assert!(value > before || value.is_nan() || before.is_nan(), "{code:#x}");
             let mirrored = all[code + 0x80];
             assert!(
                 mirrored.to_bits() == (-value).to_bits() || (mirrored.is_nan() && value.is_nan()),
@@ -112,33 +93,16 @@ mod tests {
 
     #[test]
     fn e4m3fn() {
-        let values = [
-            (0x38, 1.0),
-            (0x7e, 448.0),
-            (0x08, 0.015_625),
-            (0x01, 0.001_953_125),
-        ];
+        let values = [(0x38, 1.0), (0x7e, 448.0), (0x08, 0.015_625), (0x01, 0.001_953_125)];
         known(LogicalType::F8E4M3Fn, values, &[0x7f, 0xff]);
-        assert_eq!(
-            all(LogicalType::F8E4M3Fn)[0x80].to_bits(),
-            (-0.0_f32).to_bits()
-        );
+        assert_eq!(all(LogicalType::F8E4M3Fn)[0x80].to_bits(), (-0.0_f32).to_bits());
     }
 
     #[test]
     fn e5m2() {
         let least = 1.0 / 65_536.0;
-        let values = [
-            (0x3c, 1.0),
-            (0x7b, 57_344.0),
-            (0x04, 4.0 * least),
-            (0x01, least),
-        ];
-        known(
-            LogicalType::F8E5M2,
-            values,
-            &[0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff],
-        );
+        let values = [(0x3c, 1.0), (0x7b, 57_344.0), (0x04, 4.0 * least), (0x01, least)];
+        known(LogicalType::F8E5M2, values, &[0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff]);
         let infinity = |code: usize| all(LogicalType::F8E5M2)[code].is_infinite();
         assert!(infinity(0x7c) && infinity(0xfc));
     }
@@ -158,24 +122,14 @@ mod tests {
 
     #[test]
     fn e4m3fnuz() {
-        let values = [
-            (0x40, 1.0),
-            (0x7f, 240.0),
-            (0x08, 0.007_812_5),
-            (0x01, 0.000_976_562_5),
-        ];
+        let values = [(0x40, 1.0), (0x7f, 240.0), (0x08, 0.007_812_5), (0x01, 0.000_976_562_5)];
         known(LogicalType::F8E4M3Fnuz, values, &[0x80]);
     }
 
     #[test]
     fn e5m2fnuz() {
         let least = 1.0 / 131_072.0;
-        let values = [
-            (0x40, 1.0),
-            (0x7f, 57_344.0),
-            (0x04, 4.0 * least),
-            (0x01, least),
-        ];
+        let values = [(0x40, 1.0), (0x7f, 57_344.0), (0x04, 4.0 * least), (0x01, least)];
         known(LogicalType::F8E5M2Fnuz, values, &[0x80]);
     }
 

@@ -47,10 +47,7 @@ pub(crate) fn run(app: &mut App, args: &Hash) -> io::Result<()> {
                     return app.problem(&problem);
                 }
                 let length = |component: zten::Component<'_>| component.decoded_length();
-                let unread = |bytes| Sum {
-                    bytes,
-                    sha256: None,
-                };
+                let unread = |bytes| Sum { bytes, sha256: None };
                 sums.push(object.components().map(length).map(unread).collect());
                 match unsupported {
                     Some(_) => more = more.saturating_add(1),
@@ -94,10 +91,7 @@ fn sum(
 ) -> Result<Vec<Sum>, ReadError<io::Error>> {
     let mut hashers = vec![(0_u64, Sha256::new()); object.components().len()];
     verifier.object(object, source, |component, chunk| {
-        let ordinal = component
-            .place()
-            .component()
-            .and_then(|at| usize::try_from(at).ok());
+        let ordinal = component.place().component().and_then(|at| usize::try_from(at).ok());
         if let Some((bytes, hasher)) = ordinal.and_then(|ordinal| hashers.get_mut(ordinal)) {
             *bytes = bytes.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
             hasher.update(chunk);
@@ -119,9 +113,7 @@ fn sorted(archive: &FileArchive) -> Vec<Object<'_>> {
 
 /// The components of an object in order of their roles, bytewise, each with its sum.
 fn components<'a>(object: &Object<'a>, sums: &[Vec<Sum>]) -> Vec<(&'a str, Sum)> {
-    let own = usize::try_from(object.ordinal())
-        .ok()
-        .and_then(|ordinal| sums.get(ordinal));
+    let own = usize::try_from(object.ordinal()).ok().and_then(|ordinal| sums.get(ordinal));
     let own = own.map(Vec::as_slice).unwrap_or_default();
     let roles = object.components().map(|component| component.role());
     let mut components: Vec<_> = roles.zip(own.iter().copied()).collect();
@@ -131,9 +123,7 @@ fn components<'a>(object: &Object<'a>, sums: &[Vec<Sum>]) -> Vec<(&'a str, Sum)>
 
 fn hex(sum: [u8; 32]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
-    sum.iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    sum.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// One line a component: sum, bytes, name and role.

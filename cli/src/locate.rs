@@ -35,19 +35,12 @@ pub(crate) fn locate(path: &Path, options: &Options, place: Place) -> Located {
         return Located::default();
     };
     let range = body.needs();
-    let mut located = Located {
-        manifest: Some(range.clone()),
-        ..Located::default()
-    };
+    let mut located = Located { manifest: Some(range.clone()), ..Located::default() };
     let end = range.end.min(range.start.saturating_add(REACH));
     let Ok(bytes) = fetch(&mut file, range.start..end) else {
         return located;
     };
-    located.generation = if first_generation {
-        Some(Generation::V0_1)
-    } else {
-        generation(&bytes)
-    };
+    located.generation = if first_generation { Some(Generation::V0_1) } else { generation(&bytes) };
     let Some(ordinal) = place.object() else {
         return located;
     };
@@ -69,17 +62,14 @@ fn open(path: &Path, options: &Options) -> Option<(bool, Body, File)> {
     let opening = Opening::new(file.metadata().ok()?.len(), options).ok()?;
     let header = fetch(&mut file, opening.needs()).ok()?;
     let footer = opening.header(&header).ok()?;
-    let body = footer
-        .footer(&fetch(&mut file, footer.needs()).ok()?)
-        .ok()?;
+    let body = footer.footer(&fetch(&mut file, footer.needs()).ok()?).ok()?;
     Some((header == b"ZTEN0001", body, file))
 }
 
 fn fetch(file: &mut File, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(range.start))?;
-    file.take(range.end.saturating_sub(range.start))
-        .read_to_end(&mut bytes)?;
+    file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -183,11 +173,7 @@ impl<'b> Walk<'b> {
             small @ 0..=23 => Some(u64::from(small)),
             length @ 24..=27 => {
                 let bytes = self.take(1 << (length - 24))?;
-                Some(
-                    bytes
-                        .iter()
-                        .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-                )
+                Some(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
             }
             31 => None,
             _ => return None,

@@ -51,10 +51,7 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
         let value = diagnostic::cut(&item, VALUE);
         writeln!(app.out, "{} = {value}", escape::cut(key, KEY))?;
     }
-    if archive
-        .attributes()
-        .is_some_and(|mut attributes| attributes.next().is_some())
-    {
+    if archive.attributes().is_some_and(|mut attributes| attributes.next().is_some()) {
         writeln!(app.out)?;
     }
     let mut table = Table::new([

@@ -29,14 +29,7 @@ impl<'a> Watched<'a> {
     pub(crate) fn new(archive: &'a FileArchive, total: u64) -> Self {
         let shown = io::stderr().is_terminal();
         let (drawn, done) = (Cell::new(None), Cell::new(0));
-        Self {
-            archive,
-            shown,
-            start: Instant::now(),
-            drawn,
-            done,
-            total,
-        }
+        Self { archive, shown, start: Instant::now(), drawn, done, total }
     }
 
     /// Without a line where output goes to the same terminal.
@@ -48,8 +41,7 @@ impl<'a> Watched<'a> {
     fn note(&self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or_default();
         // Frames of zstd are walked before they are decoded: some bytes are read twice.
-        self.done
-            .set(self.done.get().saturating_add(bytes).min(self.total));
+        self.done.set(self.done.get().saturating_add(bytes).min(self.total));
         if !self.shown || self.start.elapsed() < PATIENCE {
             return;
         }
@@ -61,10 +53,7 @@ impl<'a> Watched<'a> {
         let percent = hundredths.checked_div(self.total.into()).unwrap_or(100);
         let (done, total) = (human(self.done.get()), human(self.total));
         // Progress that cannot be shown is no reason to stop.
-        let _ = write!(
-            io::stderr().lock(),
-            "\r\x1b[2K{percent:3} %  {done} of {total}"
-        );
+        let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
     }
 }
 

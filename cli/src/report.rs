@@ -178,10 +178,7 @@ impl Problem {
     /// The clause, for the file's generation where that is known.
     fn clause(&self) -> Option<String> {
         let clause = self.row?.source.clause();
-        Some(
-            self.generation
-                .map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)),
-        )
+        Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
     }
 
     /// Where it is, with a space before it; nothing where it is the whole file.
@@ -271,12 +268,7 @@ impl fmt::Display for Message<'_> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: {}",
-            escape::path(Path::new(&self.file)),
-            Message(self)
-        )?;
+        write!(f, "{}: {}", escape::path(Path::new(&self.file)), Message(self))?;
         if let Some(row) = self.row {
             write!(f, "\n  {}", row.advice)?;
         }
@@ -308,11 +300,7 @@ fn clause_of(clauses: &str, generation: Generation) -> String {
             kept.push(part);
         }
     }
-    if found {
-        kept.join(", ")
-    } else {
-        clauses.to_owned()
-    }
+    if found { kept.join(", ") } else { clauses.to_owned() }
 }
 
 #[cfg(test)]
@@ -327,10 +315,7 @@ mod tests {
         let two = "v1.1 III.2, III.3, v1.2 §3";
         assert_eq!(clause_of(two, Generation::V1_1), "v1.1 III.2, III.3");
         assert_eq!(clause_of(two, Generation::V0_1), two);
-        assert_eq!(
-            clause_of("RFC 8949 §3, §3.2.1", Generation::V1_2),
-            "RFC 8949 §3, §3.2.1"
-        );
+        assert_eq!(clause_of("RFC 8949 §3, §3.2.1", Generation::V1_2), "RFC 8949 §3, §3.2.1");
         assert_eq!(
             clause_of("RFC 8949 §3, v0.1 §2, v1.2 §1", Generation::V1_2),
             "RFC 8949 §3, v1.2 §1"

@@ -13,18 +13,12 @@ pub(crate) struct Column {
 impl Column {
     /// A column of text.
     pub(crate) const fn text(header: &'static str) -> Self {
-        Self {
-            header,
-            right: false,
-        }
+        Self { header, right: false }
     }
 
     /// A column of numbers, which end below each other.
     pub(crate) const fn number(header: &'static str) -> Self {
-        Self {
-            header,
-            right: true,
-        }
+        Self { header, right: true }
     }
 }
 
@@ -50,13 +44,7 @@ impl<const N: usize> Table<N> {
 
     /// Writes the header.
     pub(crate) fn header(&self, out: &mut impl Write) -> io::Result<()> {
-        self.row(
-            out,
-            &self
-                .columns
-                .each_ref()
-                .map(|column| column.header.to_owned()),
-        )
+        self.row(out, &self.columns.each_ref().map(|column| column.header.to_owned()))
     }
 
     /// Writes a row.
@@ -64,11 +52,7 @@ impl<const N: usize> Table<N> {
         let mut line = String::new();
         for ((column, width), cell) in self.columns.iter().zip(&self.widths).zip(row) {
             let padding = " ".repeat(width.saturating_sub(cell.width()));
-            let (before, after) = if column.right {
-                (&*padding, "")
-            } else {
-                ("", &*padding)
-            };
+            let (before, after) = if column.right { (&*padding, "") } else { ("", &*padding) };
             line.extend([before, cell, after, "  "]);
         }
         writeln!(out, "{}", line.trim_end())
@@ -118,10 +102,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let rows = [
-            ["重".to_owned(), "5".to_owned()],
-            ["abc".to_owned(), "1000".to_owned()],
-        ];
+        let rows = [["重".to_owned(), "5".to_owned()], ["abc".to_owned(), "1000".to_owned()]];
         let mut table = Table::new([Column::text("A"), Column::number("N")]);
         for row in &rows {
             table.measure(row);
@@ -131,9 +112,6 @@ mod tests {
         for row in &rows {
             table.row(&mut out, row).unwrap();
         }
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "A       N\n重      5\nabc  1000\n"
-        );
+        assert_eq!(String::from_utf8(out).unwrap(), "A       N\n重      5\nabc  1000\n");
     }
 }

@@ -92,11 +92,7 @@ impl Entries {
 /// it has too many.
 #[inline(always)]
 fn held(major: u8) -> (u8, Limit) {
-    if major == major::MAP {
-        (2, Limit::Keys)
-    } else {
-        (1, Limit::Rank)
-    }
+    if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
 }
 
 /// Checks a claimed number of entries against the bytes that are left, then against the limit.
@@ -124,10 +120,7 @@ pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf {
-        known: (wrong, limit),
-        read: open::<{ major::MAP }>,
-    }
+    Leaf { known: (wrong, limit), read: open::<{ major::MAP }> }
 }
 
 /// The head of an array of at most `limit` entries.
@@ -136,10 +129,7 @@ pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf {
-        known: (wrong, limit),
-        read: open::<{ major::ARRAY }>,
-    }
+    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }> }
 }
 
 /// Opens a map or array.

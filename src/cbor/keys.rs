@@ -32,20 +32,14 @@ impl<'m> Keys<'m> {
     /// Judges the map at `at`, whose entries end before `end`.
     #[inline(always)]
     pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
-        if self.disorder {
-            sorted(at, end)
-        } else {
-            Ok(())
-        }
+        if self.disorder { sorted(at, end) } else { Ok(()) }
     }
 }
 
 /// Sorts the keys of a map to find the first that stands there twice.
 #[inline(never)]
 fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
-    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED)
-        .parse(at)
-        .map_err(fault)?;
+    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at).map_err(fault)?;
     let span = first.len().saturating_sub(end.len());
     let map = first.get(..span).unwrap_or_default();
     let count = walk(map, entries).count();
@@ -73,9 +67,7 @@ pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
         let keys = walk(map, entries).take_while(|left| *left > mark.left());
         short(keys.count())
     };
-    map_head(Rule::ObjectType, UNLIMITED)
-        .parse(at)
-        .map_or(0, before)
+    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
 }
 
 /// Where the keys of a map stand, as bytes left of it.
@@ -101,9 +93,7 @@ fn duplicate<P: Copy + Ord>(
     unpack: impl Fn(P) -> u32,
 ) -> Result<Option<u32>, Misuse> {
     let mut places = Vec::new();
-    places
-        .try_reserve_exact(count)
-        .map_err(|_| Misuse::Memory)?;
+    places.try_reserve_exact(count).map_err(|_| Misuse::Memory)?;
     places.extend(walk(map, entries).take(count).map(pack));
     let read = |place: P| key(seek(map, Mark(unpack(place)))).map_or(&[][..], |(_, key)| key);
     let mut twice = None;
@@ -116,11 +106,7 @@ fn duplicate<P: Copy + Ord>(
 fn second<P: Copy + Ord>(places: &[P]) -> Option<P> {
     let both = places.iter().fold((None, None), |(first, second), place| {
         let place = Some(*place);
-        if place > first {
-            (place, first)
-        } else {
-            (first, second.max(place))
-        }
+        if place > first { (place, first) } else { (first, second.max(place)) }
     });
     both.1
 }

@@ -36,7 +36,7 @@ impl Level {
 
 /// The open levels above an item. They are counted, never recursed into.
 struct Levels {
-    levels: [Level; Self::MOST],
+    open: [Level; Self::MOST],
     /// How many levels are open, those outside the item included.
     depth: u8,
     limit: u8,
@@ -44,13 +44,10 @@ struct Levels {
 
 impl Levels {
     const MOST: usize = 64;
-    const _ENOUGH: () = assert!(
-        DEPTH_CAP == 64,
-        "a counter for every level that may be open"
-    );
+    const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
 
     fn push(&mut self, at: Input<'_>, level: Level) -> Result<(), Fault> {
-        match self.levels.get_mut(usize::from(self.depth)) {
+        match self.open.get_mut(usize::from(self.depth)) {
             Some(slot) if self.depth < self.limit => *slot = level,
             _ => return Err(Fault::with(Limit::Depth, Mark::of(at), self.limit.into())),
         }
@@ -59,7 +56,7 @@ impl Levels {
     }
 
     fn top(&mut self) -> Option<&mut Level> {
-        self.levels.get_mut(usize::from(self.depth.checked_sub(1)?))
+        self.open.get_mut(usize::from(self.depth.checked_sub(1)?))
     }
 }
 
@@ -80,11 +77,7 @@ fn nested<'m>(
     level: Level,
     (open, limit): (u8, u8),
 ) -> Parsed<'m, ()> {
-    let mut levels = Levels {
-        levels: [Level::Array; Levels::MOST],
-        depth: open,
-        limit,
-    };
+    let mut levels = Levels { open: [Level::Array; Levels::MOST], depth: open, limit };
     levels.push(at, level)?;
     while levels.depth > open {
         let Some(top) = levels.top() else { break };

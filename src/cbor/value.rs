@@ -129,16 +129,8 @@ impl<'m> Chunks<'m> {
     fn of(at: Input<'m>, rest: Input<'m>, head: Head) -> Self {
         let text = head.major == major::TEXT;
         match content((at, head), rest) {
-            Ok((_, bytes)) => Self {
-                rest: bytes,
-                chunked: false,
-                text,
-            },
-            Err(_) => Self {
-                rest,
-                chunked: true,
-                text,
-            },
+            Ok((_, bytes)) => Self { rest: bytes, chunked: false, text },
+            Err(_) => Self { rest, chunked: true, text },
         }
     }
 
@@ -149,9 +141,7 @@ impl<'m> Chunks<'m> {
 
     /// The whole text, unless it comes in chunks or is a byte string.
     pub fn as_str(&self) -> Option<&'m str> {
-        self.as_bytes()
-            .filter(|_| self.text)
-            .and_then(|bytes| core::str::from_utf8(bytes).ok())
+        self.as_bytes().filter(|_| self.text).and_then(|bytes| core::str::from_utf8(bytes).ok())
     }
 
     /// The pieces, in order.
@@ -261,9 +251,7 @@ impl<'m> Attributes<'m> {
 
     /// The value of a key.
     pub fn item(&self, key: &str) -> Option<Item<'m>> {
-        self.clone()
-            .find(|(name, _)| *name == key)
-            .map(|(_, item)| item)
+        self.clone().find(|(name, _)| *name == key).map(|(_, item)| item)
     }
 }
 

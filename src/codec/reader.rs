@@ -60,6 +60,10 @@ pub struct Content<'a, R> {
 }
 
 /// How the stored bytes become decoded ones.
+#[cfg_attr(
+    feature = "zstd",
+    expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
+)]
 enum Stored {
     Raw {
         next: u64,
@@ -83,28 +87,24 @@ impl<'a> Component<'a> {
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
         let storage = self.readable()?;
         let extent = self.extent();
-        let stored =
-            match self.encoding() {
-                Encoding::Raw => Stored::Raw {
-                    next: extent.offset(),
-                    end: extent.end(),
-                },
-                #[cfg(feature = "zstd")]
-                Encoding::Zstd => {
-                    let expected = self.decoded_length();
-                    Stored::Zstd(Frames::open(&source, extent, expected, limits).map_err(
-                        |error| match error {
-                            ReadError::Refused(error) => ReadError::Refused(error.at(self.place())),
-                            source @ ReadError::Source(_) => source,
-                        },
-                    )?)
-                }
-                _ => {
-                    let _ = limits;
-                    let error = Error::new(Unsupported::Feature, extent.offset());
-                    return Err(error.at(self.place()).into());
-                }
-            };
+        let stored = match self.encoding() {
+            Encoding::Raw => Stored::Raw { next: extent.offset(), end: extent.end() },
+            #[cfg(feature = "zstd")]
+            Encoding::Zstd => {
+                let expected = self.decoded_length();
+                Stored::Zstd(Frames::open(&source, extent, expected, limits).map_err(|error| {
+                    match error {
+                        ReadError::Refused(error) => ReadError::Refused(error.at(self.place())),
+                        source @ ReadError::Source(_) => source,
+                    }
+                })?)
+            }
+            _ => {
+                let _ = limits;
+                let error = Error::new(Unsupported::Feature, extent.offset());
+                return Err(error.at(self.place()).into());
+            }
+        };
         let hasher = Some(Hasher::new(self.digest()));
         Ok(Content {
             component: *self,
@@ -131,9 +131,7 @@ impl<'a> Component<'a> {
         let mut content = self.content(source, limits)?;
         let mut bytes = Vec::new();
         while let Some(chunk) = content.next_chunk()? {
-            bytes
-                .try_reserve(chunk.len())
-                .map_err(|_| Error::misuse(Misuse::Memory))?;
+            bytes.try_reserve(chunk.len()).map_err(|_| Error::misuse(Misuse::Memory))?;
             bytes.extend_from_slice(chunk);
         }
         Ok(bytes)
@@ -162,9 +160,7 @@ impl<R: ReadAt> Content<'_, R> {
                 let left = end.saturating_sub(*next);
                 let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
                 extend(&mut self.buffer, length)?;
-                self.source
-                    .read_at(*next, &mut self.buffer)
-                    .map_err(ReadError::Source)?;
+                self.source.read_at(*next, &mut self.buffer).map_err(ReadError::Source)?;
                 hasher.update(&self.buffer);
                 *next = next.saturating_add(wide(length));
             }
@@ -172,9 +168,8 @@ impl<R: ReadAt> Content<'_, R> {
             Stored::Zstd(frames) => {
                 extend(&mut self.buffer, CHUNK)?;
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
-                let length = frames
-                    .read(&self.source, &mut self.buffer, &mut tap)
-                    .map_err(refused)?;
+                let length =
+                    frames.read(&self.source, &mut self.buffer, &mut tap).map_err(refused)?;
                 self.buffer.truncate(length);
             }
         }
@@ -238,9 +233,7 @@ impl<R: ReadAt> Content<'_, R> {
 
 /// Makes `buffer` that long, filled with zeros.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
-    buffer
-        .try_reserve_exact(length)
-        .map_err(|_| Error::misuse(Misuse::Memory))?;
+    buffer.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
     buffer.resize(length, 0);
     Ok(())
 }

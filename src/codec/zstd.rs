@@ -126,11 +126,7 @@ impl Frames {
         tap(&self.block);
         let left = self.most.saturating_sub(self.produced);
         let decoder = Decoder::new(&header, left).map_err(|_| self.walk.corrupt())?;
-        self.frame = Some(Frame {
-            header,
-            decoder,
-            produced: 0,
-        });
+        self.frame = Some(Frame { header, decoder, produced: 0 });
         Ok(true)
     }
 
@@ -183,22 +179,19 @@ impl Frames {
     ) -> Result<(), ReadError<R::Error>> {
         let length = usize::try_from(length).map_err(|_| Error::misuse(Misuse::Memory))?;
         self.block.clear();
-        self.block
-            .try_reserve_exact(length)
-            .map_err(|_| Error::misuse(Misuse::Memory))?;
+        self.block.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
         self.block.resize(length, 0);
-        source
-            .read_at(offset, &mut self.block)
-            .map_err(ReadError::Source)
+        source.read_at(offset, &mut self.block).map_err(ReadError::Source)
     }
 
     #[cold]
     fn too_long(&self) -> Error {
         let more = self.most.saturating_add(1);
         let at = self.walk.start();
-        match self.declared {
-            true => Error::new(Rule::DecodedSize, at).found(more),
-            false => Error::new(Limit::Decoded, at).found(more),
+        if self.declared {
+            Error::new(Rule::DecodedSize, at).found(more)
+        } else {
+            Error::new(Limit::Decoded, at).found(more)
         }
     }
 }

@@ -78,15 +78,9 @@ impl Component<'_> {
         let mut content = self.content(source, limits)?;
         let mut lines = Lines::default();
         while let Some(chunk) = content.next_chunk()? {
-            lines
-                .extend(chunk, declared)
-                .map_err(|error| error.at(self.place()))?;
+            lines.extend(chunk, declared).map_err(|error| error.at(self.place()))?;
         }
-        Ok(Decoded {
-            lines,
-            kind,
-            verified: outcome(&content),
-        })
+        Ok(Decoded { lines, kind, verified: outcome(&content) })
     }
 
     /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
@@ -106,20 +100,14 @@ impl Component<'_> {
     ) -> Result<View<'b>, ReadError<R::Error>> {
         let kind = self.decoded_kind()?;
         let other_length = Error::misuse(Misuse::Buffer).at(self.place());
-        if self
-            .decoded_length()
-            .is_some_and(|length| length != wide(buffer.len()))
-        {
+        if self.decoded_length().is_some_and(|length| length != wide(buffer.len())) {
             return Err(other_length.into());
         }
         let mut content = self.content(source, limits)?;
         let mut filled = 0_usize;
         while let Some(chunk) = content.next_chunk()? {
             let end = filled.checked_add(chunk.len()).ok_or(other_length)?;
-            buffer
-                .get_mut(filled..end)
-                .ok_or(other_length)?
-                .copy_from_slice(chunk);
+            buffer.get_mut(filled..end).ok_or(other_length)?.copy_from_slice(chunk);
             filled = end;
         }
         if filled != buffer.len() {
@@ -130,10 +118,7 @@ impl Component<'_> {
 
     /// What its bytes are once decoded.
     fn decoded_kind(&self) -> Result<Kind, Error> {
-        Ok(Kind {
-            order: ByteOrder::Little,
-            ..self.kind()?
-        })
+        Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
     }
 }
 
@@ -160,11 +145,7 @@ struct Lines {
 
 impl Lines {
     fn bytes(&self) -> &[u8] {
-        self.lines
-            .as_slice()
-            .as_bytes()
-            .get(..self.length)
-            .unwrap_or_default()
+        self.lines.as_slice().as_bytes().get(..self.length).unwrap_or_default()
     }
 
     /// Appends a chunk. Memory doubles as bytes come, and stops at what is declared.
@@ -180,11 +161,7 @@ impl Lines {
             self.lines.try_reserve_exact(more).map_err(|_| memory)?;
         }
         self.lines.resize(needed, Line([0; LINE]));
-        let room = self
-            .lines
-            .as_mut_slice()
-            .as_mut_bytes()
-            .get_mut(self.length..end);
+        let room = self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end);
         room.ok_or(memory)?.copy_from_slice(chunk);
         self.length = end;
         Ok(())

@@ -26,10 +26,7 @@ impl<'a> Object<'a> {
             _ => None,
         };
         match data {
-            Some(data) => Ok(Dense {
-                shape: self.shape(),
-                data,
-            }),
+            Some(data) => Ok(Dense { shape: self.shape(), data }),
             None => Err(self.other_format()),
         }
     }

@@ -102,9 +102,7 @@ impl<'d> Indices<'d> {
 
     /// Those at the positions `range`, if all are there.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
-        Some(Self {
-            view: self.view.part(range)?,
-        })
+        Some(Self { view: self.view.part(range)? })
     }
 }
 
@@ -132,11 +130,7 @@ fn negative<I: TryInto<u64>>(index: I) -> u64 {
 
 impl<'d> Widened<'d> {
     pub(crate) fn new(bytes: &'d [u8], storage: StorageType, order: ByteOrder) -> Self {
-        Self {
-            bytes,
-            storage,
-            order,
-        }
+        Self { bytes, storage, order }
     }
 
     /// Hands the indices to `take`, in order, until it fails. A negative one comes as
@@ -196,18 +190,12 @@ impl Iterator for Widened<'_> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self
-            .bytes
-            .len()
-            .checked_div(self.width())
-            .unwrap_or_default();
+        let count = self.bytes.len().checked_div(self.width()).unwrap_or_default();
         (count, Some(count))
     }
 
     fn nth(&mut self, n: usize) -> Option<u64> {
-        let skipped = n
-            .checked_mul(self.width())
-            .and_then(|bytes| self.bytes.get(bytes..));
+        let skipped = n.checked_mul(self.width()).and_then(|bytes| self.bytes.get(bytes..));
         self.bytes = skipped.unwrap_or_default();
         self.next()
     }
@@ -230,19 +218,11 @@ impl Indptr {
     pub(crate) fn of(storage: StorageType) -> Self {
         use StorageType as T;
         let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);
-        Self {
-            seen: 0,
-            last: 0,
-            negative: signed.then_some(u64::MAX),
-        }
+        Self { seen: 0, last: 0, negative: signed.then_some(u64::MAX) }
     }
 
     pub(crate) fn take(&mut self, pointer: u64) -> Result<(), BadIndex> {
-        let bad = |rule| BadIndex {
-            rule,
-            at: self.seen,
-            found: pointer,
-        };
+        let bad = |rule| BadIndex { rule, at: self.seen, found: pointer };
         if self.seen == 0 && pointer != 0 {
             return Err(bad(Rule::IndptrStart));
         }
@@ -259,11 +239,7 @@ impl Indptr {
             return Ok(());
         }
         let at = self.seen.saturating_sub(1);
-        Err(BadIndex {
-            rule: Rule::IndptrEnd,
-            at,
-            found: self.last,
-        })
+        Err(BadIndex { rule: Rule::IndptrEnd, at, found: self.last })
     }
 }
 
@@ -281,11 +257,7 @@ impl Below {
 
     pub(crate) fn take(&mut self, index: u64) -> Result<(), BadIndex> {
         if index >= self.bound {
-            return Err(BadIndex {
-                rule: Rule::IndexRange,
-                at: self.seen,
-                found: index,
-            });
+            return Err(BadIndex { rule: Rule::IndexRange, at: self.seen, found: index });
         }
         self.seen = self.seen.saturating_add(1);
         Ok(())
@@ -305,21 +277,11 @@ pub(crate) struct Coords<D> {
 
 impl<D: Iterator<Item = u64>> Coords<D> {
     pub(crate) fn new(dimensions: D, nnz: u64) -> Self {
-        Self {
-            dimensions,
-            nnz,
-            left: 0,
-            bound: 0,
-            seen: 0,
-        }
+        Self { dimensions, nnz, left: 0, bound: 0, seen: 0 }
     }
 
     pub(crate) fn take(&mut self, index: u64) -> Result<(), BadIndex> {
-        let bad = |at| BadIndex {
-            rule: Rule::IndexRange,
-            at,
-            found: index,
-        };
+        let bad = |at| BadIndex { rule: Rule::IndexRange, at, found: index };
         if self.left == 0 {
             self.bound = self.dimensions.next().ok_or(bad(self.seen))?;
             self.left = self.nnz;

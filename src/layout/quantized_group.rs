@@ -67,11 +67,7 @@ impl<'a> Object<'a> {
                 zeros: self.component("zeros"),
             })
         };
-        let group = if self.format() == Format::QuantizedGroup {
-            read()
-        } else {
-            None
-        };
+        let group = if self.format() == Format::QuantizedGroup { read() } else { None };
         group.ok_or_else(|| self.other_format())
     }
 }
@@ -138,17 +134,8 @@ impl<'a> QuantizedGroup<'a> {
         let (quantization, shape) = (self.quantization()?, self.matrix()?);
         let packed = self.packed_weight.decode(source, limits)?;
         let scales = self.scales.decode(source, limits)?;
-        let zeros = self
-            .zeros
-            .map(|zeros| zeros.decode(source, limits))
-            .transpose()?;
-        Ok(DecodedQuantized::judge(
-            shape,
-            quantization,
-            packed,
-            scales,
-            zeros,
-        )?)
+        let zeros = self.zeros.map(|zeros| zeros.decode(source, limits)).transpose()?;
+        Ok(DecodedQuantized::judge(shape, quantization, packed, scales, zeros)?)
     }
 
     /// Inputs and outputs.

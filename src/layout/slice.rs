@@ -81,35 +81,20 @@ impl<'a> Dense<'a> {
         }
         let size = self.element_size(storage).ok_or(misuse(Misuse::Type))?;
         let (mut dimensions, mut axes) = (Vec::new(), Vec::new());
-        dimensions
-            .try_reserve_exact(rank)
-            .map_err(|_| misuse(Misuse::Memory))?;
-        axes.try_reserve_exact(rank)
-            .map_err(|_| misuse(Misuse::Memory))?;
+        dimensions.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
+        axes.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
         // Each dimension, the first index taken, and how many are.
         for (at, dimension) in self.shape().enumerate() {
             let range = ranges.get(at).cloned().unwrap_or(0..dimension);
             let count = range.end.checked_sub(range.start);
-            let count = count
-                .filter(|_| range.end <= dimension)
-                .ok_or(misuse(Misuse::Slice))?;
+            let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
             dimensions.push((dimension, range.start, count));
         }
         let start = component.extent().offset();
-        let mut slice = Slice {
-            component,
-            storage,
-            elements: 0,
-            start,
-            run: 0,
-            runs: 0,
-            axes,
-        };
+        let mut slice = Slice { component, storage, elements: 0, start, run: 0, runs: 0, axes };
         if dimensions.iter().all(|(.., count)| *count > 0) {
             // Admission has shown that nothing overflows, for all is within one blob.
-            slice
-                .lay_out(&dimensions, size)
-                .ok_or(misuse(Misuse::Slice))?;
+            slice.lay_out(&dimensions, size).ok_or(misuse(Misuse::Slice))?;
         }
         Ok(slice)
     }
@@ -146,10 +131,7 @@ impl Slice<'_> {
                 // Everything within is taken whole: runs touch, and become one.
                 self.run = count.checked_mul(stride)?;
             } else if *count > 1 {
-                self.axes.push(Axis {
-                    count: *count,
-                    stride,
-                });
+                self.axes.push(Axis { count: *count, stride });
                 self.runs = self.runs.checked_mul(*count)?;
             }
             stride = dimension.checked_mul(stride)?;
@@ -176,10 +158,7 @@ impl Slice<'_> {
     /// The bytes of the file that it is: runs in rising order, none of them empty, none touching
     /// the next.
     pub fn ranges(&self) -> SliceRanges<'_> {
-        SliceRanges {
-            slice: self,
-            left: 0..self.runs,
-        }
+        SliceRanges { slice: self, left: 0..self.runs }
     }
 
     /// Its elements where they lie, if it is one run of bytes; all bytes of the file are in
@@ -201,8 +180,7 @@ impl Slice<'_> {
             let end = before.checked_add(self.byte_len())?;
             view.part(element(before)?..element(end)?)
         });
-        part.map(Some)
-            .ok_or(Error::misuse(Misuse::Size).at(self.component.place()))
+        part.map(Some).ok_or(Error::misuse(Misuse::Size).at(self.component.place()))
     }
 
     /// Reads its bytes, and no others, from the file. Whatever the byte order there, `buffer`
@@ -226,9 +204,7 @@ impl Slice<'_> {
         // A run is no longer than the buffer; without runs, there is nothing to cut.
         let run = usize::try_from(self.run).map_err(|_| misuse)?.max(1);
         for (range, bytes) in self.ranges().zip(buffer.chunks_exact_mut(run)) {
-            source
-                .read_at(range.start, bytes)
-                .map_err(ReadError::Source)?;
+            source.read_at(range.start, bytes).map_err(ReadError::Source)?;
             self.judge(range.start, bytes)?;
             if self.component.byte_order() == ByteOrder::Big {
                 let width = usize::from(self.storage.width()).max(1);

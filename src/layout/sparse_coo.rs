@@ -52,17 +52,9 @@ impl<'a> Object<'a> {
     pub fn sparse_coo(&self) -> Result<SparseCoo<'a>, Error> {
         let read = || {
             let (values, coords) = (self.component("values")?, self.component("coords")?);
-            Some(SparseCoo {
-                shape: self.shape(),
-                values,
-                coords,
-            })
+            Some(SparseCoo { shape: self.shape(), values, coords })
         };
-        let coo = if self.format() == Format::SparseCoo {
-            read()
-        } else {
-            None
-        };
+        let coo = if self.format() == Format::SparseCoo { read() } else { None };
         coo.ok_or_else(|| self.other_format())
     }
 }
@@ -91,11 +83,7 @@ impl<'a> SparseCoo<'a> {
     /// # Errors
     /// As [`Component::bind`]; `index-range`, at the byte of the file.
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<Coo<'d>, Error> {
-        Coo::judge(
-            self.dimensions()?,
-            self.values.bind(file)?,
-            self.coords.bind(file)?,
-        )
+        Coo::judge(self.dimensions()?, self.values.bind(file)?, self.coords.bind(file)?)
     }
 
     /// Decodes the tensor, whatever its encoding, into memory of its own, and checks it.
@@ -112,21 +100,14 @@ impl<'a> SparseCoo<'a> {
         let values = self.values.decode(source, limits)?;
         let coo = Coo::judge(self.dimensions()?, values.view(), coords.view())?;
         let (shape, nnz) = (coo.shape.into_owned(), coo.nnz);
-        Ok(DecodedCoo {
-            shape,
-            nnz,
-            values,
-            coords,
-        })
+        Ok(DecodedCoo { shape, nnz, values, coords })
     }
 
     /// The dimensions, in memory: as many as the limit `rank` allows.
     fn dimensions(&self) -> Result<Vec<u64>, Error> {
         let mut dimensions = Vec::new();
         let memory = Error::misuse(Misuse::Memory).at(self.coords.place());
-        dimensions
-            .try_reserve_exact(index(self.shape.rank()))
-            .map_err(|_| memory)?;
+        dimensions.try_reserve_exact(index(self.shape.rank())).map_err(|_| memory)?;
         dimensions.extend(self.shape());
         Ok(dimensions)
     }
@@ -172,21 +153,12 @@ impl<'d> Coo<'d> {
         let whole = nnz.checked_mul(shape.len()) == Some(coords.len());
         if !whole || !values.may_hold(nnz) {
             let found = wide(coords.len());
-            return Err(Error::nowhere(Rule::CooNnz)
-                .found(found)
-                .at(coords.kind().place));
+            return Err(Error::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
         }
         let mut check = Coords::new(shape.iter().copied(), wide(nnz));
-        let taken = Indices::over(coords)
-            .iter()
-            .each(|coordinate| check.take(coordinate));
+        let taken = Indices::over(coords).iter().each(|coordinate| check.take(coordinate));
         taken.map_err(|bad| bad.error_in(&coords))?;
-        Ok(Self {
-            shape: Cow::Owned(shape),
-            nnz,
-            values,
-            coords: Indices::over(coords),
-        })
+        Ok(Self { shape: Cow::Owned(shape), nnz, values, coords: Indices::over(coords) })
     }
 
     /// The dimensions, outermost first: 1 or more.
@@ -229,12 +201,7 @@ impl<'d> Coo<'d> {
     /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
     pub fn entries<T: Element>(&self) -> Result<CooEntries<'d, T>, Error> {
         let values = self.values.one_each(self.nnz)?;
-        Ok(CooEntries::new(
-            self.coords,
-            self.nnz,
-            self.shape.len(),
-            values,
-        ))
+        Ok(CooEntries::new(self.coords, self.nnz, self.shape.len(), values))
     }
 
     /// Fills `dense` with the tensor in row-major order, and zeros (`false`) where it has no
@@ -250,9 +217,7 @@ impl<'d> Coo<'d> {
         let product = if self.shape.contains(&0) {
             Some(0)
         } else {
-            self.shape
-                .iter()
-                .try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
+            self.shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
         };
         if product != Some(wide(dense.len())) {
             return Err(Error::misuse(Misuse::Buffer).at(self.values.kind().place));
@@ -260,11 +225,9 @@ impl<'d> Coo<'d> {
         dense.fill(T::ZERO);
         for (coordinate, value) in entries {
             // Always below the length of `dense`: the coordinates have been checked.
-            let at = coordinate
-                .zip(self.shape())
-                .try_fold(0_u64, |at, (place, dimension)| {
-                    at.checked_mul(*dimension)?.checked_add(place)
-                });
+            let at = coordinate.zip(self.shape()).try_fold(0_u64, |at, (place, dimension)| {
+                at.checked_mul(*dimension)?.checked_add(place)
+            });
             let at = at.and_then(|at| usize::try_from(at).ok());
             if let Some(slot) = at.and_then(|at| dense.get_mut(at)) {
                 *slot = value;

@@ -58,11 +58,7 @@ impl<'a> Object<'a> {
                 indptr: self.component("indptr")?,
             })
         };
-        let csr = if self.format() == Format::SparseCsr {
-            read()
-        } else {
-            None
-        };
+        let csr = if self.format() == Format::SparseCsr { read() } else { None };
         csr.ok_or_else(|| self.other_format())
     }
 }
@@ -123,19 +119,8 @@ impl<'a> SparseCsr<'a> {
             indices: self.indices.decode(source, limits)?,
             values: self.values.decode(source, limits)?,
         };
-        let DecodedCsr {
-            values,
-            indices,
-            indptr,
-            ..
-        } = &decoded;
-        Csr::judge(
-            self.rows,
-            self.columns,
-            values.view(),
-            indices.view(),
-            indptr.view(),
-        )?;
+        let DecodedCsr { values, indices, indptr, .. } = &decoded;
+        Csr::judge(self.rows, self.columns, values.view(), indices.view(), indptr.view())?;
         Ok(decoded)
     }
 }
@@ -188,9 +173,7 @@ impl<'d> Csr<'d> {
     ) -> Result<Self, Error> {
         let nnz = indices.len();
         let refuse = |rule, view: &View<'_>| {
-            Error::nowhere(rule)
-                .found(wide(view.len()))
-                .at(view.kind().place)
+            Error::nowhere(rule).found(wide(view.len())).at(view.kind().place)
         };
         if !values.may_hold(nnz) {
             return Err(refuse(Rule::CsrNnz, &indices));
@@ -207,9 +190,7 @@ impl<'d> Csr<'d> {
         };
         let mut pointers = Indptr::of(indptr.storage_type());
         let taken = csr.indptr.iter().each(|pointer| pointers.take(pointer));
-        taken
-            .and_then(|()| pointers.finish(wide(nnz)))
-            .map_err(|bad| bad.error_in(&indptr))?;
+        taken.and_then(|()| pointers.finish(wide(nnz))).map_err(|bad| bad.error_in(&indptr))?;
         let mut below = Below::new(columns);
         let taken = csr.indices.iter().each(|index| below.take(index));
         taken.map_err(|bad| bad.error_in(&indices))?;
@@ -253,11 +234,7 @@ impl<'d> Csr<'d> {
             return None;
         }
         let row = usize::try_from(row).ok()?;
-        let pointer = |at| {
-            self.indptr
-                .get(at)
-                .and_then(|pointer| usize::try_from(pointer).ok())
-        };
+        let pointer = |at| self.indptr.get(at).and_then(|pointer| usize::try_from(pointer).ok());
         Some(pointer(row)?..pointer(row.checked_add(1)?)?)
     }
 
@@ -277,9 +254,7 @@ impl<'d> Csr<'d> {
         dense.fill(T::ZERO);
         for (row, column, value) in entries {
             // Always below the length of `dense`: rows and columns have been checked.
-            let at = row
-                .checked_mul(self.columns)
-                .and_then(|at| at.checked_add(column));
+            let at = row.checked_mul(self.columns).and_then(|at| at.checked_add(column));
             let at = at.and_then(|at| usize::try_from(at).ok());
             if let Some(slot) = at.and_then(|at| dense.get_mut(at)) {
                 *slot = value;
@@ -291,8 +266,7 @@ impl<'d> Csr<'d> {
     /// Whether the columns of every row never fall. O(rows + nnz).
     pub fn is_sorted(&self) -> bool {
         let mut columns = self.indices.iter();
-        self.row_lengths()
-            .all(|length| columns.by_ref().take(length).is_sorted())
+        self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
     }
 
     /// Whether a place has more than one entry. O(rows + nnz log nnz); sorted rows need no
@@ -321,10 +295,7 @@ impl<'d> Csr<'d> {
             scratch.try_reserve(length).map_err(|_| memory)?;
             scratch.extend(row);
             scratch.sort_unstable();
-            if scratch
-                .windows(2)
-                .any(|pair| matches!(pair, [one, next] if one == next))
-            {
+            if scratch.windows(2).any(|pair| matches!(pair, [one, next] if one == next)) {
                 return Ok(true);
             }
         }

@@ -70,11 +70,7 @@ impl Component<'_> {
         if wide(blob.len()) != self.extent().length() {
             return Err(Error::misuse(Misuse::Size).at(self.place()));
         }
-        Ok(View {
-            bytes: blob,
-            kind,
-            verified: None,
-        })
+        Ok(View { bytes: blob, kind, verified: None })
     }
 
     /// What its stored bytes are.
@@ -105,18 +101,13 @@ impl Component<'_> {
         if self.encoding() == Encoding::Unknown {
             return Err(unsupported(Unsupported::Encoding));
         }
-        self.storage_type()
-            .ok_or_else(|| unsupported(Unsupported::Dtype))
+        self.storage_type().ok_or_else(|| unsupported(Unsupported::Dtype))
     }
 }
 
 impl<'d> View<'d> {
     pub(crate) fn new(bytes: &'d [u8], kind: Kind, verified: Verified) -> Self {
-        Self {
-            bytes,
-            kind,
-            verified: Some(verified),
-        }
+        Self { bytes, kind, verified: Some(verified) }
     }
 
     pub(crate) fn kind(&self) -> &Kind {
@@ -128,18 +119,8 @@ impl<'d> View<'d> {
         let width = usize::from(self.kind.storage.width());
         let start = range.start.checked_mul(width)?;
         let bytes = self.bytes.get(start..range.end.checked_mul(width)?)?;
-        let offset = self
-            .kind
-            .offset
-            .and_then(|offset| offset.checked_add(wide(start)));
-        Some(Self {
-            bytes,
-            kind: Kind {
-                offset,
-                ..self.kind
-            },
-            ..*self
-        })
+        let offset = self.kind.offset.and_then(|offset| offset.checked_add(wide(start)));
+        Some(Self { bytes, kind: Kind { offset, ..self.kind }, ..*self })
     }
 
     /// The bytes of the elements, in the order that [`byte_order`](Self::byte_order) says.
@@ -173,10 +154,7 @@ impl<'d> View<'d> {
 
     /// The number of storage elements.
     pub fn len(&self) -> usize {
-        self.bytes
-            .len()
-            .checked_div(self.kind.storage.width().into())
-            .unwrap_or_default()
+        self.bytes.len().checked_div(self.kind.storage.width().into()).unwrap_or_default()
     }
 
     /// Whether it holds `count` logical elements, as far as the logical type is known.
@@ -207,11 +185,7 @@ impl<'d> View<'d> {
         }
         T::native(self.bytes).ok_or_else(|| {
             let bool_bytes = self.kind.storage == StorageType::Bool;
-            let why = if bool_bytes {
-                Misuse::BoolBytes
-            } else {
-                Misuse::Alignment
-            };
+            let why = if bool_bytes { Misuse::BoolBytes } else { Misuse::Alignment };
             Error::misuse(why).at(self.kind.place)
         })
     }
@@ -292,11 +266,7 @@ pub struct Elements<'d, T> {
 
 impl<'d, T: Element> Elements<'d, T> {
     pub(crate) fn over(bytes: &'d [u8], order: ByteOrder) -> Self {
-        Self {
-            bytes,
-            order,
-            element: PhantomData,
-        }
+        Self { bytes, order, element: PhantomData }
     }
 
     const WIDTH: usize = size_of::<T>();
@@ -326,18 +296,12 @@ impl<T: Element> Iterator for Elements<'_, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self
-            .bytes
-            .len()
-            .checked_div(Self::WIDTH)
-            .unwrap_or_default();
+        let count = self.bytes.len().checked_div(Self::WIDTH).unwrap_or_default();
         (count, Some(count))
     }
 
     fn nth(&mut self, n: usize) -> Option<T> {
-        let skipped = n
-            .checked_mul(Self::WIDTH)
-            .and_then(|bytes| self.bytes.get(bytes..));
+        let skipped = n.checked_mul(Self::WIDTH).and_then(|bytes| self.bytes.get(bytes..));
         self.bytes = skipped.unwrap_or_default();
         self.next()
     }

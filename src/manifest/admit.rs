@@ -12,7 +12,7 @@ use crate::element::StorageType;
 use crate::error::{Error, ErrorKind, Misuse, Place};
 use crate::frame::{Container, Frame};
 use crate::limits::{Options, Tolerance, format};
-use crate::num::wide;
+use crate::num::{index, wide};
 use crate::rules::Rule;
 use crate::schema::{
     ComponentClaim, Dtype, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
@@ -22,11 +22,7 @@ use crate::schema::{
 pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
     let mut judge = Judge::new(frame, options);
     let walked = {
-        let mut walk = Walk {
-            sink: &mut judge,
-            limits: options.limit(),
-            version: None,
-        };
+        let mut walk = Walk { sink: &mut judge, limits: options.limit(), version: None };
         match frame.container() {
             Container::V0 => v0_1::walk(&mut walk, manifest),
             Container::V1 => v1::walk(&mut walk, manifest),
@@ -102,14 +98,8 @@ impl<'m, 'o> Judge<'m, 'o> {
     }
 
     fn error(&self, fault: Fault) -> Error {
-        let offset = self
-            .frame
-            .manifest()
-            .end
-            .saturating_sub(fault.mark.left().into());
-        Error::new(fault.kind, offset)
-            .at(self.place())
-            .found(fault.found)
+        let offset = self.frame.manifest().end.saturating_sub(fault.mark.left().into());
+        Error::new(fault.kind, offset).at(self.place()).found(fault.found)
     }
 
     fn place(&self) -> Place {
@@ -146,11 +136,9 @@ impl<'m, 'o> Judge<'m, 'o> {
     fn size(&self, claim: &ComponentClaim) -> Result<(Option<u64>, Mark), Fault> {
         let (length, decoded) = (claim.length, claim.decoded);
         match (claim.encoding, decoded) {
-            (Encoding::Raw, Some(decoded)) if decoded.value != length.value => Err(Fault::with(
-                Rule::DecodedLengthRaw,
-                decoded.mark,
-                decoded.value,
-            )),
+            (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
+                Err(Fault::with(Rule::DecodedLengthRaw, decoded.mark, decoded.value))
+            }
             (Encoding::Raw, _) => Ok((Some(length.value), length.mark)),
             (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.mark)),
             (Encoding::Zstd, None) if self.generation == Generation::V1_2 => {
@@ -164,20 +152,14 @@ impl<'m, 'o> Judge<'m, 'o> {
     fn whole(mut self, manifest: Input<'m>, attributes: Option<Mark>) -> Result<Index, Error> {
         let objects = core::mem::take(&mut self.objects).into_vec();
         let components = core::mem::take(&mut self.components).into_vec();
-        let reader = Reader {
-            bytes: manifest,
-            generation: self.generation,
-        };
+        let reader = Reader { bytes: manifest, generation: self.generation };
         let no_memory = Error::misuse(Misuse::Memory);
         if !self.blobs.holds() {
             let extents = components.iter().map(|record| reader.extent(*record));
             let shared = self.options.tolerates(Tolerance::SharedBlobs);
             let clash = overlap(self.blobs, extents.clone(), shared).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
-                let at = extents
-                    .enumerate()
-                    .filter(|(_, extent)| *extent == clash)
-                    .last();
+                let at = extents.enumerate().rfind(|(_, extent)| *extent == clash);
                 let ordinal = at.map_or(0, |(ordinal, _)| ordinal);
                 return Err(self.overlaps(&reader, &objects, &components, ordinal));
             }
@@ -190,21 +172,15 @@ impl<'m, 'o> Judge<'m, 'o> {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
                 Clash::Duplicate(ordinal) => {
-                    let mark = reader.name_mark(&objects, ordinal);
+                    let name = objects.get(index(ordinal)).copied().map_or(0, ObjectRecord::name);
+                    let mark = Mark::from_left(name);
                     let error = self.error(Fault::new(Rule::DuplicateName, mark));
                     error.at(Place::new(Some(ordinal), None))
                 }
             })?
         };
         let (generation, version) = (self.generation, self.version);
-        Ok(Index {
-            objects,
-            components,
-            names,
-            attributes,
-            generation,
-            version,
-        })
+        Ok(Index { objects, components, names, attributes, generation, version })
     }
 
     #[cold]
@@ -221,14 +197,9 @@ impl<'m, 'o> Judge<'m, 'o> {
         let first = objects.get(object).map_or(0, |object| object.first());
         let within = component_ordinal.saturating_sub(first);
         let place = Place::new(Some(crate::num::short(object)), Some(within));
-        let mark = components
-            .get(component)
-            .map_or(Mark::default(), |c| reader.offset_mark(*c));
-        let offset = components
-            .get(component)
-            .map_or(0, |c| reader.extent(*c).offset());
-        self.error(Fault::with(Rule::BlobOverlap, mark, offset))
-            .at(place)
+        let mark = components.get(component).map_or(Mark::default(), |c| reader.offset_mark(*c));
+        let offset = components.get(component).map_or(0, |c| reader.extent(*c).offset());
+        self.error(Fault::with(Rule::BlobOverlap, mark, offset)).at(place)
     }
 }
 
@@ -248,11 +219,7 @@ fn element_size(dtype: &Dtype) -> Option<NonZeroU8> {
 impl<'m> Sink<'m> for Judge<'m, '_> {
     fn version(&mut self, version: Version) {
         self.version = Some(version);
-        self.generation = if version.is_1_1() {
-            Generation::V1_1
-        } else {
-            Generation::V1_2
-        };
+        self.generation = if version.is_1_1() { Generation::V1_1 } else { Generation::V1_2 };
     }
 
     fn expect(&mut self, claimed: Option<u32>, at: Mark) -> Result<(), Fault> {

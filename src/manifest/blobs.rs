@@ -100,9 +100,7 @@ pub(super) fn overlap(
     let mut exact = reserve(count)?;
     exact.extend(blobs.map(|blob| (blob.offset, blob.length)).take(count));
     exact.sort_unstable();
-    let extents = exact
-        .iter()
-        .map(|(offset, length)| Extent::judged(*offset, *length));
+    let extents = exact.iter().map(|(offset, length)| Extent::judged(*offset, *length));
     Ok(first_overlap(extents, shared))
 }
 

@@ -64,12 +64,7 @@ impl<'a> Component<'a> {
         object: u32,
         ordinal: u32,
     ) -> Self {
-        Self {
-            parts,
-            record,
-            object,
-            ordinal,
-        }
+        Self { parts, record, object, ordinal }
     }
 
     /// Its role in the object: `data`, `values`, ...
@@ -126,11 +121,7 @@ impl<'a> Component<'a> {
 
     /// The order of the bytes of its elements.
     pub fn byte_order(&self) -> ByteOrder {
-        if self.record.big() == 1 {
-            ByteOrder::Big
-        } else {
-            ByteOrder::Little
-        }
+        if self.record.big() == 1 { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     /// Where its blob lies in the file.
@@ -161,10 +152,7 @@ impl<'a> Component<'a> {
         }
         let map = self.parts.reader.component_map(self.record);
         let at = find(map, "uncompressed_length")?;
-        uint(Rule::DecodedLengthType)
-            .parse(at)
-            .ok()
-            .map(|(_, length)| length)
+        uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
     }
 
     /// What format and shape ask for.

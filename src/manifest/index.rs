@@ -96,9 +96,7 @@ impl ComponentRecord {
             near @ 0..2048 => u64::from(near),
             _ => 0,
         };
-        let storage = facts
-            .storage
-            .map_or(Self::STORAGE_UNKNOWN, StorageType::ordinal);
+        let storage = facts.storage.map_or(Self::STORAGE_UNKNOWN, StorageType::ordinal);
         let logical = match facts.logical {
             Logical::None => Self::LOGICAL_NONE,
             Logical::Known(logical) => logical.ordinal(),
@@ -122,9 +120,7 @@ impl ComponentRecord {
     }
 
     pub(super) fn storage(self) -> Option<StorageType> {
-        u8::try_from(self.storage_code())
-            .ok()
-            .and_then(StorageType::from_ordinal)
+        u8::try_from(self.storage_code()).ok().and_then(StorageType::from_ordinal)
     }
 
     pub(super) fn logical(self) -> Logical {

@@ -48,9 +48,7 @@ fn hash(name: &[u8]) -> u64 {
         low ^ u64::try_from(product >> 64).unwrap_or_default()
     };
     let (words, tail) = name.as_chunks::<8>();
-    let state = words
-        .iter()
-        .fold(K, |state, word| mix(state, u64::from_le_bytes(*word)));
+    let state = words.iter().fold(K, |state, word| mix(state, u64::from_le_bytes(*word)));
     let mut last = [0; 8];
     if let Some(start) = last.get_mut(..tail.len()) {
         start.copy_from_slice(tail);
@@ -63,26 +61,20 @@ impl Names {
     /// The index of `count` names that do not rise.
     pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
         let mut entries = Vec::new();
-        entries
-            .try_reserve_exact(index(count))
-            .map_err(|_| Clash::Memory)?;
+        entries.try_reserve_exact(index(count)).map_err(|_| Clash::Memory)?;
         entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
         numbers(&mut entries, u64::MAX);
         let mut duplicate = None;
         let name = |entry| read(ordinal(entry));
         // Names that only look alike are put in order, which finding one of them relies on.
-        for run in entries
-            .chunk_by_mut(|a, b| (a ^ b) & !ORDINAL == 0)
-            .filter(|run| run.len() > 1)
+        for run in entries.chunk_by_mut(|a, b| (a ^ b) & !ORDINAL == 0).filter(|run| run.len() > 1)
         {
             by_text(run, name, |equal| {
-                duplicate = [duplicate, second(equal)].into_iter().flatten().min();
+                duplicate = [duplicate, Some(second(equal))].into_iter().flatten().min();
             })
             .map_err(|NoMemory| Clash::Memory)?;
         }
-        duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| {
-            Err(Clash::Duplicate(ordinal))
-        })
+        duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| Err(Clash::Duplicate(ordinal)))
     }
 
     /// The ordinal of the object of that name, among `count`.
@@ -114,17 +106,16 @@ impl Names {
 }
 
 /// The second ordinal of entries that have the same name.
-fn second(entries: &[u64]) -> Option<u32> {
-    let both = entries
-        .iter()
-        .fold((u32::MAX, u32::MAX), |(first, second), entry| {
-            let ordinal = ordinal(*entry);
-            (first.min(ordinal), second.min(first.max(ordinal)))
-        });
-    Some(both.1)
+fn second(entries: &[u64]) -> u32 {
+    let both = entries.iter().fold((u32::MAX, u32::MAX), |(first, second), entry| {
+        let ordinal = ordinal(*entry);
+        (first.min(ordinal), second.min(first.max(ordinal)))
+    });
+    both.1
 }
 
 #[cfg(test)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers are small")]
 mod tests {
     use alloc::vec::Vec;
 
@@ -153,18 +144,14 @@ mod tests {
     fn names_of_all_kinds() {
         let mut state = 5_u64;
         let mut random = |bound: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % bound
         };
         for round in 0..400 {
             let (letters, longest) = ([2, 26, 256][round % 3], [3, 9, 30][round % 3]);
             let count = random([3, 30, 150][round % 3]);
             let name = |random: &mut dyn FnMut(u64) -> u64| -> Vec<u8> {
-                (0..random(longest))
-                    .map(|_| random(letters).to_le_bytes()[0])
-                    .collect()
+                (0..random(longest)).map(|_| random(letters).to_le_bytes()[0]).collect()
             };
             let names: Vec<Vec<u8>> = (0..count).map(|_| name(&mut random)).collect();
             check(&names);
@@ -182,10 +169,7 @@ mod tests {
         let mut names: Vec<Vec<u8>> = (0..3000_u64)
             .map(|word| [word.to_le_bytes(), state(word).to_le_bytes()].concat())
             .collect();
-        assert!(
-            names.iter().all(|name| hash(name) == hash(&names[0])),
-            "they do not collide"
-        );
+        assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not collide");
         check(&names);
         let again = names[1234].clone();
         names.push(again);

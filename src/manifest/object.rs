@@ -19,11 +19,7 @@ pub struct Object<'a> {
 
 impl<'a> Object<'a> {
     pub(super) fn new(parts: Parts<'a>, ordinal: u32, record: ObjectRecord) -> Self {
-        Self {
-            parts,
-            ordinal,
-            record,
-        }
+        Self { parts, ordinal, record }
     }
 
     /// Its place in the manifest, from 0.
@@ -76,11 +72,7 @@ impl<'a> Object<'a> {
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let first = self.record.first();
         let records = &self.parts.index.components;
-        let next = self
-            .parts
-            .index
-            .objects
-            .get(index(self.ordinal).saturating_add(1));
+        let next = self.parts.index.objects.get(index(self.ordinal).saturating_add(1));
         let end = next.map_or(short(records.len()), |next| next.first());
         let own = records.get(index(first)..index(end)).unwrap_or_default();
         let (parts, ordinal) = (self.parts, self.ordinal);
@@ -130,9 +122,7 @@ pub struct Shape<'a> {
 impl Shape<'_> {
     /// The number of dimensions; 0 for a scalar.
     pub fn rank(&self) -> u32 {
-        self.entries
-            .claimed()
-            .unwrap_or_else(|| short(self.clone().count()))
+        self.entries.claimed().unwrap_or_else(|| short(self.clone().count()))
     }
 
     /// The number of elements: 0 where a dimension is 0, none where it overflows.

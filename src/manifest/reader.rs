@@ -22,28 +22,15 @@ impl<'a> Reader<'a> {
         seek(self.bytes, Mark::from_left(left))
     }
 
-    /// Where an object's name stands.
-    pub(super) fn name_mark(&self, objects: &[ObjectRecord], ordinal: u32) -> Mark {
-        Mark::from_left(
-            objects
-                .get(index(ordinal))
-                .map_or(0, |object| object.name()),
-        )
-    }
-
     /// An object's name.
     #[inline]
     pub(super) fn name(&self, objects: &[ObjectRecord], ordinal: u32) -> &'a [u8] {
-        objects
-            .get(index(ordinal))
-            .map_or(&[], |object| self.name_of(*object))
+        objects.get(index(ordinal)).map_or(&[], |object| self.name_of(*object))
     }
 
     #[inline]
     pub(super) fn name_of(&self, object: ObjectRecord) -> &'a [u8] {
-        text(Rule::NameType)
-            .parse(self.at(object.name()))
-            .map_or(&[], |(_, name)| name)
+        text(Rule::NameType).parse(self.at(object.name())).map_or(&[], |(_, name)| name)
     }
 
     /// The map of a 1.x object, which follows its name.
@@ -82,18 +69,10 @@ impl<'a> Reader<'a> {
     /// Where a component's blob lies.
     #[inline]
     pub(super) fn extent(&self, component: ComponentRecord) -> Extent {
-        let length = if self.generation == Generation::V0_1 {
-            "size"
-        } else {
-            "length"
-        };
+        let length = if self.generation == Generation::V0_1 { "size" } else { "length" };
         let offset = self.near(component, component.offset_after(), "offset");
         let length = self.near(component, component.length_after(), length);
-        let read = |at| {
-            uint(Rule::OffsetType)
-                .parse(at)
-                .map_or(0, |(_, number)| number)
-        };
+        let read = |at| uint(Rule::OffsetType).parse(at).map_or(0, |(_, number)| number);
         Extent::judged(read(offset), read(length))
     }
 }

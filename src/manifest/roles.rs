@@ -51,10 +51,7 @@ impl Default for Parts {
             size: None,
             size_mark: Mark::default(),
         };
-        Self {
-            parts: [part; Role::COUNT],
-            present: 0,
-        }
+        Self { parts: [part; Role::COUNT], present: 0 }
     }
 }
 
@@ -110,9 +107,8 @@ impl Parts {
 
     #[inline(always)]
     fn dense(&self, claim: &ObjectClaim) -> Result<(), Found> {
-        let data = self
-            .get(Role::Data)
-            .ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
+        let data =
+            self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
         if data.storage.is_none() {
             return Ok(());
         }
@@ -120,10 +116,9 @@ impl Parts {
         let elements = claim.shape.product.ok_or_else(overflow)?;
         let Some(each) = data.each else { return Ok(()) };
         match (elements.checked_mul(each.get().into()), data.size) {
-            (wanted, Some(size)) if wanted != Some(size) => Err(in_part(
-                data,
-                Fault::with(Rule::DenseSize, data.size_mark, size),
-            )),
+            (wanted, Some(size)) if wanted != Some(size) => {
+                Err(in_part(data, Fault::with(Rule::DenseSize, data.size_mark, size)))
+            }
             (None, None) => Err(overflow()),
             _ => Ok(()),
         }
@@ -135,27 +130,18 @@ impl Parts {
         generation: Generation,
         options: &Options,
     ) -> Result<(), Found> {
-        let (Some(values), Some(indices), Some(indptr)) = (
-            self.get(Role::Values),
-            self.get(Role::Indices),
-            self.get(Role::Indptr),
-        ) else {
+        let (Some(values), Some(indices), Some(indptr)) =
+            (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr))
+        else {
             return Err(in_object(Rule::CsrRoles, claim.components));
         };
-        let Shape {
-            mark,
-            rank,
-            first: rows,
-            ..
-        } = claim.shape;
+        let Shape { mark, rank, first: rows, .. } = claim.shape;
         if rank != 2 {
             return Err((Fault::with(Rule::CsrRank, mark, rank.into()), None));
         }
         index_type(indices, generation, options)?;
         index_type(indptr, generation, options)?;
-        let bounds = rows
-            .checked_add(1)
-            .ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
+        let bounds = rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
         agree(indices, Rule::CsrNnz, values.count())
     }

@@ -87,11 +87,7 @@ impl<'m> Slot<'m> for ObjectAttributes {
 }
 
 impl<'m> Slot<'m> for Version {
-    const BLANK: Self = Self {
-        major: 0,
-        minor: 0,
-        patch: None,
-    };
+    const BLANK: Self = Self { major: 0, minor: 0, patch: None };
 
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
@@ -112,22 +108,14 @@ fn version(text: &str) -> Option<Version> {
     let mut numbers = text.split('.').map(|number| {
         let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
         let leading = number.len() > 1 && number.starts_with('0');
-        if digits && !leading {
-            number.parse::<u32>().ok()
-        } else {
-            None
-        }
+        if digits && !leading { number.parse::<u32>().ok() } else { None }
     });
     let (major, minor) = (numbers.next()??, numbers.next()??);
     let patch = match numbers.next() {
         Some(number) => Some(number?),
         None => None,
     };
-    numbers.next().is_none().then_some(Version {
-        major,
-        minor,
-        patch,
-    })
+    numbers.next().is_none().then_some(Version { major, minor, patch })
 }
 
 /// The objects: walked as they come, or, where the version stands after them, later.
@@ -230,8 +218,7 @@ fn component<'m, S: Sink<'m>>(
     value: Input<'m>,
 ) -> Parsed<'m, ()> {
     Component::read(walk, value, |walk, component| {
-        walk.sink
-            .component(&component.claim(at, Mark::of(value), role))
+        walk.sink.component(&component.claim(at, Mark::of(value), role))
     })
 }
 
@@ -276,25 +263,14 @@ pub(crate) struct DtypeName {
 }
 
 impl<'m> Slot<'m> for DtypeName {
-    const BLANK: Self = Self {
-        mark: Mark::END,
-        storage: StorageType::U8,
-        implied: None,
-    };
+    const BLANK: Self = Self { mark: Mark::END, storage: StorageType::U8, implied: None };
 
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word(word)
         {
-            return Ok((
-                rest,
-                Self {
-                    mark: Mark::of(at),
-                    storage,
-                    implied: None,
-                },
-            ));
+            return Ok((rest, Self { mark: Mark::of(at), storage, implied: None }));
         }
         let (rest, dtype) = Self::any(walk.version, wrong, at)?;
         Ok((rest, dtype))
@@ -308,25 +284,13 @@ impl DtypeName {
     fn any(version: Option<Version>, wrong: Rule, at: Input<'_>) -> Parsed<'_, Self> {
         let (mark, (rest, bytes)) = (Mark::of(at), text(wrong).parse(at)?);
         if let Some(storage) = StorageType::from_v1(bytes) {
-            return Ok((
-                rest,
-                Self {
-                    mark,
-                    storage,
-                    implied: None,
-                },
-            ));
+            return Ok((rest, Self { mark, storage, implied: None }));
         }
         let old = version.is_some_and(Version::is_1_1);
         match LogicalType::from_dtype_v1_1(bytes) {
-            Some(logical) if old => Ok((
-                rest,
-                Self {
-                    mark,
-                    storage: logical.storage(),
-                    implied: Some(logical),
-                },
-            )),
+            Some(logical) if old => {
+                Ok((rest, Self { mark, storage: logical.storage(), implied: Some(logical) }))
+            }
             _ => Err(Text { mark, bytes }.unknown(Rule::DtypeUnknown).into()),
         }
     }
@@ -358,11 +322,7 @@ pub(crate) struct TypeName {
 }
 
 impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self = Self {
-        mark: Mark::END,
-        logical: Logical::None,
-        spelled: Spelled::Neither,
-    };
+    const BLANK: Self = Self { mark: Mark::END, logical: Logical::None, spelled: Spelled::Neither };
 
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
@@ -371,14 +331,7 @@ impl<'m> Slot<'m> for TypeName {
         let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
         let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
         let spelled = storage.or_else(old).unwrap_or(Spelled::Neither);
-        Ok((
-            rest,
-            Self {
-                mark,
-                logical,
-                spelled,
-            },
-        ))
+        Ok((rest, Self { mark, logical, spelled }))
     }
 }
 

@@ -18,10 +18,7 @@ fn decoded_data_is_little_endian_and_aligned() {
         }
         let (bound, view) = (component.bind(&file).unwrap(), decoded.view());
         assert_eq!(view.byte_order(), ByteOrder::Little);
-        assert_eq!(
-            (view.len(), view.storage_type()),
-            (bound.len(), bound.storage_type())
-        );
+        assert_eq!((view.len(), view.storage_type()), (bound.len(), bound.storage_type()));
         assert_eq!(bound.verified(), None);
         assert_eq!(view.verified(), Some(decoded.verified()));
         macro_rules! same {
@@ -53,12 +50,7 @@ fn decoded_data_is_little_endian_and_aligned() {
 
 #[test]
 fn buffers_of_the_callers_are_filled() {
-    for name in [
-        "1.2.3/zstd.zt",
-        "1.1.1/zstd.zt",
-        "1.1.1/csr_zstd_sha.zt",
-        "1.2.3/dense_all.zt",
-    ] {
+    for name in ["1.2.3/zstd.zt", "1.1.1/zstd.zt", "1.1.1/csr_zstd_sha.zt", "1.2.3/dense_all.zt"] {
         let file = read(name);
         let archive = Archive::open(&file).unwrap();
         let limits = Limits::default();
@@ -72,9 +64,7 @@ fn buffers_of_the_callers_are_filled() {
                 let view = component.decode_into(&file[..], &limits, exact).unwrap();
                 assert_eq!(view.as_bytes(), wanted);
                 assert_eq!(view.verified(), Some(decoded.verified()));
-                let error = component
-                    .decode_into(&file[..], &limits, &mut buffer)
-                    .unwrap_err();
+                let error = component.decode_into(&file[..], &limits, &mut buffer).unwrap_err();
                 assert_eq!(misuse(error.into()), Misuse::Buffer);
                 if let Some(less) = wanted.len().checked_sub(1) {
                     let less = &mut buffer[..less];
@@ -92,16 +82,9 @@ fn a_digest_is_verified_or_not() {
         let file = read(name);
         let archive = Archive::open(&file).unwrap();
         let component = archive.get(object).unwrap().components().next().unwrap();
-        component
-            .decode(&file[..], &Limits::default())
-            .unwrap()
-            .verified()
+        component.decode(&file[..], &Limits::default()).unwrap().verified()
     };
-    let known = if cfg!(feature = "digest") {
-        Verified::Digest
-    } else {
-        Verified::Unverifiable
-    };
+    let known = if cfg!(feature = "digest") { Verified::Digest } else { Verified::Unverifiable };
     assert_eq!(outcome("1.1.1/csr_zstd_sha.zt", "csr_f32"), known);
     assert_eq!(outcome("1.2.3/csr_raw.zt", "csr_f32"), Verified::NoDigest);
 }
@@ -133,15 +116,8 @@ fn content_that_ends_within_an_element_is_refused() {
         let object = archive.object(row.expected.object.unwrap()).unwrap();
         let at = usize::try_from(row.expected.component.unwrap()).unwrap();
         let component = object.components().nth(at).unwrap();
-        let error = component
-            .decode(&file[..], row.options.limit())
-            .unwrap_err();
-        assert_eq!(
-            common::Expected::of(&error.into()),
-            row.expected,
-            "{}",
-            row.file
-        );
+        let error = component.decode(&file[..], row.options.limit()).unwrap_err();
+        assert_eq!(common::Expected::of(&error.into()), row.expected, "{}", row.file);
         count += 1;
     }
     assert!(count > 0, "the corpus has no such file");

@@ -40,19 +40,12 @@ pub(crate) const KINDS: &[Kind] = &[
 /// What stands after a blob of that length at 64: a file's manifest and footer.
 pub(crate) fn tail(kind: Kind, shape: &[u64], length: u64) -> Vec<u8> {
     let (v0, dtype, logical, big, ..) = kind;
-    let dimensions: Vec<u8> = shape
-        .iter()
-        .flat_map(|dimension| head(0, *dimension))
-        .collect();
+    let dimensions: Vec<u8> = shape.iter().flat_map(|dimension| head(0, *dimension)).collect();
     let shape = [head(4, shape.len() as u64), dimensions].concat();
     let mut fields = vec![("dtype", text(dtype)), ("offset", head(0, 64))];
     let manifest = if v0 {
         let order = if big { "big" } else { "little" };
-        fields.extend([
-            ("name", text("t")),
-            ("size", head(0, length)),
-            ("shape", shape),
-        ]);
+        fields.extend([("name", text("t")), ("size", head(0, length)), ("shape", shape)]);
         fields.extend([("encoding", text("raw")), ("data_endianness", text(order))]);
         [head(4, 1), map(&fields)].concat()
     } else {
@@ -61,15 +54,9 @@ pub(crate) fn tail(kind: Kind, shape: &[u64], length: u64) -> Vec<u8> {
             fields.push(("type", text(logical)));
         }
         let components = map(&[("data", map(&fields))]);
-        let object = map(&[
-            ("shape", shape),
-            ("format", text("dense")),
-            ("components", components),
-        ]);
-        map(&[
-            ("version", text("1.2.0")),
-            ("objects", map(&[("t", object)])),
-        ])
+        let object =
+            map(&[("shape", shape), ("format", text("dense")), ("components", components)]);
+        map(&[("version", text("1.2.0")), ("objects", map(&[("t", object)]))])
     };
     let size = (manifest.len() as u64).to_le_bytes();
     let magic: &[u8] = if v0 { b"" } else { b"ZTEN1000" };

@@ -19,9 +19,7 @@ impl ReadAt for Vast {
     type Error = Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.asked
-            .borrow_mut()
-            .push(offset..offset + buffer.len() as u64);
+        self.asked.borrow_mut().push(offset..offset + buffer.len() as u64);
         let tail = self.length - self.tail.len() as u64;
         for (at, byte) in (offset..).zip(buffer) {
             *byte = match at {
@@ -53,11 +51,7 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     let blob = rows * columns * 4;
     let tail = tail(KINDS[2], &[rows, columns], blob);
     let length = 64 + blob + tail.len() as u64;
-    let file = Vast {
-        tail,
-        length,
-        asked: RefCell::default(),
-    };
+    let file = Vast { tail, length, asked: RefCell::default() };
     let opening = Opening::new(length, &Options::default()).unwrap();
     let footer = opening.header(&file.bytes(opening.needs())).unwrap();
     let body = footer.footer(&file.bytes(footer.needs())).unwrap();
@@ -69,10 +63,7 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
 
     let first = 0x3ff_fff0;
     let slice = dense.rows(first..first + 3).unwrap();
-    assert_eq!(
-        (slice.elements(), slice.byte_len()),
-        (3 * columns, 3 * columns * 4)
-    );
+    assert_eq!((slice.elements(), slice.byte_len()), (3 * columns, 3 * columns * 4));
     let mut bytes = vec![0; 3 * columns as usize * 4];
     slice.read(&file, &mut bytes).unwrap();
     let start = 64 + first * columns * 4;
@@ -86,17 +77,10 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     slice.read(&file, &mut bytes).unwrap();
     let row = |row: u64| start + row * columns * 4 + 20..start + row * columns * 4 + 28;
     assert_eq!(file.asked.take(), [row(0), row(1), row(2)]);
-    assert_eq!(
-        bytes[..],
-        [made(row(0)), made(row(1)), made(row(2))].concat()
-    );
+    assert_eq!(bytes[..], [made(row(0)), made(row(1)), made(row(2))].concat());
 
     // Nothing at all, from the far end.
-    dense
-        .slice(&[rows..rows])
-        .unwrap()
-        .read(&file, &mut [])
-        .unwrap();
+    dense.slice(&[rows..rows]).unwrap().read(&file, &mut []).unwrap();
     assert!(file.asked.take().is_empty());
     // A column of all: its ranges cost no memory, and the last one is as near as the first.
     let column = dense.slice(&[0..rows, 9..10]).unwrap();

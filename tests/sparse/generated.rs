@@ -7,10 +7,7 @@ pub(super) struct Random(pub(super) u64);
 impl Random {
     /// Below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % bound.max(1)
     }
 }
@@ -71,11 +68,7 @@ pub(super) fn file(format: &str, shape: &[u64], parts: &[Part]) -> Vec<u8> {
     head(&mut cbor, 5, parts.len() as u64);
     for part in parts {
         file.resize(file.len().next_multiple_of(64), 0);
-        let blob = if part.zstd {
-            compressed(&part.bytes)
-        } else {
-            part.bytes.clone()
-        };
+        let blob = if part.zstd { compressed(&part.bytes) } else { part.bytes.clone() };
         text(&mut cbor, part.role);
         head(&mut cbor, 5, if part.zstd { 4 } else { 3 });
         text(&mut cbor, "dtype");
@@ -107,42 +100,18 @@ pub(super) fn indices(random: &mut Random, role: &'static str, of: &[u64]) -> Pa
         let bits = bits - u32::from(dtype.starts_with('i'));
         bits >= u64::BITS - most.leading_zeros()
     };
-    let dtype = if fits(TYPES[index]) {
-        TYPES[index]
-    } else {
-        "u64"
-    };
+    let dtype = if fits(TYPES[index]) { TYPES[index] } else { "u64" };
     let width = dtype[1..].parse::<usize>().unwrap() / 8;
-    let bytes = of
-        .iter()
-        .flat_map(|index| index.to_le_bytes()[..width].to_vec())
-        .collect();
-    Part {
-        role,
-        dtype,
-        bytes,
-        zstd: cfg!(feature = "zstd") && random.below(3) == 0,
-    }
+    let bytes = of.iter().flat_map(|index| index.to_le_bytes()[..width].to_vec()).collect();
+    Part { role, dtype, bytes, zstd: cfg!(feature = "zstd") && random.below(3) == 0 }
 }
 
 pub(super) fn values(random: &mut Random, nnz: u64) -> (Vec<i16>, Part) {
-    let values: Vec<i16> = (0..nnz)
-        .map(|_| i16::try_from(random.below(60_000)).unwrap_or(-7))
-        .collect();
-    let bytes = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let values: Vec<i16> =
+        (0..nnz).map(|_| i16::try_from(random.below(60_000)).unwrap_or(-7)).collect();
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let zstd = cfg!(feature = "zstd") && random.below(3) == 0;
-    (
-        values,
-        Part {
-            role: "values",
-            dtype: "i16",
-            bytes,
-            zstd,
-        },
-    )
+    (values, Part { role: "values", dtype: "i16", bytes, zstd })
 }
 
 /// Row, column, value.
@@ -177,18 +146,10 @@ pub(super) fn matrix(random: &mut Random) -> (u64, u64, Entries, Vec<u8>) {
             entries.push((row, columns_of[at], values[at]));
         }
     }
-    let mut parts = [
-        part,
-        indices(random, "indices", &columns_of),
-        indices(random, "indptr", &indptr),
-    ];
+    let mut parts =
+        [part, indices(random, "indices", &columns_of), indices(random, "indptr", &indptr)];
     parts.rotate_left(usize::try_from(random.below(3)).unwrap());
-    (
-        rows,
-        columns,
-        entries,
-        file("sparse_csr", &[rows, columns], &parts),
-    )
+    (rows, columns, entries, file("sparse_csr", &[rows, columns], &parts))
 }
 
 /// A tensor as its shape and entries, and the file that holds it.
@@ -196,12 +157,7 @@ pub(super) fn tensor(random: &mut Random) -> (Vec<u64>, Places, Vec<u8>) {
     let rank = 1 + random.below(4);
     let shape: Vec<u64> = (0..rank).map(|_| 1 + random.below(9)).collect();
     let mut places: Vec<Vec<u64>> = (0..random.below(60))
-        .map(|_| {
-            shape
-                .iter()
-                .map(|dimension| random.below(*dimension))
-                .collect()
-        })
+        .map(|_| shape.iter().map(|dimension| random.below(*dimension)).collect())
         .collect();
     if random.below(2) == 0 {
         places.sort_unstable();

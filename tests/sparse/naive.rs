@@ -14,10 +14,7 @@ fn generated_matrices_are_what_they_are() {
         let (rows, columns, entries, file) = generated::matrix(&mut random);
         assert_eq!(verify(&file, &Options::default()), Ok(()));
         csr(&file, "w", "decode", |csr| {
-            assert_eq!(
-                (csr.rows(), csr.columns(), csr.nnz()),
-                (rows, columns, entries.len())
-            );
+            assert_eq!((csr.rows(), csr.columns(), csr.nnz()), (rows, columns, entries.len()));
             assert_eq!(csr.entries::<i16>().unwrap().collect::<Vec<_>>(), entries);
             let by_row = csr.by_row::<i16>().unwrap();
             let (mut wanted, mut sorted) = (Vec::new(), true);
@@ -26,11 +23,7 @@ fn generated_matrices_are_what_they_are() {
                 assert!(entries_of_row.eq(by_row.get(row).unwrap()));
                 let found: Vec<_> = by_row.get(row).unwrap().collect();
                 sorted &= found.is_sorted_by_key(|entry| entry.0);
-                wanted.extend(
-                    found
-                        .into_iter()
-                        .map(|(column, value)| (row, column, value)),
-                );
+                wanted.extend(found.into_iter().map(|(column, value)| (row, column, value)));
             }
             assert_eq!(wanted, entries);
             assert_eq!(csr.is_sorted(), sorted);
@@ -53,10 +46,7 @@ fn generated_tensors_are_what_they_are() {
         assert_eq!(verify(&file, &Options::default()), Ok(()));
         coo(&file, "w", "decode", |coo| {
             assert_eq!((coo.shape(), coo.nnz()), (&shape[..], entries.len()));
-            let found = coo
-                .entries::<i16>()
-                .unwrap()
-                .map(|(at, value)| (at.collect(), value));
+            let found = coo.entries::<i16>().unwrap().map(|(at, value)| (at.collect(), value));
             assert_eq!(found.collect::<Vec<(Vec<u64>, i16)>>(), entries);
             for dimension in 0..shape.len() {
                 let axis = coo.axis(dimension).unwrap().iter();
@@ -67,10 +57,7 @@ fn generated_tensors_are_what_they_are() {
             assert_eq!(coo.has_duplicates().unwrap(), places.len() < entries.len());
             let mut wanted = vec![0; usize::try_from(shape.iter().product::<u64>()).unwrap()];
             for (at, value) in &entries {
-                let at = at
-                    .iter()
-                    .zip(&shape)
-                    .fold(0, |at, (place, size)| at * size + place);
+                let at = at.iter().zip(&shape).fold(0, |at, (place, size)| at * size + place);
                 wanted[usize::try_from(at).unwrap()] = *value;
             }
             let mut dense = vec![-1_i16; wanted.len()];

@@ -21,11 +21,7 @@ pub(super) const FLOATS: [f32; 4] = [-1.25, -0.75, -0.25, 0.25];
 #[test]
 fn csr_of_the_reference_writers() {
     let raw = "1.2.3/csr_raw.zt";
-    for (file, how) in [
-        (raw, "bind"),
-        (raw, "decode"),
-        ("1.1.1/csr_zstd_sha.zt", "decode"),
-    ] {
+    for (file, how) in [(raw, "bind"), (raw, "decode"), ("1.1.1/csr_zstd_sha.zt", "decode")] {
         if file != raw && !cfg!(feature = "zstd") {
             continue;
         }
@@ -37,23 +33,9 @@ fn csr_of_the_reference_writers() {
             assert_eq!(csr.indices().as_slice().unwrap(), [0, 2, 1, 3]);
             assert_eq!(csr.values().as_slice::<f32>().unwrap(), FLOATS);
             let entries: Vec<_> = csr.entries::<f32>().unwrap().collect();
-            assert_eq!(
-                entries,
-                [(0, 0, -1.25), (0, 2, -0.75), (2, 1, -0.25), (2, 3, 0.25)]
-            );
-            let rows: Vec<Vec<_>> = csr
-                .by_row::<f32>()
-                .unwrap()
-                .map(Iterator::collect)
-                .collect();
-            assert_eq!(
-                rows,
-                [
-                    vec![(0, -1.25), (2, -0.75)],
-                    vec![],
-                    vec![(1, -0.25), (3, 0.25)]
-                ]
-            );
+            assert_eq!(entries, [(0, 0, -1.25), (0, 2, -0.75), (2, 1, -0.25), (2, 3, 0.25)]);
+            let rows: Vec<Vec<_>> = csr.by_row::<f32>().unwrap().map(Iterator::collect).collect();
+            assert_eq!(rows, [vec![(0, -1.25), (2, -0.75)], vec![], vec![(1, -0.25), (3, 0.25)]]);
             assert_eq!(csr.row_range(2), Some(2..4));
             assert_eq!(csr.row_range(3), None);
             assert_eq!(csr.row_range(u64::MAX), None);
@@ -63,15 +45,8 @@ fn csr_of_the_reference_writers() {
             assert_eq!(misuse(csr.entries::<f64>().unwrap_err()), Misuse::Type);
             for length in [0, 11, 13] {
                 let mut short = vec![7_f32; length];
-                assert_eq!(
-                    misuse(csr.to_dense(&mut short).unwrap_err()),
-                    Misuse::Buffer
-                );
-                assert!(
-                    short
-                        .iter()
-                        .all(|element| element.to_bits() == 7_f32.to_bits())
-                );
+                assert_eq!(misuse(csr.to_dense(&mut short).unwrap_err()), Misuse::Buffer);
+                assert!(short.iter().all(|element| element.to_bits() == 7_f32.to_bits()));
             }
         });
         csr(&file, "csr_f64", how, |csr| {
@@ -99,22 +74,15 @@ fn csr_of_the_reference_writers() {
 #[test]
 fn coo_of_the_reference_writers() {
     let raw = "1.1.1/coo_raw.zt";
-    for (file, how) in [
-        (raw, "bind"),
-        (raw, "decode"),
-        ("1.2.3/coo_zstd_crc.zt", "decode"),
-    ] {
+    for (file, how) in [(raw, "bind"), (raw, "decode"), ("1.2.3/coo_zstd_crc.zt", "decode")] {
         if file != raw && !cfg!(feature = "zstd") {
             continue;
         }
         let file = read(file);
         coo(&file, "coo3d", how, |coo| {
             assert_eq!((coo.shape(), coo.nnz()), (&[2, 3, 5][..], 2));
-            let entries: Vec<(Vec<u64>, f32)> = coo
-                .entries()
-                .unwrap()
-                .map(|(at, value)| (at.collect(), value))
-                .collect();
+            let entries: Vec<(Vec<u64>, f32)> =
+                coo.entries().unwrap().map(|(at, value)| (at.collect(), value)).collect();
             assert_eq!(entries, [(vec![0, 1, 3], -1.25), (vec![1, 2, 4], -0.75)]);
             let mut dense = [9_f32; 30];
             coo.to_dense(&mut dense).unwrap();
@@ -128,10 +96,7 @@ fn coo_of_the_reference_writers() {
             assert!(coo.coordinate(2).is_none());
             assert!(coo.is_sorted() && !coo.has_duplicates().unwrap());
             assert_eq!(misuse(coo.entries::<u32>().unwrap_err()), Misuse::Type);
-            assert_eq!(
-                misuse(coo.to_dense(&mut [0_f32; 29]).unwrap_err()),
-                Misuse::Buffer
-            );
+            assert_eq!(misuse(coo.to_dense(&mut [0_f32; 29]).unwrap_err()), Misuse::Buffer);
         });
         coo(&file, "coo_f32", how, |coo| {
             let mut dense = [9_f32; 12];
@@ -157,11 +122,7 @@ fn coo_of_the_reference_writers() {
 #[test]
 fn what_was_verified_is_told() {
     let file = read("1.1.1/csr_zstd_sha.zt");
-    let known = if cfg!(feature = "digest") {
-        Verified::Digest
-    } else {
-        Verified::Unverifiable
-    };
+    let known = if cfg!(feature = "digest") { Verified::Digest } else { Verified::Unverifiable };
     csr(&file, "csr_f32", "decode", |csr| {
         assert_eq!(csr.values().verified(), Some(known));
         assert_eq!(csr.indices().view().verified(), Some(known));

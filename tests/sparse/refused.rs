@@ -42,10 +42,7 @@ fn accepted_sparse_files_are_accepted() {
         let formats = [zten::Format::SparseCsr, zten::Format::SparseCoo];
         let file = read(&name);
         let archive = Archive::open(&file).unwrap();
-        if !archive
-            .objects()
-            .any(|object| formats.contains(&object.format()))
-        {
+        if !archive.objects().any(|object| formats.contains(&object.format())) {
             continue;
         }
         if cfg!(feature = "zstd") {
@@ -74,63 +71,25 @@ fn every_wrong_index_is_named() {
         let error = judge(&file, &options).unwrap_err();
         assert_eq!(verify(&file, &options), Err(error));
         let place = error.place();
-        (
-            error.id().unwrap(),
-            error.offset(),
-            place.object(),
-            place.component(),
-        )
+        (error.id().unwrap(), error.offset(), place.object(), place.component())
     };
     // Shape [2, 3]: indices at 128, indptr at 192.
     let indptr = |pointers: [u64; 3]| refused(patched("v12-csr.zt", 192, &words(&pointers)));
-    assert_eq!(
-        indptr([1, 2, 3]),
-        ("csr-indptr-start", Some(192), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr([0, 3, 2]),
-        ("csr-indptr-order", Some(208), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr([0, u64::MAX, 3]),
-        ("csr-indptr-order", Some(208), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr([0, 2, 2]),
-        ("csr-indptr-end", Some(208), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr([0, 2, 4]),
-        ("csr-indptr-end", Some(208), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr([0, 2, u64::MAX]),
-        ("csr-indptr-end", Some(208), Some(0), Some(2))
-    );
+    assert_eq!(indptr([1, 2, 3]), ("csr-indptr-start", Some(192), Some(0), Some(2)));
+    assert_eq!(indptr([0, 3, 2]), ("csr-indptr-order", Some(208), Some(0), Some(2)));
+    assert_eq!(indptr([0, u64::MAX, 3]), ("csr-indptr-order", Some(208), Some(0), Some(2)));
+    assert_eq!(indptr([0, 2, 2]), ("csr-indptr-end", Some(208), Some(0), Some(2)));
+    assert_eq!(indptr([0, 2, 4]), ("csr-indptr-end", Some(208), Some(0), Some(2)));
+    assert_eq!(indptr([0, 2, u64::MAX]), ("csr-indptr-end", Some(208), Some(0), Some(2)));
     let indices = |indices: [u64; 3]| refused(patched("v12-csr.zt", 128, &words(&indices)));
-    assert_eq!(
-        indices([3, 2, 1]),
-        ("index-range", Some(128), Some(0), Some(1))
-    );
-    assert_eq!(
-        indices([0, 2, u64::MAX]),
-        ("index-range", Some(144), Some(0), Some(1))
-    );
+    assert_eq!(indices([3, 2, 1]), ("index-range", Some(128), Some(0), Some(1)));
+    assert_eq!(indices([0, 2, u64::MAX]), ("index-range", Some(144), Some(0), Some(1)));
     // Coordinates at 128, two for each of two dimensions.
     let coords = |coords: [u64; 4]| refused(patched("v12-coo.zt", 128, &words(&coords)));
-    assert_eq!(
-        coords([0, 2, 2, 1]),
-        ("index-range", Some(136), Some(0), Some(1))
-    );
-    assert_eq!(
-        coords([0, 1, 2, 3]),
-        ("index-range", Some(152), Some(0), Some(1))
-    );
+    assert_eq!(coords([0, 2, 2, 1]), ("index-range", Some(136), Some(0), Some(1)));
+    assert_eq!(coords([0, 1, 2, 3]), ("index-range", Some(152), Some(0), Some(1)));
     // The first is below the second dimension, not below its own.
-    assert_eq!(
-        coords([2, 1, 0, 0]),
-        ("index-range", Some(128), Some(0), Some(1))
-    );
+    assert_eq!(coords([2, 1, 0, 0]), ("index-range", Some(128), Some(0), Some(1)));
 
     // Negative ones.
     let negative = |name: &str, offset, bytes: &[i8]| {
@@ -138,39 +97,19 @@ fn every_wrong_index_is_named() {
         refused(patched(name, offset, &bytes))
     };
     let indptr = |bytes| negative("v11-indptr-i8.zt", 192, bytes);
-    assert_eq!(
-        indptr(&[-1, 2, 3]),
-        ("csr-indptr-start", Some(192), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr(&[0, -1, 3]),
-        ("csr-indptr-order", Some(193), Some(0), Some(2))
-    );
-    assert_eq!(
-        indptr(&[0, 2, -1]),
-        ("csr-indptr-order", Some(194), Some(0), Some(2))
-    );
+    assert_eq!(indptr(&[-1, 2, 3]), ("csr-indptr-start", Some(192), Some(0), Some(2)));
+    assert_eq!(indptr(&[0, -1, 3]), ("csr-indptr-order", Some(193), Some(0), Some(2)));
+    assert_eq!(indptr(&[0, 2, -1]), ("csr-indptr-order", Some(194), Some(0), Some(2)));
     let indices = |bytes| negative("v11-indices-i8.zt", 128, bytes);
-    assert_eq!(
-        indices(&[0, -1, 1]),
-        ("index-range", Some(129), Some(0), Some(1))
-    );
+    assert_eq!(indices(&[0, -1, 1]), ("index-range", Some(129), Some(0), Some(1)));
     let coords = |bytes| negative("v11-coords-i8.zt", 128, bytes);
-    assert_eq!(
-        coords(&[0, 1, 2, -128]),
-        ("index-range", Some(131), Some(0), Some(1))
-    );
+    assert_eq!(coords(&[0, 1, 2, -128]), ("index-range", Some(131), Some(0), Some(1)));
 }
 
 #[cfg(feature = "zstd")]
 #[test]
 fn sizes_that_only_decoding_shows_are_checked() {
-    let part = |role, dtype, bytes, zstd| Part {
-        role,
-        dtype,
-        bytes,
-        zstd,
-    };
+    let part = |role, dtype, bytes, zstd| Part { role, dtype, bytes, zstd };
     let id = |values: usize, indices: &[u64], indptr: &[u64], cut: usize| {
         let mut indices = words(indices);
         indices.truncate(indices.len() - cut);
@@ -185,18 +124,9 @@ fn sizes_that_only_decoding_shows_are_checked() {
     };
     assert_eq!(id(3, &[0, 2, 1], &[0, 2, 3], 0), Ok(()));
     assert_eq!(id(2, &[0, 2, 1], &[0, 2, 3], 0), Err(("csr-nnz", Some(1))));
-    assert_eq!(
-        id(3, &[0, 2, 1], &[0, 2, 3], 1),
-        Err(("whole-elements", Some(1)))
-    );
-    assert_eq!(
-        id(3, &[0, 2, 1], &[0, 2, 2], 0),
-        Err(("csr-indptr-end", Some(2)))
-    );
-    assert_eq!(
-        id(3, &[0, 3, 1], &[0, 2, 3], 0),
-        Err(("index-range", Some(1)))
-    );
+    assert_eq!(id(3, &[0, 2, 1], &[0, 2, 3], 1), Err(("whole-elements", Some(1))));
+    assert_eq!(id(3, &[0, 2, 1], &[0, 2, 2], 0), Err(("csr-indptr-end", Some(2))));
+    assert_eq!(id(3, &[0, 3, 1], &[0, 2, 3], 0), Err(("index-range", Some(1))));
 
     let id = |values: usize, coords: &[u64]| {
         let parts = [

@@ -19,17 +19,10 @@ fn every_index_type_is_widened() {
                     assert_eq!(csr.indptr().iter().collect::<Vec<_>>(), [0, 2, 3]);
                     assert_eq!(csr.indptr().get(1), Some(2));
                     assert_eq!(csr.indptr().get(3), None);
-                    let places: Vec<_> = csr
-                        .entries::<f32>()
-                        .unwrap()
-                        .map(|entry| (entry.0, entry.1))
-                        .collect();
+                    let places: Vec<_> =
+                        csr.entries::<f32>().unwrap().map(|entry| (entry.0, entry.1)).collect();
                     assert_eq!(places, [(0, 0), (0, 2), (1, 1)]);
-                    let narrow = if role == "indptr" {
-                        csr.indptr()
-                    } else {
-                        csr.indices()
-                    };
+                    let narrow = if role == "indptr" { csr.indptr() } else { csr.indices() };
                     assert_eq!(misuse(narrow.as_slice().unwrap_err()), Misuse::Type);
                     assert_eq!(narrow.view().storage_type().name(), dtype);
                 });
@@ -50,18 +43,14 @@ fn every_index_type_is_widened() {
 #[test]
 fn order_and_repetition_are_reported() {
     let of = |name: &str| {
-        csr(&read(name), "w", "bind", |csr| {
-            (csr.is_sorted(), csr.has_duplicates().unwrap())
-        })
+        csr(&read(name), "w", "bind", |csr| (csr.is_sorted(), csr.has_duplicates().unwrap()))
     };
     assert_eq!(of("v12-csr-unsorted-columns.zt"), (false, false));
     assert_eq!(of("v12-csr-repeated-column.zt"), (true, true));
     assert_eq!(of("v12-csr-huge-columns.zt"), (true, false));
     assert_eq!(of("v12-csr-no-rows.zt"), (true, false));
     let of = |name: &str| {
-        coo(&read(name), "w", "bind", |coo| {
-            (coo.is_sorted(), coo.has_duplicates().unwrap())
-        })
+        coo(&read(name), "w", "bind", |coo| (coo.is_sorted(), coo.has_duplicates().unwrap()))
     };
     assert_eq!(of("v12-coo-falling.zt"), (false, false));
     assert_eq!(of("v12-coo-repeated.zt"), (true, true));
@@ -72,23 +61,14 @@ fn order_and_repetition_are_reported() {
 #[test]
 fn huge_shapes_have_no_dense_form() {
     csr(&read("v12-csr-huge-columns.zt"), "w", "bind", |csr| {
-        let entries = csr
-            .entries::<f32>()
-            .unwrap()
-            .map(|entry| (entry.0, entry.1));
+        let entries = csr.entries::<f32>().unwrap().map(|entry| (entry.0, entry.1));
         assert_eq!(entries.collect::<Vec<_>>(), [(0, u64::MAX - 1), (1, 0)]);
         // 2 × (2^64 - 1) wraps to 2^64 - 2.
-        assert_eq!(
-            misuse(csr.to_dense::<f32>(&mut []).unwrap_err()),
-            Misuse::Buffer
-        );
+        assert_eq!(misuse(csr.to_dense::<f32>(&mut []).unwrap_err()), Misuse::Buffer);
     });
     coo(&read("v12-coo-huge-shape.zt"), "w", "bind", |coo| {
         // 2^40 × 2^40 wraps to 0.
-        assert_eq!(
-            misuse(coo.to_dense::<f32>(&mut []).unwrap_err()),
-            Misuse::Buffer
-        );
+        assert_eq!(misuse(coo.to_dense::<f32>(&mut []).unwrap_err()), Misuse::Buffer);
         let last = coo.coordinate(1).unwrap().collect::<Vec<_>>();
         assert_eq!(last, [(1 << 40) - 1, 7]);
     });
@@ -102,36 +82,22 @@ fn values_can_be_of_any_type() {
     coo(&read("v12-coo-of-f8.zt"), "w", "decode", |coo| {
         assert_eq!(coo.entries::<zten::F8E5M2>().unwrap().len(), 2);
         assert_eq!(coo.entries::<u8>().unwrap().len(), 2);
-        assert_eq!(
-            misuse(coo.entries::<zten::F8E4M3Fn>().unwrap_err()),
-            Misuse::Type
-        );
+        assert_eq!(misuse(coo.entries::<zten::F8E4M3Fn>().unwrap_err()), Misuse::Type);
     });
     coo(&read("v12-coo-of-complex64.zt"), "w", "bind", |coo| {
         assert_eq!(coo.nnz(), 1);
         let parts = coo.values().elements::<f32>().unwrap().collect::<Vec<_>>();
         let (at, value) = coo.entries::<zten::Complex<f32>>().unwrap().next().unwrap();
-        assert_eq!(
-            (at.collect(), value.re, value.im),
-            (vec![1, 2], parts[0], parts[1])
-        );
+        assert_eq!((at.collect(), value.re, value.im), (vec![1, 2], parts[0], parts[1]));
         // Two storage elements are one entry.
         assert_eq!(misuse(coo.entries::<f32>().unwrap_err()), Misuse::Type);
     });
-    csr(
-        &read("unsupported-type--v12-csr-values.zt"),
-        "w",
-        "bind",
-        |csr| {
-            assert!(csr.nnz() > 0);
-            assert_eq!(csr.values().logical_type(), None);
-            let storage = csr.values().storage_type();
-            assert!(
-                [StorageType::F32, StorageType::U8].contains(&storage),
-                "{storage:?}"
-            );
-        },
-    );
+    csr(&read("unsupported-type--v12-csr-values.zt"), "w", "bind", |csr| {
+        assert!(csr.nnz() > 0);
+        assert_eq!(csr.values().logical_type(), None);
+        let storage = csr.values().storage_type();
+        assert!([StorageType::F32, StorageType::U8].contains(&storage), "{storage:?}");
+    });
 }
 
 #[test]
@@ -139,10 +105,7 @@ fn other_formats_are_refused() {
     for (name, object) in [("1.2.3/coo_zstd_crc.zt", "coo3d"), ("1.2.3/scalar.zt", "")] {
         let file = read(name);
         let archive = Archive::open(&file).unwrap();
-        let object = archive
-            .get(object)
-            .or_else(|| archive.objects().next())
-            .unwrap();
+        let object = archive.get(object).or_else(|| archive.objects().next()).unwrap();
         assert_eq!(misuse(object.sparse_csr().unwrap_err()), Misuse::Format);
     }
     let file = read("unsupported-layout--v01-sparsecsr.zt");
@@ -172,14 +135,8 @@ fn unaligned_files_are_read_without_slices() {
         bytes[shift..shift + file.len()].copy_from_slice(&file);
         let odd = &bytes[shift..shift + file.len()];
         csr(odd, "csr_f64", "bind", |csr| {
-            assert_eq!(
-                misuse(csr.indices().as_slice().unwrap_err()),
-                Misuse::Alignment
-            );
-            assert_eq!(
-                misuse(csr.values().as_slice::<f64>().unwrap_err()),
-                Misuse::Alignment
-            );
+            assert_eq!(misuse(csr.indices().as_slice().unwrap_err()), Misuse::Alignment);
+            assert_eq!(misuse(csr.values().as_slice::<f64>().unwrap_err()), Misuse::Alignment);
             assert_eq!(dense::<f64>(&csr), expected(FLOATS.map(f64::from)));
         });
         // Decoded, they are aligned again.

@@ -61,11 +61,7 @@ impl Way<'_> {
                 let part = run.start.max(position)..run.end.min(end);
                 take(within(chunk, position, &part)).map_err(Failure::Output)?;
                 // A run goes on in the next chunk, or the next one follows in this.
-                wanted = if run.end > end {
-                    Some(end..run.end)
-                } else {
-                    runs.next()
-                };
+                wanted = if run.end > end { Some(end..run.end) } else { runs.next() };
             }
             position = end;
         }
@@ -102,9 +98,7 @@ impl Way<'_> {
                     window.resize(usize::try_from(left).unwrap_or_default(), 0);
                     start = at;
                     let offset = extent.offset().saturating_add(at);
-                    self.source
-                        .read_at(offset, &mut window)
-                        .map_err(ReadError::Source)?;
+                    self.source.read_at(offset, &mut window).map_err(ReadError::Source)?;
                     if window.is_empty() {
                         // Runs lie within the component: nothing is left but to stop.
                         return Ok(());
@@ -139,9 +133,7 @@ fn length(bytes: &[u8]) -> u64 {
 /// The bytes at `part`, of those that begin at `position`.
 fn within<'b>(bytes: &'b [u8], position: u64, part: &Range<u64>) -> &'b [u8] {
     let index = |at: u64| usize::try_from(at.saturating_sub(position)).unwrap_or(usize::MAX);
-    bytes
-        .get(index(part.start)..index(part.end))
-        .unwrap_or_default()
+    bytes.get(index(part.start)..index(part.end)).unwrap_or_default()
 }
 
 /// Holds bytes back until they have been verified, or until there are too many to hold.
@@ -155,12 +147,7 @@ pub(super) struct Gate<'o, W> {
 impl<'o, W: Write> Gate<'o, W> {
     /// A closed gate.
     pub(super) fn new(printer: Printer, out: &'o mut W) -> Self {
-        Self {
-            printer,
-            out,
-            held: Vec::new(),
-            open: false,
-        }
+        Self { printer, out, held: Vec::new(), open: false }
     }
 
     /// The next bytes.
@@ -178,8 +165,7 @@ impl<'o, W: Write> Gate<'o, W> {
     fn release(&mut self) -> io::Result<()> {
         self.open = true;
         self.printer.begin(self.out)?;
-        self.printer
-            .bytes(self.out, &std::mem::take(&mut self.held))
+        self.printer.bytes(self.out, &std::mem::take(&mut self.held))
     }
 
     /// All has been verified.

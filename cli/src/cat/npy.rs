@@ -10,10 +10,8 @@ pub(super) fn header(kind: Kind, shape: &[u64]) -> Result<Vec<u8>, String> {
         [only] => format!("({only},)"),
         all => format!("({})", all.join(", ")),
     };
-    let mut literal = format!(
-        "{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}",
-        kind.numpy()
-    );
+    let mut literal =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}", kind.numpy());
     // 10 bytes stand before the literal, and it ends with a new line.
     let end = (10 + literal.len() + 1).next_multiple_of(64);
     literal.extend(std::iter::repeat_n(' ', end - 10 - literal.len() - 1));
@@ -39,10 +37,7 @@ mod tests {
             let header = header(Kind::Plain(StorageType::F32), shape).unwrap();
             assert_eq!(header.len() % 64, 0);
             assert_eq!(&header[..8], b"\x93NUMPY\x01\0");
-            assert_eq!(
-                usize::from(u16::from_le_bytes([header[8], header[9]])),
-                header.len() - 10
-            );
+            assert_eq!(usize::from(u16::from_le_bytes([header[8], header[9]])), header.len() - 10);
             let text = std::str::from_utf8(&header[10..]).unwrap();
             let wanted =
                 format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {literal}, }}");

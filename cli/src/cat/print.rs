@@ -71,14 +71,7 @@ impl Nested {
     /// Elements of an array of that shape, or of a list of any length.
     pub(super) fn new(kind: Kind, style: Style, shape: Option<Vec<u64>>) -> Self {
         let at = vec![0; shape.as_ref().map_or(1, Vec::len)];
-        Self {
-            kind,
-            style,
-            shape,
-            at,
-            part: Vec::new(),
-            started: false,
-        }
+        Self { kind, style, shape, at, part: Vec::new(), started: false }
     }
 
     fn bytes(&mut self, out: &mut dyn Write, mut bytes: &[u8]) -> io::Result<()> {
@@ -162,9 +155,7 @@ mod tests {
         let mut printer = Printer::Nested(Nested::new(kind, style, shape.map(<[u64]>::to_vec)));
         let mut out = Vec::new();
         printer.begin(&mut out).unwrap();
-        bytes
-            .chunks(step)
-            .for_each(|bytes| printer.bytes(&mut out, bytes).unwrap());
+        bytes.chunks(step).for_each(|bytes| printer.bytes(&mut out, bytes).unwrap());
         printer.end(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }

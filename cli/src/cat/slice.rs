@@ -49,24 +49,16 @@ impl Slice {
                 None => Err("--slice: each dimension is START:STOP or an index".to_owned()),
             },
         };
-        text.split(',')
-            .map(part)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        text.split(',').map(part).collect::<Result<_, _>>().map(Self)
     }
 
     /// Applies it to an array of that shape.
     pub(super) fn of(&self, shape: &[u64]) -> Result<Selection, String> {
         if self.0.len() > shape.len() {
             let (asked, there) = (self.0.len(), shape.len());
-            return Err(format!(
-                "--slice: {asked} dimensions asked for, the shape has {there}"
-            ));
+            return Err(format!("--slice: {asked} dimensions asked for, the shape has {there}"));
         }
-        let mut selection = Selection {
-            dimensions: Vec::new(),
-            shape: Vec::new(),
-        };
+        let mut selection = Selection { dimensions: Vec::new(), shape: Vec::new() };
         let all = std::iter::repeat(Part::Range(None, None));
         let parts = self.0.iter().copied().chain(all);
         for (axis, (size, part)) in shape.iter().copied().zip(parts).enumerate() {
@@ -89,11 +81,7 @@ impl Slice {
                     (start, stop.map_or(size, clamped).saturating_sub(start))
                 }
             };
-            selection.dimensions.push(Dimension {
-                size,
-                start,
-                length,
-            });
+            selection.dimensions.push(Dimension { size, start, length });
             if matches!(part, Part::Range(..)) {
                 selection.shape.push(length);
             }
@@ -117,23 +105,12 @@ impl Selection {
                 let start = dimension.start.saturating_mul(stride);
                 run = start..start.saturating_add(dimension.length.saturating_mul(stride));
             } else {
-                outer.push(Counter {
-                    dimension: *dimension,
-                    stride,
-                    at: 0,
-                });
+                outer.push(Counter { dimension: *dimension, stride, at: 0 });
             }
             stride = stride.saturating_mul(dimension.size);
         }
-        let empty = self
-            .dimensions
-            .iter()
-            .any(|dimension| dimension.length == 0);
-        Runs {
-            outer,
-            run,
-            left: !empty,
-        }
+        let empty = self.dimensions.iter().any(|dimension| dimension.length == 0);
+        Runs { outer, run, left: !empty }
     }
 }
 
@@ -157,11 +134,7 @@ pub(super) struct Runs {
 impl Runs {
     /// All of so many bytes.
     pub(super) fn all(bytes: u64) -> Self {
-        Self {
-            outer: Vec::new(),
-            run: 0..bytes,
-            left: bytes > 0,
-        }
+        Self { outer: Vec::new(), run: 0..bytes, left: bytes > 0 }
     }
 }
 
@@ -224,15 +197,9 @@ mod tests {
         assert_eq!(taken("1", &[2, 3]), (vec![3], vec![3, 4, 5]));
         assert_eq!(taken(":,1", &[2, 3]), (vec![2], vec![1, 4]));
         assert_eq!(taken("0:1,1:3", &[2, 3]), (vec![1, 2], vec![1, 2]));
-        assert_eq!(
-            taken("1:2, :, 0:1", &[2, 2, 2]),
-            (vec![1, 2, 1], vec![4, 6])
-        );
+        assert_eq!(taken("1:2, :, 0:1", &[2, 2, 2]), (vec![1, 2, 1], vec![4, 6]));
         assert_eq!(taken(":", &[0, u64::MAX]), (vec![0, u64::MAX], vec![]));
-        assert_eq!(
-            taken("5:,0", &[u64::MAX, 1, 0]),
-            (vec![u64::MAX - 5, 0], vec![])
-        );
+        assert_eq!(taken("5:,0", &[u64::MAX, 1, 0]), (vec![u64::MAX - 5, 0], vec![]));
     }
 
     #[test]

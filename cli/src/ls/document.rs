@@ -84,11 +84,7 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     json.key("role")?;
     json.string(component.role())?;
     json.key("dtype")?;
-    json.string(
-        component
-            .storage_type()
-            .map_or_else(|| element.name(), |storage| storage.name()),
-    )?;
+    json.string(component.storage_type().map_or_else(|| element.name(), |storage| storage.name()))?;
     json.key("type")?;
     json.string_or_null(logical)?;
     json.key("offset")?;

@@ -26,11 +26,7 @@ pub(super) struct Totals {
 
 impl Default for Totals {
     fn default() -> Self {
-        Self {
-            components: 0,
-            stored: 0,
-            decoded: Some(0),
-        }
+        Self { components: 0, stored: 0, decoded: Some(0) }
     }
 }
 
@@ -48,9 +44,7 @@ impl Totals {
 pub(super) fn single(object: &Object<'_>, component: &Component<'_>) -> Row {
     let [name, format, _, shape, ..] = self::object(object);
     let [_, _, element, _, stored, decoded, encoding, digest] = self::component(component);
-    [
-        name, format, element, shape, stored, decoded, encoding, digest,
-    ]
+    [name, format, element, shape, stored, decoded, encoding, digest]
 }
 
 /// An object, with the totals of its components.
@@ -60,9 +54,7 @@ pub(super) fn object(object: &Object<'_>) -> Row {
         name => escape::cut(name, NAME),
     };
     let mut totals = Totals::default();
-    object
-        .components()
-        .for_each(|component| totals.add(&component));
+    object.components().for_each(|component| totals.add(&component));
     [
         name,
         word(object.format_name(), object.format() != Format::Unknown),
@@ -111,19 +103,13 @@ fn element(element: ElementType<'_>) -> String {
 }
 
 fn encoding(component: &Component<'_>) -> String {
-    word(
-        component.encoding_name(),
-        component.encoding() != Encoding::Unknown,
-    )
+    word(component.encoding_name(), component.encoding() != Encoding::Unknown)
 }
 
 fn digest(component: &Component<'_>) -> String {
     match component.digest() {
         None => "-".to_owned(),
-        Some(digest) => word(
-            digest.algorithm(),
-            !matches!(digest, Digest::Unverifiable(_)),
-        ),
+        Some(digest) => word(digest.algorithm(), !matches!(digest, Digest::Unverifiable(_))),
     }
 }
 
@@ -137,9 +123,6 @@ fn common(mut words: impl Iterator<Item = String>) -> String {
 }
 
 fn shape(object: &Object<'_>) -> String {
-    let dimensions: Vec<_> = object
-        .shape()
-        .map(|dimension| dimension.to_string())
-        .collect();
+    let dimensions: Vec<_> = object.shape().map(|dimension| dimension.to_string()).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }

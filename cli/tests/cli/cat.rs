@@ -20,68 +20,32 @@ fn text_and_json() {
     let wanted =
         "[[-1.25-0.75j, -0.25+0.25j, 0.75+1.25j],\n [1.75+2.25j, 2.75+3.25j, 3.75+4.25j]]\n";
     assert_eq!(text, wanted);
-    let found = good_json(in_corpus(&[
-        "cat",
-        "accept/1.2.3/complex.zt",
-        "c64_scalar",
-        "--json",
-    ]));
+    let found = good_json(in_corpus(&["cat", "accept/1.2.3/complex.zt", "c64_scalar", "--json"]));
     assert_eq!(found.as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn numbers_beyond_json() {
-    let found = good_json(in_corpus(&[
-        "cat",
-        "accept/1.2.3/fp8.zt",
-        "f8_e5m2",
-        "--json",
-    ]));
+    let found = good_json(in_corpus(&["cat", "accept/1.2.3/fp8.zt", "f8_e5m2", "--json"]));
     assert_eq!(found[7][12], "inf");
     assert_eq!(found[15][12], "-inf");
     assert_eq!(found[7][13], "NaN");
     assert_eq!(found[3][12], 1.0);
-    let data: Vec<u8> = [u64::MAX, 1 << 63]
-        .iter()
-        .flat_map(|n| n.to_le_bytes())
-        .collect();
-    let objects = [(
-        "w",
-        object("dense", &[2], &[("data", raw("u64", 64, 16, &[]))]),
-    )];
+    let data: Vec<u8> = [u64::MAX, 1 << 63].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let objects = [("w", object("dense", &[2], &[("data", raw("u64", 64, 16, &[]))]))];
     let path = file("exact.zt", &objects, &data);
-    let args = [
-        "cat".as_ref(),
-        "--json".as_ref(),
-        path.as_os_str(),
-        "w".as_ref(),
-    ];
+    let args = ["cat".as_ref(), "--json".as_ref(), path.as_os_str(), "w".as_ref()];
     assert_eq!(good_json(zten(args)), json!([u64::MAX, 1_u64 << 63]));
 }
 
 #[test]
 fn raw_bytes() {
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
-    let raw = good(in_corpus(&[
-        "cat",
-        "accept/1.2.3/attributes.zt",
-        "t",
-        "--raw",
-    ]));
+    let raw = good(in_corpus(&["cat", "accept/1.2.3/attributes.zt", "t", "--raw"]));
     assert_eq!(raw, &bytes[64..72]);
     // Big-endian data comes out little-endian.
-    let raw = good(in_corpus(&[
-        "cat",
-        "accept/0.1.0/big_endian.zt",
-        "be_f64",
-        "--raw",
-    ]));
-    let found = good_json(in_corpus(&[
-        "cat",
-        "accept/0.1.0/big_endian.zt",
-        "be_f64",
-        "--json",
-    ]));
+    let raw = good(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--raw"]));
+    let found = good_json(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--json"]));
     let first = f64::from_le_bytes(*raw.first_chunk().unwrap());
     assert_eq!(found[0].as_f64().map(f64::to_bits), Some(first.to_bits()));
 }
@@ -98,9 +62,7 @@ fn numpy_files() {
     assert_eq!(npy, wanted);
     let header = |args: &[&str]| {
         let npy = good(in_corpus(&[&["cat", "--npy"], args].concat()));
-        String::from_utf8_lossy(&npy[10..npy.len().min(128)])
-            .trim_end()
-            .to_owned()
+        String::from_utf8_lossy(&npy[10..npy.len().min(128)]).trim_end().to_owned()
     };
     assert_eq!(
         header(&["accept/1.2.3/complex.zt", "c64_scalar"]),
@@ -120,14 +82,7 @@ fn numpy_files() {
 fn old_bools() {
     let entries = [entry("b", ("bool", "dense"), &[4], (64, 4), &[])];
     let path = old_file("old-bools.zt", &entries, &[0, 1, 2, 255]);
-    let cat = |form: &str| {
-        zten([
-            "cat".as_ref(),
-            form.as_ref(),
-            path.as_os_str(),
-            "b".as_ref(),
-        ])
-    };
+    let cat = |form: &str| zten(["cat".as_ref(), form.as_ref(), path.as_os_str(), "b".as_ref()]);
     assert_eq!(good_json(cat("--json")), json!([false, true, true, true]));
     assert!(good(cat("--npy")).ends_with(&[b'\n', 0, 1, 1, 1]));
     assert_eq!(good(cat("--raw")), [0, 1, 2, 255]);
@@ -135,35 +90,19 @@ fn old_bools() {
 
 #[test]
 fn slices() {
-    let slice = |slice: &str| {
-        good_json(in_corpus(&[
-            "cat", DENSE, "t_f32", "--json", "--slice", slice,
-        ]))
-    };
+    let slice =
+        |slice: &str| good_json(in_corpus(&["cat", DENSE, "t_f32", "--json", "--slice", slice]));
     assert_eq!(slice("0"), json!([-1.25, -0.75, -0.25]));
     assert_eq!(slice("-1,-1"), json!(1.25));
     assert_eq!(slice(":,1"), json!([-0.75, 0.75]));
     assert_eq!(slice("1:2,1:"), json!([[0.75, 1.25]]));
-    assert_eq!(
-        slice("0:99,:"),
-        json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]])
-    );
+    assert_eq!(slice("0:99,:"), json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]]));
     assert_eq!(slice("1:1"), json!([]));
     for wrong in ["2", "0,0,0", "x", "0:1:2"] {
         let output = in_corpus(&["cat", DENSE, "t_f32", "--slice", wrong]);
-        assert_eq!(
-            (output.status.code(), ended(&output).1),
-            (Some(2), ""),
-            "{wrong}"
-        );
+        assert_eq!((output.status.code(), ended(&output).1), (Some(2), ""), "{wrong}");
     }
-    let sparse = [
-        "cat",
-        "accept/1.2.3/csr_raw.zt",
-        "csr_f32",
-        "--component=values",
-        "--slice=0",
-    ];
+    let sparse = ["cat", "accept/1.2.3/csr_raw.zt", "csr_f32", "--component=values", "--slice=0"];
     assert_eq!(in_corpus(&sparse).status.code(), Some(2));
 }
 
@@ -172,9 +111,8 @@ fn slices() {
 fn slices_of_something_larger() {
     const ROWS: usize = 700;
     const COLUMNS: usize = 301;
-    let data: Vec<u8> = (0..u32::try_from(ROWS * COLUMNS).unwrap())
-        .flat_map(u32::to_le_bytes)
-        .collect();
+    let data: Vec<u8> =
+        (0..u32::try_from(ROWS * COLUMNS).unwrap()).flat_map(u32::to_le_bytes).collect();
     let cut = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| -> Vec<u8> {
         rows.flat_map(|row| {
             let row = row * COLUMNS;
@@ -188,10 +126,7 @@ fn slices_of_something_larger() {
     let digest = [("digest", text("x:"))];
     for (more, status) in [(&[][..], 0), (&digest[..], 1)] {
         let component = raw("u32", 64, length, more);
-        let objects = [(
-            "w",
-            object("dense", &[ROWS, COLUMNS], &[("data", component)]),
-        )];
+        let objects = [("w", object("dense", &[ROWS, COLUMNS], &[("data", component)]))];
         let path = file(&format!("larger-{status}.zt"), &objects, &data);
         for (slice, wanted) in [
             (":", cut(0..ROWS, 0..COLUMNS)),
@@ -213,13 +148,7 @@ fn slices_of_something_larger() {
 fn choosing() {
     let by_index = good_text(in_corpus(&["cat", DENSE, "--index", "3"]));
     assert_eq!(by_index, good_text(in_corpus(&["cat", DENSE, "t_f32"])));
-    let indptr = [
-        "cat",
-        "accept/1.2.3/csr_raw.zt",
-        "csr_f32",
-        "--component",
-        "indptr",
-    ];
+    let indptr = ["cat", "accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "indptr"];
     assert_eq!(good_text(in_corpus(&indptr)), "[0, 2, 2, 4]\n");
     let complaint = |args: &[&str]| {
         let output = in_corpus(&[&["cat"], args].concat());
@@ -246,18 +175,10 @@ fn nothing_is_printed_before_it_is_verified() {
     let objects = [("w", object("dense", &[4], &[("data", component)]))];
     let path = file("mismatch.zt", &objects, &[7; 64]);
     for form in ["--raw", "--npy", "--json"] {
-        let output = zten([
-            "cat".as_ref(),
-            form.as_ref(),
-            path.as_os_str(),
-            "w".as_ref(),
-        ]);
+        let output = zten(["cat".as_ref(), form.as_ref(), path.as_os_str(), "w".as_ref()]);
         let (status, out, complaint) = ended(&output);
         assert_eq!((status, out), (Some(1), ""));
-        assert!(
-            complaint.contains("(rule digest-mismatch, v1.2 §1) in \"w\"/data"),
-            "{complaint}"
-        );
+        assert!(complaint.contains("(rule digest-mismatch, v1.2 §1) in \"w\"/data"), "{complaint}");
     }
     let output = in_corpus(&["cat", "reject/bool-value--v12-2-first.zt", "--index=0"]);
     assert_eq!((output.status.code(), ended(&output).1), (Some(1), ""));
@@ -265,20 +186,13 @@ fn nothing_is_printed_before_it_is_verified() {
 
 #[test]
 fn what_cannot_be_read_is_refused() {
-    for file in [
-        "dtype--v01-unknown",
-        "encoding--v01-unknown",
-        "layout--v01-sparse",
-    ] {
+    for file in ["dtype--v01-unknown", "encoding--v01-unknown", "layout--v01-sparse"] {
         let path = format!("accept/unsupported-{file}.zt");
         let output = in_corpus(&["cat", &path, "w"]);
         let (status, out, complaint) = ended(&output);
         assert_eq!((status, out), (Some(1), ""), "{file}");
         let rule = file.split_once("--").unwrap().0;
-        assert!(
-            complaint.contains(&format!("(rule unsupported-{rule}, ")),
-            "{complaint}"
-        );
+        assert!(complaint.contains(&format!("(rule unsupported-{rule}, ")), "{complaint}");
     }
     let layout = "accept/unsupported-layout--v01-sparse.zt";
     assert_eq!(good(in_corpus(&["cat", layout, "w", "--raw"])).len(), 16);
@@ -286,42 +200,20 @@ fn what_cannot_be_read_is_refused() {
 
 #[test]
 fn shapes_without_elements() {
-    let objects = [(
-        "w",
-        object(
-            "dense",
-            &[usize::MAX, 0],
-            &[("data", raw("f32", 64, 0, &[]))],
-        ),
-    )];
+    let objects = [("w", object("dense", &[usize::MAX, 0], &[("data", raw("f32", 64, 0, &[]))]))];
     let path = file("no-elements.zt", &objects, &[]);
-    let cat = |form: &str| {
-        zten([
-            "cat".as_ref(),
-            form.as_ref(),
-            path.as_os_str(),
-            "w".as_ref(),
-        ])
-    };
+    let cat = |form: &str| zten(["cat".as_ref(), form.as_ref(), path.as_os_str(), "w".as_ref()]);
     assert_eq!(good_text(cat("--json")), "[]\n");
     assert_eq!(good(cat("--raw")), b"");
     assert_eq!(good(cat("--npy")).len(), 128);
-    let sliced = zten([
-        "cat".as_ref(),
-        "--slice=5:".as_ref(),
-        path.as_os_str(),
-        "w".as_ref(),
-    ]);
+    let sliced = zten(["cat".as_ref(), "--slice=5:".as_ref(), path.as_os_str(), "w".as_ref()]);
     assert_eq!(good_text(sliced), "[]\n");
 }
 
 #[test]
 fn readers_that_leave_are_no_failure() {
     const LENGTH: usize = 4 << 20;
-    let objects = [(
-        "w",
-        object("dense", &[LENGTH], &[("data", raw("u8", 64, LENGTH, &[]))]),
-    )];
+    let objects = [("w", object("dense", &[LENGTH], &[("data", raw("u8", 64, LENGTH, &[]))]))];
     let path = file("long.zt", &objects, &vec![1; LENGTH]);
     let mut child = Command::new(env!("CARGO_BIN_EXE_zten"))
         .args(["cat".as_ref(), path.as_os_str(), "w".as_ref()])

@@ -33,20 +33,12 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     assert_eq!(status(&["accept", good]), Some(2));
     let output = in_corpus(&["check", "missing", bad, good]);
     let (_, out, complaint) = ended(&output);
-    assert_eq!(
-        out,
-        format!("{good}: good (1.2, 4 objects, 4 components, 14 bytes of data)\n")
-    );
+    assert_eq!(out, format!("{good}: good (1.2, 4 objects, 4 components, 14 bytes of data)\n"));
     assert!(complaint.starts_with("missing: ") && complaint.contains(bad));
     let output = in_corpus(&["check", "--json", "missing", "accept", bad, good]);
-    let verdicts: Vec<_> = json_lines(&output.stdout)
-        .iter()
-        .map(|line| line["verdict"].to_string())
-        .collect();
-    assert_eq!(
-        verdicts,
-        ["\"error\"", "\"error\"", "\"refused\"", "\"good\""]
-    );
+    let verdicts: Vec<_> =
+        json_lines(&output.stdout).iter().map(|line| line["verdict"].to_string()).collect();
+    assert_eq!(verdicts, ["\"error\"", "\"error\"", "\"refused\"", "\"good\""]);
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -54,10 +46,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
 fn manifest_only_is_not_good() {
     let file = "reject/bool-value--v12-2-first.zt";
     let text = good_text(in_corpus(&["check", "--manifest-only", file]));
-    assert_eq!(
-        text,
-        format!("{file}: manifest good (1.2, 1 object, 1 component)\n")
-    );
+    assert_eq!(text, format!("{file}: manifest good (1.2, 1 object, 1 component)\n"));
     let output = in_corpus(&["check", "--manifest-only", "--json", file]);
     assert_eq!(json_lines(&output.stdout)[0]["verdict"], "manifest-good");
 }
@@ -82,18 +71,8 @@ fn wrong_usage() {
         assert_eq!((status, out), (Some(2), ""), "{args:?}");
         assert!(!complaint.is_empty(), "{args:?}");
     }
-    let spelled = [
-        "--limit=window=128MiB",
-        "--limit",
-        "decoded=4G",
-        "--tolerate",
-    ];
-    let args = [
-        &["check", good],
-        &spelled[..],
-        &["narrow-indices,shared-blobs"],
-    ]
-    .concat();
+    let spelled = ["--limit=window=128MiB", "--limit", "decoded=4G", "--tolerate"];
+    let args = [&["check", good], &spelled[..], &["narrow-indices,shared-blobs"]].concat();
     good_text(in_corpus(&args));
 }
 
@@ -102,11 +81,7 @@ fn broken_rules_come_before_what_is_not_supported() {
     let checksum = [("checksum", text("crc32c:00000000"))];
     let unknown = |name| entry(name, ("float8", "dense"), &[8], (64, 8), &[]);
     let broken = entry("broken", ("float32", "dense"), &[2], (128, 8), &checksum);
-    let path = old_file(
-        "unsupported-and-broken.zt",
-        &[unknown("u"), broken],
-        &[1; 128],
-    );
+    let path = old_file("unsupported-and-broken.zt", &[unknown("u"), broken], &[1; 128]);
     let output = zten(["check".as_ref(), path.as_os_str()]);
     let (status, _, complaint) = ended(&output);
     assert_eq!(status, Some(1));
@@ -120,14 +95,8 @@ fn broken_rules_come_before_what_is_not_supported() {
     let output = zten(["check".as_ref(), path.as_os_str()]);
     let (status, _, complaint) = ended(&output);
     assert_eq!(status, Some(1));
-    assert!(
-        complaint.contains("(rule unsupported-dtype, v0.1 §8) in \"u\"/data"),
-        "{complaint}"
-    );
-    assert!(
-        complaint.ends_with("\n  1 more object is not supported.\n"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("(rule unsupported-dtype, v0.1 §8) in \"u\"/data"), "{complaint}");
+    assert!(complaint.ends_with("\n  1 more object is not supported.\n"), "{complaint}");
 }
 
 #[test]
@@ -139,10 +108,7 @@ fn digests_that_cannot_be_verified_are_no_success() {
     let output = zten(["check".as_ref(), path.as_os_str()]);
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(1), ""));
-    assert!(
-        complaint.contains("(rule unsupported-digest, v1.2 §1) in \"w\"/data"),
-        "{complaint}"
-    );
+    assert!(complaint.contains("(rule unsupported-digest, v1.2 §1) in \"w\"/data"), "{complaint}");
     // `cat` shows what there is, and does not call it good; `hash` gives no sum.
     let output = zten(["cat".as_ref(), path.as_os_str(), "w".as_ref()]);
     let (status, out, complaint) = ended(&output);
@@ -158,14 +124,8 @@ fn names_are_escaped_and_cut() {
     let long = "n".repeat(5000);
     let hidden = "a\u{1b}[2J\u{202e}\"\\\n";
     for (name, shown) in [
-        (
-            hidden,
-            "\"a\\u{1b}[2J\\u{202e}\\u{22}\\u{5c}\\u{a}\"".to_owned(),
-        ),
-        (
-            long.as_str(),
-            format!("\"{}…{}\"", "n".repeat(40), "n".repeat(39)),
-        ),
+        (hidden, "\"a\\u{1b}[2J\\u{202e}\\u{22}\\u{5c}\\u{a}\"".to_owned()),
+        (long.as_str(), format!("\"{}…{}\"", "n".repeat(40), "n".repeat(39))),
         ("", "\"\"".to_owned()),
     ] {
         let component = raw("bool", 64, 1, &[]);
@@ -174,27 +134,18 @@ fn names_are_escaped_and_cut() {
         let output = zten(["check".as_ref(), path.as_os_str()]);
         let (status, _, complaint) = ended(&output);
         assert_eq!(status, Some(1));
-        assert!(
-            complaint.contains(&format!(" in {shown}/\"a/b\" at byte 0x40")),
-            "{complaint}"
-        );
+        assert!(complaint.contains(&format!(" in {shown}/\"a/b\" at byte 0x40")), "{complaint}");
         // The same when it is refused before there is a manifest to ask.
         let component = raw("bool", 65, 1, &[]);
         let objects = [(name, object("x", &[], &[("a/b", component)]))];
         let path = file("names-refused.zt", &objects, &[2; 64]);
         let output = zten(["check".as_ref(), path.as_os_str()]);
         let complaint = ended(&output).2;
-        assert!(
-            complaint.contains(&format!("v1.2 §4) in {shown}/\"a/b\" at ")),
-            "{complaint}"
-        );
+        assert!(complaint.contains(&format!("v1.2 §4) in {shown}/\"a/b\" at ")), "{complaint}");
         // JSON has them as they are.
         let output = zten(["check".as_ref(), "--json".as_ref(), path.as_os_str()]);
         let line = &json_lines(&output.stdout)[0];
-        assert_eq!(
-            (&line["object"], &line["component"]),
-            (&name.into(), &"a/b".into())
-        );
+        assert_eq!((&line["object"], &line["component"]), (&name.into(), &"a/b".into()));
     }
 }
 
@@ -219,10 +170,7 @@ fn readers_that_leave_are_no_failure() {
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is() {
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_zten"));
     let output = command.arg("explain").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -234,13 +182,7 @@ fn output_that_cannot_be_written_is() {
 fn pipes_are_not_waited_for() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pipe.zt");
     let _ = fs::remove_file(&path);
-    assert!(
-        Command::new("mkfifo")
-            .arg(&path)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let output = zten(["check".as_ref(), path.as_os_str()]);
     assert_eq!(output.status.code(), Some(2));
 }

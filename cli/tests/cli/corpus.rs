@@ -29,13 +29,9 @@ fn foreign(file: &str) -> Option<&'static str> {
     if file.contains("-unverifiable-") {
         return Some("unsupported-digest");
     }
-    [
-        "unsupported-dtype",
-        "unsupported-encoding",
-        "unsupported-layout",
-    ]
-    .into_iter()
-    .find(|rule| file.contains(&format!("/{rule}--")))
+    ["unsupported-dtype", "unsupported-encoding", "unsupported-layout"]
+        .into_iter()
+        .find(|rule| file.contains(&format!("/{rule}--")))
 }
 
 #[test]
@@ -63,10 +59,7 @@ fn reports_what_only_the_writer_knows() {
         let (status, _, complaint) = ended(&output);
         assert_eq!((status, complaint), (Some(1), ""), "{file}");
         let line = &json_lines(&output.stdout)[0];
-        assert_eq!(
-            (&line["rule"], &line["verdict"]),
-            (&rule.into(), &"unsupported".into())
-        );
+        assert_eq!((&line["rule"], &line["verdict"]), (&rule.into(), &"unsupported".into()));
         assert!(line["object"].is_string());
         assert_eq!(in_corpus(&["ls", &file]).status.code(), Some(0));
     }
@@ -136,10 +129,7 @@ fn refuses_the_others_by_the_right_rule() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let objects = plain.iter().filter(|row| row.object).count();
-    assert!(
-        named * 100 > objects * 95,
-        "{named} of {objects} objects have names"
-    );
+    assert!(named * 100 > objects * 95, "{named} of {objects} objects have names");
 }
 
 #[test]
@@ -150,12 +140,7 @@ fn refuses_with_options() {
         let option = format!("--{name}={}", value.replace(':', "="));
         let output = in_corpus(&["check", "--json", &option, &row.file]);
         assert_eq!(output.status.code(), Some(1), "{}", row.file);
-        assert_eq!(
-            json_lines(&output.stdout)[0]["rule"],
-            *row.rule,
-            "{}",
-            row.file
-        );
+        assert_eq!(json_lines(&output.stdout)[0]["rule"], *row.rule, "{}", row.file);
         tried += 1;
     }
     assert!(tried > 10);

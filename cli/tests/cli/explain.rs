@@ -12,12 +12,7 @@ fn every_rule() {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = words(&text);
         assert!(text.starts_with(&format!("{} ", row.id)), "{text}");
-        for part in [
-            row.holds,
-            row.advice,
-            row.source.clause(),
-            row.scope.as_str(),
-        ] {
+        for part in [row.holds, row.advice, row.source.clause(), row.scope.as_str()] {
             assert!(text.contains(&words(part)), "{part}: {text}");
         }
         assert!(text.contains("policy of this reader: ") == (row.source.clause() == "policy"));
@@ -28,10 +23,7 @@ fn every_rule() {
 fn lines_fit() {
     for row in rows() {
         let text = good_text(zten(["explain", row.id]));
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 96),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 96), "{text}");
     }
 }
 
@@ -41,10 +33,7 @@ fn all() {
     assert_eq!(text, good_text(zten(["explain", "--list"])));
     assert_eq!(text.lines().count(), rows().count());
     for (line, row) in text.lines().zip(rows()) {
-        assert!(
-            line.starts_with(row.id) && line.ends_with(row.holds),
-            "{line}"
-        );
+        assert!(line.starts_with(row.id) && line.ends_with(row.holds), "{line}");
     }
 }
 
@@ -59,8 +48,5 @@ fn unknown_ones() {
     let output = zten(["explain", "\u{1b}xyzzy"]);
     let (status, _, complaint) = ended(&output);
     assert_eq!(status, Some(2));
-    assert_eq!(
-        complaint,
-        "there is no rule \"\\u{1b}xyzzy\"\n  `zten explain` lists all\n"
-    );
+    assert_eq!(complaint, "there is no rule \"\\u{1b}xyzzy\"\n  `zten explain` lists all\n");
 }

@@ -43,26 +43,16 @@ pub(crate) fn raw<'a>(
     length: usize,
     more: &[(&'a str, Vec<u8>)],
 ) -> Vec<(&'a str, Vec<u8>)> {
-    let mut fields = vec![
-        ("dtype", text(dtype)),
-        ("offset", head(0, offset)),
-        ("length", head(0, length)),
-    ];
+    let mut fields =
+        vec![("dtype", text(dtype)), ("offset", head(0, offset)), ("length", head(0, length))];
     fields.extend_from_slice(more);
     fields
 }
 
 /// An object of a 1.x file.
 pub(crate) fn object(format: &str, dimensions: &[usize], components: &[Component<'_>]) -> Vec<u8> {
-    let components: Vec<_> = components
-        .iter()
-        .map(|(role, fields)| (*role, map(fields)))
-        .collect();
-    map(&[
-        ("shape", shape(dimensions)),
-        ("format", text(format)),
-        ("components", map(&components)),
-    ])
+    let components: Vec<_> = components.iter().map(|(role, fields)| (*role, map(fields))).collect();
+    map(&[("shape", shape(dimensions)), ("format", text(format)), ("components", map(&components))])
 }
 
 /// A 1.2 file of those objects; `data` begins at byte 64.

@@ -11,12 +11,10 @@ use crate::{corpus_folder, ended, good_json, good_text, in_corpus, zten};
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        })
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }
 
 #[test]
@@ -47,12 +45,7 @@ fn real_files() {
             let name: String = serde_json::from_str(cells[1]).unwrap();
             let bytes: u64 = cells[3].parse().unwrap();
             let component = json!({ "role": cells[2], "bytes": bytes, "sha256": cells[4] });
-            files
-                .entry(cells[0])
-                .or_default()
-                .entry(name)
-                .or_default()
-                .push(component);
+            files.entry(cells[0]).or_default().entry(name).or_default().push(component);
         }
         for (file, objects) in files {
             let path = folder.join(format!("{file}.zt"));
@@ -91,10 +84,7 @@ fn entries_that_cannot_be_read_have_no_sum() {
     let output = zten(["hash".as_ref(), path.as_os_str()]);
     let (status, out, complaint) = ended(&output);
     assert_eq!(status, Some(1));
-    assert_eq!(
-        out,
-        format!("-  8  \\u{{a}}/data\n{}  4  z/data\n", hex(&[3; 4]))
-    );
+    assert_eq!(out, format!("-  8  \\u{{a}}/data\n{}  4  z/data\n", hex(&[3; 4])));
     assert!(complaint.contains("unsupported-dtype"));
     let output = zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -62,31 +62,15 @@ t     dense   f32   [2]       8 B      8 B  raw       -
 fn what_is_not_known_is_marked() {
     let rows = |file: &str| {
         let text = good_text(in_corpus(&["ls", &format!("accept/{file}.zt")]));
-        text.lines()
-            .nth(1)
-            .unwrap()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
+        text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(
-        rows("unsupported-dtype--v01-unknown"),
-        "w dense float8? [2, 2] 16 B 16 B raw -"
-    );
-    assert_eq!(
-        rows("unsupported-encoding--v01-unknown"),
-        "w dense f32 [2, 2] 16 B ? lz4? -"
-    );
+    assert_eq!(rows("unsupported-dtype--v01-unknown"), "w dense float8? [2, 2] 16 B 16 B raw -");
+    assert_eq!(rows("unsupported-encoding--v01-unknown"), "w dense f32 [2, 2] 16 B ? lz4? -");
 }
 
 #[test]
 fn names_that_cannot_be_shown() {
-    let component = |offset| {
-        vec![(
-            "data",
-            raw("u8", offset, 1, &[("type", text("重\u{200b}"))]),
-        )]
-    };
+    let component = |offset| vec![("data", raw("u8", offset, 1, &[("type", text("重\u{200b}"))]))];
     let objects = [
         ("重い", object("dense", &[1], &component(64))),
         ("\u{1b}[31m", object("de\tnse", &[1], &component(128))),
@@ -158,25 +142,13 @@ fn one_document() {
 
 #[test]
 fn exact_numbers_and_digests() {
-    let objects = [(
-        "w",
-        object(
-            "dense",
-            &[0, usize::MAX],
-            &[("data", raw("u8", 64, 0, &[]))],
-        ),
-    )];
+    let objects = [("w", object("dense", &[0, usize::MAX], &[("data", raw("u8", 64, 0, &[]))]))];
     let path = file("exact-shape.zt", &objects, &[]);
     let found = good_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
     assert_eq!(found["objects"][0]["shape"], json!([0, u64::MAX]));
     let found = good_json(in_corpus(&["ls", "--json", "accept/1.1.1/crc32c.zt"]));
-    let digest = found["objects"][0]["components"][0]["digest"]
-        .as_str()
-        .unwrap();
-    assert!(
-        digest.starts_with("crc32c:0x") && digest.len() == 17,
-        "{digest}"
-    );
+    let digest = found["objects"][0]["components"][0]["digest"].as_str().unwrap();
+    assert!(digest.starts_with("crc32c:0x") && digest.len() == 17, "{digest}");
     let found = good_json(in_corpus(&["ls", "--json", "accept/0.1.0/big_endian.zt"]));
     assert_eq!(found["objects"][0]["components"][0]["byte_order"], "big");
     assert_eq!(found["version"], json!(null));

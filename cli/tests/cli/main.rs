@@ -14,20 +14,13 @@ use std::process::{Command, Output};
 
 /// Runs the command.
 fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zten"))
-        .args(args)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_zten")).args(args).output().unwrap()
 }
 
 /// Runs the command in the corpus, whose files are then called by short names.
 fn in_corpus(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zten"));
-    command
-        .args(args)
-        .current_dir(corpus_folder())
-        .output()
-        .unwrap()
+    command.args(args).current_dir(corpus_folder()).output().unwrap()
 }
 
 /// Where the corpus is.
@@ -38,11 +31,7 @@ fn corpus_folder() -> PathBuf {
 /// Exit status, standard output and standard error.
 fn ended(output: &Output) -> (Option<i32>, &str, &str) {
     let text = |bytes| std::str::from_utf8(bytes).unwrap();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 /// Standard output of a command that ends well and complains of nothing.
@@ -65,7 +54,5 @@ fn good_json(output: Output) -> serde_json::Value {
 /// The lines of JSON on standard output.
 fn json_lines(output: &[u8]) -> Vec<serde_json::Value> {
     let text = std::str::from_utf8(output).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -4,9 +4,8 @@ use crate::cbor::{Item, array, fields, map, text, uint, uints};
 use crate::file::File;
 
 /// 1.0, −2.0, 0.5 and 3.25 as little-endian `f32`.
-pub(crate) const DATA: [u8; 16] = [
-    0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f, 0, 0, 0x50, 0x40,
-];
+pub(crate) const DATA: [u8; 16] =
+    [0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f, 0, 0, 0x50, 0x40];
 /// The CRC-32C of [`DATA`], as the reference writers spell it.
 pub(crate) const DATA_CRC32C: &str = "crc32c:0xC30D4189";
 /// The SHA-256 of [`DATA`].
@@ -15,11 +14,7 @@ pub(crate) const DATA_SHA256: &str =
 
 /// A component map with the three required fields.
 pub(crate) fn component(dtype: &str, offset: u64, length: u64) -> Item {
-    fields([
-        ("dtype", text(dtype)),
-        ("offset", uint(offset)),
-        ("length", uint(length)),
-    ])
+    fields([("dtype", text(dtype)), ("offset", uint(offset)), ("length", uint(length))])
 }
 
 /// A zstd component map.
@@ -35,15 +30,8 @@ pub(crate) fn zstd_component(dtype: &str, offset: u64, length: u64, decoded: u64
 
 /// An object map.
 pub(crate) fn object(shape: &[u64], format: &str, components: Vec<(&str, Item)>) -> Item {
-    let components = components
-        .into_iter()
-        .map(|(role, item)| (text(role), item))
-        .collect();
-    fields([
-        ("shape", uints(shape)),
-        ("format", text(format)),
-        ("components", map(components)),
-    ])
+    let components = components.into_iter().map(|(role, item)| (text(role), item)).collect();
+    fields([("shape", uints(shape)), ("format", text(format)), ("components", map(components))])
 }
 
 /// A dense object of one component.
@@ -63,23 +51,13 @@ pub(crate) fn empty_object() -> Item {
 
 /// A 1.x file without data.
 pub(crate) fn v1(version: &str, objects: Vec<(&str, Item)>) -> File {
-    let objects = objects
-        .into_iter()
-        .map(|(name, item)| (text(name), item))
-        .collect();
-    File::v1(fields([
-        ("version", text(version)),
-        ("objects", map(objects)),
-    ]))
+    let objects = objects.into_iter().map(|(name, item)| (text(name), item)).collect();
+    File::v1(fields([("version", text(version)), ("objects", map(objects))]))
 }
 
 /// A 1.x file with one dense object `w`: `f32`, `[2, 2]`, raw, at 64.
 pub(crate) fn dense(version: &str) -> File {
-    v1(
-        version,
-        vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))],
-    )
-    .blob(64, &DATA)
+    v1(version, vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))]).blob(64, &DATA)
 }
 
 /// A dense object `w` of 16 `f8_e4m3fn`, with every field that the tables list.
@@ -112,9 +90,7 @@ pub(crate) fn ignored() -> File {
     let file = dense("1.2.0")
         .set("attributes", fields([("x", uint(0))]))
         .set("w:/attributes", fields([("x", uint(0))]));
-    ["x", "w:/x", "w:data/x"]
-        .into_iter()
-        .fold(file, |file, path| file.set(path, uint(0)))
+    ["x", "w:/x", "w:data/x"].into_iter().fold(file, |file, path| file.set(path, uint(0)))
 }
 
 /// A 0.1 entry with its required fields.
@@ -166,27 +142,19 @@ pub(crate) fn csr(version: &str) -> File {
         ("indices", component("u64", 128, 24)),
         ("indptr", component("u64", 192, 24)),
     ];
-    v1(
-        version,
-        vec![("w", object(&[2, 3], "sparse_csr", components))],
-    )
-    .blob(64, &DATA[..12])
-    .blob(128, &words(&[0, 2, 1]))
-    .blob(192, &words(&[0, 2, 3]))
+    v1(version, vec![("w", object(&[2, 3], "sparse_csr", components))])
+        .blob(64, &DATA[..12])
+        .blob(128, &words(&[0, 2, 1]))
+        .blob(192, &words(&[0, 2, 3]))
 }
 
 /// A `sparse_coo` object `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
 pub(crate) fn coo(version: &str) -> File {
-    let components = vec![
-        ("values", component("f32", 64, 8)),
-        ("coords", component("u64", 128, 32)),
-    ];
-    v1(
-        version,
-        vec![("w", object(&[2, 3], "sparse_coo", components))],
-    )
-    .blob(64, &DATA[..8])
-    .blob(128, &words(&[0, 1, 2, 1]))
+    let components =
+        vec![("values", component("f32", 64, 8)), ("coords", component("u64", 128, 32))];
+    v1(version, vec![("w", object(&[2, 3], "sparse_coo", components))])
+        .blob(64, &DATA[..8])
+        .blob(128, &words(&[0, 1, 2, 1]))
 }
 
 /// A `quantized_group` object `w` of shape `[2, 8]`: one `i32` a row.
@@ -196,13 +164,10 @@ pub(crate) fn quantized(version: &str) -> File {
         ("scales", component("f16", 128, 4)),
         ("zeros", component("f16", 192, 4)),
     ];
-    v1(
-        version,
-        vec![("w", object(&[2, 8], "quantized_group", components))],
-    )
-    .blob(64, &ramp(8))
-    .blob(128, &[0, 0x3c, 0, 0x40])
-    .blob(192, &[0, 0, 0, 0x3c])
+    v1(version, vec![("w", object(&[2, 8], "quantized_group", components))])
+        .blob(64, &ramp(8))
+        .blob(128, &[0, 0x3c, 0, 0x40])
+        .blob(192, &[0, 0, 0, 0x3c])
 }
 
 /// One zstd frame of a single segment, with content size and one raw block.
@@ -214,10 +179,7 @@ pub(crate) fn zstd_frame(content: &[u8]) -> Vec<u8> {
 
 /// Little-endian `u64`.
 pub(crate) fn words(values: &[u64]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// Bytes that count up from 1, so that no two neighbours look alike.

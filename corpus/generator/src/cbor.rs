@@ -143,10 +143,7 @@ pub(crate) fn map(pairs: Vec<(Item, Item)>) -> Item {
 
 /// A map with text keys.
 pub(crate) fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
-    map(pairs
-        .into_iter()
-        .map(|(key, value)| (text(key), value))
-        .collect())
+    map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
 }
 
 /// An item with a tag before it.
@@ -186,17 +183,15 @@ impl Item {
     ///
     /// Marks and prefixes on the way are looked through, those at its end are not.
     pub(crate) fn find(&mut self, path: &str) -> &mut Self {
-        path.split('/')
-            .filter(|step| !step.is_empty())
-            .fold(self, |item, step| {
-                let index = item.bare().position(step);
-                let index = index.unwrap_or_else(|| panic!("the manifest has no `{path}`"));
-                match item.bare() {
-                    Self::Array(_, items) => &mut items[index],
-                    Self::Map(_, pairs) => &mut pairs[index].1,
-                    _ => unreachable!("it has a position"),
-                }
-            })
+        path.split('/').filter(|step| !step.is_empty()).fold(self, |item, step| {
+            let index = item.bare().position(step);
+            let index = index.unwrap_or_else(|| panic!("the manifest has no `{path}`"));
+            match item.bare() {
+                Self::Array(_, items) => &mut items[index],
+                Self::Map(_, pairs) => &mut pairs[index].1,
+                _ => unreachable!("it has a position"),
+            }
+        })
     }
 
     /// The pairs of the map at that path.
@@ -243,10 +238,7 @@ impl Item {
             Self::Array(head, items) => {
                 out.open(*head, 4, items.len());
                 for (index, item) in items.iter().enumerate() {
-                    out.path.push(Step {
-                        index,
-                        key: Vec::new(),
-                    });
+                    out.path.push(Step { index, key: Vec::new() });
                     item.write(out);
                     out.path.pop();
                 }
@@ -255,10 +247,7 @@ impl Item {
             Self::Map(head, pairs) => {
                 out.open(*head, 5, pairs.len());
                 for (index, (key, value)) in pairs.iter().enumerate() {
-                    out.path.push(Step {
-                        index,
-                        key: key.encode().bytes,
-                    });
+                    out.path.push(Step { index, key: key.encode().bytes });
                     key.write(out);
                     value.write(out);
                     out.path.pop();
@@ -272,10 +261,7 @@ impl Item {
             Self::Marked(skip, item) => {
                 assert!(out.mark.is_none(), "one file, one mark");
                 let offset = out.bytes.len() + skip;
-                out.mark = Some(Mark {
-                    offset,
-                    path: out.path.clone(),
-                });
+                out.mark = Some(Mark { offset, path: out.path.clone() });
                 item.write(out);
             }
             Self::Last(item) => {

@@ -197,10 +197,7 @@ impl File {
         let pairs = self.manifest.pairs(parent);
         let index = match step.strip_prefix('#') {
             Some(index) => index.parse().expect("a number after `#`"),
-            None => pairs
-                .iter()
-                .position(|(key, _)| *key == text(step))
-                .expect("the key"),
+            None => pairs.iter().position(|(key, _)| *key == text(step)).expect("the key"),
         };
         pairs[index].0 = marked(pairs[index].0.clone());
         self
@@ -222,9 +219,7 @@ impl File {
     pub(crate) fn without(mut self, path: &str) -> Self {
         let path = expand(path);
         let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
-        self.manifest
-            .pairs(parent)
-            .retain(|(key, _)| *key != text(step));
+        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
         self
     }
 
@@ -287,11 +282,7 @@ impl File {
 
         let length = bytes.len();
         let is_v0 = self.header == MAGIC_V0;
-        let size_field = if is_v0 {
-            length.checked_sub(8)
-        } else {
-            length.checked_sub(16)
-        };
+        let size_field = if is_v0 { length.checked_sub(8) } else { length.checked_sub(16) };
         let (offset, (object, component)) = match (self.spot, manifest.mark) {
             (Some(Spot::SizeField), None) => (size_field, (None, None)),
             (Some(Spot::LastByte), None) => (Some(start + manifest_len - 1), (None, None)),
@@ -299,10 +290,7 @@ impl File {
                 (at, (Some(object), Some(component)))
             }
             (None, Some(mark)) => (Some(start + mark.offset), place(rule, is_v0, &mark)),
-            (None, None) => (
-                container_offset(rule, length, size_field, item_end),
-                (None, None),
-            ),
+            (None, None) => (container_offset(rule, length, size_field, item_end), (None, None)),
             _ => panic!("one file, one expected error"),
         };
         Built {
@@ -348,24 +336,17 @@ const BLOB_RULES: &[&str] = &[
 fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>) {
     let path = mark.path.as_slice();
     let is = |index: usize, key: &str| {
-        path.get(index)
-            .is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
+        path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
     };
     if is_v0 {
         let object = path.first().map(|step| step.index);
-        return (
-            object,
-            object.filter(|_| BLOB_RULES.contains(&rule)).map(|_| 0),
-        );
+        return (object, object.filter(|_| BLOB_RULES.contains(&rule)).map(|_| 0));
     }
     if !is(0, "objects") {
         return (None, None);
     }
     let object = path.get(1).map(|step| step.index);
-    let component = path
-        .get(3)
-        .filter(|_| is(2, "components"))
-        .map(|step| step.index);
+    let component = path.get(3).filter(|_| is(2, "components")).map(|step| step.index);
     (object, component)
 }
 
@@ -374,11 +355,9 @@ fn expand(path: &str) -> String {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     match first.split_once(':') {
         None => path.to_owned(),
-        Some((name, "")) => format!("objects/{name}/{rest}")
-            .trim_end_matches('/')
-            .to_owned(),
-        Some((name, role)) => format!("objects/{name}/components/{role}/{rest}")
-            .trim_end_matches('/')
-            .to_owned(),
+        Some((name, "")) => format!("objects/{name}/{rest}").trim_end_matches('/').to_owned(),
+        Some((name, role)) => {
+            format!("objects/{name}/components/{role}/{rest}").trim_end_matches('/').to_owned()
+        }
     }
 }

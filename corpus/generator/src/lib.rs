@@ -50,25 +50,15 @@ pub fn files() -> Vec<Output> {
             "{path} is too large: {} bytes",
             bytes.len()
         );
-        assert!(
-            files.insert(path.clone(), bytes).is_none(),
-            "{path} is there twice"
-        );
+        assert!(files.insert(path.clone(), bytes).is_none(), "{path} is there twice");
     };
     for (name, file) in &table.accept {
         add(format!("accept/{name}.zt"), file.build("").bytes);
     }
     let mut lines = BTreeMap::new();
     for reject in &table.reject {
-        let known = table
-            .accept
-            .iter()
-            .any(|(name, _)| *name == reject.neighbour);
-        assert!(
-            known,
-            "{}--{} has no neighbour {}",
-            reject.rule, reject.case, reject.neighbour
-        );
+        let known = table.accept.iter().any(|(name, _)| *name == reject.neighbour);
+        assert!(known, "{}--{} has no neighbour {}", reject.rule, reject.case, reject.neighbour);
         let name = format!("{}--{}.zt", reject.rule, reject.case);
         let (bytes, columns) = refuse(reject);
         lines.insert(name.clone(), columns);
@@ -86,36 +76,22 @@ pub fn files() -> Vec<Output> {
         let _ = writeln!(list, "{name}.zt\t{why}");
     }
     add("accept/opens-only.tsv".to_owned(), list.into_bytes());
-    files
-        .into_iter()
-        .map(|(path, bytes)| Output { path, bytes })
-        .collect()
+    files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
 }
 
 /// Whether that path is of a file that a case makes, and not of a list.
 fn is_case(path: &str) -> bool {
-    Path::new(path)
-        .extension()
-        .is_some_and(|extension| extension == "zt")
+    Path::new(path).extension().is_some_and(|extension| extension == "zt")
 }
 
 /// The bytes of a file to be refused, and its columns of the index after the name.
 fn refuse(reject: &Reject) -> (Vec<u8>, String) {
-    let Reject {
-        rule,
-        case,
-        neighbour,
-        options,
-        ..
-    } = reject;
+    let Reject { rule, case, neighbour, options, .. } = reject;
     let built = reject.file.build(rule);
     let stage = if built.in_content { "content" } else { "open" };
     let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
     let offset = number(built.offset);
-    assert!(
-        offset != "-" || built.in_content,
-        "nothing says where {rule}--{case} points"
-    );
+    assert!(offset != "-" || built.in_content, "nothing says where {rule}--{case} points");
     let (object, component) = (number(built.object), number(built.component));
     let columns =
         format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t{options}\t{neighbour}.zt");
@@ -134,11 +110,7 @@ mod tests {
         let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         for output in files() {
             let found = fs::read(corpus.join(&output.path)).ok();
-            assert!(
-                found.as_ref() == Some(&output.bytes),
-                "{}: run zten-corpus",
-                output.path
-            );
+            assert!(found.as_ref() == Some(&output.bytes), "{}: run zten-corpus", output.path);
         }
     }
 
@@ -149,9 +121,6 @@ mod tests {
         assert_eq!(encoded.bytes, b"\xa1\x61k\x82\x19\x01\x2c\x62ab");
         let mark = encoded.mark.unwrap();
         assert_eq!(mark.offset, 8);
-        assert_eq!(
-            mark.path.iter().map(|step| step.index).collect::<Vec<_>>(),
-            [0, 1]
-        );
+        assert_eq!(mark.path.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1]);
     }
 }

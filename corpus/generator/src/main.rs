@@ -13,9 +13,7 @@ fn main() -> io::Result<()> {
             let name = file.file_name();
             let path = format!("{folder}/{}", name.to_string_lossy());
             // Sub-folders hold files of other origin and are left alone.
-            let stale = Path::new(&name)
-                .extension()
-                .is_some_and(|extension| extension == "zt")
+            let stale = Path::new(&name).extension().is_some_and(|extension| extension == "zt")
                 && file.file_type()?.is_file()
                 && files.iter().all(|output| output.path != path);
             if stale {
@@ -33,10 +31,6 @@ fn main() -> io::Result<()> {
             .filter(|output| !output.path.ends_with("tsv"))
             .count()
     };
-    println!(
-        "{} files to accept, {} to refuse",
-        of("accept/"),
-        of("reject/")
-    );
+    println!("{} files to accept, {} to refuse", of("accept/"), of("reject/"));
     Ok(())
 }

@@ -117,9 +117,7 @@ pub(crate) fn raw_literals(literals: &[u8]) -> Vec<u8> {
     let size = literals.len();
     let header = match size {
         0..32 => vec![u8::try_from(size << 3).expect("5 bits")],
-        _ => (u16::try_from(size << 4).expect("12 bits") | 4)
-            .to_le_bytes()
-            .to_vec(),
+        _ => (u16::try_from(size << 4).expect("12 bits") | 4).to_le_bytes().to_vec(),
     };
     [&header, literals].concat()
 }
@@ -132,9 +130,7 @@ fn xxh64(bytes: &[u8]) -> u64 {
     const P4: u64 = 0x85eb_ca77_c2b2_ae63;
     const P5: u64 = 0x27d4_eb2f_1656_67c5;
     fn round(lane: u64, word: u64) -> u64 {
-        lane.wrapping_add(word.wrapping_mul(P2))
-            .rotate_left(31)
-            .wrapping_mul(P1)
+        lane.wrapping_add(word.wrapping_mul(P2)).rotate_left(31).wrapping_mul(P1)
     }
     let (stripes, rest) = bytes.as_chunks::<32>();
     let mut hash = P5;
@@ -147,9 +143,9 @@ fn xxh64(bytes: &[u8]) -> u64 {
         }
         let turned = lanes.iter().zip([1, 7, 12, 18]);
         hash = turned.fold(0, |sum, (lane, by)| sum.wrapping_add(lane.rotate_left(by)));
-        hash = lanes.iter().fold(hash, |hash, &lane| {
-            (hash ^ round(0, lane)).wrapping_mul(P1).wrapping_add(P4)
-        });
+        hash = lanes
+            .iter()
+            .fold(hash, |hash, &lane| (hash ^ round(0, lane)).wrapping_mul(P1).wrapping_add(P4));
     }
     hash = hash.wrapping_add(bytes.len() as u64);
     let (words, rest) = rest.as_chunks::<8>();

@@ -22,18 +22,12 @@ fn literals(input: &[u8]) -> IResult<&[u8], Literals> {
     // One size, of 5, 12 or 20 bits; or two, of 10, 14 or 18 bits each.
     let plain = |bits: u32| {
         let made = u64::from(bits);
-        Literals {
-            made,
-            stored: if kind == 0 { made } else { 1 },
-        }
+        Literals { made, stored: if kind == 0 { made } else { 1 } }
     };
     let packed = |number: u64, bits: u32| {
         let mask = 1_u64.checked_shl(bits).unwrap_or_default().wrapping_sub(1);
         let stored = number.checked_shr(bits).unwrap_or_default() & mask;
-        Literals {
-            made: number & mask,
-            stored,
-        }
+        Literals { made: number & mask, stored }
     };
     match (kind, size_format) {
         (0 | 1, 0 | 2) => map(le_u8, |byte| plain(u32::from(byte >> 3))).parse(input),
@@ -46,10 +40,7 @@ fn literals(input: &[u8]) -> IResult<&[u8], Literals> {
 }
 
 fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// The symbol compression modes, if there are sequences: §3.1.1.3.2.1.
@@ -81,9 +72,7 @@ pub(super) fn judge(block: &[u8], header: &Header, at: u64) -> Result<(), Error>
     if literals.made > header.largest_block() {
         return Err(Error::new(Rule::ZstdBlock, at).found(literals.made));
     }
-    let sequences = usize::try_from(literals.stored)
-        .ok()
-        .and_then(|stored| rest.get(stored..));
+    let sequences = usize::try_from(literals.stored).ok().and_then(|stored| rest.get(stored..));
     match sequences.map(modes) {
         Some(Ok((_, Some(modes)))) if modes & 3 != 0 => Err(Error::new(Rule::ZstdReserved, at)),
         _ => Ok(()),

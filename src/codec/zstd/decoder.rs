@@ -36,10 +36,7 @@ impl Decoder {
     /// Decodes one block, and takes the frame's checksum if it follows the last.
     pub(super) fn block(&mut self, block: &[u8]) -> Result<(), Corrupt> {
         let one = BlockDecodingStrategy::UptoBlocks(1);
-        self.0
-            .decode_blocks(block, one)
-            .map(|_| ())
-            .map_err(|_| Corrupt)
+        self.0.decode_blocks(block, one).map(|_| ()).map_err(|_| Corrupt)
     }
 
     /// Takes decoded bytes that no later block can refer to.

@@ -15,7 +15,7 @@ const MAGIC: u32 = 0xfd2f_b528;
 /// Skippable frames have any of 16 magic numbers: §3.1.2.
 const SKIPPABLE: core::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 /// The longest frame header: magic, descriptor, window, dictionary, content size.
-const LONGEST_HEADER: u64 = 4 + 1 + 1 + 4 + 8;
+const LONGEST_HEADER: usize = 4 + 1 + 1 + 4 + 8;
 /// The largest block: §3.1.1.2.4.
 const LARGEST_BLOCK: u64 = 128 << 10;
 /// Bytes of a block header: §3.1.1.2.
@@ -62,9 +62,7 @@ struct Front {
 fn window(input: &[u8]) -> IResult<&[u8], u64> {
     map_opt(le_u8, |byte: u8| {
         let base = 1_u64.checked_shl(u32::from(byte >> 3).checked_add(10)?)?;
-        (base >> 3)
-            .checked_mul(u64::from(byte & 7))?
-            .checked_add(base)
+        (base >> 3).checked_mul(u64::from(byte & 7))?.checked_add(base)
     })
     .parse(input)
 }
@@ -72,10 +70,8 @@ fn window(input: &[u8]) -> IResult<&[u8], u64> {
 /// The header after the magic.
 fn front(input: &[u8]) -> IResult<&[u8], Front> {
     let (input, descriptor) = map(le_u8, Descriptor).parse(input)?;
-    let (input, window) = match descriptor.single_segment() {
-        true => (input, None),
-        false => map(window, Some).parse(input)?,
-    };
+    let (input, window) =
+        if descriptor.single_segment() { (input, None) } else { map(window, Some).parse(input)? };
     let (input, dictionary) = match descriptor.0 & 3 {
         0 => (input, 0),
         1 => map(le_u8, u32::from).parse(input)?,
@@ -89,15 +85,7 @@ fn front(input: &[u8]) -> IResult<&[u8], Front> {
         2 => map(le_u32, |size| Some(size.into())).parse(input)?,
         _ => map(le_u64, Some).parse(input)?,
     };
-    Ok((
-        input,
-        Front {
-            descriptor,
-            window,
-            dictionary,
-            content_size,
-        },
-    ))
+    Ok((input, Front { descriptor, window, dictionary, content_size }))
 }
 
 impl Header {
@@ -112,13 +100,8 @@ impl Header {
         let wanted = self.window.min(most.max(LARGEST_BLOCK));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();
         let size = |byte: u8| window(&[byte]).map_or(0, |(_, size)| size);
-        let byte = (0..=u8::MAX)
-            .find(|byte| size(*byte) >= wanted)
-            .unwrap_or(u8::MAX);
-        (
-            [m0, m1, m2, m3, u8::from(self.checksum) << 2, byte],
-            size(byte),
-        )
+        let byte = (0..=u8::MAX).find(|byte| size(*byte) >= wanted).unwrap_or(u8::MAX);
+        ([m0, m1, m2, m3, u8::from(self.checksum) << 2, byte], size(byte))
     }
 }
 
@@ -138,12 +121,7 @@ pub(super) struct Walk {
 impl Walk {
     /// A walk that lets no frame ask for a larger `window`.
     pub(super) fn new(extent: Extent, window: u64) -> Self {
-        Self {
-            start: extent.offset(),
-            next: extent.offset(),
-            end: extent.end(),
-            window,
-        }
+        Self { start: extent.offset(), next: extent.offset(), end: extent.end(), window }
     }
 
     /// Where the component begins.
@@ -184,9 +162,8 @@ impl Walk {
         if at == self.end && at > self.start {
             return Ok(None);
         }
-        let mut bytes = [0; 18];
-        const _: () = assert!(LONGEST_HEADER == 18, "room for the longest header");
-        let there = usize::try_from(self.left().min(LONGEST_HEADER)).unwrap_or_default();
+        let mut bytes = [0; LONGEST_HEADER];
+        let there = usize::try_from(self.left().min(wide(LONGEST_HEADER))).unwrap_or_default();
         let bytes = bytes.get_mut(..there).unwrap_or_default();
         source.read_at(at, bytes).map_err(ReadError::Source)?;
         let bytes = &*bytes;
@@ -216,17 +193,8 @@ impl Walk {
         if window > self.window {
             return Err(Error::new(Limit::Window, at).found(window));
         }
-        let Front {
-            content_size,
-            descriptor,
-            ..
-        } = *front;
-        Ok(Header {
-            at,
-            window,
-            content_size,
-            checksum: descriptor.checksum(),
-        })
+        let Front { content_size, descriptor, .. } = *front;
+        Ok(Header { at, window, content_size, checksum: descriptor.checksum() })
     }
 
     /// Passes over the next block of a frame.
@@ -252,17 +220,11 @@ impl Walk {
             _ => return Err(Error::new(Rule::ZstdReserved, at).into()),
         };
         self.advance(stored, at)?;
-        Ok(Block {
-            last: bits & 1 == 1,
-        })
+        Ok(Block { last: bits & 1 == 1 })
     }
 
     /// Passes over the checksum after the last block, if the frame has one.
     pub(super) fn checksum(&mut self, header: &Header) -> Result<(), Error> {
-        if header.checksum {
-            self.advance(CHECKSUM, header.at)
-        } else {
-            Ok(())
-        }
+        if header.checksum { self.advance(CHECKSUM, header.at) } else { Ok(()) }
     }
 }

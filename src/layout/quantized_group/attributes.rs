@@ -80,10 +80,7 @@ impl Quantization {
                 _ => return None,
             };
             // The name says how many codes there are in a word: `bits` must say the same.
-            (bits == u64::from(packing.bits())).then_some(Self {
-                group_size,
-                packing,
-            })
+            (bits == u64::from(packing.bits())).then_some(Self { group_size, packing })
         };
         attributes.and_then(read).ok_or_else(|| misfit(place))
     }

@@ -29,19 +29,9 @@ impl DecodedQuantized {
         scales: Decoded,
         zeros: Option<Decoded>,
     ) -> Result<Self, Error> {
-        let views = (
-            packed.view(),
-            scales.view(),
-            zeros.as_ref().map(Decoded::view),
-        );
+        let views = (packed.view(), scales.view(), zeros.as_ref().map(Decoded::view));
         Quantized::judge(shape, quantization, views.0, views.1, views.2)?;
-        Ok(Self {
-            shape,
-            quantization,
-            packed,
-            scales,
-            zeros,
-        })
+        Ok(Self { shape, quantization, packed, scales, zeros })
     }
 
     /// The weights. They were checked when they were decoded: this takes no time.
@@ -82,17 +72,11 @@ impl<'d> Quantized<'d> {
             let plain = view.kind().logical == Logical::None;
             let typed = plain && types.contains(&view.storage_type());
             let fits = typed && count == Some(wide(view.len()));
-            if fits {
-                Ok(())
-            } else {
-                Err(misfit(view.kind().place))
-            }
+            if fits { Ok(()) } else { Err(misfit(view.kind().place)) }
         };
         let codes = u64::from(quantization.packing().codes());
         // Inputs fill their words: what else a word might hold, nobody has said.
-        let words = inputs
-            .checked_div(codes)
-            .filter(|_| inputs.is_multiple_of(codes));
+        let words = inputs.checked_div(codes).filter(|_| inputs.is_multiple_of(codes));
         let words = words.and_then(|words| words.checked_mul(outputs));
         fits(&packed, &[quantization.packing().word()], words)?;
         let groups = inputs.div_ceil(quantization.group_size());
@@ -101,13 +85,7 @@ impl<'d> Quantized<'d> {
         if let Some(zeros) = &zeros {
             fits(zeros, FLOATS, factors)?;
         }
-        Ok(Self {
-            shape,
-            quantization,
-            packed,
-            scales,
-            zeros,
-        })
+        Ok(Self { shape, quantization, packed, scales, zeros })
     }
 
     /// The number of inputs: the first dimension of the weights.
@@ -171,45 +149,30 @@ impl<'d> Quantized<'d> {
         let size = usize::try_from(self.quantization.group_size().min(self.inputs()));
         let size = size.map_err(|_| self.misfit())?;
         let group = size.checked_mul(outputs).ok_or(self.misfit())?.max(1);
+        let mut tile = Tile::new(self.middle());
         for (ordinal, group) in weights.chunks_mut(group).enumerate() {
             let first = ordinal.checked_mul(size).ok_or(self.misfit())?;
             let factors = ordinal.checked_mul(outputs).ok_or(self.misfit())?;
             for column in (0..outputs).step_by(TILE) {
                 let factors = factors.checked_add(column).ok_or(self.misfit())?;
-                self.tile(group, outputs, first, column, factors)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Fills some columns, `TILE` or what is left of them from `column` on, of the rows in
-    /// `group`, the first of which is `first`. Their scales begin at `factors`.
-    fn tile(
-        &self,
-        group: &mut [f32],
-        outputs: usize,
-        first: usize,
-        column: usize,
-        factors: usize,
-    ) -> Result<(), Error> {
-        let (mut codes, mut scales, mut zeros) = ([0; TILE], [0.0; TILE], [self.middle(); TILE]);
-        let width = outputs.saturating_sub(column).min(TILE);
-        // Never longer than a tile.
-        let codes = codes.get_mut(..width).unwrap_or_default();
-        let scales = scales.get_mut(..width).unwrap_or_default();
-        let zeros = zeros.get_mut(..width).unwrap_or_default();
-        widen(&self.scales, factors, scales)?;
-        if let Some(view) = &self.zeros {
-            widen(view, factors, zeros)?;
-        }
-        for (input, row) in group.chunks_exact_mut(outputs.max(1)).enumerate() {
-            let input = first.checked_add(input).ok_or(self.misfit())?;
-            self.codes(input, column, codes)?;
-            let factors = scales.iter().zip(&*zeros);
-            // Within the row: a tile is cut at its end.
-            let weights = row.get_mut(column..).unwrap_or_default();
-            for ((weight, code), (scale, zero)) in weights.iter_mut().zip(&*codes).zip(factors) {
-                *weight = scale * (f32::from(*code) - zero);
+                let width = outputs.saturating_sub(column).min(TILE);
+                let (codes, scales, zeros) = tile.cut(width);
+                widen(&self.scales, factors, scales)?;
+                if let Some(view) = &self.zeros {
+                    widen(view, factors, zeros)?;
+                }
+                for (input, row) in group.chunks_exact_mut(outputs.max(1)).enumerate() {
+                    let input = first.checked_add(input).ok_or(self.misfit())?;
+                    self.codes(input, column, codes)?;
+                    // Within the row: a tile is cut at its end.
+                    let weights = row.get_mut(column..).unwrap_or_default();
+                    let factors = scales.iter().zip(&*zeros);
+                    for ((weight, code), (scale, zero)) in
+                        weights.iter_mut().zip(&*codes).zip(factors)
+                    {
+                        *weight = scale * (f32::from(*code) - zero);
+                    }
+                }
             }
         }
         Ok(())
@@ -217,11 +180,7 @@ impl<'d> Quantized<'d> {
 
     /// The zero point of symmetric weights.
     fn middle(&self) -> f32 {
-        if self.quantization.bits() == 4 {
-            8.0
-        } else {
-            128.0
-        }
+        if self.quantization.bits() == 4 { 8.0 } else { 128.0 }
     }
 
     /// The number of outputs, if a buffer of `length` holds the matrix.
@@ -232,11 +191,7 @@ impl<'d> Quantized<'d> {
             return Err(buffer);
         }
         // Where there are no inputs, there is nothing to cut into rows.
-        if length == 0 {
-            Ok(0)
-        } else {
-            usize::try_from(outputs).map_err(|_| buffer)
-        }
+        if length == 0 { Ok(0) } else { usize::try_from(outputs).map_err(|_| buffer) }
     }
 
     /// Fills `codes` with those of one input, from the output `first` on.
@@ -244,18 +199,12 @@ impl<'d> Quantized<'d> {
         let packing = self.quantization.packing();
         let per_word = usize::from(packing.codes());
         // The first of the codes in a word is in its lowest bits.
-        let place = input
-            .checked_rem(per_word)
-            .and_then(|place| u32::try_from(place).ok());
+        let place = input.checked_rem(per_word).and_then(|place| u32::try_from(place).ok());
         let shift = place.and_then(|place| place.checked_mul(packing.bits().into()));
         let shift = shift.ok_or(self.misfit())?;
         let outputs = usize::try_from(self.outputs()).map_err(|_| self.misfit())?;
-        let row = input
-            .checked_div(per_word)
-            .and_then(|row| row.checked_mul(outputs));
-        let at = row
-            .and_then(|row| row.checked_add(first))
-            .ok_or(self.misfit())?;
+        let row = input.checked_div(per_word).and_then(|row| row.checked_mul(outputs));
+        let at = row.and_then(|row| row.checked_add(first)).ok_or(self.misfit())?;
         let mask = if packing.bits() == 4 { 0x0f } else { 0xff };
         if packing.word() == StorageType::U8 {
             let code = |word: u8| word.checked_shr(shift).unwrap_or_default() & mask;
@@ -279,7 +228,30 @@ impl<'d> Quantized<'d> {
 const FLOATS: &[StorageType] = &[StorageType::F32, StorageType::F16, StorageType::Bf16];
 
 /// Columns that are made together, so that their scales are widened once for all rows of a group.
-const TILE: usize = 64;
+const TILE: usize = 256;
+
+/// What some columns of one group have in common, and the codes of one of its rows.
+struct Tile {
+    codes: [u8; TILE],
+    scales: [f32; TILE],
+    zeros: [f32; TILE],
+}
+
+impl Tile {
+    /// With zero points that stay as they are where there are no `zeros`.
+    fn new(zero: f32) -> Self {
+        Self { codes: [0; TILE], scales: [0.0; TILE], zeros: [zero; TILE] }
+    }
+
+    /// The first `width` columns, which are no more than there are.
+    fn cut(&mut self, width: usize) -> (&mut [u8], &mut [f32], &mut [f32]) {
+        (
+            self.codes.get_mut(..width).unwrap_or_default(),
+            self.scales.get_mut(..width).unwrap_or_default(),
+            self.zeros.get_mut(..width).unwrap_or_default(),
+        )
+    }
+}
 
 /// Fills `into` with the floats from `at` on.
 fn widen(view: &View<'_>, at: usize, into: &mut [f32]) -> Result<(), Error> {
@@ -298,9 +270,7 @@ fn fill<T: Element, U>(
     into: &mut [U],
     convert: impl Fn(T) -> U,
 ) -> Result<(), Error> {
-    let part = at
-        .checked_add(into.len())
-        .and_then(|end| view.part(at..end));
+    let part = at.checked_add(into.len()).and_then(|end| view.part(at..end));
     let part = part.ok_or_else(|| misfit(view.kind().place))?;
     for (slot, element) in into.iter_mut().zip(part.elements::<T>()?) {
         *slot = convert(element);

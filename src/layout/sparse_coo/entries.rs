@@ -23,11 +23,7 @@ impl<'d> Coordinate<'d> {
         if let Some(before) = entry.checked_sub(1) {
             from.nth(before);
         }
-        Self {
-            coords: from,
-            skip: nnz.saturating_sub(1),
-            left: rank,
-        }
+        Self { coords: from, skip: nnz.saturating_sub(1), left: rank }
     }
 }
 
@@ -69,13 +65,7 @@ impl<'d, T: Element> CooEntries<'d, T> {
         rank: usize,
         values: Elements<'d, T>,
     ) -> Self {
-        Self {
-            coords,
-            nnz,
-            rank,
-            next: 0,
-            values,
-        }
+        Self { coords, nnz, rank, next: 0, values }
     }
 }
 

@@ -16,11 +16,7 @@ impl<'d> Csr<'d> {
     /// `bool-value`.
     pub fn by_row<T: Element>(&self) -> Result<ByRow<'d, T>, Error> {
         let values = self.values().one_each(self.nnz())?;
-        Ok(ByRow {
-            csr: *self,
-            values,
-            next: 0,
-        })
+        Ok(ByRow { csr: *self, values, next: 0 })
     }
 
     /// Row, column and value of every entry, in the order they are stored.
@@ -55,10 +51,7 @@ impl<'d, T: Element> ByRow<'d, T> {
     pub fn get(&self, row: u64) -> Option<Row<'d, T>> {
         let range = self.csr.row_range(row)?;
         let columns = self.csr.indices().part(range.clone())?.iter();
-        Some(Row {
-            columns,
-            values: self.values.part(range)?,
-        })
+        Some(Row { columns, values: self.values.part(range)? })
     }
 }
 

@@ -19,88 +19,28 @@ fn sizes(t: &mut Table) {
         let literals = ramp(length);
         frame.compressed(&[raw_literals(&literals), vec![0]].concat(), &literals)
     };
-    accept(
-        t,
-        "block-of-window",
-        &small().raw(&ramp(1024)).end().bytes,
-        1024,
-    );
-    accept(
-        t,
-        "rle-of-window",
-        &small().repeat(7, 1024).end().bytes,
-        1024,
-    );
-    accept(
-        t,
-        "packed-of-window",
-        &packed(small(), 1021).end().bytes,
-        1021,
-    );
-    accept(
-        t,
-        "rle-of-128-kib",
-        &large().repeat(7, 128 << 10).end().bytes,
-        128 << 10,
-    );
+    accept(t, "block-of-window", &small().raw(&ramp(1024)).end().bytes, 1024);
+    accept(t, "rle-of-window", &small().repeat(7, 1024).end().bytes, 1024);
+    accept(t, "packed-of-window", &packed(small(), 1021).end().bytes, 1021);
+    accept(t, "rle-of-128-kib", &large().repeat(7, 128 << 10).end().bytes, 128 << 10);
     let mut refused = |case: &str, frame: Frame, count, neighbour: &str| {
         let frame = frame.end();
         let at = *frame.blocks.last().expect("a block");
         refuse(t, RULE, case, (&frame.bytes, at), count, neighbour);
     };
-    refused(
-        "raw-over-window",
-        small().raw(&ramp(1025)),
-        1025,
-        "block-of-window",
-    );
-    refused(
-        "rle-over-window",
-        small().repeat(7, 1025),
-        1025,
-        "rle-of-window",
-    );
-    refused(
-        "packed-over-window",
-        packed(small(), 1022),
-        1022,
-        "packed-of-window",
-    );
-    refused(
-        "second-over-window",
-        small().raw(&ramp(1)).repeat(7, 1025),
-        1026,
-        "rle-of-window",
-    );
+    refused("raw-over-window", small().raw(&ramp(1025)), 1025, "block-of-window");
+    refused("rle-over-window", small().repeat(7, 1025), 1025, "rle-of-window");
+    refused("packed-over-window", packed(small(), 1022), 1022, "packed-of-window");
+    refused("second-over-window", small().raw(&ramp(1)).repeat(7, 1025), 1026, "rle-of-window");
     let over = (128 << 10) + 1;
-    refused(
-        "rle-over-128-kib",
-        large().repeat(7, over),
-        131_073,
-        "rle-of-128-kib",
-    );
+    refused("rle-over-128-kib", large().repeat(7, over), 131_073, "rle-of-128-kib");
     let most = (1 << 21) - 1;
-    refused(
-        "rle-of-2-mib",
-        large().repeat(7, most),
-        2_097_151,
-        "rle-of-128-kib",
-    );
+    refused("rle-of-2-mib", large().repeat(7, most), 2_097_151, "rle-of-128-kib");
     let claimed = Frame::windowed(10 << 3, 0).repeat(7, most);
-    refused(
-        "rle-of-2-mib-in-larger-window",
-        claimed,
-        2_097_151,
-        "rle-of-128-kib",
-    );
+    refused("rle-of-2-mib-in-larger-window", claimed, 2_097_151, "rle-of-128-kib");
     let size = 131_073_u32.to_le_bytes();
     let single = Frame::new(None, &[], &size, 0).repeat(7, over);
-    refused(
-        "rle-over-128-kib-in-segment",
-        single,
-        131_073,
-        "rle-of-128-kib",
-    );
+    refused("rle-over-128-kib-in-segment", single, 131_073, "rle-of-128-kib");
     raw_of_128_kib(t);
 }
 
@@ -109,28 +49,17 @@ fn raw_of_128_kib(t: &mut Table) {
     let large = || Frame::windowed(WINDOW_256_KIB, 0);
     let over = (128 << 10) + 1;
     let full = large().raw(&ramp(128 << 10)).end();
-    t.accept(
-        "v12-frame-block-of-128-kib",
-        bytes("v12", &full.bytes, 128 << 10),
-    );
+    t.accept("v12-frame-block-of-128-kib", bytes("v12", &full.bytes, 128 << 10));
     let frame = large().raw(&ramp(over)).end();
     let at = 64 + frame.blocks[0];
     let file = bytes("v12", &frame.bytes, 131_073).at_data(at, 0, 0);
-    t.reject(
-        RULE,
-        "v12-raw-over-128-kib",
-        file,
-        "v12-frame-block-of-128-kib",
-    );
+    t.reject(RULE, "v12-raw-over-128-kib", file, "v12-frame-block-of-128-kib");
 }
 
 /// A literals section of one byte that repeats, up to 2^12 or 2^20 times.
 fn rle_literals(times: u32) -> Vec<u8> {
-    let (header, length) = if times < 1 << 12 {
-        (times << 4 | 0b0101, 2)
-    } else {
-        (times << 4 | 0b1101, 3)
-    };
+    let (header, length) =
+        if times < 1 << 12 { (times << 4 | 0b0101, 2) } else { (times << 4 | 0b1101, 3) };
     [&header.to_le_bytes()[..length], &[7]].concat()
 }
 
@@ -140,14 +69,11 @@ fn decoded_sizes(t: &mut Table) {
     let of = |window, times: u32| {
         let content = vec![7; usize::try_from(times).expect("a count")];
         let block = [rle_literals(times), vec![0]].concat();
-        Frame::windowed(window, 0)
-            .compressed(&block, &content)
-            .end()
+        Frame::windowed(window, 0).compressed(&block, &content).end()
     };
-    for (case, window, most) in [
-        ("1-kib", WINDOW_1_KIB, 1024),
-        ("128-kib", WINDOW_256_KIB, 128 << 10),
-    ] {
+    for (case, window, most) in
+        [("1-kib", WINDOW_1_KIB, 1024), ("128-kib", WINDOW_256_KIB, 128 << 10)]
+    {
         let neighbour = format!("packed-rle-of-{case}");
         accept(t, &neighbour, &of(window, most).bytes, most.into());
         let frame = of(window, most + 1);
@@ -159,20 +85,9 @@ fn decoded_sizes(t: &mut Table) {
     // By a match: 5 literals, and 1024 bytes 5 back. Code 43 is 131 and 7 bits, 46 1027 and 10.
     let content: Vec<u8> = ramp(5).into_iter().cycle().take(1032).collect();
     let block = sequence(&ramp(5), [5, 3, 46], &[0, 0x20]);
-    let frame = |window| {
-        Frame::windowed(window, 0)
-            .compressed(&block, &content)
-            .end()
-    };
+    let frame = |window| Frame::windowed(window, 0).compressed(&block, &content).end();
     accept(t, "match-of-1027", &frame(WINDOW_128_KIB).bytes, 1032);
     // What a match makes of a block is seen by the decoder of blocks alone.
     let stored = frame(WINDOW_1_KIB).bytes;
-    refuse(
-        t,
-        "zstd-corrupt",
-        "match-over-1-kib",
-        (&stored, stored.len()),
-        1032,
-        "match-of-1027",
-    );
+    refuse(t, "zstd-corrupt", "match-over-1-kib", (&stored, stored.len()), 1032, "match-of-1027");
 }

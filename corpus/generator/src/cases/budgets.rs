@@ -37,10 +37,7 @@ fn component_limit(t: &mut Table) {
 /// all of them in the first column.
 fn undeclared(nnz: u64) -> File {
     let repeated = |bytes: u64| {
-        let (whole, rest) = (
-            bytes >> 17,
-            usize::try_from(bytes & 0x1_ffff).expect("a size"),
-        );
+        let (whole, rest) = (bytes >> 17, usize::try_from(bytes & 0x1_ffff).expect("a size"));
         let frame = Frame::windowed(WINDOW_128_KIB, 0);
         let frame = (0..whole).fold(frame, |frame, _| frame.repeat(0, 128 << 10));
         frame.repeat(0, rest).end().bytes
@@ -67,13 +64,7 @@ fn unknown_lengths(t: &mut Table) {
     t.accept("v11-csr-all-zstd-of-1-mib", undeclared(128 << 10));
     let file = undeclared(16).at_data(64, 0, 0);
     let neighbour = "v11-csr-all-zstd";
-    t.reject_with(
-        RULE,
-        "v11-csr-128-over-127",
-        file,
-        neighbour,
-        "limit=decoded:127",
-    );
+    t.reject_with(RULE, "v11-csr-128-over-127", file, neighbour, "limit=decoded:127");
     let file = undeclared(128 << 10).at_data(64, 0, 0);
     let neighbour = "v11-csr-all-zstd-of-1-mib";
     let case = "v11-csr-1-mib-over-128-kib";
@@ -105,35 +96,15 @@ fn total_limit(t: &mut Table) {
     for limit in [31, 16] {
         let file = blobs(objects.clone()).at_data(128, 2, 0);
         let options = format!("limit=decoded-total:{limit}");
-        t.reject_with(
-            RULE,
-            format!("v12-32-over-{limit}"),
-            file,
-            "v12-two-zstd",
-            &options,
-        );
+        t.reject_with(RULE, format!("v12-32-over-{limit}"), file, "v12-two-zstd", &options);
     }
     let roles = vec![("a", of(64)), ("b", of(128)), ("raw", raw())];
     let roles = blobs(v1("1.2.0", vec![("w", object(&[], "x", roles))]));
     let neighbour = "unsupported-format--v12-two-zstd";
     t.accept(neighbour, roles.clone());
     let file = roles.at_data(128, 0, 1);
-    t.reject_with(
-        RULE,
-        "v12-components-32-over-31",
-        file,
-        neighbour,
-        "limit=decoded-total:31",
-    );
-    let both = |offset| {
-        entry(
-            if offset == 64 { "a" } else { "b" },
-            "uint8",
-            &[16],
-            offset,
-            length,
-        )
-    };
+    t.reject_with(RULE, "v12-components-32-over-31", file, neighbour, "limit=decoded-total:31");
+    let both = |offset| entry(if offset == 64 { "a" } else { "b" }, "uint8", &[16], offset, length);
     let entries = v0(vec![both(64), both(128)])
         .set("#0/encoding", text("zstd"))
         .set("#1/encoding", text("zstd"))
@@ -141,21 +112,9 @@ fn total_limit(t: &mut Table) {
         .blob(128, &one);
     t.accept("v01-two-zstd", entries.clone());
     let file = entries.at_data(128, 1, 0);
-    t.reject_with(
-        RULE,
-        "v01-32-over-31",
-        file,
-        "v01-two-zstd",
-        "limit=decoded-total:31",
-    );
+    t.reject_with(RULE, "v01-32-over-31", file, "v01-two-zstd", "limit=decoded-total:31");
     // Values 128, indices 16, indptr 16: each counts once, however often it is read.
     let file = undeclared(16).at_data(192, 0, 2);
     let neighbour = "v11-csr-all-zstd";
-    t.reject_with(
-        RULE,
-        "v11-csr-160-over-159",
-        file,
-        neighbour,
-        "limit=decoded-total:159",
-    );
+    t.reject_with(RULE, "v11-csr-160-over-159", file, neighbour, "limit=decoded-total:159");
 }

@@ -67,11 +67,7 @@ fn reserved(t: &mut Table) {
             }
             let byte = major << 5 | additional;
             // A reader that takes such a tag for one without a number finds its content.
-            let bytes = if major == 6 {
-                vec![byte, 0]
-            } else {
-                vec![byte]
-            };
+            let bytes = if major == 6 { vec![byte, 0] } else { vec![byte] };
             let case = format!("head-{byte:02x}");
             refuse_ignored(t, "cbor-reserved", &case, IGNORED[0], (Item::Raw(bytes), 0));
         }
@@ -79,18 +75,11 @@ fn reserved(t: &mut Table) {
     for place in &IGNORED[1..] {
         refuse_ignored(t, "cbor-reserved", "head-1c", *place, (raw(&[0x1c]), 0));
     }
-    for (name, path) in [
-        ("version", "version"),
-        ("objects", "objects"),
-        ("offset", "w:data/offset"),
-    ] {
+    for (name, path) in
+        [("version", "version"), ("objects", "objects"), ("offset", "w:data/offset")]
+    {
         let file = ignored().bad(path, raw(&[0x1e]));
-        t.reject(
-            "cbor-reserved",
-            format!("head-1e-for-{name}"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("cbor-reserved", format!("head-1e-for-{name}"), file, "v12-ignored-fields");
     }
     t.reject(
         "cbor-reserved",
@@ -110,9 +99,7 @@ fn reserved(t: &mut Table) {
         dense("1.2.0").bad("", raw(&[0xbd])),
         "v12-dense",
     );
-    let key = dense("1.2.0")
-        .push("w:data", raw(&[0x7c]), raw(&[0]))
-        .mark_key("w:data/#3");
+    let key = dense("1.2.0").push("w:data", raw(&[0x7c]), raw(&[0])).mark_key("w:data/#3");
     t.reject("cbor-reserved", "head-7c-for-key", key, "v12-dense");
     let deep = raw(&[0x82, 0, 0xa1, 0x61, b'a', 0x3f]);
     refuse_ignored(t, "cbor-reserved", "nested-3f", IGNORED[1], (deep, 5));
@@ -121,24 +108,12 @@ fn reserved(t: &mut Table) {
 fn simple(t: &mut Table) {
     for value in [0, 19, 20, 22, 23, 24, 31] {
         let case = format!("f8-{value:02x}");
-        refuse_ignored(
-            t,
-            "cbor-simple",
-            &case,
-            IGNORED[0],
-            (raw(&[0xf8, value]), 0),
-        );
+        refuse_ignored(t, "cbor-simple", &case, IGNORED[0], (raw(&[0xf8, value]), 0));
     }
     for place in &IGNORED[1..] {
         refuse_ignored(t, "cbor-simple", "f8-00", *place, (raw(&[0xf8, 0]), 0));
     }
-    refuse_ignored(
-        t,
-        "cbor-simple",
-        "nested-f8-18",
-        IGNORED[2],
-        (raw(&[0x81, 0xf8, 0x18]), 1),
-    );
+    refuse_ignored(t, "cbor-simple", "nested-f8-18", IGNORED[2], (raw(&[0x81, 0xf8, 0x18]), 1));
     // Null in two bytes, where null may stand.
     let null = dense("1.2.0").bad("w:data/digest", raw(&[0xf8, 22]));
     t.reject("cbor-simple", "null-as-digest", null, "v12-dense");
@@ -153,11 +128,7 @@ fn breaks(t: &mut Table) {
         ("map-value", &[0xa1, 0x61, b'a', 0xff], 3),
         ("indefinite-map-value", &[0xbf, 0x61, b'a', 0xff], 3),
         ("tag-content", &[0xc1, 0xff], 1),
-        (
-            "tag-content-in-indefinite-array",
-            &[0x9f, 0xc1, 0xff, 0xff],
-            2,
-        ),
+        ("tag-content-in-indefinite-array", &[0x9f, 0xc1, 0xff, 0xff], 2),
         ("after-indefinite-array", &[0x82, 0x9f, 0xff, 0xff], 3),
     ];
     for (case, bytes, skip) in items {
@@ -167,26 +138,9 @@ fn breaks(t: &mut Table) {
     for place in &IGNORED[1..5] {
         refuse_ignored(t, "cbor-break", "value", *place, (raw(&[0xff]), 0));
     }
-    t.reject(
-        "cbor-break",
-        "root",
-        dense("1.2.0").bad("", raw(&[0xff])),
-        "v12-dense",
-    );
-    t.reject(
-        "cbor-break",
-        "v01-root",
-        v0(vec![]).bad("", raw(&[0xff])),
-        "v01-empty",
-    );
-    for path in [
-        "version",
-        "objects",
-        "w:/shape",
-        "w:/format",
-        "w:data/dtype",
-        "w:data/length",
-    ] {
+    t.reject("cbor-break", "root", dense("1.2.0").bad("", raw(&[0xff])), "v12-dense");
+    t.reject("cbor-break", "v01-root", v0(vec![]).bad("", raw(&[0xff])), "v01-empty");
+    for path in ["version", "objects", "w:/shape", "w:/format", "w:data/dtype", "w:data/length"] {
         let name = path.rsplit('/').next().unwrap_or(path);
         t.reject(
             "cbor-break",
@@ -212,40 +166,16 @@ fn breaks(t: &mut Table) {
 fn break_keys(t: &mut Table) {
     for (name, path) in MAPS {
         let file = ignored().push(path, marked_at(0, raw(&[0xff])), raw(&[]));
-        t.reject(
-            "cbor-break",
-            format!("key-in-definite-{name}"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("cbor-break", format!("key-in-definite-{name}"), file, "v12-ignored-fields");
     }
     let entry = ignored_v0().push("#0", marked_at(0, raw(&[0xff])), raw(&[]));
-    t.reject(
-        "cbor-break",
-        "v01-key-in-definite-entry",
-        entry,
-        "v01-ignored-fields",
-    );
+    t.reject("cbor-break", "v01-key-in-definite-entry", entry, "v01-ignored-fields");
     for (name, path) in [MAPS[0], MAPS[3], MAPS[6]] {
-        let file = ignored()
-            .head(path, Head::Indefinite)
-            .bad(&format!("{path}/x"), raw(&[0xff]));
-        t.reject(
-            "cbor-break",
-            format!("value-in-indefinite-{name}"),
-            file,
-            "v12-ignored-fields",
-        );
+        let file = ignored().head(path, Head::Indefinite).bad(&format!("{path}/x"), raw(&[0xff]));
+        t.reject("cbor-break", format!("value-in-indefinite-{name}"), file, "v12-ignored-fields");
     }
-    let entry = ignored_v0()
-        .head("#0", Head::Indefinite)
-        .bad("#0/x", raw(&[0xff]));
-    t.reject(
-        "cbor-break",
-        "v01-value-in-indefinite-entry",
-        entry,
-        "v01-ignored-fields",
-    );
+    let entry = ignored_v0().head("#0", Head::Indefinite).bad("#0/x", raw(&[0xff]));
+    t.reject("cbor-break", "v01-value-in-indefinite-entry", entry, "v01-ignored-fields");
 }
 
 fn counts(t: &mut Table) {
@@ -265,25 +195,13 @@ fn counts(t: &mut Table) {
         }
         for (map, path) in MAPS {
             let file = ignored().head(path, Head::Claim(claim)).mark(path);
-            t.reject(
-                "cbor-count",
-                format!("{map}-of-{name}"),
-                file,
-                "v12-ignored-fields",
-            );
+            t.reject("cbor-count", format!("{map}-of-{name}"), file, "v12-ignored-fields");
         }
-        let shape = dense("1.2.0")
-            .head("w:/shape", Head::Claim(claim))
-            .mark("w:/shape");
+        let shape = dense("1.2.0").head("w:/shape", Head::Claim(claim)).mark("w:/shape");
         t.reject("cbor-count", format!("shape-of-{name}"), shape, "v12-dense");
         for (place, path) in [("root", ""), ("entry", "#0"), ("shape", "#0/shape")] {
             let file = dense_v0().head(path, Head::Claim(claim)).mark(path);
-            t.reject(
-                "cbor-count",
-                format!("v01-{place}-of-{name}"),
-                file,
-                "v01-dense",
-            );
+            t.reject("cbor-count", format!("v01-{place}-of-{name}"), file, "v01-dense");
         }
     }
     // One more than there is room for, at the very end of the manifest.

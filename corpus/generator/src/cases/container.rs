@@ -23,79 +23,29 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 fn lengths(t: &mut Table) {
-    t.reject(
-        "file-size",
-        "empty",
-        v1("1.2", vec![]).keep(0),
-        "v12-smallest",
-    );
-    t.reject(
-        "file-size",
-        "seven-bytes",
-        v1("1.2", vec![]).keep(7),
-        "v12-smallest",
-    );
+    t.reject("file-size", "empty", v1("1.2", vec![]).keep(0), "v12-smallest");
+    t.reject("file-size", "seven-bytes", v1("1.2", vec![]).keep(7), "v12-smallest");
     t.reject(
         "file-size",
         "seven-bytes-of-v2",
         v1("1.2", vec![]).header(MAGIC_V2).keep(7),
         "v12-smallest",
     );
-    t.reject(
-        "file-size",
-        "v12-header-only",
-        v1("1.2", vec![]).keep(8),
-        "v12-smallest",
-    );
-    t.reject(
-        "file-size",
-        "v12-header-as-footer",
-        File::v1(raw(b"")).keep(16),
-        "v12-smallest",
-    );
+    t.reject("file-size", "v12-header-only", v1("1.2", vec![]).keep(8), "v12-smallest");
+    t.reject("file-size", "v12-header-as-footer", File::v1(raw(b"")).keep(16), "v12-smallest");
     // Both magics are whole, and the size field lacks one byte.
     let magic_as_size = u64::from_le_bytes(*MAGIC_V1);
     let short = File::v1(raw(&[0; 7])).footer(b"").size(magic_as_size);
     t.reject("file-size", "v12-23-bytes", short, "v12-smallest");
-    t.reject(
-        "file-size",
-        "v01-header-only",
-        v0(vec![]).keep(8),
-        "v01-empty",
-    );
-    t.reject(
-        "file-size",
-        "v01-15-bytes",
-        v0(vec![]).keep(15),
-        "v01-empty",
-    );
+    t.reject("file-size", "v01-header-only", v0(vec![]).keep(8), "v01-empty");
+    t.reject("file-size", "v01-15-bytes", v0(vec![]).keep(15), "v01-empty");
     // Long enough for header and footer, with nothing between them.
-    t.reject(
-        "cbor-truncated",
-        "v12-manifest-of-0",
-        File::v1(marked(raw(b""))),
-        "v12-smallest",
-    );
-    t.reject(
-        "cbor-truncated",
-        "v01-manifest-of-0",
-        File::v0(marked(raw(b""))),
-        "v01-empty",
-    );
+    t.reject("cbor-truncated", "v12-manifest-of-0", File::v1(marked(raw(b""))), "v12-smallest");
+    t.reject("cbor-truncated", "v01-manifest-of-0", File::v0(marked(raw(b""))), "v01-empty");
     let unused = dense("1.2.0").size(0).at_size_field();
-    t.reject(
-        "cbor-truncated",
-        "v12-size-0-after-manifest",
-        unused,
-        "v12-dense",
-    );
+    t.reject("cbor-truncated", "v12-size-0-after-manifest", unused, "v12-dense");
     let unused = dense_v0().size(0).at_size_field();
-    t.reject(
-        "cbor-truncated",
-        "v01-size-0-after-manifest",
-        unused,
-        "v01-dense",
-    );
+    t.reject("cbor-truncated", "v01-size-0-after-manifest", unused, "v01-dense");
     // One zero more moves the size field, which then says 0.
     let moved = v0(vec![]).tail(&[0]).at_size_field();
     t.reject("cbor-truncated", "v01-byte-after-file", moved, "v01-empty");
@@ -114,19 +64,9 @@ fn magics(t: &mut Table) {
         ("byte-order-mark", b"\xef\xbb\xbfZTEN1"),
     ];
     for (name, header) in headers {
-        t.reject(
-            "header-magic",
-            name,
-            dense("1.2.0").header(header),
-            "v12-dense",
-        );
+        t.reject("header-magic", name, dense("1.2.0").header(header), "v12-dense");
     }
-    t.reject(
-        "header-magic",
-        "v01-lower-case",
-        dense_v0().header(b"zten0001"),
-        "v01-dense",
-    );
+    t.reject("header-magic", "v01-lower-case", dense_v0().header(b"zten0001"), "v01-dense");
     // No zTensor file at all: the magic is judged before the length.
     t.reject(
         "header-magic",
@@ -135,12 +75,7 @@ fn magics(t: &mut Table) {
         "v12-smallest",
     );
 
-    t.reject(
-        "unsupported-container",
-        "v2-header",
-        dense("1.2.0").header(MAGIC_V2),
-        "v12-dense",
-    );
+    t.reject("unsupported-container", "v2-header", dense("1.2.0").header(MAGIC_V2), "v12-dense");
     t.reject(
         "unsupported-container",
         "v2-both",
@@ -166,49 +101,19 @@ fn footers(t: &mut Table) {
         ("reversed", b"0001NETZ"),
     ];
     for (name, footer) in footers {
-        t.reject(
-            "footer-magic",
-            name,
-            dense("1.2.0").footer(footer),
-            "v12-dense",
-        );
+        t.reject("footer-magic", name, dense("1.2.0").footer(footer), "v12-dense");
     }
-    t.reject(
-        "footer-magic",
-        "v11-absent-as-in-1-0",
-        dense("1.1.0").footer(b""),
-        "v11-dense",
-    );
-    t.reject(
-        "footer-magic",
-        "line-feed-after-file",
-        dense("1.2.0").tail(b"\n"),
-        "v12-dense",
-    );
-    t.reject(
-        "footer-magic",
-        "zeros-after-file",
-        dense("1.2.0").tail(&[0; 64]),
-        "v12-dense",
-    );
+    t.reject("footer-magic", "v11-absent-as-in-1-0", dense("1.1.0").footer(b""), "v11-dense");
+    t.reject("footer-magic", "line-feed-after-file", dense("1.2.0").tail(b"\n"), "v12-dense");
+    t.reject("footer-magic", "zeros-after-file", dense("1.2.0").tail(&[0; 64]), "v12-dense");
     let whole = dense("1.2.0").build("").bytes.len();
     for less in [1, 8, 16, 40, 100] {
         let cut = dense("1.2.0").keep(whole - less);
         t.reject("footer-magic", format!("cut-{less}"), cut, "v12-dense");
     }
     // Read as 0.1, the footer magic is a size.
-    t.reject(
-        "manifest-cap",
-        "v01-header-on-v12",
-        dense("1.2.0").header(MAGIC_V0),
-        "v12-dense",
-    );
-    t.reject(
-        "footer-magic",
-        "v12-header-on-v01",
-        dense_v0().header(MAGIC_V1),
-        "v01-dense",
-    );
+    t.reject("manifest-cap", "v01-header-on-v12", dense("1.2.0").header(MAGIC_V0), "v12-dense");
+    t.reject("footer-magic", "v12-header-on-v01", dense_v0().header(MAGIC_V1), "v01-dense");
 }
 
 fn sizes(t: &mut Table) {
@@ -220,62 +125,24 @@ fn sizes(t: &mut Table) {
         ("2-pow-64-minus-1", u64::MAX),
     ];
     for (name, size) in over {
-        t.reject(
-            "manifest-cap",
-            format!("v12-{name}"),
-            dense("1.2.0").size(size),
-            "v12-dense",
-        );
-        t.reject(
-            "manifest-cap",
-            format!("v01-{name}"),
-            dense_v0().size(size),
-            "v01-dense",
-        );
+        t.reject("manifest-cap", format!("v12-{name}"), dense("1.2.0").size(size), "v12-dense");
+        t.reject("manifest-cap", format!("v01-{name}"), dense_v0().size(size), "v01-dense");
     }
-    t.reject(
-        "manifest-bounds",
-        "v12-1-gib",
-        dense("1.2.0").size(GIB),
-        "v12-dense",
-    );
-    t.reject(
-        "manifest-bounds",
-        "v01-1-gib",
-        dense_v0().size(GIB),
-        "v01-dense",
-    );
+    t.reject("manifest-bounds", "v12-1-gib", dense("1.2.0").size(GIB), "v12-dense");
+    t.reject("manifest-bounds", "v01-1-gib", dense_v0().size(GIB), "v01-dense");
     // The manifest of the smallest file has exactly the file's length less 24 (0.1: 16).
-    for (name, less) in [
-        ("file", 0),
-        ("file-less-16", 16),
-        ("file-less-17", 17),
-        ("file-less-23", 23),
-    ] {
+    for (name, less) in
+        [("file", 0), ("file-less-16", 16), ("file-less-17", 17), ("file-less-23", 23)]
+    {
         let file = v1("1.2", vec![]).size_from_end(less);
-        t.reject(
-            "manifest-bounds",
-            format!("v12-{name}"),
-            file,
-            "v12-smallest",
-        );
+        t.reject("manifest-bounds", format!("v12-{name}"), file, "v12-smallest");
     }
     for (name, less) in [("file", 0), ("file-less-8", 8), ("file-less-15", 15)] {
         let file = v0(vec![]).size_from_end(less);
         t.reject("manifest-bounds", format!("v01-{name}"), file, "v01-empty");
     }
-    t.reject(
-        "manifest-bounds",
-        "v01-cut-1",
-        v0(vec![]).keep(16),
-        "v01-empty",
-    );
-    t.reject(
-        "manifest-bounds",
-        "v11-file-less-16",
-        dense("1.1.0").size_from_end(16),
-        "v11-dense",
-    );
+    t.reject("manifest-bounds", "v01-cut-1", v0(vec![]).keep(16), "v01-empty");
+    t.reject("manifest-bounds", "v11-file-less-16", dense("1.1.0").size_from_end(16), "v11-dense");
 }
 
 fn leftovers(t: &mut Table) {
@@ -301,12 +168,7 @@ fn leftovers(t: &mut Table) {
         );
     }
     let footer = dense("1.2.0").after_item(MAGIC_V1);
-    t.reject(
-        "manifest-trailing",
-        "v12-footer-magic-in-manifest",
-        footer,
-        "v12-dense",
-    );
+    t.reject("manifest-trailing", "v12-footer-magic-in-manifest", footer, "v12-dense");
 }
 
 fn roots(t: &mut Table) {
@@ -329,25 +191,12 @@ fn roots(t: &mut Table) {
     t.reject("root-type", "v12-map-in-array", pairs, "v12-dense");
     let tagged = dense_v0().edit("", |root| marked(tag(55799, root)));
     t.reject("root-type", "v01-self-described", tagged, "v01-dense");
-    t.reject(
-        "root-type",
-        "v01-map",
-        dense_v0().bad("", fields([])),
-        "v01-dense",
-    );
-    t.reject(
-        "root-type",
-        "v01-null",
-        dense_v0().bad("", raw(&[0xf6])),
-        "v01-dense",
-    );
+    t.reject("root-type", "v01-map", dense_v0().bad("", fields([])), "v01-dense");
+    t.reject("root-type", "v01-null", dense_v0().bad("", raw(&[0xf6])), "v01-dense");
     let wrapped = dense_v0().edit("", |root| marked(fields([("tensors", root)])));
     t.reject("root-type", "v01-array-in-map", wrapped, "v01-dense");
     // The manifest of one generation in the container of the other.
-    let manifest = dense_v0()
-        .edit("", marked)
-        .header(MAGIC_V1)
-        .footer(MAGIC_V1);
+    let manifest = dense_v0().edit("", marked).header(MAGIC_V1).footer(MAGIC_V1);
     t.reject("root-type", "v01-manifest-in-v12", manifest, "v01-dense");
     let manifest = dense("1.2.0").edit("", marked).header(MAGIC_V0).footer(b"");
     t.reject("root-type", "v12-manifest-in-v01", manifest, "v12-dense");
@@ -358,9 +207,6 @@ fn roots(t: &mut Table) {
     t.reject("root-type", "v12-size-one-less", key, "v12-smallest");
     // That value would point to a component; outside of the objects, it does not.
     let shape = vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))];
-    let one = v1("1.2.0", shape)
-        .blob(64, &DATA)
-        .size(1)
-        .at_last_manifest_byte();
+    let one = v1("1.2.0", shape).blob(64, &DATA).size(1).at_last_manifest_byte();
     t.reject("root-type", "v12-size-1", one, "v12-dense");
 }

@@ -27,10 +27,7 @@ fn content() -> Vec<u8> {
 
 /// A frame of that block alone, for 16 bytes.
 fn frame(block: &[u8]) -> Vec<u8> {
-    Frame::windowed(WINDOW_1_KIB, 0)
-        .compressed(block, &content())
-        .end()
-        .bytes
+    Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end().bytes
 }
 
 /// Refuses a block that cannot be decoded.
@@ -83,22 +80,13 @@ fn sections(t: &mut Table) {
         ("repeated-literal-lengths", edit(7, 0xd4)),
         ("repeated-offsets", edit(7, 0x74)),
         ("repeated-match-lengths", edit(7, 0x5c)),
-        (
-            "table-of-accuracy-20",
-            [&edit(7, 0x94)[..8], &[0x0f; 12]].concat(),
-        ),
+        ("table-of-accuracy-20", [&edit(7, 0x94)[..8], &[0x0f; 12]].concat()),
         ("sequences-cut-after-count", good()[..7].to_vec()),
         ("sequences-cut-after-modes", good()[..8].to_vec()),
         ("sequences-cut-in-tables", good()[..10].to_vec()),
         ("no-sequences-section", raw_literals(&ramp(16))),
-        (
-            "count-cut",
-            [raw_literals(&ramp(16)), vec![0xff, 0]].concat(),
-        ),
-        (
-            "bytes-after-no-sequences",
-            [raw_literals(&ramp(16)), vec![0, 0]].concat(),
-        ),
+        ("count-cut", [raw_literals(&ramp(16)), vec![0xff, 0]].concat()),
+        ("bytes-after-no-sequences", [raw_literals(&ramp(16)), vec![0, 0]].concat()),
         ("only-a-byte", vec![0]),
         ("only-a-byte-of-header", vec![0x0c]),
         ("trees-without-any", vec![0x03, 0xc1, 0, 0x71, 0xb2, 1, 0]),
@@ -130,23 +118,14 @@ fn offsets(t: &mut Table) {
         let copied: Vec<u8> = [ramp(1024), ramp(1024), vec![9]].concat();
         let from = copied.len() - usize::from(offset);
         let content = [&[9], &copied[from..][..3]].concat();
-        let frame = Frame::windowed(WINDOW_1_KIB, 0)
-            .raw(&ramp(1024))
-            .raw(&ramp(1024));
+        let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(1024)).raw(&ramp(1024));
         frame.compressed(&block, &content).end().bytes
     };
     accept(t, "offset-of-1023", &far(1023), 2052);
     for (case, offset) in [("1500", 1500), ("2049", 2049)] {
         let stored = far(offset);
         let case = format!("offset-{case}-over-window");
-        refuse(
-            t,
-            CORRUPT,
-            &case,
-            (&stored, stored.len()),
-            2052,
-            "offset-of-1023",
-        );
+        refuse(t, CORRUPT, &case, (&stored, stored.len()), 2052, "offset-of-1023");
     }
     // No literal, and the first repeated offset less one: from 4 it is 3, from 1 nothing.
     let back = |bits: u8| {
@@ -157,24 +136,10 @@ fn offsets(t: &mut Table) {
     };
     // Value 2 is the second offset, 8 back there is nothing; value 3 is the first less one.
     let stored = back(3);
-    refuse(
-        t,
-        CORRUPT,
-        "offset-of-0",
-        (&stored, stored.len()),
-        16,
-        "repeated-offset",
-    );
+    refuse(t, CORRUPT, "offset-of-0", (&stored, stored.len()), 16, "repeated-offset");
     let stored = back(2);
     let over = "repeated-offset-8-over-output";
-    refuse(
-        t,
-        CORRUPT,
-        over,
-        (&stored, stored.len()),
-        16,
-        "repeated-offset",
-    );
+    refuse(t, CORRUPT, over, (&stored, stored.len()), 16, "repeated-offset");
     let block = sequence(&[], [0, 0, 8], &[1]);
     let content = [2, 3, 4, 5].repeat(3)[..11].to_vec();
     let frame = Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(5));
@@ -193,12 +158,7 @@ fn literals(t: &mut Table) {
     // One weight of 1 is given, the other follows.
     let tree = &[0x80, 0x10];
     let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
-    let of = |block: &[u8]| {
-        Frame::windowed(WINDOW_1_KIB, 0)
-            .compressed(block, &bits)
-            .end()
-            .bytes
-    };
+    let of = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &bits).end().bytes;
     let one = [0x71, 0xb2, 1];
     let four = [1, 0, 1, 0, 1, 0, 0x1b, 0x12, 0x17, 0x11];
     accept(t, "huffman", &of(&huffman(tree, &one, false)), 16);
@@ -210,55 +170,23 @@ fn literals(t: &mut Table) {
     let single = |tree: &[u8], stream: &[u8]| huffman(tree, stream, false);
     refused("tree-of-no-weight", &single(&[0x80, 0], &one), "huffman");
     refused("tree-cut", &single(&[0xff, 0x10], &one), "huffman");
-    refused(
-        "tree-that-does-not-fill",
-        &single(&[0x82, 0x41, 0x10], &one),
-        "huffman",
-    );
+    refused("tree-that-does-not-fill", &single(&[0x82, 0x41, 0x10], &one), "huffman");
     refused("tree-of-weight-15", &single(&[0x80, 0xf0], &one), "huffman");
     refused("tree-only", &single(tree, &[]), "huffman");
-    refused(
-        "huffman-stream-of-zero",
-        &single(tree, &[0x71, 0xb2, 0]),
-        "huffman",
-    );
-    refused(
-        "huffman-stream-too-short",
-        &single(tree, &[0x71, 0xb2]),
-        "huffman",
-    );
-    refused(
-        "huffman-stream-a-bit-too-long",
-        &single(tree, &[0x71, 0xb2, 2]),
-        "huffman",
-    );
-    refused(
-        "huffman-stream-too-long",
-        &single(tree, &[0, 0x71, 0xb2, 1]),
-        "huffman",
-    );
+    refused("huffman-stream-of-zero", &single(tree, &[0x71, 0xb2, 0]), "huffman");
+    refused("huffman-stream-too-short", &single(tree, &[0x71, 0xb2]), "huffman");
+    refused("huffman-stream-a-bit-too-long", &single(tree, &[0x71, 0xb2, 2]), "huffman");
+    refused("huffman-stream-too-long", &single(tree, &[0, 0x71, 0xb2, 1]), "huffman");
     let mut jump = four;
     jump[0] = 200;
     refused("jump-out", &huffman(tree, &jump, true), "huffman-of-4");
     let mut jump = four;
     (jump[0], jump[2]) = (2, 0);
-    refused(
-        "jump-to-other-streams",
-        &huffman(tree, &jump, true),
-        "huffman-of-4",
-    );
-    refused(
-        "jump-table-cut",
-        &huffman(tree, &four[..5], true),
-        "huffman-of-4",
-    );
+    refused("jump-to-other-streams", &huffman(tree, &jump, true), "huffman-of-4");
+    refused("jump-table-cut", &huffman(tree, &four[..5], true), "huffman-of-4");
     let mut stream = four;
     stream[9] = 0x01;
-    refused(
-        "fourth-stream-too-short",
-        &huffman(tree, &stream, true),
-        "huffman-of-4",
-    );
+    refused("fourth-stream-too-short", &huffman(tree, &stream, true), "huffman-of-4");
 }
 
 /// Where a block that cannot be decoded ends.
@@ -269,14 +197,7 @@ fn places(t: &mut Table) {
     accept(t, "sequence-and-checksum", &frame.bytes, 16);
     let frame = checked.clone().compressed(&bad, &content()).end().bytes;
     let neighbour = "sequence-and-checksum";
-    refuse(
-        t,
-        CORRUPT,
-        "before-checksum",
-        (&frame, frame.len()),
-        16,
-        neighbour,
-    );
+    refuse(t, CORRUPT, "before-checksum", (&frame, frame.len()), 16, neighbour);
 
     let two = |first: &[u8], second: &[u8]| {
         let frame = checked.clone().compressed(first, &content());
@@ -290,32 +211,16 @@ fn places(t: &mut Table) {
     refuse(t, CORRUPT, "first-block", (&frame, at), 32, "two-sequences");
     let worse = sequence(&ramp(5), [6, 3, 8], &[0x08]);
     let (frame, _) = two(&good(), &worse);
-    refuse(
-        t,
-        CORRUPT,
-        "second-block",
-        (&frame, frame.len()),
-        32,
-        "two-sequences",
-    );
+    refuse(t, CORRUPT, "second-block", (&frame, frame.len()), 32, "two-sequences");
 
     // What a frame before has written is not there to look back at.
     let next = |block: &[u8]| {
         let first = Frame::single(16, 0).raw(&ramp(16)).end().bytes;
-        let second = Frame::windowed(WINDOW_1_KIB, 0)
-            .compressed(block, &content())
-            .end();
+        let second = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end();
         [first, second.bytes].concat()
     };
     accept(t, "sequence-in-second-frame", &next(&good()), 32);
     let frame = next(&bad);
     let neighbour = "sequence-in-second-frame";
-    refuse(
-        t,
-        CORRUPT,
-        "offset-into-frame-before",
-        (&frame, frame.len()),
-        32,
-        neighbour,
-    );
+    refuse(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbour);
 }

@@ -36,10 +36,7 @@ fn content_size(t: &mut Table) {
         };
         wrong("one-more", COUNT + 1);
         wrong("one-less", COUNT - 1);
-        wrong(
-            "256-less-or-more",
-            if width == 2 { COUNT + 256 } else { COUNT - 256 },
-        );
+        wrong("256-less-or-more", if width == 2 { COUNT + 256 } else { COUNT - 256 });
         if width > 2 {
             wrong("zero", 0);
             wrong("65536-more", COUNT + 65536);
@@ -51,37 +48,12 @@ fn content_size(t: &mut Table) {
         frame.raw(&[]).end().bytes
     };
     accept(t, "size-of-nothing", &none(0), 0);
-    refuse(
-        t,
-        RULE,
-        "one-for-nothing",
-        (&none(1), 0),
-        0,
-        "size-of-nothing",
-    );
+    refuse(t, RULE, "one-for-nothing", (&none(1), 0), 0, "size-of-nothing");
     // By what repeats, and by what is compressed.
-    let rle = |size| {
-        Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0)
-            .repeat(7, 300)
-            .end()
-    };
+    let rle = |size| Frame::new(Some(WINDOW_1_KIB), &[], &field(size, 4), 0).repeat(7, 300).end();
     accept(t, "size-of-rle", &rle(300).bytes, 300);
-    refuse(
-        t,
-        RULE,
-        "rle-one-more",
-        (&rle(301).bytes, 0),
-        300,
-        "size-of-rle",
-    );
-    refuse(
-        t,
-        RULE,
-        "rle-one-less",
-        (&rle(299).bytes, 0),
-        300,
-        "size-of-rle",
-    );
+    refuse(t, RULE, "rle-one-more", (&rle(301).bytes, 0), 300, "size-of-rle");
+    refuse(t, RULE, "rle-one-less", (&rle(299).bytes, 0), 300, "size-of-rle");
 }
 
 fn single_segment(t: &mut Table) {
@@ -93,41 +65,20 @@ fn single_segment(t: &mut Table) {
     };
     accept(t, "single-of-two-blocks", &of(16), 16);
     let neighbour = "single-of-two-blocks";
-    for (case, size) in [
-        ("one-more", 17),
-        ("one-less", 15),
-        ("half", 8),
-        ("255", 255),
-    ] {
+    for (case, size) in [("one-more", 17), ("one-less", 15), ("half", 8), ("255", 255)] {
         let case = format!("1-byte-{case}");
         refuse(t, RULE, &case, (&of(size), 0), 16, neighbour);
     }
     // Where no byte is said to be, the window is none, and no block fits into it.
     let zero = Frame::single(0, 0).raw(&ramp(16)).end();
     let at = zero.blocks[0];
-    refuse(
-        t,
-        "zstd-block",
-        "in-window-of-nothing",
-        (&zero.bytes, at),
-        16,
-        "raw",
-    );
+    refuse(t, "zstd-block", "in-window-of-nothing", (&zero.bytes, at), 16, "raw");
     let small = Frame::single(15, 0).raw(&ramp(16)).end();
-    refuse(
-        t,
-        "zstd-block",
-        "in-window-of-15",
-        (&small.bytes, at),
-        16,
-        "raw",
-    );
+    refuse(t, "zstd-block", "in-window-of-15", (&small.bytes, at), 16, "raw");
     // The sizes of two frames make up for each other.
     let pair = |first: u8, second: u8| {
         let frame = |size, from: usize| {
-            Frame::single(size, 0)
-                .raw(&ramp(16)[from..][..4])
-                .raw(&ramp(16)[from + 4..][..4])
+            Frame::single(size, 0).raw(&ramp(16)[from..][..4]).raw(&ramp(16)[from + 4..][..4])
         };
         let (first, second) = (frame(first, 0).end().bytes, frame(second, 8).end().bytes);
         (first.len(), [first, second].concat())
@@ -165,14 +116,7 @@ fn checksum(t: &mut Table) {
     refuse(t, RULE, "big-endian", (&turned, 0), 100, "checksum-of-100");
     let mut data = good.clone();
     data[50] ^= 0x40;
-    refuse(
-        t,
-        RULE,
-        "one-bit-of-data",
-        (&data, 0),
-        100,
-        "checksum-of-100",
-    );
+    refuse(t, RULE, "one-bit-of-data", (&data, 0), 100, "checksum-of-100");
 
     let nothing = Frame::single(0, CHECKED).raw(&[]);
     accept(t, "checksum-of-nothing", &nothing.clone().end().bytes, 0);
@@ -180,37 +124,16 @@ fn checksum(t: &mut Table) {
     refuse(t, RULE, "nothing", (&wrong, 0), 0, "checksum-of-nothing");
     let rle = Frame::single(200, CHECKED).repeat(7, 200);
     accept(t, "checksum-of-rle", &rle.clone().end().bytes, 200);
-    refuse(
-        t,
-        RULE,
-        "rle",
-        (&rle.end_with(1 << 30).bytes, 0),
-        200,
-        "checksum-of-rle",
-    );
+    refuse(t, RULE, "rle", (&rle.end_with(1 << 30).bytes, 0), 200, "checksum-of-rle");
 
     let half = |from: usize| Frame::single(8, CHECKED).raw(&ramp(16)[from..][..8]);
     let (first, second) = (half(0), half(8));
     let stored = [first.clone().end_with(4).bytes, second.clone().end().bytes].concat();
-    refuse(
-        t,
-        RULE,
-        "first-of-two",
-        (&stored, 0),
-        16,
-        "two-checked-frames",
-    );
+    refuse(t, RULE, "first-of-two", (&stored, 0), 16, "two-checked-frames");
     let first = first.end().bytes;
     let stored = [&first[..], &second.end_with(4).bytes].concat();
     let at = first.len();
-    refuse(
-        t,
-        RULE,
-        "second-of-two",
-        (&stored, at),
-        16,
-        "two-checked-frames",
-    );
+    refuse(t, RULE, "second-of-two", (&stored, at), 16, "two-checked-frames");
 }
 
 /// Makes stored bytes that decode to so many.
@@ -219,29 +142,15 @@ type Store<'a> = &'a dyn Fn(usize) -> Vec<u8>;
 /// Whole elements, and parts of them, more or less than there should be.
 fn size(t: &mut Table) {
     const RULE: &str = "decoded-size";
-    let raw = |length: usize| {
-        Frame::windowed(WINDOW_1_KIB, 0)
-            .raw(&ramp(length))
-            .end()
-            .bytes
-    };
-    let rle = |length| {
-        Frame::windowed(WINDOW_1_KIB, 0)
-            .repeat(7, length)
-            .end()
-            .bytes
-    };
+    let raw = |length: usize| Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(length)).end().bytes;
+    let rle = |length| Frame::windowed(WINDOW_1_KIB, 0).repeat(7, length).end().bytes;
     let sized = |length: usize| {
         let size = u8::try_from(length).expect("a byte");
         Frame::single(size, CHECKED).raw(&ramp(length)).end().bytes
     };
     let frames = |length: usize| [raw(8), raw(length - 8)].concat();
-    let kinds: [(&str, Store); 4] = [
-        ("raw", &raw),
-        ("rle", &rle),
-        ("sized", &sized),
-        ("two-frames", &frames),
-    ];
+    let kinds: [(&str, Store); 4] =
+        [("raw", &raw), ("rle", &rle), ("sized", &sized), ("two-frames", &frames)];
     for host in HOSTS {
         for (kind, stored) in kinds {
             let neighbour = format!("{host}-floats-by-{kind}");
@@ -279,26 +188,10 @@ fn bombs(t: &mut Table) {
     let window = || Frame::windowed(WINDOW_128_KIB, 0);
     let bomb = |blocks| (0..blocks).fold(window(), |frame, _| frame.repeat(0, 128 << 10));
     accept(t, "8-zeros", &window().repeat(0, 8).end().bytes, 8);
-    refuse(
-        t,
-        RULE,
-        "1-mib-for-8",
-        (&bomb(8).end().bytes, 0),
-        8,
-        "8-zeros",
-    );
+    refuse(t, RULE, "1-mib-for-8", (&bomb(8).end().bytes, 0), 8, "8-zeros");
     let honest = Frame::new(Some(WINDOW_128_KIB), &[], &field(1 << 20, 4), 0);
-    let honest = (0..8)
-        .fold(honest, |frame, _| frame.repeat(0, 128 << 10))
-        .end();
-    refuse(
-        t,
-        RULE,
-        "1-mib-said-for-8",
-        (&honest.bytes, 0),
-        8,
-        "8-zeros",
-    );
+    let honest = (0..8).fold(honest, |frame, _| frame.repeat(0, 128 << 10)).end();
+    refuse(t, RULE, "1-mib-said-for-8", (&honest.bytes, 0), 8, "8-zeros");
     // The right bytes first, then the rest; and a thousand frames.
     let later = window().repeat(0, 8).repeat(0, 128 << 10).end().bytes;
     refuse(t, RULE, "8-and-128-kib-for-8", (&later, 0), 8, "8-zeros");

@@ -26,52 +26,24 @@ fn forms(t: &mut Table) {
         ("crc32c-0x-lower-case", "crc32c:0xc30d4189".to_owned()),
     ];
     for (case, digest) in &good {
-        t.accept(
-            format!("v12-digest-{case}"),
-            dense("1.2.0").set("w:data/digest", text(digest)),
-        );
-        t.accept(
-            format!("v01-checksum-{case}"),
-            dense_v0().set("#0/checksum", text(digest)),
-        );
+        t.accept(format!("v12-digest-{case}"), dense("1.2.0").set("w:data/digest", text(digest)));
+        t.accept(format!("v01-checksum-{case}"), dense_v0().set("#0/checksum", text(digest)));
     }
     // Well-formed, and of an algorithm that nobody here can verify.
-    for (case, digest) in [
-        ("unknown", "blake3:0123456789abcdef"),
-        ("upper-case", "SHA256:00"),
-        ("not-hex", "md5:?"),
-    ] {
+    for (case, digest) in
+        [("unknown", "blake3:0123456789abcdef"), ("upper-case", "SHA256:00"), ("not-hex", "md5:?")]
+    {
         let file = dense("1.2.0").set("w:data/digest", text(digest));
-        t.opens_only(
-            format!("v12-digest-unverifiable-{case}"),
-            file,
-            UNVERIFIABLE,
-        );
+        t.opens_only(format!("v12-digest-unverifiable-{case}"), file, UNVERIFIABLE);
         let file = dense_v0().set("#0/checksum", text(digest));
-        t.opens_only(
-            format!("v01-checksum-unverifiable-{case}"),
-            file,
-            UNVERIFIABLE,
-        );
+        t.opens_only(format!("v01-checksum-unverifiable-{case}"), file, UNVERIFIABLE);
     }
-    for (case, digest) in [
-        ("empty", ""),
-        ("no-colon", "C30D4189"),
-        ("nothing-before-colon", ":00"),
-    ] {
+    for (case, digest) in [("empty", ""), ("no-colon", "C30D4189"), ("nothing-before-colon", ":00")]
+    {
         let file = dense_v0().set("#0/checksum", text(digest));
-        t.opens_only(
-            format!("v01-checksum-unverifiable-{case}"),
-            file,
-            UNVERIFIABLE,
-        );
+        t.opens_only(format!("v01-checksum-unverifiable-{case}"), file, UNVERIFIABLE);
         let file = dense("1.2.0").bad("w:data/digest", text(digest));
-        t.reject(
-            "digest-form",
-            format!("v12-{case}"),
-            file,
-            "v12-digest-unverifiable-unknown",
-        );
+        t.reject("digest-form", format!("v12-{case}"), file, "v12-digest-unverifiable-unknown");
     }
 }
 
@@ -90,45 +62,19 @@ fn malformed(t: &mut Table) {
         ("sha256-not-ascii", format!("{}é", &sha[..69]), "sha256"),
         ("crc32c-7", "crc32c:0x30D4189".to_owned(), "crc32c-0x"),
         ("crc32c-9", "crc32c:0x0C30D4189".to_owned(), "crc32c-0x"),
-        (
-            "crc32c-7-plain",
-            "crc32c:30D4189".to_owned(),
-            "crc32c-plain",
-        ),
-        (
-            "crc32c-9-plain",
-            "crc32c:0C30D4189".to_owned(),
-            "crc32c-plain",
-        ),
-        (
-            "crc32c-0x-upper",
-            "crc32c:0XC30D4189".to_owned(),
-            "crc32c-0x",
-        ),
+        ("crc32c-7-plain", "crc32c:30D4189".to_owned(), "crc32c-plain"),
+        ("crc32c-9-plain", "crc32c:0C30D4189".to_owned(), "crc32c-plain"),
+        ("crc32c-0x-upper", "crc32c:0XC30D4189".to_owned(), "crc32c-0x"),
         ("crc32c-0x-only", "crc32c:0x".to_owned(), "crc32c-0x"),
         ("crc32c-0x-of-8", "crc32c:0x0D4189".to_owned(), "crc32c-0x"),
         ("crc32c-empty", "crc32c:".to_owned(), "crc32c-plain"),
-        (
-            "crc32c-letter-o",
-            "crc32c:C3OD4189".to_owned(),
-            "crc32c-plain",
-        ),
+        ("crc32c-letter-o", "crc32c:C3OD4189".to_owned(), "crc32c-plain"),
         ("crc32c-sign", "crc32c:+30D4189".to_owned(), "crc32c-plain"),
     ] {
         let file = dense("1.2.0").bad("w:data/digest", text(&digest));
-        t.reject(
-            "digest-form",
-            format!("v12-{case}"),
-            file,
-            &format!("v12-digest-{neighbour}"),
-        );
+        t.reject("digest-form", format!("v12-{case}"), file, &format!("v12-digest-{neighbour}"));
         let file = dense_v0().bad("#0/checksum", text(&digest));
-        t.reject(
-            "digest-form",
-            format!("v01-{case}"),
-            file,
-            &format!("v01-checksum-{neighbour}"),
-        );
+        t.reject("digest-form", format!("v01-{case}"), file, &format!("v01-checksum-{neighbour}"));
     }
     let v11 = full("1.1.0").bad("w:data/digest", text("sha256:8f4a"));
     t.reject("digest-form", "v11-sha256-4", v11, "v11-all-fields");

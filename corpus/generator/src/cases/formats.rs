@@ -28,47 +28,22 @@ fn roles(t: &mut Table) {
     for version in ["1.2.0", "1.1.0"] {
         let prefix = if version == "1.2.0" { "v12" } else { "v11" };
         let none = dense(version).bad("w:/components", fields([]));
-        t.reject(
-            "dense-roles",
-            format!("{prefix}-none"),
-            none,
-            &format!("{prefix}-dense"),
-        );
+        t.reject("dense-roles", format!("{prefix}-none"), none, &format!("{prefix}-dense"));
         for role in ["values", "indices", "indptr"] {
             let file = csr(version).lacks(&format!("w:{role}"));
-            t.reject(
-                "csr-roles",
-                format!("{prefix}-no-{role}"),
-                file,
-                &format!("{prefix}-csr"),
-            );
+            t.reject("csr-roles", format!("{prefix}-no-{role}"), file, &format!("{prefix}-csr"));
         }
         for role in ["values", "coords"] {
             let file = coo(version).lacks(&format!("w:{role}"));
-            t.reject(
-                "coo-roles",
-                format!("{prefix}-no-{role}"),
-                file,
-                &format!("{prefix}-coo"),
-            );
+            t.reject("coo-roles", format!("{prefix}-no-{role}"), file, &format!("{prefix}-coo"));
         }
         for role in ["packed_weight", "scales"] {
             let file = quantized(version).lacks(&format!("w:{role}"));
             let neighbour = format!("{prefix}-quantized");
-            t.reject(
-                "quantized-roles",
-                format!("{prefix}-no-{role}"),
-                file,
-                &neighbour,
-            );
+            t.reject("quantized-roles", format!("{prefix}-no-{role}"), file, &neighbour);
         }
         let file = quantized(version).lacks("w:zeros");
-        t.reject(
-            "quantized-zeros",
-            prefix,
-            file,
-            &format!("{prefix}-quantized"),
-        );
+        t.reject("quantized-zeros", prefix, file, &format!("{prefix}-quantized"));
     }
     for name in ["Data", "data ", "data\0", "values", "", "dat"] {
         let file = dense("1.2.0").push("w:/components", text(name), component("f32", 64, 16));
@@ -79,44 +54,20 @@ fn roles(t: &mut Table) {
             "Data" => "capital",
             other => other,
         };
-        t.reject(
-            "dense-roles",
-            format!("v12-{case}"),
-            file.lacks("w:data"),
-            "v12-dense",
-        );
+        t.reject("dense-roles", format!("v12-{case}"), file.lacks("w:data"), "v12-dense");
     }
-    let coords = coo("1.2.0")
-        .set("w:/format", text("sparse_csr"))
-        .mark("w:/components");
+    let coords = coo("1.2.0").set("w:/format", text("sparse_csr")).mark("w:/components");
     t.reject("csr-roles", "v12-roles-of-coo", coords, "v12-coo");
-    let indices = csr("1.2.0")
-        .set("w:/format", text("sparse_coo"))
-        .mark("w:/components");
+    let indices = csr("1.2.0").set("w:/format", text("sparse_coo")).mark("w:/components");
     t.reject("coo-roles", "v12-roles-of-csr", indices, "v12-csr");
-    let weight = dense("1.2.0")
-        .set("w:/format", text("quantized_group"))
-        .mark("w:/components");
+    let weight = dense("1.2.0").set("w:/format", text("quantized_group")).mark("w:/components");
     t.reject("quantized-roles", "v12-roles-of-dense", weight, "v12-dense");
-    let only_zeros = quantized("1.2.0")
-        .without("w:scales")
-        .lacks("w:packed_weight");
-    t.reject(
-        "quantized-roles",
-        "v12-only-zeros",
-        only_zeros,
-        "v12-quantized",
-    );
+    let only_zeros = quantized("1.2.0").without("w:scales").lacks("w:packed_weight");
+    t.reject("quantized-roles", "v12-only-zeros", only_zeros, "v12-quantized");
     // What a tolerance for absent zeros does not accept.
     let scales = quantized("1.2.0").lacks("w:scales");
     let case = "v12-no-scales-where-zeros-may-lack";
-    t.reject_with(
-        "quantized-roles",
-        case,
-        scales,
-        "v12-quantized",
-        "tolerate=missing-zeros",
-    );
+    t.reject_with("quantized-roles", case, scales, "v12-quantized", "tolerate=missing-zeros");
 }
 
 /// The sparse files with an index component of another type, of the same number of entries.
@@ -132,56 +83,30 @@ fn narrow(version: &str, role: &str, dtype: &str, width: u64) -> File {
     };
     let width_of = usize::try_from(width).expect("a width");
     let offset = if role == "indptr" { 192 } else { 128 };
-    let bytes: Vec<u8> = data
-        .iter()
-        .flat_map(|n| n.to_le_bytes()[..width_of].to_vec())
-        .collect();
+    let bytes: Vec<u8> = data.iter().flat_map(|n| n.to_le_bytes()[..width_of].to_vec()).collect();
     // The bytes of the wide entries go, so that nothing of them is left to be read.
     file.set(&format!("w:{role}/dtype"), text(dtype))
         .set(&format!("w:{role}/length"), uint(entries * width))
-        .blob(
-            offset,
-            &words(&[0; 4][..usize::try_from(entries).expect("an entry count")]),
-        )
+        .blob(offset, &words(&[0; 4][..usize::try_from(entries).expect("an entry count")]))
         .blob(offset, &bytes)
 }
 
 fn index_dtypes(t: &mut Table) {
-    let integers = [
-        ("i64", 8),
-        ("i32", 4),
-        ("i16", 2),
-        ("i8", 1),
-        ("u32", 4),
-        ("u16", 2),
-        ("u8", 1),
-    ];
+    let integers =
+        [("i64", 8), ("i32", 4), ("i16", 2), ("i8", 1), ("u32", 4), ("u16", 2), ("u8", 1)];
     for role in ["indices", "indptr", "coords"] {
         let format = if role == "coords" { "coo" } else { "csr" };
         for (dtype, width) in integers {
-            t.accept(
-                format!("v11-{role}-{dtype}"),
-                narrow("1.1.0", role, dtype, width),
-            );
+            t.accept(format!("v11-{role}-{dtype}"), narrow("1.1.0", role, dtype, width));
             let file = narrow("1.2.0", role, dtype, width).mark(&format!("w:{role}/dtype"));
             let neighbour = format!("v11-{role}-{dtype}");
-            t.reject(
-                "index-dtype",
-                format!("v12-{role}-{dtype}"),
-                file,
-                &neighbour,
-            );
+            t.reject("index-dtype", format!("v12-{role}-{dtype}"), file, &neighbour);
         }
         for (dtype, width) in [("f64", 8), ("f32", 4), ("bf16", 2), ("bool", 1)] {
             for (version, prefix) in [("1.2.0", "v12"), ("1.1.0", "v11")] {
                 let file = narrow(version, role, dtype, width).mark(&format!("w:{role}/dtype"));
                 let neighbour = format!("{prefix}-{format}");
-                t.reject(
-                    "index-dtype",
-                    format!("{prefix}-{role}-{dtype}"),
-                    file,
-                    &neighbour,
-                );
+                t.reject("index-dtype", format!("{prefix}-{role}-{dtype}"), file, &neighbour);
             }
         }
         let file = narrow("1.2.0", role, "f64", 8).mark(&format!("w:{role}/dtype"));
@@ -190,28 +115,14 @@ fn index_dtypes(t: &mut Table) {
 
         for (version, prefix) in [("1.2.0", "v12"), ("1.1.0", "v11")] {
             let path = format!("w:{role}/type");
-            let file = if role == "coords" {
-                coo(version)
-            } else {
-                csr(version)
-            };
+            let file = if role == "coords" { coo(version) } else { csr(version) };
             let neighbour = format!("{prefix}-{format}-type-equal-to-dtype-of-{role}");
             t.accept(neighbour.as_str(), file.clone().set(&path, text("u64")));
             let typed = file.bad(&path, text("row_id"));
-            t.reject(
-                "index-type",
-                format!("{prefix}-{role}-unknown"),
-                typed,
-                &neighbour,
-            );
+            t.reject("index-type", format!("{prefix}-{role}-unknown"), typed, &neighbour);
         }
         let typed = narrow("1.1.0", role, "u8", 1).bad(&format!("w:{role}/type"), text("f8_e5m2"));
-        t.reject(
-            "index-type",
-            format!("v11-{role}-f8_e5m2"),
-            typed,
-            &format!("v11-{role}-u8"),
-        );
+        t.reject("index-type", format!("v11-{role}-f8_e5m2"), typed, &format!("v11-{role}-u8"));
     }
     // The floats of complex numbers are no integers either.
     let complex = narrow("1.1.0", "indices", "complex64", 8).mark("w:indices/dtype");
@@ -221,33 +132,18 @@ fn index_dtypes(t: &mut Table) {
 }
 
 fn ranks(t: &mut Table) {
-    for (case, shape) in [
-        ("0", vec![]),
-        ("1", vec![2]),
-        ("3", vec![2, 3, 1]),
-        ("3-of-1", vec![1, 2, 3]),
-    ] {
+    for (case, shape) in
+        [("0", vec![]), ("1", vec![2]), ("3", vec![2, 3, 1]), ("3-of-1", vec![1, 2, 3])]
+    {
         let file = csr("1.2.0").bad("w:/shape", uints(&shape));
         t.reject("csr-rank", format!("v12-{case}"), file, "v12-csr");
         let file = csr("1.1.0").bad("w:/shape", uints(&shape));
         t.reject("csr-rank", format!("v11-{case}"), file, "v11-csr");
     }
-    t.reject(
-        "coo-rank",
-        "v12-0",
-        coo("1.2.0").bad("w:/shape", uints(&[])),
-        "v12-coo",
-    );
-    t.reject(
-        "coo-rank",
-        "v11-0",
-        coo("1.1.0").bad("w:/shape", uints(&[])),
-        "v11-coo",
-    );
+    t.reject("coo-rank", "v12-0", coo("1.2.0").bad("w:/shape", uints(&[])), "v12-coo");
+    t.reject("coo-rank", "v11-0", coo("1.1.0").bad("w:/shape", uints(&[])), "v11-coo");
     // For a reader to which rank × nnz is what matters: 0 × 2 is 0.
-    let empty = coo("1.2.0")
-        .set("w:coords/length", uint(0))
-        .bad("w:/shape", uints(&[]));
+    let empty = coo("1.2.0").set("w:coords/length", uint(0)).bad("w:/shape", uints(&[]));
     t.reject("coo-rank", "v12-0-without-coords", empty, "v12-coo");
 }
 
@@ -258,21 +154,9 @@ fn csr_sizes(t: &mut Table) {
         let file = csr("1.1.0").bad("w:indptr/length", uint(length)).start(256);
         t.reject("csr-indptr-size", format!("v11-{case}"), file, "v11-csr");
     }
-    let columns = csr("1.2.0")
-        .set("w:/shape", uints(&[3, 2]))
-        .mark("w:indptr/length");
-    t.reject(
-        "csr-indptr-size",
-        "v12-columns-for-rows",
-        columns,
-        "v12-csr",
-    );
-    for (case, length) in [
-        ("fewer", 16),
-        ("more", 32),
-        ("none", 0),
-        ("bytes-of-values", 8),
-    ] {
+    let columns = csr("1.2.0").set("w:/shape", uints(&[3, 2])).mark("w:indptr/length");
+    t.reject("csr-indptr-size", "v12-columns-for-rows", columns, "v12-csr");
+    for (case, length) in [("fewer", 16), ("more", 32), ("none", 0), ("bytes-of-values", 8)] {
         let file = csr("1.2.0").bad("w:indices/length", uint(length));
         t.reject("csr-nnz", format!("v12-{case}"), file, "v12-csr");
     }
@@ -284,15 +168,9 @@ fn csr_sizes(t: &mut Table) {
     // Compressed, it is the decoded length that counts.
     let zstd = |role: &str, data: &[u64], decoded: u64| {
         let frame = zstd_frame(&words(data));
-        let (offset, at) = if role == "indptr" {
-            (192, 192)
-        } else {
-            (128, 128)
-        };
+        let (offset, at) = if role == "indptr" { (192, 192) } else { (128, 128) };
         let item = zstd_component("u64", offset, frame.len() as u64, decoded);
-        csr("1.2.0")
-            .set(&format!("w:{role}"), item)
-            .blob(at, &frame)
+        csr("1.2.0").set(&format!("w:{role}"), item).blob(at, &frame)
     };
     t.accept("v12-csr-zstd-indptr", zstd("indptr", &[0, 2, 3], 24));
     t.accept("v12-csr-zstd-indices", zstd("indices", &[0, 2, 1], 24));
@@ -311,12 +189,7 @@ fn csr_sizes(t: &mut Table) {
     };
     t.accept("v12-csr-other-order", order(24));
     let file = order(16).mark("w:indptr/length");
-    t.reject(
-        "csr-indptr-size",
-        "v12-other-order",
-        file,
-        "v12-csr-other-order",
-    );
+    t.reject("csr-indptr-size", "v12-other-order", file, "v12-csr-other-order");
 }
 
 fn coo_sizes(t: &mut Table) {
@@ -326,13 +199,9 @@ fn coo_sizes(t: &mut Table) {
     }
     let v11 = coo("1.1.0").bad("w:coords/length", uint(24));
     t.reject("coo-nnz", "v11-fewer", v11, "v11-coo");
-    let rank = coo("1.2.0")
-        .set("w:/shape", uints(&[2, 3, 1]))
-        .mark("w:coords/length");
+    let rank = coo("1.2.0").set("w:/shape", uints(&[2, 3, 1])).mark("w:coords/length");
     t.reject("coo-nnz", "v12-rank-3", rank, "v12-coo");
-    let rank = coo("1.2.0")
-        .set("w:/shape", uints(&[3]))
-        .mark("w:coords/length");
+    let rank = coo("1.2.0").set("w:/shape", uints(&[3])).mark("w:coords/length");
     t.reject("coo-nnz", "v12-rank-1", rank, "v12-coo");
     let decoded = |length| {
         let frame = zstd_frame(&words(&[0, 1, 2, 1]));
@@ -347,10 +216,8 @@ fn coo_sizes(t: &mut Table) {
 /// Numbers that come out right only modulo 2^64.
 fn overflow(t: &mut Table) {
     let none = |shape: &[u64], format: &str, index: &str| {
-        let mut components = vec![
-            ("values", component("u8", 64, 0)),
-            (index, component("u64", 64, 0)),
-        ];
+        let mut components =
+            vec![("values", component("u8", 64, 0)), (index, component("u64", 64, 0))];
         if format == "sparse_csr" {
             components.insert(1, ("indices", component("u64", 64, 0)));
         }
@@ -360,39 +227,18 @@ fn overflow(t: &mut Table) {
     t.reject("sparse-overflow", "v12-csr-rows", max, "v12-csr");
     let eight = none(&[(1 << 61) - 1, 1], "sparse_csr", "indptr").mark("w:indptr/length");
     t.reject("csr-indptr-size", "v12-bytes-wrap-to-0", eight, "v12-csr");
-    t.accept(
-        "v12-coo-without-values",
-        none(&[3, 4], "sparse_coo", "coords"),
-    );
+    t.accept("v12-coo-without-values", none(&[3, 4], "sparse_coo", "coords"));
     // Compressed values may claim any number; 2 × 2^63 is 0, and so is 8 × 2^61.
     let frame = zstd_frame(&[]);
     let claim = |shape: &[u64], decoded| {
         let values = zstd_component("u8", 64, frame.len() as u64, decoded);
-        none(shape, "sparse_coo", "coords")
-            .set("w:values", values)
-            .blob(64, &frame)
-            .start(74)
+        none(shape, "sparse_coo", "coords").set("w:values", values).blob(64, &frame).start(74)
     };
     t.accept("v12-coo-zstd-without-values", claim(&[3, 4], 0));
     let file = claim(&[3, 4], 1 << 63).mark("w:/shape");
-    t.reject(
-        "sparse-overflow",
-        "v12-coo-wraps-to-0",
-        file,
-        "v12-coo-zstd-without-values",
-    );
+    t.reject("sparse-overflow", "v12-coo-wraps-to-0", file, "v12-coo-zstd-without-values");
     let file = claim(&[3, 4, 5], u64::MAX).mark("w:/shape");
-    t.reject(
-        "sparse-overflow",
-        "v12-coo-of-2-pow-64-minus-1",
-        file,
-        "v12-coo-zstd-without-values",
-    );
+    t.reject("sparse-overflow", "v12-coo-of-2-pow-64-minus-1", file, "v12-coo-zstd-without-values");
     let file = claim(&[3], 1 << 61).mark("w:coords/length");
-    t.reject(
-        "coo-nnz",
-        "v12-bytes-wrap-to-0",
-        file,
-        "v12-coo-zstd-without-values",
-    );
+    t.reject("coo-nnz", "v12-bytes-wrap-to-0", file, "v12-coo-zstd-without-values");
 }

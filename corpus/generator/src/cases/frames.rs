@@ -40,18 +40,8 @@ fn good(t: &mut Table) {
     let half = |from: usize| Frame::single(8, 0).raw(&ramp(16)[from..][..8]).end().bytes;
     accept(t, "two-frames", &[half(0), half(8)].concat(), 16);
     let nothing = Frame::single(0, 0).raw(&[]).end().bytes;
-    accept(
-        t,
-        "empty-frame-before",
-        &[&nothing[..], &one.bytes].concat(),
-        16,
-    );
-    accept(
-        t,
-        "empty-frame-after",
-        &[&one.bytes[..], &nothing].concat(),
-        16,
-    );
+    accept(t, "empty-frame-before", &[&nothing[..], &one.bytes].concat(), 16);
+    accept(t, "empty-frame-after", &[&one.bytes[..], &nothing].concat(), 16);
     let blocks = window().raw(&[]).raw(&ramp(16)[..7]).raw(&[]);
     let blocks = blocks.repeat(0, 0).raw(&ramp(16)[7..]).raw(&[]).end();
     accept(t, "empty-blocks", &blocks.bytes, 16);
@@ -159,25 +149,11 @@ fn truncated(t: &mut Table) {
     refuse(t, RULE, "in-rle", (&rle.bytes[..at + 3], at), 16, "rle");
     // No block is the last one.
     let open = Frame::single(16, 0).raw(&ramp(16));
-    refuse(
-        t,
-        RULE,
-        "no-last-block",
-        (&open.bytes, open.bytes.len()),
-        16,
-        "raw",
-    );
+    refuse(t, RULE, "no-last-block", (&open.bytes, open.bytes.len()), 16, "raw");
     // All of the output is there, and what follows is cut.
     let more = open.raw(&[]).bytes;
     let cut = more.len() - 2;
-    refuse(
-        t,
-        RULE,
-        "in-empty-block",
-        (&more[..cut], cut - 1),
-        16,
-        "raw",
-    );
+    refuse(t, RULE, "in-empty-block", (&more[..cut], cut - 1), 16, "raw");
 }
 
 fn second_truncated(t: &mut Table) {
@@ -220,14 +196,7 @@ fn dictionary(t: &mut Table) {
     accept(t, "dictionary-0-in-second", &both(&[0]), 32);
     let stored = both(&[9]);
     let neighbour = "dictionary-0-in-second";
-    refuse(
-        t,
-        "zstd-dictionary",
-        "second",
-        (&stored, one.len()),
-        32,
-        neighbour,
-    );
+    refuse(t, "zstd-dictionary", "second", (&stored, one.len()), 32, neighbour);
 }
 
 fn descriptor(t: &mut Table) {
@@ -242,14 +211,7 @@ fn descriptor(t: &mut Table) {
     refuse(t, rule, "and-unused-bit", (&both, 0), 16, "unused-bit");
     let (first, second) = (single(0), single(RESERVED));
     let stored = [&first[..], &second].concat();
-    refuse(
-        t,
-        rule,
-        "second-frame",
-        (&stored, first.len()),
-        32,
-        "two-frames",
-    );
+    refuse(t, rule, "second-frame", (&stored, first.len()), 32, "two-frames");
 
     let size = 16;
     for (case, last) in [("block-type", true), ("block-type-before-last", false)] {
@@ -258,19 +220,9 @@ fn descriptor(t: &mut Table) {
         let at = frame.blocks[0];
         refuse(t, rule, case, (&frame.bytes, at), 16, "raw");
     }
-    let frame = Frame::single(size, 0)
-        .raw(&ramp(16))
-        .block(3, 0, &[], &[])
-        .end();
+    let frame = Frame::single(size, 0).raw(&ramp(16)).block(3, 0, &[], &[]).end();
     let at = frame.blocks[1];
-    refuse(
-        t,
-        rule,
-        "block-type-of-nothing",
-        (&frame.bytes, at),
-        16,
-        "raw",
-    );
+    refuse(t, rule, "block-type-of-nothing", (&frame.bytes, at), 16, "raw");
 }
 
 fn windows(t: &mut Table) {
@@ -289,12 +241,7 @@ fn windows(t: &mut Table) {
     }
     let one = sixteen(Frame::single(16, 0)).bytes;
     let second = [&one[..], &of(WINDOW_2_GIB)].concat();
-    accept(
-        t,
-        "window-in-second",
-        &[&one[..], &of(WINDOW_128_MIB)].concat(),
-        32,
-    );
+    accept(t, "window-in-second", &[&one[..], &of(WINDOW_128_MIB)].concat(), 32);
     let (at, neighbour) = (one.len(), "window-in-second");
     refuse(t, rule, "second-2-gib", (&second, at), 32, neighbour);
 
@@ -303,14 +250,7 @@ fn windows(t: &mut Table) {
         refuse_with(t, rule, case, (file, 0), (count, neighbour), &options);
     };
     small(&of(WINDOW_1_KIB), t, "1-kib-over-512", 16, "windowed", 512);
-    small(
-        &of(WINDOW_1_KIB),
-        t,
-        "1-kib-over-1023",
-        16,
-        "windowed",
-        1023,
-    );
+    small(&of(WINDOW_1_KIB), t, "1-kib-over-1023", 16, "windowed", 1023);
     // The window of a single segment is all of it.
     small(&one, t, "single-segment-over-15", 16, "raw", 15);
     let size = 2000_u32.to_le_bytes();

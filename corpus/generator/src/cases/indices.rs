@@ -23,26 +23,10 @@ pub(crate) struct Form {
 
 /// 1.1 does not say how long a component is once decoded.
 pub(crate) const FORMS: [Form; 4] = [
-    Form {
-        name: "v12",
-        version: "1.2.0",
-        zstd: false,
-    },
-    Form {
-        name: "v11",
-        version: "1.1.0",
-        zstd: false,
-    },
-    Form {
-        name: "v12-zstd",
-        version: "1.2.0",
-        zstd: true,
-    },
-    Form {
-        name: "v11-zstd",
-        version: "1.1.0",
-        zstd: true,
-    },
+    Form { name: "v12", version: "1.2.0", zstd: false },
+    Form { name: "v11", version: "1.1.0", zstd: false },
+    Form { name: "v12-zstd", version: "1.2.0", zstd: true },
+    Form { name: "v11-zstd", version: "1.1.0", zstd: true },
 ];
 
 /// Where index components begin: the first, and the second.
@@ -56,11 +40,7 @@ pub(crate) struct Part<'a> {
 }
 
 fn wide<'a>(role: &'a str, indices: &[u64]) -> Part<'a> {
-    Part {
-        role,
-        dtype: "u64",
-        bytes: words(indices),
-    }
+    Part { role, dtype: "u64", bytes: words(indices) }
 }
 
 /// A sparse object `w` with that many `f32`.
@@ -121,35 +101,15 @@ fn indptr(t: &mut Table, form: Form) {
         ("csr-indptr-start", "1-of-3", vec![1, 1, 2, 3], 0),
         ("csr-indptr-order", "middle", vec![0, 2, 1, 3], 2),
         ("csr-indptr-order", "to-0", vec![0, 2, 0, 3], 2),
-        (
-            "csr-indptr-order",
-            "over-the-end-and-back",
-            vec![0, 4, 3],
-            2,
-        ),
-        (
-            "csr-indptr-order",
-            "2-pow-32-and-back",
-            vec![0, (1 << 32) + 1, 3],
-            2,
-        ),
+        ("csr-indptr-order", "over-the-end-and-back", vec![0, 4, 3], 2),
+        ("csr-indptr-order", "2-pow-32-and-back", vec![0, (1 << 32) + 1, 3], 2),
         ("csr-indptr-order", "2-pow-63-and-back", vec![0, HUGE, 3], 2),
-        (
-            "csr-indptr-order",
-            "2-pow-64-minus-1-and-back",
-            vec![0, MAX, 3],
-            2,
-        ),
+        ("csr-indptr-order", "2-pow-64-minus-1-and-back", vec![0, MAX, 3], 2),
         ("csr-indptr-order", "late", vec![0, 1, 4, 3], 3),
         ("csr-indptr-end", "short", vec![0, 2, 2], 2),
         ("csr-indptr-end", "zeros", vec![0, 0, 0], 2),
         ("csr-indptr-end", "long", vec![0, 2, 4], 2),
-        (
-            "csr-indptr-end",
-            "2-pow-32-more",
-            vec![0, 2, (1 << 32) + 3],
-            2,
-        ),
+        ("csr-indptr-end", "2-pow-32-more", vec![0, 2, (1 << 32) + 3], 2),
         ("csr-indptr-end", "2-pow-63", vec![0, 2, HUGE], 2),
         ("csr-indptr-end", "2-pow-64-minus-1", vec![0, 2, MAX], 2),
         ("csr-indptr-end", "bytes-for-entries", vec![0, 8, 12], 2),
@@ -166,10 +126,7 @@ fn indptr(t: &mut Table, form: Form) {
 fn columns(t: &mut Table, form: Form) {
     let neighbour = format!("{}-indptr-of-2", form.name);
     let square = format!("{}-columns-of-square", form.name);
-    t.accept(
-        square.as_str(),
-        csr(form, [3, 3], &[0, 2, 2], &[0, 1, 2, 3]),
-    );
+    t.accept(square.as_str(), csr(form, [3, 3], &[0, 2, 2], &[0, 1, 2, 3]));
     for (case, shape, indices, bad) in [
         ("column-3-of-3", [2, 3], [0, 3, 1], 1),
         ("column-3-first", [2, 3], [3, 2, 1], 0),
@@ -182,19 +139,10 @@ fn columns(t: &mut Table, form: Form) {
         ("column-within-rows", [3, 2], [0, 2, 1], 1),
         ("column-by-position", [2, 3], [0, 2, 4], 2),
     ] {
-        let pointers: &[u64] = if shape[0] == 3 {
-            &[0, 1, 2, 3]
-        } else {
-            &[0, 2, 3]
-        };
+        let pointers: &[u64] = if shape[0] == 3 { &[0, 1, 2, 3] } else { &[0, 2, 3] };
         let neighbour = if shape[0] == 3 { &square } else { &neighbour };
         let file = at(form, csr(form, shape, &indices, pointers), 1, bad, 8);
-        t.reject(
-            "index-range",
-            format!("{}-{case}", form.name),
-            file,
-            neighbour,
-        );
+        t.reject("index-range", format!("{}-{case}", form.name), file, neighbour);
     }
 }
 
@@ -220,54 +168,18 @@ fn coordinates(t: &mut Table, form: Form) {
         ("rank-2-row", &[2, 3], &[2, 1, 2, 1], 0, "rank-2"),
         ("rank-2-column", &[2, 3], &[0, 1, 3, 1], 2, "rank-2"),
         ("rank-2-column-last", &[2, 3], &[0, 1, 2, 3], 3, "rank-2"),
-        (
-            "rank-2-row-2-pow-63",
-            &[2, 3],
-            &[0, HUGE, 2, 1],
-            1,
-            "rank-2",
-        ),
-        (
-            "rank-2-row-2-pow-32",
-            &[2, 3],
-            &[0, 1 << 32, 2, 1],
-            1,
-            "rank-2",
-        ),
-        (
-            "rank-2-column-2-pow-64-minus-1",
-            &[2, 3],
-            &[0, 1, 2, MAX],
-            3,
-            "rank-2",
-        ),
+        ("rank-2-row-2-pow-63", &[2, 3], &[0, HUGE, 2, 1], 1, "rank-2"),
+        ("rank-2-row-2-pow-32", &[2, 3], &[0, 1 << 32, 2, 1], 1, "rank-2"),
+        ("rank-2-column-2-pow-64-minus-1", &[2, 3], &[0, 1, 2, MAX], 3, "rank-2"),
         ("rank-2-no-rows", &[0, 3], &[0, 0, 0, 0], 0, "rank-2"),
         ("rank-2-no-columns", &[2, 0], &[0, 1, 0, 0], 2, "rank-2"),
         // As triples, (0, 1, 3) and (1, 0, 2).
-        (
-            "rank-3-good-as-triples",
-            &[2, 3, 4],
-            &[0, 1, 3, 1, 0, 2],
-            2,
-            "rank-3",
-        ),
+        ("rank-3-good-as-triples", &[2, 3, 4], &[0, 1, 3, 1, 0, 2], 2, "rank-3"),
         ("rank-3-first", &[2, 3, 4], &[2, 1, 2, 0, 3, 1], 0, "rank-3"),
-        (
-            "rank-3-second",
-            &[2, 3, 4],
-            &[0, 1, 3, 0, 3, 1],
-            2,
-            "rank-3",
-        ),
+        ("rank-3-second", &[2, 3, 4], &[0, 1, 3, 0, 3, 1], 2, "rank-3"),
         ("rank-3-third", &[2, 3, 4], &[0, 1, 2, 0, 4, 1], 4, "rank-3"),
         ("rank-3-last", &[2, 3, 4], &[0, 1, 2, 0, 3, 4], 5, "rank-3"),
-        (
-            "rank-3-middle-of-0",
-            &[2, 0, 4],
-            &[0, 1, 0, 0, 3, 1],
-            2,
-            "rank-3",
-        ),
+        ("rank-3-middle-of-0", &[2, 0, 4], &[0, 1, 0, 0, 3, 1], 2, "rank-3"),
     ] {
         let file = at(form, coo(form, shape, coords), 1, bad, 8);
         let case = name(case);
@@ -282,51 +194,11 @@ fn nothing(t: &mut Table, form: Form) {
     let rows = format!("{}-indptr-of-no-rows", form.name);
     t.accept(rows.as_str(), csr(form, [0, 3], &[], &[0]));
     for (rule, case, shape, indices, pointers, bad, neighbour) in [
-        (
-            "csr-indptr-end",
-            "1-of-no-values",
-            [2, 3],
-            &[][..],
-            &[0, 0, 1][..],
-            2,
-            &none,
-        ),
-        (
-            "csr-indptr-end",
-            "3-of-no-values",
-            [2, 3],
-            &[],
-            &[0, 3, 3],
-            2,
-            &none,
-        ),
-        (
-            "csr-indptr-order",
-            "no-values",
-            [2, 3],
-            &[],
-            &[0, 1, 0],
-            2,
-            &none,
-        ),
-        (
-            "csr-indptr-end",
-            "0-of-no-rows",
-            [0, 3],
-            &[0],
-            &[0],
-            0,
-            &rows,
-        ),
-        (
-            "csr-indptr-start",
-            "1-of-no-rows",
-            [0, 3],
-            &[0],
-            &[1],
-            0,
-            &rows,
-        ),
+        ("csr-indptr-end", "1-of-no-values", [2, 3], &[][..], &[0, 0, 1][..], 2, &none),
+        ("csr-indptr-end", "3-of-no-values", [2, 3], &[], &[0, 3, 3], 2, &none),
+        ("csr-indptr-order", "no-values", [2, 3], &[], &[0, 1, 0], 2, &none),
+        ("csr-indptr-end", "0-of-no-rows", [0, 3], &[0], &[0], 0, &rows),
+        ("csr-indptr-start", "1-of-no-rows", [0, 3], &[0], &[1], 0, &rows),
     ] {
         let file = at(form, csr(form, shape, indices, pointers), 2, bad, 8);
         t.reject(rule, format!("{}-{case}", form.name), file, neighbour);

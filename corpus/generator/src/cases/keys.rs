@@ -37,20 +37,10 @@ fn types(t: &mut Table) {
     for (case, key) in keys {
         for (map, path) in MAPS {
             let file = ignored().push(path, marked(key.clone()), value_for(map));
-            t.reject(
-                "key-type",
-                format!("{case}-in-{map}"),
-                file,
-                "v12-ignored-fields",
-            );
+            t.reject("key-type", format!("{case}-in-{map}"), file, "v12-ignored-fields");
         }
         let file = ignored_v0().push("#0", marked(key), uint(0));
-        t.reject(
-            "key-type",
-            format!("{case}-in-v01-entry"),
-            file,
-            "v01-ignored-fields",
-        );
+        t.reject("key-type", format!("{case}-in-v01-entry"), file, "v01-ignored-fields");
     }
     let keys = [
         ("negative", raw(&[0x20])),
@@ -64,19 +54,9 @@ fn types(t: &mut Table) {
     ];
     for (case, key) in keys {
         let file = ignored().push("", marked(key.clone()), uint(0));
-        t.reject(
-            "key-type",
-            format!("{case}-in-root"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("key-type", format!("{case}-in-root"), file, "v12-ignored-fields");
         let file = ignored().push("w:data", marked(key), uint(0));
-        t.reject(
-            "key-type",
-            format!("{case}-in-component"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("key-type", format!("{case}-in-component"), file, "v12-ignored-fields");
     }
 }
 
@@ -106,12 +86,7 @@ fn duplicates(t: &mut Table) {
         };
         let value = full("1.2.0").take(path);
         let file = full("1.2.0").push(parent, marked(text(key)), value);
-        t.reject(
-            "duplicate-key",
-            format!("v12-{case}"),
-            file,
-            "v12-all-fields",
-        );
+        t.reject("duplicate-key", format!("v12-{case}"), file, "v12-all-fields");
     }
     for key in ["name", "offset", "size", "dtype", "shape", "encoding"] {
         let value = dense_v0().take(&format!("#0/{key}"));
@@ -125,53 +100,19 @@ fn unknown_duplicates(t: &mut Table) {
     for (map, path) in MAPS.into_iter().filter(|(map, _)| *map != "objects") {
         let key = if map == "components" { "data" } else { "x" };
         let file = ignored().push(path, marked(text(key)), value_for(map));
-        t.reject(
-            "duplicate-key",
-            format!("unknown-in-{map}"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("duplicate-key", format!("unknown-in-{map}"), file, "v12-ignored-fields");
         let file = ignored().push(path, marked(wide_text(key)), value_for(map));
-        t.reject(
-            "duplicate-key",
-            format!("wide-in-{map}"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("duplicate-key", format!("wide-in-{map}"), file, "v12-ignored-fields");
         let file =
-            ignored()
-                .head(path, Head::Indefinite)
-                .push(path, marked(text(key)), value_for(map));
-        t.reject(
-            "duplicate-key",
-            format!("indefinite-{map}"),
-            file,
-            "v12-ignored-fields",
-        );
+            ignored().head(path, Head::Indefinite).push(path, marked(text(key)), value_for(map));
+        t.reject("duplicate-key", format!("indefinite-{map}"), file, "v12-ignored-fields");
     }
     let file = ignored_v0().push("#0", marked(text("x")), uint(1));
-    t.reject(
-        "duplicate-key",
-        "unknown-in-v01-entry",
-        file,
-        "v01-ignored-fields",
-    );
+    t.reject("duplicate-key", "unknown-in-v01-entry", file, "v01-ignored-fields");
     let file = ignored_v0().push("#0", marked(wide_text("x")), uint(1));
-    t.reject(
-        "duplicate-key",
-        "wide-in-v01-entry",
-        file,
-        "v01-ignored-fields",
-    );
-    let file = dense_v0()
-        .head("#0", Head::Indefinite)
-        .push("#0", marked(text("name")), text("v"));
-    t.reject(
-        "duplicate-key",
-        "v01-name-in-indefinite-entry",
-        file,
-        "v01-dense",
-    );
+    t.reject("duplicate-key", "wide-in-v01-entry", file, "v01-ignored-fields");
+    let file = dense_v0().head("#0", Head::Indefinite).push("#0", marked(text("name")), text("v"));
+    t.reject("duplicate-key", "v01-name-in-indefinite-entry", file, "v01-dense");
     let empty = |file: File| file.push("", text(""), uint(0));
     t.accept("v12-empty-key", empty(dense("1.2.0")));
     let file = empty(dense("1.2.0")).push("", marked(text("")), uint(0));
@@ -180,40 +121,29 @@ fn unknown_duplicates(t: &mut Table) {
     let two = dense("1.2.0").push("w:data", marked(text("offset")), uint(0));
     t.reject("duplicate-key", "v12-other-offset", two, "v12-dense");
     let same_start = |key: &str| {
-        dense("1.2.0")
-            .push("", text("key-of-some-length-a"), uint(0))
-            .push(
-                "",
-                if key == "a" {
-                    marked(text("key-of-some-length-a"))
-                } else {
-                    text("key-of-some-length-b")
-                },
-                uint(0),
-            )
+        dense("1.2.0").push("", text("key-of-some-length-a"), uint(0)).push(
+            "",
+            if key == "a" {
+                marked(text("key-of-some-length-a"))
+            } else {
+                text("key-of-some-length-b")
+            },
+            uint(0),
+        )
     };
     t.accept("v12-keys-with-common-start", same_start("b"));
-    t.reject(
-        "duplicate-key",
-        "long-key",
-        same_start("a"),
-        "v12-keys-with-common-start",
-    );
+    t.reject("duplicate-key", "long-key", same_start("a"), "v12-keys-with-common-start");
 }
 
 /// Keys in no order: 7 has no common divisor with `count`.
 fn scattered(count: usize) -> Vec<String> {
-    (0..count)
-        .map(|index| format!("key{:03}", index * 7 % count))
-        .collect()
+    (0..count).map(|index| format!("key{:03}", index * 7 % count)).collect()
 }
 
 /// Adds 60 scattered keys to a map, and then one of them again, or a new one.
 fn crowd(file: File, path: &str, again: Option<&str>) -> File {
     let value = || value_for(path.rsplit('/').next().unwrap_or(path));
-    let file = scattered(60)
-        .iter()
-        .fold(file, |file, key| file.push(path, text(key), value()));
+    let file = scattered(60).iter().fold(file, |file, key| file.push(path, text(key), value()));
     match again {
         Some(key) => file.push(path, marked(text(key)), value()),
         None => file.push(path, text("new"), value()),
@@ -225,18 +155,9 @@ fn far_apart(t: &mut Table) {
     for (map, path) in MAPS.into_iter().filter(|(map, _)| *map != "objects") {
         let neighbour = format!("v12-many-keys-in-{map}");
         t.accept(neighbour.as_str(), crowd(ignored(), path, None));
-        for (place, key) in [
-            ("first", "key000"),
-            ("last", "key053"),
-            ("middle", "key031"),
-        ] {
+        for (place, key) in [("first", "key000"), ("last", "key053"), ("middle", "key031")] {
             let file = crowd(ignored(), path, Some(key));
-            t.reject(
-                "duplicate-key",
-                format!("{place}-of-many-in-{map}"),
-                file,
-                &neighbour,
-            );
+            t.reject("duplicate-key", format!("{place}-of-many-in-{map}"), file, &neighbour);
         }
         let known = match map {
             "root" => "version",
@@ -246,30 +167,17 @@ fn far_apart(t: &mut Table) {
             _ => "x",
         };
         let file = crowd(ignored(), path, Some(known));
-        t.reject(
-            "duplicate-key",
-            format!("known-after-many-in-{map}"),
-            file,
-            &neighbour,
-        );
+        t.reject("duplicate-key", format!("known-after-many-in-{map}"), file, &neighbour);
     }
     for (place, key) in [("first", "key000"), ("last", "key053"), ("known", "shape")] {
         let file = crowd(ignored_v0(), "#0", Some(key));
-        t.reject(
-            "duplicate-key",
-            format!("v01-{place}-of-many"),
-            file,
-            "v01-many-keys",
-        );
+        t.reject("duplicate-key", format!("v01-{place}-of-many"), file, "v01-many-keys");
     }
 }
 
 /// A 1.x file of empty objects with these names; the error is at the marked one.
 fn named(names: Vec<Item>) -> File {
-    let objects = names
-        .into_iter()
-        .map(|name| (name, empty_object()))
-        .collect();
+    let objects = names.into_iter().map(|name| (name, empty_object())).collect();
     v1("1.2.0", vec![]).set("objects", map(objects))
 }
 
@@ -279,12 +187,7 @@ fn names(t: &mut Table) {
         let neighbour = format!("v12-names-{case}");
         t.accept(neighbour.as_str(), named(good.clone()));
         let bad = [good, vec![marked(again)]].concat();
-        t.reject(
-            "duplicate-name",
-            format!("v12-{case}"),
-            named(bad),
-            &neighbour,
-        );
+        t.reject("duplicate-name", format!("v12-{case}"), named(bad), &neighbour);
     };
     pair("adjacent", texts(&["a", "b"]), text("b"));
     pair("first-again", texts(&["a", "b", "c"]), text("a"));
@@ -292,53 +195,24 @@ fn names(t: &mut Table) {
     pair("falling", texts(&["d", "c", "b", "a"]), text("d"));
     pair("empty", texts(&["", "a"]), text(""));
     pair("with-nul", texts(&["a\0", "a", "a\0b"]), text("a\0"));
-    pair(
-        "not-ascii",
-        texts(&["naïve", "nai\u{308}ve", "é", "e\u{301}"]),
-        text("nai\u{308}ve"),
-    );
+    pair("not-ascii", texts(&["naïve", "nai\u{308}ve", "é", "e\u{301}"]), text("nai\u{308}ve"));
     pair("wide-head", texts(&["b", "a"]), wide_text("a"));
-    pair(
-        "prefixes",
-        texts(&["abcdefgh", "abcdefghi", "abcdefg"]),
-        text("abcdefgh"),
-    );
+    pair("prefixes", texts(&["abcdefgh", "abcdefghi", "abcdefg"]), text("abcdefgh"));
     let long = |last: char| text(&format!("{}{last}", "n".repeat(5000)));
-    pair(
-        "of-5001-bytes",
-        vec![long('b'), long('a'), long('c')],
-        long('a'),
-    );
-    let many = || {
-        scattered(500)
-            .iter()
-            .map(|name| text(name))
-            .collect::<Vec<_>>()
-    };
+    pair("of-5001-bytes", vec![long('b'), long('a'), long('c')], long('a'));
+    let many = || scattered(500).iter().map(|name| text(name)).collect::<Vec<_>>();
     pair("among-500-unsorted", many(), text("key250"));
-    let sorted = (0..300)
-        .map(|index| text(&format!("key{index:03}")))
-        .collect();
+    let sorted = (0..300).map(|index| text(&format!("key{index:03}"))).collect();
     pair("among-300-sorted", sorted, text("key150"));
     let data = || dense_object(&[2, 2], component("f32", 64, 16));
     let twice = dense("1.2.0").push("objects", marked(text("w")), empty_object());
-    t.reject(
-        "duplicate-name",
-        "v12-dense-and-unknown",
-        twice,
-        "v12-dense",
-    );
+    t.reject("duplicate-name", "v12-dense-and-unknown", twice, "v12-dense");
     let indefinite = dense("1.2.0").head("objects", Head::Indefinite).push(
         "objects",
         marked(text("w")),
         empty_object(),
     );
-    t.reject(
-        "duplicate-name",
-        "v12-in-indefinite-map",
-        indefinite,
-        "v12-dense",
-    );
+    t.reject("duplicate-name", "v12-in-indefinite-map", indefinite, "v12-dense");
     let v11 = v1("1.1.0", vec![("w", data())]).blob(64, &DATA);
     let v11 = v11.push("objects", marked(text("w")), empty_object());
     t.reject("duplicate-name", "v11-adjacent", v11, "v11-dense");
@@ -359,32 +233,14 @@ fn names_v0(t: &mut Table) {
     let texts = |names: &[&str]| -> Vec<Item> { names.iter().map(|name| text(name)).collect() };
     let mut pair = |case: &str, good: Vec<Item>, new: Item, again: Item| {
         let neighbour = format!("v01-names-{case}");
-        t.accept(
-            neighbour.as_str(),
-            named_v0([good.clone(), vec![new]].concat()),
-        );
+        t.accept(neighbour.as_str(), named_v0([good.clone(), vec![new]].concat()));
         let bad = [good, vec![marked(again)]].concat();
-        t.reject(
-            "duplicate-name",
-            format!("v01-{case}"),
-            named_v0(bad),
-            &neighbour,
-        );
+        t.reject("duplicate-name", format!("v01-{case}"), named_v0(bad), &neighbour);
     };
     pair("adjacent", texts(&["a"]), text("b"), text("a"));
     pair("unsorted", texts(&["c", "a", "b"]), text("d"), text("c"));
     pair("empty", texts(&["", "a"]), text("b"), text(""));
-    pair(
-        "wide-head",
-        texts(&["b", "a"]),
-        wide_text("c"),
-        wide_text("b"),
-    );
-    let many = || {
-        scattered(50)
-            .iter()
-            .map(|name| text(name))
-            .collect::<Vec<_>>()
-    };
+    pair("wide-head", texts(&["b", "a"]), wide_text("c"), wide_text("b"));
+    let many = || scattered(50).iter().map(|name| text(name)).collect::<Vec<_>>();
     pair("among-50-unsorted", many(), text("new"), text("key025"));
 }

@@ -22,11 +22,7 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 fn manifest(t: &mut Table) {
-    for (prefix, file) in [
-        ("v12", dense("1.2.0")),
-        ("v11", dense("1.1.0")),
-        ("v01", dense_v0()),
-    ] {
+    for (prefix, file) in [("v12", dense("1.2.0")), ("v11", dense("1.1.0")), ("v01", dense_v0())] {
         let neighbour = format!("{prefix}-dense");
         let below = file.manifest_len() - 1;
         for (case, limit) in [("one-over", below), ("over-0", 0)] {
@@ -66,18 +62,10 @@ fn depth(t: &mut Table) {
         let room = DEPTH + 1 - level(place);
         for (kind, open, inner, close) in NESTS {
             let neighbour = format!("depth-64-{kind}-in-{place}");
-            t.accept(
-                neighbour.as_str(),
-                file.clone().set(path, nested(room, open, inner, close)),
-            );
+            t.accept(neighbour.as_str(), file.clone().set(path, nested(room, open, inner, close)));
             let over = marked_at(room * open.len(), nested(room + 1, open, inner, close));
             let over = file.clone().set(path, over);
-            t.reject(
-                "limit-depth",
-                format!("{kind}-in-{place}"),
-                over,
-                &neighbour,
-            );
+            t.reject("limit-depth", format!("{kind}-in-{place}"), over, &neighbour);
         }
         // An empty array is a level too, and a string in chunks is none.
         let neighbour = format!("depth-64-and-chunks-in-{place}");
@@ -95,33 +83,16 @@ fn depth(t: &mut Table) {
     let two = |item| ignored().set("w:data/x", item);
     t.accept("v12-depth-6", two(nested(1, &[0x81], &[0], &[])));
     let lower = two(marked_at(1, nested(2, &[0x81], &[0], &[])));
-    t.reject_with(
-        "limit-depth",
-        "v12-7-over-6",
-        lower,
-        "v12-depth-6",
-        "limit=depth:6",
-    );
+    t.reject_with("limit-depth", "v12-7-over-6", lower, "v12-depth-6", "limit=depth:6");
     let lower = ignored_v0().set("#0/x", marked_at(4, nested(5, &[0x81], &[0], &[])));
-    t.reject_with(
-        "limit-depth",
-        "v01-7-over-6",
-        lower,
-        "v01-ignored-fields",
-        "limit=depth:6",
-    );
+    t.reject_with("limit-depth", "v01-7-over-6", lower, "v01-ignored-fields", "limit=depth:6");
     let mixed: Vec<u8> = [[0xc1, 0x81, 0xa1, 0], [0x9f, 0xc1, 0x81, 0x81]].concat();
     // Eight bytes that open seven levels; the break of the one indefinite array closes it.
     let room = DEPTH - 1;
-    let file = ignored().set(
-        "x",
-        marked_at(room / 7 * 8, nested(room / 7 + 1, &mixed, &[0], &[0xff])),
-    );
+    let file =
+        ignored().set("x", marked_at(room / 7 * 8, nested(room / 7 + 1, &mixed, &[0], &[0xff])));
     let neighbour = "depth-64-mixed-in-root";
-    t.accept(
-        neighbour,
-        ignored().set("x", nested(room / 7, &mixed, &[0], &[0xff])),
-    );
+    t.accept(neighbour, ignored().set("x", nested(room / 7, &mixed, &[0], &[0xff])));
     t.reject("limit-depth", "mixed-in-root", file, neighbour);
 }
 
@@ -136,33 +107,19 @@ fn deep(t: &mut Table) {
     ] {
         let room = (DEPTH - 1) * open.len();
         let file = ignored().set("x", marked_at(room, nested(times, open, inner, close)));
-        t.reject(
-            "limit-depth",
-            format!("{kind}-in-root"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("limit-depth", format!("{kind}-in-root"), file, "v12-ignored-fields");
     }
     for (place, path) in [IGNORED[1], IGNORED[4], IGNORED[5]] {
         let (file, neighbour) = base_of(path);
         let room = DEPTH + 1 - level(place);
         let file = file.set(path, marked_at(room, nested(100_000, &[0x81], &[0], &[])));
-        t.reject(
-            "limit-depth",
-            format!("100000-arrays-in-{place}"),
-            file,
-            neighbour,
-        );
+        t.reject("limit-depth", format!("100000-arrays-in-{place}"), file, neighbour);
     }
 }
 
 /// A `u8` object of that many dimensions of 1, in either generation.
 fn ranked(rank: usize) -> File {
-    v1(
-        "1.2.0",
-        vec![("w", dense_object(&vec![1; rank], component("u8", 64, 1)))],
-    )
-    .blob(64, &[7])
+    v1("1.2.0", vec![("w", dense_object(&vec![1; rank], component("u8", 64, 1)))]).blob(64, &[7])
 }
 
 fn ranked_v0(rank: usize) -> File {
@@ -172,66 +129,26 @@ fn ranked_v0(rank: usize) -> File {
 fn rank(t: &mut Table) {
     t.accept("v12-rank-64", ranked(RANK));
     t.accept("v01-rank-64", ranked_v0(RANK));
-    t.accept(
-        "v12-rank-64-indefinite",
-        ranked(RANK).head("w:/shape", Head::Indefinite),
-    );
-    t.accept(
-        "v01-rank-64-indefinite",
-        ranked_v0(RANK).head("#0/shape", Head::Indefinite),
-    );
+    t.accept("v12-rank-64-indefinite", ranked(RANK).head("w:/shape", Head::Indefinite));
+    t.accept("v01-rank-64-indefinite", ranked_v0(RANK).head("#0/shape", Head::Indefinite));
     for (case, rank) in [("65", RANK + 1), ("256", 256), ("70000", 70_000)] {
         let file = ranked(rank).mark("w:/shape");
         t.reject("limit-rank", format!("v12-{case}"), file, "v12-rank-64");
         let file = ranked_v0(rank).mark("#0/shape");
         t.reject("limit-rank", format!("v01-{case}"), file, "v01-rank-64");
     }
-    let file = ranked(RANK + 1)
-        .head("w:/shape", Head::Indefinite)
-        .mark("w:/shape");
-    t.reject(
-        "limit-rank",
-        "v12-65-indefinite",
-        file,
-        "v12-rank-64-indefinite",
-    );
-    let file = ranked_v0(RANK + 1)
-        .head("#0/shape", Head::Indefinite)
-        .mark("#0/shape");
-    t.reject(
-        "limit-rank",
-        "v01-65-indefinite",
-        file,
-        "v01-rank-64-indefinite",
-    );
+    let file = ranked(RANK + 1).head("w:/shape", Head::Indefinite).mark("w:/shape");
+    t.reject("limit-rank", "v12-65-indefinite", file, "v12-rank-64-indefinite");
+    let file = ranked_v0(RANK + 1).head("#0/shape", Head::Indefinite).mark("#0/shape");
+    t.reject("limit-rank", "v01-65-indefinite", file, "v01-rank-64-indefinite");
     let unknown = v1("1.2.0", vec![("w", bare_object())]);
-    t.accept(
-        "unsupported-format--v12-rank-64",
-        unknown.clone().set("w:/shape", uints(&[0; RANK])),
-    );
+    t.accept("unsupported-format--v12-rank-64", unknown.clone().set("w:/shape", uints(&[0; RANK])));
     let unknown = unknown.bad("w:/shape", uints(&[0; RANK + 1]));
-    t.reject(
-        "limit-rank",
-        "v12-unknown-format",
-        unknown,
-        "unsupported-format--v12-rank-64",
-    );
+    t.reject("limit-rank", "v12-unknown-format", unknown, "unsupported-format--v12-rank-64");
     let lower = dense("1.2.0").mark("w:/shape");
-    t.reject_with(
-        "limit-rank",
-        "v12-2-over-1",
-        lower,
-        "v12-dense",
-        "limit=rank:1",
-    );
+    t.reject_with("limit-rank", "v12-2-over-1", lower, "v12-dense", "limit=rank:1");
     let lower = dense_v0().mark("#0/shape");
-    t.reject_with(
-        "limit-rank",
-        "v01-2-over-1",
-        lower,
-        "v01-dense",
-        "limit=rank:1",
-    );
+    t.reject_with("limit-rank", "v01-2-over-1", lower, "v01-dense", "limit=rank:1");
 }
 
 /// Adds fields until the map there has that many keys, known ones included.
@@ -247,10 +164,7 @@ fn filled(mut file: File, path: &str, value: impl Fn(usize) -> Item, count: usiz
 }
 
 fn keys(t: &mut Table) {
-    for (map, path) in super::cbor::MAPS
-        .into_iter()
-        .filter(|(map, _)| *map != "objects")
-    {
+    for (map, path) in super::cbor::MAPS.into_iter().filter(|(map, _)| *map != "objects") {
         // Each role is a component of its own, all of them without data.
         let value = |_| match map {
             "components" => component("u8", 0, 0),
@@ -260,68 +174,28 @@ fn keys(t: &mut Table) {
         t.accept(neighbour.as_str(), filled(ignored(), path, value, KEYS));
         let file = filled(ignored(), path, value, KEYS + 1).mark(path);
         t.reject("limit-keys", format!("v12-4097-in-{map}"), file, &neighbour);
-        let file = filled(ignored(), path, value, KEYS + 1)
-            .head(path, Head::Indefinite)
-            .mark(path);
-        t.reject(
-            "limit-keys",
-            format!("v12-4097-in-indefinite-{map}"),
-            file,
-            &neighbour,
-        );
+        let file = filled(ignored(), path, value, KEYS + 1).head(path, Head::Indefinite).mark(path);
+        t.reject("limit-keys", format!("v12-4097-in-indefinite-{map}"), file, &neighbour);
     }
     t.accept("v01-4096-keys", filled(dense_v0(), "#0", |_| uint(0), KEYS));
     let file = filled(dense_v0(), "#0", |_| uint(0), KEYS + 1);
-    t.reject(
-        "limit-keys",
-        "v01-4097",
-        file.clone().mark("#0"),
-        "v01-4096-keys",
-    );
+    t.reject("limit-keys", "v01-4097", file.clone().mark("#0"), "v01-4096-keys");
     let file = file.head("#0", Head::Indefinite).mark("#0");
     t.reject("limit-keys", "v01-4097-indefinite", file, "v01-4096-keys");
-    let lower = dense("1.2.0")
-        .set("w:data/encoding", text("raw"))
-        .mark("w:data");
-    t.reject_with(
-        "limit-keys",
-        "v12-4-over-3",
-        lower,
-        "v12-encoding-raw",
-        "limit=keys:3",
-    );
+    let lower = dense("1.2.0").set("w:data/encoding", text("raw")).mark("w:data");
+    t.reject_with("limit-keys", "v12-4-over-3", lower, "v12-encoding-raw", "limit=keys:3");
     let lower = dense_v0().mark("#0");
-    t.reject_with(
-        "limit-keys",
-        "v01-6-over-5",
-        lower,
-        "v01-dense",
-        "limit=keys:5",
-    );
+    t.reject_with("limit-keys", "v01-6-over-5", lower, "v01-dense", "limit=keys:5");
 
     // Neither the names of objects nor keys inside attribute values and ignored fields count.
     let names: Vec<String> = (0..=KEYS).map(|index| format!("{index:x}")).collect();
-    let objects = names
-        .iter()
-        .map(|name| (name.as_str(), bare_object()))
-        .collect();
+    let objects = names.iter().map(|name| (name.as_str(), bare_object())).collect();
     t.accept("unsupported-format--v12-4097-objects", v1("1.2.0", objects));
-    let inner = (0..=KEYS)
-        .map(|index| (uint(index as u64), uint(0)))
-        .collect();
+    let inner = (0..=KEYS).map(|index| (uint(index as u64), uint(0))).collect();
     let inner = Item::Map(Head::Shortest, inner);
-    t.accept(
-        "v12-4097-keys-in-attribute-value",
-        ignored().set("attributes/x", inner.clone()),
-    );
-    t.accept(
-        "v01-4097-keys-in-ignored-field",
-        ignored_v0().set("#0/x", inner),
-    );
+    t.accept("v12-4097-keys-in-attribute-value", ignored().set("attributes/x", inner.clone()));
+    t.accept("v01-4097-keys-in-ignored-field", ignored_v0().set("#0/x", inner));
     let entries =
         (0..300).map(|index| entry(&format!("{index}"), "uint8", &[1], 64 * (index + 1), 1));
-    t.accept(
-        "v01-300-entries",
-        v0(entries.collect()).blob(64, &ramp(64 * 299 + 1)),
-    );
+    t.accept("v01-300-entries", v0(entries.collect()).blob(64, &ramp(64 * 299 + 1)));
 }

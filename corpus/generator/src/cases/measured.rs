@@ -16,11 +16,7 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 fn part<'a>(role: &'a str, indices: &[u64]) -> Part<'a> {
-    Part {
-        role,
-        dtype: "u64",
-        bytes: words(indices),
-    }
+    Part { role, dtype: "u64", bytes: words(indices) }
 }
 
 fn csr(t: &mut Table) {
@@ -38,20 +34,12 @@ fn csr(t: &mut Table) {
         let file = of(indices, &[0, 2, 3]).at_decoded(0, 1);
         t.reject("csr-nnz", format!("v11-zstd-{case}"), file, neighbour);
     }
-    for (case, indptr) in [
-        ("rows", &[0, 3][..]),
-        ("rows-and-2", &[0, 2, 3, 3]),
-        ("one", &[0]),
-        ("none", &[]),
-    ] {
+    for (case, indptr) in
+        [("rows", &[0, 3][..]), ("rows-and-2", &[0, 2, 3, 3]), ("one", &[0]), ("none", &[])]
+    {
         // The shape says how many there are.
         let file = of(&[0, 2, 1], indptr).at_data(256, 0, 2);
-        t.reject(
-            "decoded-size",
-            format!("v11-zstd-indptr-{case}"),
-            file,
-            neighbour,
-        );
+        t.reject("decoded-size", format!("v11-zstd-indptr-{case}"), file, neighbour);
     }
 }
 
@@ -80,9 +68,7 @@ fn values(t: &mut Table) {
     let zstd = |file: File, bytes: usize| {
         let stored = zstd_frame(&[0; 64][..bytes]);
         let item = zstd_component("f32", 64, stored.len() as u64, 0);
-        file.set("w:values", item)
-            .without("w:values/uncompressed_length")
-            .blob(64, &stored)
+        file.set("w:values", item).without("w:values/uncompressed_length").blob(64, &stored)
     };
     let csr = |bytes| {
         let parts = [part("indices", &[0, 2, 1]), part("indptr", &[0, 2, 3])];
@@ -96,39 +82,19 @@ fn values(t: &mut Table) {
     t.accept("v11-coo-zstd-values", coo(8));
     for (case, for_csr, for_coo) in [("fewer", 8, 4), ("more", 16, 12), ("twice", 24, 16)] {
         let file = csr(for_csr).at_decoded(0, 1);
-        t.reject(
-            "csr-nnz",
-            format!("v11-zstd-values-{case}"),
-            file,
-            "v11-csr-zstd-values",
-        );
+        t.reject("csr-nnz", format!("v11-zstd-values-{case}"), file, "v11-csr-zstd-values");
         let file = coo(for_coo).at_decoded(0, 1);
-        t.reject(
-            "coo-nnz",
-            format!("v11-zstd-values-{case}"),
-            file,
-            "v11-coo-zstd-values",
-        );
+        t.reject("coo-nnz", format!("v11-zstd-values-{case}"), file, "v11-coo-zstd-values");
     }
     let file = csr(0).at_decoded(0, 1);
-    t.reject(
-        "csr-nnz",
-        "v11-zstd-values-none",
-        file,
-        "v11-csr-zstd-values",
-    );
+    t.reject("csr-nnz", "v11-zstd-values-none", file, "v11-csr-zstd-values");
     for (case, bytes) in [("a-byte-more", 13), ("a-byte-less-than-one-more", 15)] {
         let file = csr(bytes).at_decoded(0, 0);
         let case = format!("v11-zstd-csr-values-{case}");
         t.reject("whole-elements", case, file, "v11-csr-zstd-values");
     }
     let file = coo(9).at_decoded(0, 0);
-    t.reject(
-        "whole-elements",
-        "v11-zstd-coo-values",
-        file,
-        "v11-coo-zstd-values",
-    );
+    t.reject("whole-elements", "v11-zstd-coo-values", file, "v11-coo-zstd-values");
 }
 
 fn whole_elements(t: &mut Table) {
@@ -159,11 +125,6 @@ fn whole_elements(t: &mut Table) {
     t.accept(neighbour, unknown(4));
     for (case, bytes) in [("1", 1), ("5", 5)] {
         let file = unknown(bytes).at_decoded(0, 0);
-        t.reject(
-            RULE,
-            format!("v11-zstd-unknown-format-{case}"),
-            file,
-            neighbour,
-        );
+        t.reject(RULE, format!("v11-zstd-unknown-format-{case}"), file, neighbour);
     }
 }

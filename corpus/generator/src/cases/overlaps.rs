@@ -14,14 +14,8 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 fn overlaps(t: &mut Table) {
-    t.accept(
-        "v12-two-vectors",
-        vectors(&[("a", 64, 64), ("b", 128, 128)], 256),
-    );
-    t.accept(
-        "v01-two-vectors",
-        vectors_v0(&[("a", 64, 64), ("b", 128, 128)], 256),
-    );
+    t.accept("v12-two-vectors", vectors(&[("a", 64, 64), ("b", 128, 128)], 256));
+    t.accept("v01-two-vectors", vectors_v0(&[("a", 64, 64), ("b", 128, 128)], 256));
     // In file order: the two extents, and which of them the error points to.
     for (case, first, second, points_to) in [
         ("by-one-byte", (64, 65), (128, 128), 1),
@@ -37,35 +31,15 @@ fn overlaps(t: &mut Table) {
         let name = ordinals[points_to].0;
         let (a, b) = (("a", first.0, first.1), ("b", second.0, second.1));
         let file = vectors(&[a, b], 256).mark(&format!("{name}:data/offset"));
-        t.reject(
-            "blob-overlap",
-            format!("v12-{case}"),
-            file,
-            "v12-two-vectors",
-        );
+        t.reject("blob-overlap", format!("v12-{case}"), file, "v12-two-vectors");
         let file = vectors_v0(&[a, b], 256).mark(&format!("#{points_to}/offset"));
-        t.reject(
-            "blob-overlap",
-            format!("v01-{case}"),
-            file,
-            "v01-two-vectors",
-        );
+        t.reject("blob-overlap", format!("v01-{case}"), file, "v01-two-vectors");
         // The other order in the manifest; identical ones have no other order.
         if case != "identical" {
             let file = vectors(&[b, a], 256).mark(&format!("{name}:data/offset"));
-            t.reject(
-                "blob-overlap",
-                format!("v12-{case}-reversed"),
-                file,
-                "v12-two-vectors",
-            );
+            t.reject("blob-overlap", format!("v12-{case}-reversed"), file, "v12-two-vectors");
             let file = vectors_v0(&[b, a], 256).mark(&format!("#{}/offset", 1 - points_to));
-            t.reject(
-                "blob-overlap",
-                format!("v01-{case}-reversed"),
-                file,
-                "v01-two-vectors",
-            );
+            t.reject("blob-overlap", format!("v01-{case}-reversed"), file, "v01-two-vectors");
         }
     }
 }
@@ -74,71 +48,31 @@ fn overlap_orders(t: &mut Table) {
     // Three blobs in every order of the manifest; `b` runs into `c`.
     let good = [("a", 64, 64), ("b", 128, 64), ("c", 192, 64)];
     let bad = [("a", 64, 64), ("b", 128, 65), ("c", 192, 64)];
-    for order in [
-        [0, 1, 2],
-        [0, 2, 1],
-        [1, 0, 2],
-        [1, 2, 0],
-        [2, 0, 1],
-        [2, 1, 0],
-    ] {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let names: String = order.iter().map(|&index| good[index].0).collect();
         let neighbour = format!("v12-three-vectors-{names}");
-        t.accept(
-            neighbour.as_str(),
-            vectors(&order.map(|index| good[index]), 256),
-        );
+        t.accept(neighbour.as_str(), vectors(&order.map(|index| good[index]), 256));
         let file = vectors(&order.map(|index| bad[index]), 256).mark("c:data/offset");
-        t.reject(
-            "blob-overlap",
-            format!("v12-three-{names}"),
-            file,
-            &neighbour,
-        );
+        t.reject("blob-overlap", format!("v12-three-{names}"), file, &neighbour);
     }
     // The long one is neither the one before in the manifest nor the one before in the file.
-    let between = |length| {
-        [
-            ("a", 64, length),
-            ("e", 128, 0),
-            ("f", 192, 0),
-            ("c", 192, 64),
-        ]
-    };
+    let between = |length| [("a", 64, length), ("e", 128, 0), ("f", 192, 0), ("c", 192, 64)];
     t.accept("v12-empty-blobs-between", vectors(&between(128), 256));
     let file = vectors(&between(192), 256).mark("c:data/offset");
-    t.reject(
-        "blob-overlap",
-        "v12-behind-empty-blobs",
-        file,
-        "v12-empty-blobs-between",
-    );
+    t.reject("blob-overlap", "v12-behind-empty-blobs", file, "v12-empty-blobs-between");
     let file = vectors_v0(&between(192), 256).mark("#3/offset");
-    t.reject(
-        "blob-overlap",
-        "v01-behind-empty-blobs",
-        file,
-        "v01-two-vectors",
-    );
+    t.reject("blob-overlap", "v01-behind-empty-blobs", file, "v01-two-vectors");
 }
 
 fn among_many(t: &mut Table) {
     let names: Vec<String> = (0..60).map(|index| format!("t{index:02}")).collect();
     let many = |last: u64| {
         let place = |index: u64| {
-            if index == 59 {
-                last
-            } else {
-                64 * (index * 7 % 60 + 1)
-            }
+            if index == 59 { last } else { 64 * (index * 7 % 60 + 1) }
         };
         let extents: Vec<_> = (0..60)
             .map(|index| {
-                (
-                    names[usize::try_from(index).expect("below 60")].as_str(),
-                    place(index),
-                    16,
-                )
+                (names[usize::try_from(index).expect("below 60")].as_str(), place(index), 16)
             })
             .collect();
         vectors(&extents, 64 * 62)
@@ -162,30 +96,13 @@ fn elsewhere(t: &mut Table) {
     let unknown = object(&[], "x", vec![("blob", component("u8", 64, 16))]);
     let across = dense("1.2.0").push("objects", text("u"), unknown);
     let across = across.mark("u:blob/offset");
-    t.reject(
-        "blob-overlap",
-        "v12-with-unknown-format",
-        across,
-        "v12-dense",
-    );
-    let twice = dense("1.2.0")
-        .set("w:extra", component("u8", 64, 1))
-        .mark("w:data/offset");
+    t.reject("blob-overlap", "v12-with-unknown-format", across, "v12-dense");
+    let twice = dense("1.2.0").set("w:extra", component("u8", 64, 1)).mark("w:data/offset");
     t.reject("blob-overlap", "v12-extra-role", twice, "v12-dense");
     let v11 = dense("1.1.0").push("objects", text("v"), dense("1.1.0").take("w:"));
-    t.reject(
-        "blob-overlap",
-        "v11-identical",
-        v11.mark("v:data/offset"),
-        "v11-dense",
-    );
+    t.reject("blob-overlap", "v11-identical", v11.mark("v:data/offset"), "v11-dense");
     let v01 = vectors_v0(&[("a", 64, 16), ("b", 64, 16)], 144).set("#1/layout", text("sparse"));
-    t.reject(
-        "blob-overlap",
-        "v01-with-unknown-layout",
-        v01.mark("#1/offset"),
-        "v01-vector",
-    );
+    t.reject("blob-overlap", "v01-with-unknown-layout", v01.mark("#1/offset"), "v01-vector");
 }
 
 /// What stays refused where identical extents are tolerated.

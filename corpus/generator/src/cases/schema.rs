@@ -29,11 +29,7 @@ const FIELDS: [Field; 15] = [
     ("w:data/type", Kind::Text, "type-type"),
     ("w:data/offset", Kind::Uint, "offset-type"),
     ("w:data/length", Kind::Uint, "length-type"),
-    (
-        "w:data/uncompressed_length",
-        Kind::Uint,
-        "uncompressed-length-type",
-    ),
+    ("w:data/uncompressed_length", Kind::Uint, "uncompressed-length-type"),
     ("w:data/encoding", Kind::Text, "encoding-type"),
     ("w:data/digest", Kind::Text, "digest-type"),
 ];
@@ -80,19 +76,9 @@ pub(crate) fn cases(t: &mut Table) {
 /// The places where the two generations and a few more forms differ.
 fn others(t: &mut Table) {
     let attributes = full("1.2.0").bad("w:/attributes", array(vec![]));
-    t.reject(
-        "attributes-type",
-        "v12-array-in-object",
-        attributes,
-        "v12-all-fields",
-    );
+    t.reject("attributes-type", "v12-array-in-object", attributes, "v12-all-fields");
     let attributes = full("1.2.0").bad("w:/attributes", raw(&[0xf6]));
-    t.reject(
-        "attributes-type",
-        "v12-null-in-object",
-        attributes,
-        "v12-all-fields",
-    );
+    t.reject("attributes-type", "v12-null-in-object", attributes, "v12-all-fields");
     t.reject(
         "offset-type",
         "v11-text",
@@ -108,10 +94,7 @@ fn others(t: &mut Table) {
     t.reject(
         "version-type",
         "v12-number",
-        full("1.2.0").bad(
-            "version",
-            raw(&[0xfb, 0x3f, 0xf3, 0x33, 0x33, 0x33, 0x33, 0x33, 0x33]),
-        ),
+        full("1.2.0").bad("version", raw(&[0xfb, 0x3f, 0xf3, 0x33, 0x33, 0x33, 0x33, 0x33, 0x33])),
         "v12-all-fields",
     );
 }
@@ -148,13 +131,9 @@ fn missing(t: &mut Table) {
         t.reject(rule, "v01", dense_v0().lacks(&path), "v01-dense");
     }
     // The other generation's word for it.
-    let size = dense_v0()
-        .push("#0", text("length"), uint(16))
-        .lacks("#0/size");
+    let size = dense_v0().push("#0", text("length"), uint(16)).lacks("#0/size");
     t.reject("length-missing", "v01-length-for-size", size, "v01-dense");
-    let size = dense("1.2.0")
-        .push("w:data", text("size"), uint(16))
-        .lacks("w:data/length");
+    let size = dense("1.2.0").push("w:data", text("size"), uint(16)).lacks("w:data/length");
     t.reject("length-missing", "v12-size-for-length", size, "v12-dense");
 
     let path = "w:data/uncompressed_length";
@@ -163,12 +142,7 @@ fn missing(t: &mut Table) {
     t.accept("v1-9-zstd", dense_zstd("1.9"));
     for version in ["1.2.0", "1.2", "1.10.0", "1.4294967295"] {
         let case = format!("version-{version}");
-        t.reject(
-            "uncompressed-length-missing",
-            case,
-            dense_zstd(version).lacks(path),
-            "v12-zstd",
-        );
+        t.reject("uncompressed-length-missing", case, dense_zstd(version).lacks(path), "v12-zstd");
     }
     let null = dense_zstd("1.2.0").set(path, raw(&[0xf6])).mark("w:data");
     t.reject("uncompressed-length-missing", "null", null, "v12-zstd");
@@ -208,10 +182,7 @@ fn wrong(kind: Kind, right: &Item) -> Vec<(&'static str, Item)> {
                 ("negative", raw(&[0x20])),
                 ("negative-of-64-bits", Item::Raw(wide_head(1, u64::MAX))),
                 ("bignum", tag(2, bytes(&[value]))),
-                (
-                    "bignum-of-65-bits",
-                    tag(2, bytes(&[1, 0, 0, 0, 0, 0, 0, 0, value])),
-                ),
+                ("bignum-of-65-bits", tag(2, bytes(&[1, 0, 0, 0, 0, 0, 0, 0, value]))),
                 ("float", raw(&float)),
                 ("double", raw(&double)),
                 ("text", text(&value.to_string())),
@@ -252,18 +223,8 @@ fn shapes(t: &mut Table) {
     ];
     for (case, item) in dimensions {
         let file = full("1.2.0").set("w:/shape", array(vec![uint(8), marked(item.clone())]));
-        t.reject(
-            "shape-type",
-            format!("v12-{case}-dimension"),
-            file,
-            "v12-all-fields",
-        );
+        t.reject("shape-type", format!("v12-{case}-dimension"), file, "v12-all-fields");
         let file = full_v0().set("#0/shape", array(vec![uint(2), marked(item)]));
-        t.reject(
-            "shape-type",
-            format!("v01-{case}-dimension"),
-            file,
-            "v01-all-fields",
-        );
+        t.reject("shape-type", format!("v01-{case}-dimension"), file, "v01-all-fields");
     }
 }

@@ -17,11 +17,7 @@ pub(crate) fn cases(t: &mut Table) {
 
 /// A dense object of those bytes.
 fn sized(dtype: &str, shape: &[u64], length: u64) -> File {
-    v1(
-        "1.2.0",
-        vec![("w", dense_object(shape, component(dtype, 64, length)))],
-    )
-    .blob(64, &DATA)
+    v1("1.2.0", vec![("w", dense_object(shape, component(dtype, 64, length)))]).blob(64, &DATA)
 }
 
 /// The same in 0.1.
@@ -49,30 +45,12 @@ fn overflow(t: &mut Table) {
         ("wraps-to-16", vec![sixteen, 16], 16),
         ("wraps-and-on", vec![1 << 32, 1 << 32, 3], 0),
     ] {
-        let neighbour = if length == 0 {
-            "shape-0-and-huge"
-        } else {
-            "u8"
-        };
+        let neighbour = if length == 0 { "shape-0-and-huge" } else { "u8" };
         let file = sized("u8", &shape, length).mark("w:/shape");
-        t.reject(
-            "shape-overflow",
-            format!("v12-{case}"),
-            file,
-            &format!("v12-{neighbour}"),
-        );
+        t.reject("shape-overflow", format!("v12-{case}"), file, &format!("v12-{neighbour}"));
         let file = sized_v0("uint8", &shape, length).mark("#0/shape");
-        let neighbour = if length == 0 {
-            "shape-0-and-huge"
-        } else {
-            "uint8"
-        };
-        t.reject(
-            "shape-overflow",
-            format!("v01-{case}"),
-            file,
-            &format!("v01-{neighbour}"),
-        );
+        let neighbour = if length == 0 { "shape-0-and-huge" } else { "uint8" };
+        t.reject("shape-overflow", format!("v01-{case}"), file, &format!("v01-{neighbour}"));
     }
     let zstd = zstd_of(&[]).bad("w:/shape", uints(&[1 << 32, 1 << 32]));
     t.accept("v12-zstd-of-nothing", zstd_of(&[]));
@@ -85,10 +63,7 @@ fn overflow(t: &mut Table) {
     t.accept("v12-quantized-of-2-pow-63", fits);
     // Nobody multiplies the dimensions of a format that is not known.
     let unknown = object(&[1 << 40, 1 << 40], "x", vec![]);
-    t.accept(
-        "unsupported-format--v12-huge-shape",
-        v1("1.2.0", vec![("w", unknown)]),
-    );
+    t.accept("unsupported-format--v12-huge-shape", v1("1.2.0", vec![("w", unknown)]));
 }
 
 /// A zstd vector of `u8`.
@@ -117,59 +92,29 @@ fn whole_elements(t: &mut Table) {
         ("u16", 15),
     ] {
         let file = unknown(dtype, length).mark("w:blob/length");
-        t.reject(
-            "whole-elements",
-            format!("v12-{dtype}"),
-            file,
-            "unsupported-format--v12-unknown",
-        );
+        t.reject("whole-elements", format!("v12-{dtype}"), file, "unsupported-format--v12-unknown");
     }
-    let v11 = unknown("complex64", 12)
-        .set("version", text("1.1.0"))
-        .mark("w:blob/length");
-    t.reject(
-        "whole-elements",
-        "v11-complex64",
-        v11,
-        "unsupported-format--v12-unknown",
-    );
-    let typed = sized("f32", &[2, 2], 15)
-        .set("w:data/type", text("x"))
-        .mark("w:data/length");
-    t.reject(
-        "whole-elements",
-        "v12-unknown-type",
-        typed,
-        "unsupported-type--v12-unknown",
-    );
-    for (case, role, length) in [
-        ("csr-values", "values", 11),
-        ("csr-indices", "indices", 23),
-        ("csr-indptr", "indptr", 20),
-    ] {
+    let v11 = unknown("complex64", 12).set("version", text("1.1.0")).mark("w:blob/length");
+    t.reject("whole-elements", "v11-complex64", v11, "unsupported-format--v12-unknown");
+    let typed = sized("f32", &[2, 2], 15).set("w:data/type", text("x")).mark("w:data/length");
+    t.reject("whole-elements", "v12-unknown-type", typed, "unsupported-type--v12-unknown");
+    for (case, role, length) in
+        [("csr-values", "values", 11), ("csr-indices", "indices", 23), ("csr-indptr", "indptr", 20)]
+    {
         let file = csr("1.2.0").bad(&format!("w:{role}/length"), uint(length));
         t.reject("whole-elements", format!("v12-{case}"), file, "v12-csr");
     }
     for (role, length) in [("packed_weight", 7), ("scales", 3), ("zeros", 1)] {
         let file = quantized("1.2.0").bad(&format!("w:{role}/length"), uint(length));
-        t.reject(
-            "whole-elements",
-            format!("v12-quantized-{role}"),
-            file,
-            "v12-quantized",
-        );
+        t.reject("whole-elements", format!("v12-quantized-{role}"), file, "v12-quantized");
     }
-    let extra = |length| {
-        dense("1.2.0")
-            .set("w:extra", component("u16", 128, length))
-            .blob(128, &[1, 2])
-    };
+    let extra =
+        |length| dense("1.2.0").set("w:extra", component("u16", 128, length)).blob(128, &[1, 2]);
     t.accept("v12-extra-role", extra(2));
     let odd = extra(1).mark("w:extra/length");
     t.reject("whole-elements", "v12-extra-role", odd, "v12-extra-role");
-    let decoded = dense_zstd("1.2.0")
-        .set("w:/format", text("x"))
-        .bad("w:data/uncompressed_length", uint(15));
+    let decoded =
+        dense_zstd("1.2.0").set("w:/format", text("x")).bad("w:data/uncompressed_length", uint(15));
     t.reject("whole-elements", "v12-zstd", decoded, "v12-zstd");
 }
 
@@ -192,74 +137,28 @@ fn dense_size(t: &mut Table) {
     t.accept("v12-scalar", sized("f32", &[], 4));
     t.accept("v01-scalar", sized_v0("float32", &[], 4));
     for (case, dtype, logical, shape, neighbour) in [
-        (
-            "complex64-without-ratio",
-            "f32",
-            "complex64",
-            4,
-            "v12-type-complex64",
-        ),
-        (
-            "complex64-half",
-            "f32",
-            "complex64",
-            1,
-            "v12-type-complex64",
-        ),
-        (
-            "complex128-without-ratio",
-            "f64",
-            "complex128",
-            2,
-            "v12-type-complex128",
-        ),
+        ("complex64-without-ratio", "f32", "complex64", 4, "v12-type-complex64"),
+        ("complex64-half", "f32", "complex64", 1, "v12-type-complex64"),
+        ("complex128-without-ratio", "f64", "complex128", 2, "v12-type-complex128"),
         ("f8-as-f16", "u8", "f8_e5m2", 8, "v12-type-f8_e5m2"),
-        (
-            "type-equal-to-dtype",
-            "f32",
-            "f32",
-            2,
-            "v12-type-equal-to-dtype",
-        ),
+        ("type-equal-to-dtype", "f32", "f32", 2, "v12-type-equal-to-dtype"),
     ] {
-        let file = sized(dtype, &[shape], 16)
-            .set("w:data/type", text(logical))
-            .mark("w:data/length");
+        let file =
+            sized(dtype, &[shape], 16).set("w:data/type", text(logical)).mark("w:data/length");
         t.reject("dense-size", format!("v12-{case}"), file, neighbour);
     }
-    for (dtype, shape) in [
-        ("complex64", 4),
-        ("complex64", 1),
-        ("complex128", 2),
-        ("f8_e4m3", 4),
-        ("f8_e5m2", 32),
-    ] {
-        let file = sized(dtype, &[shape], 16)
-            .set("version", text("1.1.0"))
-            .mark("w:data/length");
-        t.reject(
-            "dense-size",
-            format!("v11-{dtype}-of-{shape}"),
-            file,
-            &format!("v11-{dtype}"),
-        );
+    for (dtype, shape) in
+        [("complex64", 4), ("complex64", 1), ("complex128", 2), ("f8_e4m3", 4), ("f8_e5m2", 32)]
+    {
+        let file = sized(dtype, &[shape], 16).set("version", text("1.1.0")).mark("w:data/length");
+        t.reject("dense-size", format!("v11-{dtype}-of-{shape}"), file, &format!("v11-{dtype}"));
     }
-    for (case, decoded) in [
-        ("less", 12),
-        ("more", 20),
-        ("nothing", 0),
-        ("2-pow-40", 1 << 40),
-    ] {
+    for (case, decoded) in [("less", 12), ("more", 20), ("nothing", 0), ("2-pow-40", 1 << 40)] {
         let file = dense_zstd("1.2.0").bad("w:data/uncompressed_length", uint(decoded));
         t.reject("dense-size", format!("v12-zstd-{case}"), file, "v12-zstd");
         // An appended file keeps its version and may say what 1.2 asks for.
         let file = dense_zstd("1.1.0").bad("w:data/uncompressed_length", uint(decoded));
-        t.reject(
-            "dense-size",
-            format!("v11-zstd-{case}"),
-            file,
-            "v11-zstd-with-length",
-        );
+        t.reject("dense-size", format!("v11-zstd-{case}"), file, "v11-zstd-with-length");
     }
     t.accept("v11-zstd-with-length", dense_zstd("1.1.0"));
 }
@@ -271,34 +170,13 @@ fn dense_size_overflow(t: &mut Table) {
         ("f64-wraps-to-16", "f64", "f64", (1 << 61) + 2, 16),
         ("f32-wraps-to-16", "f32", "f32", (1 << 62) + 4, 16),
         ("u16-wraps-to-0", "u16", "u16", 1 << 63, 0),
-        (
-            "complex64-wraps-to-16",
-            "f32",
-            "complex64",
-            (1 << 61) + 2,
-            16,
-        ),
-        (
-            "complex128-wraps-to-16",
-            "f64",
-            "complex128",
-            (1 << 60) + 1,
-            16,
-        ),
+        ("complex64-wraps-to-16", "f32", "complex64", (1 << 61) + 2, 16),
+        ("complex128-wraps-to-16", "f64", "complex128", (1 << 60) + 1, 16),
         ("f64-does-not-wrap-to-16", "f64", "f64", u64::MAX, 16),
     ] {
         let file = sized(dtype, &[shape], length).set("w:data/type", text(logical));
-        let neighbour = if logical == "complex128" {
-            "v12-type-complex128"
-        } else {
-            "v12-dense"
-        };
-        t.reject(
-            "dense-size",
-            format!("v12-{case}"),
-            file.mark("w:data/length"),
-            neighbour,
-        );
+        let neighbour = if logical == "complex128" { "v12-type-complex128" } else { "v12-dense" };
+        t.reject("dense-size", format!("v12-{case}"), file.mark("w:data/length"), neighbour);
     }
     let file = sized_v0("float64", &[1 << 61], 0).mark("#0/size");
     t.reject("dense-size", "v01-float64-wraps-to-0", file, "v01-float64");

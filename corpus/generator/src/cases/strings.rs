@@ -58,39 +58,20 @@ fn utf8(t: &mut Table) {
         let name = file.set("objects", map(vec![(marked(text_of(bytes)), object)]));
         t.reject("cbor-utf8", format!("{case}-in-name"), name, "v12-dense");
         let name = dense_v0().bad("#0/name", text_of(bytes));
-        t.reject(
-            "cbor-utf8",
-            format!("{case}-in-v01-name"),
-            name,
-            "v01-dense",
-        );
+        t.reject("cbor-utf8", format!("{case}-in-v01-name"), name, "v01-dense");
     }
     for place in &IGNORED[1..] {
         refuse_ignored(t, "cbor-utf8", "ff", *place, (text_of(&[0xff]), 0));
     }
-    for (map, path) in MAPS
-        .into_iter()
-        .filter(|(map, _)| !matches!(*map, "objects" | "components"))
+    for (map, path) in MAPS.into_iter().filter(|(map, _)| !matches!(*map, "objects" | "components"))
     {
         let file = ignored().push(path, marked(text_of(b"k\xc3")), uint(0));
-        t.reject(
-            "cbor-utf8",
-            format!("key-in-{map}"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("cbor-utf8", format!("key-in-{map}"), file, "v12-ignored-fields");
     }
     let role = dense("1.2.0").take("w:data");
-    let components = map(vec![
-        (text("data"), role),
-        (marked(text_of(b"extra\xff")), component("u8", 0, 0)),
-    ]);
-    t.reject(
-        "cbor-utf8",
-        "role",
-        dense("1.2.0").set("w:/components", components),
-        "v12-dense",
-    );
+    let components =
+        map(vec![(text("data"), role), (marked(text_of(b"extra\xff")), component("u8", 0, 0))]);
+    t.reject("cbor-utf8", "role", dense("1.2.0").set("w:/components", components), "v12-dense");
     let key = ignored_v0().push("#0", marked(text_of(b"k\xc3")), uint(0));
     t.reject("cbor-utf8", "key-in-v01-entry", key, "v01-ignored-fields");
     let key = raw(&[0xa1, 0x61, 0xff, 0]);
@@ -119,21 +100,9 @@ fn utf8(t: &mut Table) {
 fn chunks(t: &mut Table) {
     // A character that two chunks share: both are UTF-8 only together.
     let cut: [(&str, &[u8], usize); 3] = [
-        (
-            "chunk-cuts-character",
-            &[0x7f, 0x62, b'a', 0xc3, 0x61, 0xa9, 0xff],
-            1,
-        ),
-        (
-            "second-chunk-is-bad",
-            &[0x7f, 0x61, b'a', 0x61, 0xff, 0xff],
-            3,
-        ),
-        (
-            "chunk-in-array",
-            &[0x81, 0x7f, 0x60, 0x62, 0xc0, 0x80, 0xff],
-            3,
-        ),
+        ("chunk-cuts-character", &[0x7f, 0x62, b'a', 0xc3, 0x61, 0xa9, 0xff], 1),
+        ("second-chunk-is-bad", &[0x7f, 0x61, b'a', 0x61, 0xff, 0xff], 3),
+        ("chunk-in-array", &[0x81, 0x7f, 0x60, 0x62, 0xc0, 0x80, 0xff], 3),
     ];
     for (case, bytes, skip) in cut {
         for place in [IGNORED[0], IGNORED[3], IGNORED[5]] {
@@ -168,13 +137,7 @@ fn chunks(t: &mut Table) {
         );
     }
     let key = raw(&[0xa1, 0x7f, 0x41, b'a', 0xff, 0]);
-    refuse_ignored(
-        t,
-        "cbor-chunk",
-        "bytes-in-key-of-ignored-map",
-        IGNORED[1],
-        (key, 2),
-    );
+    refuse_ignored(t, "cbor-chunk", "bytes-in-key-of-ignored-map", IGNORED[1], (key, 2));
 }
 
 fn interpreted_chunks(t: &mut Table) {
@@ -188,12 +151,7 @@ fn interpreted_chunks(t: &mut Table) {
     ];
     for (name, path, pieces) in texts {
         let file = full("1.2.0").bad(path, chunked(3, pieces));
-        t.reject(
-            "string-chunked",
-            format!("value-of-{name}"),
-            file,
-            "v12-all-fields",
-        );
+        t.reject("string-chunked", format!("value-of-{name}"), file, "v12-all-fields");
     }
     let texts: [(&str, &str, &[&[u8]]); 6] = [
         ("name", "#0/name", &[b"w"]),
@@ -205,12 +163,7 @@ fn interpreted_chunks(t: &mut Table) {
     ];
     for (name, path, pieces) in texts {
         let file = full_v0().bad(path, chunked(3, pieces));
-        t.reject(
-            "string-chunked",
-            format!("v01-value-of-{name}"),
-            file,
-            "v01-all-fields",
-        );
+        t.reject("string-chunked", format!("v01-value-of-{name}"), file, "v01-all-fields");
     }
     for (map, path) in MAPS {
         // An object and a component have to be right, for a reader that joins the chunks.
@@ -220,20 +173,10 @@ fn interpreted_chunks(t: &mut Table) {
             _ => uint(0),
         };
         let file = ignored().push(path, marked(chunked(3, &[b"ke", b"y"])), value);
-        t.reject(
-            "string-chunked",
-            format!("key-in-{map}"),
-            file,
-            "v12-ignored-fields",
-        );
+        t.reject("string-chunked", format!("key-in-{map}"), file, "v12-ignored-fields");
     }
     let key = ignored_v0().push("#0", marked(chunked(3, &[b"ke", b"y"])), uint(0));
-    t.reject(
-        "string-chunked",
-        "key-in-v01-entry",
-        key,
-        "v01-ignored-fields",
-    );
+    t.reject("string-chunked", "key-in-v01-entry", key, "v01-ignored-fields");
     let empty = dense("1.2.0").push("", marked(chunked(3, &[])), uint(0));
     t.reject("string-chunked", "key-without-chunks", empty, "v12-dense");
     let known = dense("1.2.0").push("w:data", marked(chunked(3, &[b"digest"])), raw(&[0xf6]));

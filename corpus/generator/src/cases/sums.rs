@@ -32,17 +32,9 @@ pub(crate) fn cases(t: &mut Table) {
 /// CRC-32C, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     let bits = |crc: u32| {
-        (0..8).fold(crc, |crc, _| {
-            if crc & 1 == 1 {
-                crc >> 1 ^ 0x82f6_3b78
-            } else {
-                crc >> 1
-            }
-        })
+        (0..8).fold(crc, |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 })
     };
-    !bytes
-        .iter()
-        .fold(u32::MAX, |crc, &byte| bits(crc ^ u32::from(byte)))
+    !bytes.iter().fold(u32::MAX, |crc, &byte| bits(crc ^ u32::from(byte)))
 }
 
 fn crc(bytes: &[u8]) -> String {
@@ -57,11 +49,7 @@ fn other(digest: &str, at: usize) -> String {
 }
 
 fn digest(host: &str, file: File, digest: &str) -> File {
-    let path = if host == "v01" {
-        "#0/checksum"
-    } else {
-        "w:data/digest"
-    };
+    let path = if host == "v01" { "#0/checksum" } else { "w:data/digest" };
     file.set(path, text(digest))
 }
 
@@ -79,10 +67,7 @@ fn one_component(t: &mut Table, host: &str) {
     t.accept(sha.as_str(), of(DATA_SHA256));
     t.accept(crc_name.as_str(), of(DATA_CRC32C));
     let plain = crc(&DATA);
-    assert_eq!(
-        plain.to_uppercase(),
-        DATA_CRC32C.replace("0x", "").to_uppercase()
-    );
+    assert_eq!(plain.to_uppercase(), DATA_CRC32C.replace("0x", "").to_uppercase());
     let last = DATA_SHA256.len() - 1;
     let reversed: String = plain[7..].chars().rev().collect();
     for (case, sum) in [
@@ -98,29 +83,16 @@ fn one_component(t: &mut Table, host: &str) {
         ("crc32c-plain-last-digit", other(&plain, 14)),
         ("crc32c-of-other-bytes", crc(&[0; 16])),
         ("crc32c-of-one-byte-less", crc(&DATA[..15])),
-        (
-            "crc32c-of-padding-too",
-            crc(&[&DATA[..], &[0; 48]].concat()),
-        ),
+        ("crc32c-of-padding-too", crc(&[&DATA[..], &[0; 48]].concat())),
         ("crc32c-zeros", "crc32c:00000000".to_owned()),
         ("crc32c-ones", "crc32c:0xffffffff".to_owned()),
         ("crc32c-digits-reversed", format!("crc32c:{reversed}")),
-        (
-            "crc32c-little-endian",
-            format!("crc32c:{:08x}", crc32c(&DATA).swap_bytes()),
-        ),
-        (
-            "crc32c-without-last-inversion",
-            format!("crc32c:{:08x}", !crc32c(&DATA)),
-        ),
+        ("crc32c-little-endian", format!("crc32c:{:08x}", crc32c(&DATA).swap_bytes())),
+        ("crc32c-without-last-inversion", format!("crc32c:{:08x}", !crc32c(&DATA))),
         // CRC-32 as of zip, by the same 16 bytes.
         ("crc32c-that-is-crc32", "crc32c:1810ac76".to_owned()),
     ] {
-        let neighbour = if case.starts_with("sha") {
-            &sha
-        } else {
-            &crc_name
-        };
+        let neighbour = if case.starts_with("sha") { &sha } else { &crc_name };
         let file = of(&sum).at_data(64, 0, 0);
         t.reject(RULE, format!("{host}-{case}"), file, neighbour);
     }
@@ -153,39 +125,20 @@ fn compressed(t: &mut Table, host: &str) {
         let neighbour = format!("{host}-sum-zstd-{case}");
         t.accept(neighbour.as_str(), of(&right));
         let file = of(&wrong).at_data(64, 0, 0);
-        t.reject(
-            RULE,
-            format!("{host}-zstd-{case}-of-decoded"),
-            file,
-            &neighbour,
-        );
+        t.reject(RULE, format!("{host}-zstd-{case}-of-decoded"), file, &neighbour);
         let file = of(&other(&right, right.len() - 1)).at_data(64, 0, 0);
-        t.reject(
-            RULE,
-            format!("{host}-zstd-{case}-last-digit"),
-            file,
-            &neighbour,
-        );
+        t.reject(RULE, format!("{host}-zstd-{case}-last-digit"), file, &neighbour);
     }
 }
 
 fn empty(t: &mut Table, host: &str) {
     let file = match host {
         "v01" => v0(vec![entry("w", "float32", &[0], 64, 0)]),
-        "v11" => v1(
-            "1.1.0",
-            vec![("w", dense_object(&[0], component("f32", 64, 0)))],
-        ),
-        _ => v1(
-            "1.2.0",
-            vec![("w", dense_object(&[0], component("f32", 64, 0)))],
-        ),
+        "v11" => v1("1.1.0", vec![("w", dense_object(&[0], component("f32", 64, 0)))]),
+        _ => v1("1.2.0", vec![("w", dense_object(&[0], component("f32", 64, 0)))]),
     };
     let of = |sum: &str| digest(host, file.clone().start(64), sum);
-    let (sha, crc_name) = (
-        format!("{host}-sum-empty-sha256"),
-        format!("{host}-sum-empty-crc32c"),
-    );
+    let (sha, crc_name) = (format!("{host}-sum-empty-sha256"), format!("{host}-sum-empty-crc32c"));
     t.accept(sha.as_str(), of(NOTHING));
     t.accept(crc_name.as_str(), of("crc32c:00000000"));
     for (case, sum) in [
@@ -195,11 +148,7 @@ fn empty(t: &mut Table, host: &str) {
         ("crc32c-1", "crc32c:00000001".to_owned()),
         ("crc32c-ones", "crc32c:ffffffff".to_owned()),
     ] {
-        let neighbour = if case.starts_with("sha") {
-            &sha
-        } else {
-            &crc_name
-        };
+        let neighbour = if case.starts_with("sha") { &sha } else { &crc_name };
         let file = of(&sum).at_data(64, 0, 0);
         t.reject(RULE, format!("{host}-empty-{case}"), file, neighbour);
     }
@@ -237,24 +186,14 @@ fn elsewhere(t: &mut Table) {
     };
     let neighbour = "unsupported-format--v12-sum";
     t.accept(neighbour, unknown(DATA_SHA256));
-    t.reject(
-        RULE,
-        "v12-unknown-format",
-        unknown(ZEROS).at_data(64, 0, 0),
-        neighbour,
-    );
+    t.reject(RULE, "v12-unknown-format", unknown(ZEROS).at_data(64, 0, 0), neighbour);
     let typed = |sum: &str| {
         let file = dense("1.2.0").set("w:data/type", text("posit32"));
         file.set("w:data/digest", text(sum))
     };
     let neighbour = "unsupported-type--v12-sum";
     t.accept(neighbour, typed(DATA_SHA256));
-    t.reject(
-        RULE,
-        "v12-unknown-type",
-        typed(ZEROS).at_data(64, 0, 0),
-        neighbour,
-    );
+    t.reject(RULE, "v12-unknown-type", typed(ZEROS).at_data(64, 0, 0), neighbour);
 
     let blobs = [
         ("values", 64, DATA[..12].to_vec()),
@@ -275,10 +214,7 @@ fn elsewhere(t: &mut Table) {
 
 /// Big-endian data of 0.1 is summed as it is stored.
 fn swapped(t: &mut Table) {
-    let big: Vec<u8> = DATA
-        .chunks(4)
-        .flat_map(|word| word.iter().rev().copied())
-        .collect();
+    let big: Vec<u8> = DATA.chunks(4).flat_map(|word| word.iter().rev().copied()).collect();
     let of = |sum: &str| {
         v0(vec![entry("w", "float32", &[2, 2], 64, 16)])
             .set("#0/data_endianness", text("big"))
@@ -325,22 +261,12 @@ fn unsupported(t: &mut Table, host: &str) {
         t.reject(RULE, format!("{host}-{case}"), file, &neighbour);
     }
     let file = digest(host, zstd(host), "md5:00").at_data(64, 0, 0);
-    t.reject(
-        RULE,
-        format!("{host}-zstd"),
-        file,
-        &format!("{host}-sum-zstd-sha256"),
-    );
+    t.reject(RULE, format!("{host}-zstd"), file, &format!("{host}-sum-zstd-sha256"));
     if host != "v01" {
         let file = digest(host, raw(host), "md5:00")
             .set("w:data/length", uint(0))
             .set("w:/shape", uints(&[0]))
             .at_data(64, 0, 0);
-        t.reject(
-            RULE,
-            format!("{host}-empty"),
-            file,
-            &format!("{host}-sum-empty-sha256"),
-        );
+        t.reject(RULE, format!("{host}-empty"), file, &format!("{host}-sum-empty-sha256"));
     }
 }

@@ -45,28 +45,13 @@ fn at_the_end(t: &mut Table) {
         t.reject(RULE, format!("{case}-at-end"), file, "v12-ignored-fields");
         if bytes.len() < 4 {
             let file = ignored_v0().set("#0/x", last(marked_at(skip, raw(bytes))));
-            t.reject(
-                RULE,
-                format!("v01-{case}-at-end"),
-                file,
-                "v01-ignored-fields",
-            );
+            t.reject(RULE, format!("v01-{case}-at-end"), file, "v01-ignored-fields");
         }
     }
     let value = ignored().set("x", last(marked_at(0, raw(&[]))));
-    t.reject(
-        RULE,
-        "key-without-value-at-end",
-        value,
-        "v12-ignored-fields",
-    );
+    t.reject(RULE, "key-without-value-at-end", value, "v12-ignored-fields");
     let value = ignored_v0().set("#0/x", last(marked_at(0, raw(&[]))));
-    t.reject(
-        RULE,
-        "v01-key-without-value-at-end",
-        value,
-        "v01-ignored-fields",
-    );
+    t.reject(RULE, "v01-key-without-value-at-end", value, "v01-ignored-fields");
     // Where the first entry or the break should be: in the first entry.
     let root = v0(vec![last(marked_at(0, raw(&[])))]).head("", Head::Indefinite);
     t.reject(RULE, "v01-indefinite-root-without-break", root, "v01-empty");
@@ -93,28 +78,14 @@ fn claims(t: &mut Table) {
             for (place, path) in [IGNORED[0], IGNORED[1], IGNORED[4], IGNORED[5]] {
                 let (file, neighbour) = base_of(path);
                 let file = file.bad(path, raw(&string));
-                t.reject(
-                    RULE,
-                    format!("{kind}-of-{name}-in-{place}"),
-                    file,
-                    neighbour,
-                );
+                t.reject(RULE, format!("{kind}-of-{name}-in-{place}"), file, neighbour);
             }
             let chunks = [&[major << 5 | 31], string.as_slice()].concat();
             let file = ignored().set("x", marked_at(1, raw(&chunks)));
-            t.reject(
-                RULE,
-                format!("{kind}-chunk-of-{name}"),
-                file,
-                "v12-ignored-fields",
-            );
+            t.reject(RULE, format!("{kind}-chunk-of-{name}"), file, "v12-ignored-fields");
         }
         let string = raw(&wide_head(3, claim));
-        for (place, path) in [
-            ("name", "objects"),
-            ("role", "w:/components"),
-            ("key", "w:data"),
-        ] {
+        for (place, path) in [("name", "objects"), ("role", "w:/components"), ("key", "w:data")] {
             let file = dense("1.2.0").push_front(path, marked_at(0, string.clone()), raw(&[]));
             t.reject(RULE, format!("{place}-of-{name}"), file, "v12-dense");
         }
@@ -138,12 +109,7 @@ fn fields(t: &mut Table) {
     t.reject(RULE, "value-of-shape", shape, "v12-dense");
     for path in ["#0/dtype", "#0/encoding"] {
         let file = dense_v0().set(path, last(marked_at(0, raw(&[0x66, b'd']))));
-        t.reject(
-            RULE,
-            format!("v01-value-of-{}", name(path)),
-            file,
-            "v01-dense",
-        );
+        t.reject(RULE, format!("v01-value-of-{}", name(path)), file, "v01-dense");
     }
     let size = dense_v0().set("#0/size", last(marked_at(0, raw(&[0x1b, 0, 0]))));
     t.reject(RULE, "v01-value-of-size", size, "v01-dense");

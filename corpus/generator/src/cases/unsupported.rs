@@ -22,25 +22,16 @@ fn formats(t: &mut Table) {
         t.accept(format!("unsupported-format--v12-{case}"), file);
     }
     let none = object(&[2, 2], "x", vec![]);
-    t.accept(
-        "unsupported-format--v12-no-components",
-        v1("1.2.0", vec![("w", none)]),
-    );
-    t.accept(
-        "unsupported-format--v11-unknown",
-        dense("1.1.0").set("w:/format", text("ragged")),
-    );
+    t.accept("unsupported-format--v12-no-components", v1("1.2.0", vec![("w", none)]));
+    t.accept("unsupported-format--v11-unknown", dense("1.1.0").set("w:/format", text("ragged")));
 }
 
 /// 0.1 entries that nobody here can read.
 fn entries(t: &mut Table) {
     let entry = |field: &str, value: &str| dense_v0().set(&format!("#0/{field}"), text(value));
-    for (case, value) in [
-        ("unknown", "float8"),
-        ("v12-name", "f32"),
-        ("other-case", "Float32"),
-        ("empty", ""),
-    ] {
+    for (case, value) in
+        [("unknown", "float8"), ("v12-name", "f32"), ("other-case", "Float32"), ("empty", "")]
+    {
         opens(t, "unsupported-dtype", case, entry("dtype", value));
     }
     for (case, value) in [("unknown", "lz4"), ("other-case", "RAW"), ("empty", "")] {

@@ -17,14 +17,7 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 fn versions(t: &mut Table) {
-    for version in [
-        "1.0",
-        "1.1",
-        "1.2",
-        "1.0.0",
-        "1.9.12",
-        "1.4294967295.4294967295",
-    ] {
+    for version in ["1.0", "1.1", "1.2", "1.0.0", "1.9.12", "1.4294967295.4294967295"] {
         t.accept(format!("version-{version}"), dense(version));
     }
     for (case, version) in [
@@ -98,29 +91,13 @@ fn dtypes(t: &mut Table) {
     }
     let ten = dense("1.10").bad("w:data/dtype", text("complex64"));
     t.reject("dtype-unknown", "v1-10-complex64", ten, "v12-dense");
-    let unknown = dense("1.2.0")
-        .set("w:/format", text("x"))
-        .bad("w:data/dtype", text("q4_0"));
-    t.reject(
-        "dtype-unknown",
-        "v12-in-unknown-format",
-        unknown,
-        "unsupported-format--v12-unknown",
-    );
+    let unknown = dense("1.2.0").set("w:/format", text("x")).bad("w:data/dtype", text("q4_0"));
+    t.reject("dtype-unknown", "v12-in-unknown-format", unknown, "unsupported-format--v12-unknown");
 
     let eight = |version, dtype: &str, shape: &[u64]| {
-        v1(
-            version,
-            vec![("w", dense_object(shape, component(dtype, 64, 16)))],
-        )
-        .blob(64, &DATA)
+        v1(version, vec![("w", dense_object(shape, component(dtype, 64, 16)))]).blob(64, &DATA)
     };
-    for (dtype, shape) in [
-        ("f8_e4m3", 16),
-        ("f8_e5m2", 16),
-        ("complex64", 2),
-        ("complex128", 1),
-    ] {
+    for (dtype, shape) in [("f8_e4m3", 16), ("f8_e5m2", 16), ("complex64", 2), ("complex128", 1)] {
         t.accept(format!("v11-{dtype}"), eight("1.1.0", dtype, &[shape]));
     }
     for (dtype, shape) in [
@@ -161,12 +138,9 @@ fn dtypes(t: &mut Table) {
 
 /// A dense object with a logical type and the right size for it.
 fn typed(version: &str, dtype: &str, logical: &str, shape: u64) -> File {
-    v1(
-        version,
-        vec![("w", dense_object(&[shape], component(dtype, 64, 16)))],
-    )
-    .set("w:data/type", text(logical))
-    .blob(64, &DATA)
+    v1(version, vec![("w", dense_object(&[shape], component(dtype, 64, 16)))])
+        .set("w:data/type", text(logical))
+        .blob(64, &DATA)
 }
 
 fn logical_types(t: &mut Table) {
@@ -198,18 +172,10 @@ fn logical_types(t: &mut Table) {
         for (version, prefix) in [("1.2.0", "v12"), ("1.1.0", "v11")] {
             let file = typed(version, dtype, logical, shape).mark("w:data/type");
             let case = format!("{prefix}-{logical}-on-{dtype}");
-            t.reject(
-                "type-storage",
-                case,
-                file,
-                &format!("{prefix}-type-{logical}"),
-            );
+            t.reject("type-storage", case, file, &format!("{prefix}-type-{logical}"));
         }
     }
-    t.accept(
-        "v12-type-equal-to-dtype",
-        dense("1.2.0").set("w:data/type", text("f32")),
-    );
+    t.accept("v12-type-equal-to-dtype", dense("1.2.0").set("w:data/type", text("f32")));
     let equal = typed("1.1.0", "complex64", "complex64", 2);
     t.accept("v11-type-equal-to-dtype", equal);
     let unknown = dense("1.2.0").set("w:data/type", text("posit32"));
@@ -218,14 +184,9 @@ fn logical_types(t: &mut Table) {
     t.accept("unsupported-type--v12-storage-type-on-another", unknown);
     let unknown = dense("1.1.0").set("w:data/type", text("Complex64"));
     t.accept("unsupported-type--v11-other-case", unknown);
-    t.accept(
-        "unsupported-type--v12-empty",
-        dense("1.2.0").set("w:data/type", text("")),
-    );
+    t.accept("unsupported-type--v12-empty", dense("1.2.0").set("w:data/type", text("")));
     // The shape says nothing of a type that is not known.
-    let packed = dense("1.2.0")
-        .set("w:data/type", text("int4"))
-        .set("w:/shape", uints(&[32]));
+    let packed = dense("1.2.0").set("w:data/type", text("int4")).set("w:/shape", uints(&[32]));
     t.accept("unsupported-type--v12-other-size", packed);
 }
 
@@ -239,12 +200,7 @@ fn encodings(t: &mut Table) {
         ("none", "none"),
     ] {
         let file = full("1.2.0").bad("w:data/encoding", text(encoding));
-        t.reject(
-            "encoding-unknown",
-            format!("v12-{case}"),
-            file,
-            "v12-all-fields",
-        );
+        t.reject("encoding-unknown", format!("v12-{case}"), file, "v12-all-fields");
     }
     let file = dense_zstd("1.1.0")
         .without("w:data/uncompressed_length")
@@ -254,19 +210,9 @@ fn encodings(t: &mut Table) {
     for length in [0, 15, 17, 1 << 32, u64::MAX] {
         let path = "w:data/uncompressed_length";
         let file = full("1.2.0").bad(path, uint(length));
-        t.reject(
-            "uncompressed-length-raw",
-            format!("v12-{length}"),
-            file,
-            "v12-all-fields",
-        );
+        t.reject("uncompressed-length-raw", format!("v12-{length}"), file, "v12-all-fields");
         let file = full("1.1.0").bad(path, uint(length));
-        t.reject(
-            "uncompressed-length-raw",
-            format!("v11-{length}"),
-            file,
-            "v11-all-fields",
-        );
+        t.reject("uncompressed-length-raw", format!("v11-{length}"), file, "v11-all-fields");
     }
 }
 
@@ -283,19 +229,10 @@ fn endianness(t: &mut Table) {
         let file = full_v0().bad("#0/data_endianness", text(value));
         t.reject("endianness-value", case, file, "v01-all-fields");
     }
-    let big: Vec<u8> = DATA
-        .chunks(4)
-        .flat_map(|word| word.iter().rev().copied())
-        .collect();
+    let big: Vec<u8> = DATA.chunks(4).flat_map(|word| word.iter().rev().copied()).collect();
     let file = v0(vec![entry("w", "float32", &[2, 2], 64, 16)]).blob(64, &big);
-    t.accept(
-        "v01-big-endian",
-        file.set("#0/data_endianness", text("big")),
-    );
-    t.accept(
-        "v01-little-endian",
-        dense_v0().set("#0/data_endianness", text("little")),
-    );
+    t.accept("v01-big-endian", file.set("#0/data_endianness", text("big")));
+    t.accept("v01-little-endian", dense_v0().set("#0/data_endianness", text("little")));
 
     let frame = zstd_frame(&DATA);
     let zstd = |dtype: &str, shape: u64, order: &str| {
@@ -309,11 +246,6 @@ fn endianness(t: &mut Table) {
     t.accept("v01-zstd-big-endian-bool", zstd("bool", 16, "big"));
     for (dtype, shape) in [("float32", 4), ("int16", 8), ("bfloat16", 8), ("uint64", 2)] {
         let file = zstd(dtype, shape, "big").mark("#0/data_endianness");
-        t.reject(
-            "endianness-compressed",
-            dtype,
-            file,
-            "v01-zstd-little-endian",
-        );
+        t.reject("endianness-compressed", dtype, file, "v01-zstd-little-endian");
     }
 }
