@@ -20,14 +20,13 @@ const FEW_NUMBERS: usize = 512;
 /// A text ends, or goes on with one of 256 bytes.
 const CLASSES: usize = 257;
 
-/// Places whose texts begin with the same `depth` bytes and are in order of the next byte;
-/// those before `next` are sorted.
+/// Places whose texts begin with the same `depth` bytes, and are more than a few.
 ///
-/// Groups wait on a stack no deeper than they are nested. Texts that nest `d` deep have `d` bytes
-/// each, and there are more than `d` of them, so the stack takes far less than they do.
+/// Groups wait on a stack until they are divided. They are disjoint, so there is at most one for
+/// every [`FEW`] places and one more.
 struct Group {
-    next: usize,
-    end: usize,
+    start: u32,
+    end: u32,
     depth: usize,
 }
 
@@ -39,32 +38,32 @@ pub(crate) fn by_text<'t, P: Copy>(
     mut equal: impl FnMut(&[P]),
 ) -> Result<(), NoMemory> {
     let mut groups = Vec::new();
-    if let Some(group) = begin(places, (0, 0), &read, &mut equal) {
-        push(&mut groups, group)?;
+    let whole = Group { start: 0, end: short(places.len()), depth: 0 };
+    if places.len() > FEW {
+        push(&mut groups, whole)?;
+    } else {
+        few(places, &read, &mut equal);
     }
-    while let Some(group) = groups.last_mut() {
-        let (start, depth) = (group.next, group.depth);
-        let Some(rest) = places.get_mut(start..group.end) else {
-            break;
-        };
-        let Some(first) = rest.first().map(|place| class(read(*place), depth)) else {
-            groups.pop();
-            continue;
-        };
-        let same = rest.iter().take_while(|place| class(read(**place), depth) == first);
-        let length = same.count();
-        group.next = start.saturating_add(length);
-        if group.next == group.end {
-            groups.pop();
-        }
-        let Some(run) = rest.get_mut(..length).filter(|run| run.len() > 1) else {
-            continue;
-        };
-        if first == ENDED {
-            equal(run);
-        } else if let Some(group) = begin(run, (start, depth.saturating_add(1)), &read, &mut equal)
-        {
-            push(&mut groups, group)?;
+    while let Some(Group { start, end, depth }) = groups.pop() {
+        let Some(group) = places.get_mut(index(start)..index(end)) else { break };
+        let ends = distribute(group, |place| class(read(place), depth));
+        let mut from = 0;
+        for (class, to) in ends.iter().enumerate() {
+            let (first, last) = (core::mem::replace(&mut from, *to), *to);
+            let Some(run) = group.get_mut(index(first)..index(last)) else { break };
+            match run.len() {
+                0 | 1 => {}
+                _ if class == ENDED => equal(run),
+                2..=FEW => few(run, &read, &mut equal),
+                length => {
+                    let mut depth = depth.saturating_add(1);
+                    if length == index(end.saturating_sub(start)) {
+                        depth = depth.saturating_add(agreed(run, depth, &read));
+                    }
+                    let (first, last) = (start.saturating_add(first), start.saturating_add(last));
+                    push(&mut groups, Group { start: first, end: last, depth })?;
+                }
+            }
         }
     }
     Ok(())
@@ -76,23 +75,11 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// Sorts texts that agree in their first `depth` bytes: all the way if they are few, else by the
-/// first byte in which they do not agree, as a group to go on with.
-fn begin<'t, P: Copy>(
-    places: &mut [P],
-    (start, depth): (usize, usize),
-    read: &impl Fn(P) -> &'t [u8],
-    equal: &mut impl FnMut(&[P]),
-) -> Option<Group> {
-    if places.len() <= FEW {
-        places.sort_unstable_by(|a, b| read(*a).cmp(read(*b)));
-        let runs = places.chunk_by(|a, b| read(*a) == read(*b));
-        runs.filter(|run| run.len() > 1).for_each(equal);
-        return None;
-    }
-    let depth = depth.saturating_add(agreed(places, depth, read));
-    distribute(places, |place| class(read(place), depth));
-    Some(Group { next: start, end: start.saturating_add(places.len()), depth })
+/// Sorts a few places by comparing their texts.
+fn few<'t, P: Copy>(places: &mut [P], read: &impl Fn(P) -> &'t [u8], equal: &mut impl FnMut(&[P])) {
+    places.sort_unstable_by(|a, b| read(*a).cmp(read(*b)));
+    let runs = places.chunk_by(|a, b| read(*a) == read(*b));
+    runs.filter(|run| run.len() > 1).for_each(equal);
 }
 
 /// The class of a text that ends.
@@ -132,8 +119,8 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
 }
 
 /// Puts items in the order of their classes, in place, going round the cycles of places that
-/// each item has to leave for the next.
-fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) {
+/// each item has to leave for the next. Returns where each class ends.
+fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) -> [u32; CLASSES] {
     // Where the next item of each class goes, and where each class ends.
     let mut next = [0_u32; CLASSES];
     for item in &*items {
@@ -141,7 +128,7 @@ fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) {
             *count = count.saturating_add(1);
         }
     }
-    let (mut ends, mut end) = ([0; CLASSES], 0_u32);
+    let (mut ends, mut end) = ([0_u32; CLASSES], 0_u32);
     for (next, class_end) in next.iter_mut().zip(&mut ends) {
         let start = end;
         end = end.saturating_add(*next);
@@ -151,7 +138,7 @@ fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) {
     for (own, end) in ends.iter().enumerate() {
         while let Some(start) = next.get(own).copied().filter(|start| start < end) {
             let Some(mut item) = items.get(index(start)).copied() else {
-                return;
+                return ends;
             };
             // The item in hand takes the place of another until one belongs here.
             loop {
@@ -160,10 +147,10 @@ fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) {
                     break;
                 }
                 let Some(place) = next.get_mut(class) else {
-                    return;
+                    return ends;
                 };
                 let Some(slot) = items.get_mut(index(*place)) else {
-                    return;
+                    return ends;
                 };
                 *place = place.saturating_add(1);
                 core::mem::swap(slot, &mut item);
@@ -174,6 +161,7 @@ fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) {
             }
         }
     }
+    ends
 }
 
 #[cfg(test)]
