@@ -8,6 +8,8 @@ mod zstd;
 
 pub use reader::{Content, Verified};
 
+#[cfg(feature = "zstd")]
+use crate::error::Place;
 use crate::error::{Error, Misuse};
 
 /// Where the bytes of a file come from, at positions: a slice, a file, flash, an object store.
@@ -48,6 +50,17 @@ pub enum ReadError<E> {
     Source(E),
     /// The content breaks a rule.
     Refused(Error),
+}
+
+impl<E> ReadError<E> {
+    /// The error, if it is a refusal, in that place.
+    #[cfg(feature = "zstd")]
+    fn at(self, place: Place) -> Self {
+        match self {
+            Self::Refused(error) => Self::Refused(error.at(place)),
+            source @ Self::Source(_) => source,
+        }
+    }
 }
 
 impl<E> From<Error> for ReadError<E> {

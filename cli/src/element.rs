@@ -4,8 +4,7 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 
 use zten::{Component, ElementType, LogicalType, StorageType};
-
-use crate::fp8::Fp8;
+use zten::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
 
 /// What is written for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +15,38 @@ pub(crate) enum Kind {
     Fp8(Fp8),
     /// A real and an imaginary part.
     Complex(StorageType),
+}
+
+/// The kinds of 8-bit floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fp8 {
+    E4M3Fn,
+    E5M2,
+    E4M3Fnuz,
+    E5M2Fnuz,
+}
+
+impl Fp8 {
+    /// The kind that a logical type is, if it is one.
+    fn of(logical: LogicalType) -> Option<Self> {
+        Some(match logical {
+            LogicalType::F8E4M3Fn => Self::E4M3Fn,
+            LogicalType::F8E5M2 => Self::E5M2,
+            LogicalType::F8E4M3Fnuz => Self::E4M3Fnuz,
+            LogicalType::F8E5M2Fnuz => Self::E5M2Fnuz,
+            _ => return None,
+        })
+    }
+
+    /// The value of a code.
+    fn decode(self, code: u8) -> f32 {
+        match self {
+            Self::E4M3Fn => F8E4M3Fn::from_bits(code).to_f32(),
+            Self::E5M2 => F8E5M2::from_bits(code).to_f32(),
+            Self::E4M3Fnuz => F8E4M3Fnuz::from_bits(code).to_f32(),
+            Self::E5M2Fnuz => F8E5M2Fnuz::from_bits(code).to_f32(),
+        }
+    }
 }
 
 /// For whom an element is written down.

@@ -9,7 +9,6 @@ mod element;
 mod escape;
 mod explain;
 mod file;
-mod fp8;
 mod hash;
 mod json;
 mod locate;

@@ -44,6 +44,10 @@ impl Hasher {
     }
 
     /// What has come of it; none if the digest is another.
+    #[cfg_attr(
+        not(feature = "digest"),
+        expect(clippy::unnecessary_wraps, reason = "only what is computed can be another")
+    )]
     pub(super) fn finish(self) -> Option<Verified> {
         match self {
             Self::Absent => Some(Verified::NoDigest),

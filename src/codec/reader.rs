@@ -92,12 +92,8 @@ impl<'a> Component<'a> {
             #[cfg(feature = "zstd")]
             Encoding::Zstd => {
                 let expected = self.decoded_length();
-                Stored::Zstd(Frames::open(&source, extent, expected, limits).map_err(|error| {
-                    match error {
-                        ReadError::Refused(error) => ReadError::Refused(error.at(self.place())),
-                        source @ ReadError::Source(_) => source,
-                    }
-                })?)
+                let frames = Frames::open(&source, extent, expected, limits);
+                Stored::Zstd(frames.map_err(|error| error.at(self.place()))?)
             }
             _ => {
                 let _ = limits;
@@ -147,10 +143,6 @@ impl<R: ReadAt> Content<'_, R> {
     /// whatever the source fails with.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
         let place = self.component.place();
-        let refused = |error: ReadError<R::Error>| match error {
-            ReadError::Refused(error) => ReadError::Refused(error.at(place)),
-            source @ ReadError::Source(_) => source,
-        };
         self.buffer.clear();
         let Some(hasher) = &mut self.hasher else {
             return Ok(None);
@@ -168,8 +160,9 @@ impl<R: ReadAt> Content<'_, R> {
             Stored::Zstd(frames) => {
                 extend(&mut self.buffer, CHUNK)?;
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
-                let length =
-                    frames.read(&self.source, &mut self.buffer, &mut tap).map_err(refused)?;
+                let length = frames
+                    .read(&self.source, &mut self.buffer, &mut tap)
+                    .map_err(|error| error.at(place))?;
                 self.buffer.truncate(length);
             }
         }
