@@ -174,3 +174,22 @@ accept/0.1.0/empty.zt:
 ";
     assert_eq!(out, wanted);
 }
+
+/// The listings of the reference writers' files, which stand beside them.
+#[test]
+fn listings_are_the_golden_ones() {
+    let mut count = 0;
+    for version in ["0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"] {
+        let folder = crate::corpus_folder().join("accept").join(version);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "zt") {
+                let golden = std::fs::read_to_string(path.with_extension("ls")).unwrap();
+                let listed = good_text(in_corpus(&["ls", path.to_str().unwrap()]));
+                assert_eq!(listed, golden, "{}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, 30);
+}

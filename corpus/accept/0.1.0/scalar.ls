@@ -1,0 +1,6 @@
+NAME    FORMAT  TYPE  SHAPE  STORED  DECODED  ENCODING  DIGEST
+s_f32   dense   f32   []        4 B      4 B  raw       -
+s_u8    dense   u8    []        1 B      1 B  raw       -
+s_i64   dense   i64   []        8 B      8 B  raw       -
+s_bool  dense   bool  []        1 B      1 B  raw       -
+4 objects, 4 components, 14 B stored, 14 B decoded, zTensor 0.1

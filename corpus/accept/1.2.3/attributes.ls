@@ -1,0 +1,18 @@
+arr = [1, "x", []]
+big = 18446744073709551615
+bytes = h'0001ff'
+dupmap = {"z": 1, "z": 2}
+f = 1.5
+f32ish = 0.1
+framework = "PyTorch"
+inf = Infinity
+map = {"z": 1, "a": 2, 3: null}
+n = -7
+nan = NaN
+null = null
+t = true
+tagged = 0("2026-01-01T00:00:00Z")
+
+NAME  FORMAT  TYPE  SHAPE  STORED  DECODED  ENCODING  DIGEST
+t     dense   f32   [2]       8 B      8 B  raw       -
+1 object, 1 component, 8 B stored, 8 B decoded, zTensor 1.2 (version 1.2.0)

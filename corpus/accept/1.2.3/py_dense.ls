@@ -1,0 +1,15 @@
+NAME  FORMAT  TYPE  SHAPE   STORED  DECODED  ENCODING  DIGEST
+bf16  dense   bf16  [2, 3]    12 B     12 B  raw       -
+bool  dense   bool  [2, 3]     6 B      6 B  raw       -
+f16   dense   f16   [2, 3]    12 B     12 B  raw       -
+f32   dense   f32   [2, 3]    24 B     24 B  raw       -
+f64   dense   f64   [2, 3]    48 B     48 B  raw       -
+i16   dense   i16   [2, 3]    12 B     12 B  raw       -
+i32   dense   i32   [2, 3]    24 B     24 B  raw       -
+i64   dense   i64   [2, 3]    48 B     48 B  raw       -
+i8    dense   i8    [2, 3]     6 B      6 B  raw       -
+u16   dense   u16   [2, 3]    12 B     12 B  raw       -
+u32   dense   u32   [2, 3]    24 B     24 B  raw       -
+u64   dense   u64   [2, 3]    48 B     48 B  raw       -
+u8    dense   u8    [2, 3]     6 B      6 B  raw       -
+13 objects, 13 components, 282 B stored, 282 B decoded, zTensor 1.2 (version 1.2.0)

@@ -1,0 +1,142 @@
+//! Zstd made to be dear: refused, or decoded, in little memory and in linear time.
+#![cfg(feature = "zstd")]
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use zten::{Archive, Error, Limits, Options, Verifier};
+
+/// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
+fn repeated(blocks: usize) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
+    for block in 1..=blocks {
+        let header = (128_u32 << 10) << 3 | 1 << 1 | u32::from(block == blocks);
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.push(7);
+    }
+    frame
+}
+
+/// A frame of so many empty raw blocks.
+fn empty(blocks: usize) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+    for block in 1..=blocks {
+        frame.extend([u8::from(block == blocks), 0, 0]);
+    }
+    frame
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    assert!(text.len() < 24);
+    out.push(0x60 + text.len() as u8);
+    out.extend(text.as_bytes());
+}
+
+fn uint(out: &mut Vec<u8>, n: u64) {
+    out.push(0x1b);
+    out.extend(n.to_be_bytes());
+}
+
+/// A file of one object of unknown format with one zstd component; with `declared`, of 1.2.
+fn file(frame: &[u8], declared: Option<u64>) -> Vec<u8> {
+    let mut file = b"ZTEN1000".to_vec();
+    file.resize(64, 0);
+    file.extend(frame);
+    let start = file.len();
+    let out = &mut file;
+    out.push(0xa2);
+    text(out, "version");
+    text(out, if declared.is_some() { "1.2.0" } else { "1.1.0" });
+    text(out, "objects");
+    out.extend([0xa1, 0x61, b'w', 0xa3]);
+    text(out, "shape");
+    out.push(0x80);
+    text(out, "format");
+    text(out, "x");
+    text(out, "components");
+    out.push(0xa1);
+    text(out, "data");
+    out.push(if declared.is_some() { 0xa5 } else { 0xa4 });
+    text(out, "dtype");
+    text(out, "u8");
+    text(out, "offset");
+    uint(out, 64);
+    text(out, "length");
+    uint(out, frame.len() as u64);
+    text(out, "encoding");
+    text(out, "zstd");
+    if let Some(declared) = declared {
+        text(out, "uncompressed_length");
+        uint(out, declared);
+    }
+    let size = (file.len() - start) as u64;
+    file.extend(size.to_le_bytes());
+    file.extend(b"ZTEN1000");
+    file
+}
+
+/// Judges a file: the verdict, and the most heap that was in use.
+fn check(file: &[u8], limits: Limits) -> (Result<(), Error>, u64) {
+    let mut verdict = Ok(());
+    let run = || {
+        verdict = Archive::open_with(file, &Options::default().limits(limits)).and_then(|archive| {
+            let mut verifier = Verifier::new(file.len() as u64, &limits);
+            let object = archive.get("w").unwrap();
+            verifier.object(&object, file, |_, _| ()).map_err(Error::from)
+        });
+    };
+    let heap = allocation_counter::measure(run).bytes_max;
+    println!("{heap} bytes of heap");
+    (verdict, heap)
+}
+
+const FIVE_GIB: u64 = 5 << 30;
+const BLOCKS: usize = (FIVE_GIB >> 17) as usize;
+
+#[test]
+fn bombs_of_five_gib() {
+    let frame = repeated(BLOCKS);
+    assert!(frame.len() < 165_000);
+    // Declared small, undeclared, and declared honestly: at the first byte too many, at the
+    // limit (lowered here, so that less is decoded), and before anything is.
+    let lower = Limits::default().with("decoded", 64 << 20).unwrap();
+    for (declared, limits, rule) in [
+        (Some(64), Limits::default(), "decoded-size"),
+        (None, lower, "limit-decoded"),
+        (Some(FIVE_GIB), Limits::default(), "limit-decoded"),
+    ] {
+        let (verdict, heap) = check(&file(&frame, declared), limits);
+        assert_eq!(verdict.unwrap_err().id(), Some(rule), "declared {declared:?}");
+        assert!(heap < 16 << 20, "declared {declared:?}: {heap} bytes of heap");
+    }
+}
+
+#[test]
+fn honest_output_takes_a_window() {
+    let (verdict, heap) = check(&file(&repeated(512), Some(64 << 20)), Limits::default());
+    verdict.unwrap();
+    assert!(heap < 16 << 20, "{heap} bytes of heap for an 8 MiB window");
+}
+
+#[test]
+fn memory_follows_the_declared_output() {
+    // 128 MiB of window for 1,000 bytes.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
+    frame.extend(((1000_u32 << 3) | 1 << 1 | 1).to_le_bytes()[..3].iter());
+    frame.push(7);
+    let (verdict, heap) = check(&file(&frame, Some(1000)), Limits::default());
+    verdict.unwrap();
+    assert!(heap < 1 << 20, "{heap} bytes of heap for 1,000 bytes");
+}
+
+#[test]
+fn empty_blocks_are_passed_over() {
+    let (verdict, heap) = check(&file(&empty(300_000), Some(0)), Limits::default());
+    verdict.unwrap();
+    assert!(heap < 1 << 20, "{heap} bytes of heap");
+}
