@@ -39,6 +39,11 @@ impl Verifier {
         Self { limits: *limits, left: total, total }
     }
 
+    /// Bytes that compressed components have decoded to so far.
+    pub fn decoded(&self) -> u64 {
+        self.total.saturating_sub(self.left)
+    }
+
     /// Reads all components of an object. `tap` sees every chunk of each: decoded,
     /// little-endian, and judged so far.
     ///

@@ -84,11 +84,12 @@ fn file(frame: &[u8], declared: Option<u64>) -> Vec<u8> {
 fn check(file: &[u8], limits: Limits) -> (Result<(), Error>, u64) {
     let mut verdict = Ok(());
     let run = || {
-        verdict = Archive::open_with(file, &Options::default().limits(limits)).and_then(|archive| {
-            let mut verifier = Verifier::new(file.len() as u64, &limits);
-            let object = archive.get("w").unwrap();
-            verifier.object(&object, file, |_, _| ()).map_err(Error::from)
-        });
+        verdict =
+            Archive::open_with(file, &Options::default().limits(limits)).and_then(|archive| {
+                let mut verifier = Verifier::new(file.len() as u64, &limits);
+                let object = archive.get("w").unwrap();
+                verifier.object(&object, file, |_, _| ()).map_err(Error::from)
+            });
     };
     let heap = allocation_counter::measure(run).bytes_max;
     println!("{heap} bytes of heap");

@@ -4,12 +4,13 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use zten::source::FileArchive;
-use zten::{ErrorKind, ReadError, Verifier};
+use zten::{ErrorKind, Limits, Object, ReadError, Verifier};
 
 use crate::app::App;
 use crate::args::Check;
 use crate::escape;
 use crate::file::{counted, open, stored};
+use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{Problem, Verdict, good_json};
 
@@ -50,38 +51,34 @@ fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
         return Ok((Verdict::ManifestGood, format!("manifest good ({contents})")));
     }
     let bytes = stored(&archive);
-    let mut verifier = Verifier::new(archive.file_len(), options.limit());
-    read(path, &archive, &mut verifier)?;
+    read(path, &archive, options.limit())?;
     Ok((Verdict::Good, format!("good ({contents}, {} of data)", counted(bytes, "byte"))))
 }
 
 /// Reads all content. What is not supported does not keep the rest from being judged: a broken
 /// rule further on says more about the file.
-fn read(path: &Path, archive: &FileArchive, verifier: &mut Verifier) -> Result<(), Box<Problem>> {
+fn read(path: &Path, archive: &FileArchive, limits: &Limits) -> Result<(), Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
-    let mut unsupported: Option<Box<Problem>> = None;
-    let mut more = 0_u64;
-    for object in archive.objects() {
-        let Err(error) = verifier.object(&object, &source, |_, _| ()) else {
-            continue;
-        };
-        let problem = || Box::new(Problem::reading(path, archive, &error));
-        match &error {
-            ReadError::Refused(refused) if matches!(refused.kind(), ErrorKind::Unsupported(_)) => {
-                if unsupported.is_some() {
-                    more = more.saturating_add(1);
-                } else {
-                    unsupported = Some(problem());
-                }
-            }
-            _ => return Err(problem()),
-        }
+    let judge =
+        |verifier: &mut Verifier, object: &Object<'_>| verifier.object(object, &source, |_, _| ());
+    let results = Work { archive, limits, passes: is_unsupported, judge }.run();
+    let failures: Vec<&Failure> =
+        results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let problem = |failure| Box::new(Problem::reading(path, archive, failure));
+    if let Some(failure) = failures.iter().find(|failure| !is_unsupported(failure)) {
+        return Err(problem(failure));
     }
-    match unsupported {
-        Some(mut problem) => {
-            problem.and_more(more);
+    match failures.split_first() {
+        Some((first, more)) => {
+            let mut problem = problem(first);
+            problem.and_more(u64::try_from(more.len()).unwrap_or(u64::MAX));
             Err(problem)
         }
         None => Ok(()),
     }
+}
+
+/// Whether the file may be good for another reader.
+fn is_unsupported(failure: &Failure) -> bool {
+    matches!(failure, ReadError::Refused(error) if matches!(error.kind(), ErrorKind::Unsupported(_)))
 }

@@ -12,6 +12,7 @@ use crate::args::Hash;
 use crate::escape;
 use crate::file::{open, stored};
 use crate::json::Json;
+use crate::objects::Work;
 use crate::progress::Watched;
 use crate::report::Problem;
 
@@ -32,13 +33,15 @@ pub(crate) fn run(app: &mut App, args: &Hash) -> io::Result<()> {
         Err(problem) => return app.problem(&problem),
     };
     let source = Watched::new(&archive, stored(&archive));
-    let mut verifier = Verifier::new(archive.file_len(), options.limit());
+    let judge = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &source);
+    let work = Work { archive: &archive, limits: options.limit(), passes: is_foreign, judge };
+    let results = work.run();
     // In the order of the manifest, objects and components.
     let mut sums: Vec<Vec<Sum>> = Vec::new();
     let mut unsupported: Option<Problem> = None;
     let mut more = 0_u64;
-    for object in archive.objects() {
-        match sum(&mut verifier, &object, &source) {
+    for (result, object) in results.into_iter().zip(archive.objects()) {
+        match result {
             Ok(sum) => sums.push(sum),
             Err(error) => {
                 let problem = Problem::reading(&args.file, &archive, &error);

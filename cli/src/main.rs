@@ -13,6 +13,7 @@ mod hash;
 mod json;
 mod locate;
 mod ls;
+mod objects;
 mod progress;
 mod report;
 mod table;

@@ -1,7 +1,8 @@
 //! A line on the terminal while work takes long; nothing anywhere else.
 
-use std::cell::Cell;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use zten::ReadAt;
@@ -19,8 +20,8 @@ pub(crate) struct Watched<'a> {
     archive: &'a FileArchive,
     shown: bool,
     start: Instant,
-    drawn: Cell<Option<Instant>>,
-    done: Cell<u64>,
+    drawn: Mutex<Option<Instant>>,
+    done: AtomicU64,
     total: u64,
 }
 
@@ -28,7 +29,7 @@ impl<'a> Watched<'a> {
     /// Reads `archive`, of which `total` bytes will be wanted.
     pub(crate) fn new(archive: &'a FileArchive, total: u64) -> Self {
         let shown = io::stderr().is_terminal();
-        let (drawn, done) = (Cell::new(None), Cell::new(0));
+        let (drawn, done) = (Mutex::new(None), AtomicU64::new(0));
         Self { archive, shown, start: Instant::now(), drawn, done, total }
     }
 
@@ -39,19 +40,24 @@ impl<'a> Watched<'a> {
     }
 
     fn note(&self, bytes: usize) {
-        let bytes = u64::try_from(bytes).unwrap_or_default();
         // Frames of zstd are walked before they are decoded: some bytes are read twice.
-        self.done.set(self.done.get().saturating_add(bytes).min(self.total));
+        let bytes = u64::try_from(bytes).unwrap_or_default();
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if !self.shown || self.start.elapsed() < PATIENCE {
             return;
         }
-        if self.drawn.get().is_some_and(|drawn| drawn.elapsed() < PACE) {
+        // A thread that finds another at it leaves the line to that one.
+        let Ok(mut drawn) = self.drawn.try_lock() else {
+            return;
+        };
+        if drawn.is_some_and(|drawn| drawn.elapsed() < PACE) {
             return;
         }
-        self.drawn.set(Some(Instant::now()));
-        let hundredths = u128::from(self.done.get()).saturating_mul(100);
+        *drawn = Some(Instant::now());
+        let done = done.min(self.total);
+        let hundredths = u128::from(done).saturating_mul(100);
         let percent = hundredths.checked_div(self.total.into()).unwrap_or(100);
-        let (done, total) = (human(self.done.get()), human(self.total));
+        let (done, total) = (human(done), human(self.total));
         // Progress that cannot be shown is no reason to stop.
         let _ = write!(io::stderr().lock(), "\r\x1b[2K{percent:3} %  {done} of {total}");
     }
@@ -59,7 +65,7 @@ impl<'a> Watched<'a> {
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        if self.drawn.get().is_some() {
+        if self.drawn.lock().is_ok_and(|drawn| drawn.is_some()) {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K");
         }
     }

@@ -7,6 +7,7 @@ mod explain;
 mod files;
 mod hash;
 mod ls;
+mod threads;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,52 @@
+//! Work on several objects at a time ends as work on one after another would.
+
+use crate::files::{file, object, raw};
+use crate::{ended, good_text, zten};
+
+const OBJECTS: usize = 40;
+const LENGTH: usize = 64 << 10;
+
+/// A file of bools, large enough for threads; the objects named in `bad` hold a 2 at their end.
+fn bools(name: &str, bad: &[usize]) -> String {
+    let mut data = vec![1; OBJECTS * LENGTH];
+    for object in bad {
+        data[(object + 1) * LENGTH - 1] = 2;
+    }
+    let names: Vec<String> = (0..OBJECTS).map(|ordinal| format!("object {ordinal:02}")).collect();
+    let objects: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(ordinal, name)| {
+            let component = ("data", raw("bool", 64 + ordinal * LENGTH, LENGTH, &[]));
+            (name.as_str(), object("dense", &[LENGTH], &[component]))
+        })
+        .collect();
+    file(name, &objects, &data).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_first_bad_object_is_reported() {
+    let path = bools("threads-bad.zt", &[38, 17, 18, 31]);
+    for _ in 0..20 {
+        for command in ["check", "hash"] {
+            let output = zten([command, &path]);
+            let (status, out, message) = ended(&output);
+            assert_eq!((status, out), (Some(1), ""));
+            assert!(message.contains("in \"object 17\"/data"), "{command}: {message}");
+        }
+    }
+}
+
+#[test]
+fn a_good_file_is_good_and_its_sums_are_in_order() {
+    let path = bools("threads-good.zt", &[]);
+    let good = good_text(zten(["check", &path]));
+    assert!(
+        good.contains("good (1.2, 40 objects, 40 components, 2621440 bytes of data)"),
+        "{good}"
+    );
+    let sums = good_text(zten(["hash", &path]));
+    let names: Vec<_> = sums.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
+    assert_eq!(names.len(), OBJECTS);
+    assert!(names.is_sorted(), "{names:?}");
+}
