@@ -143,7 +143,6 @@ impl<R: ReadAt> Content<'_, R> {
     /// whatever the source fails with.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
         let place = self.component.place();
-        self.buffer.clear();
         let Some(hasher) = &mut self.hasher else {
             return Ok(None);
         };
@@ -224,9 +223,10 @@ impl<R: ReadAt> Content<'_, R> {
     }
 }
 
-/// Makes `buffer` that long, filled with zeros.
+/// Makes `buffer` that long; what is in it will be overwritten.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
-    buffer.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+    let more = length.saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| Error::misuse(Misuse::Memory))?;
     buffer.resize(length, 0);
     Ok(())
 }

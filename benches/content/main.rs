@@ -1,0 +1,142 @@
+//! Reading content: digests and zstd, each beside the bare crate that does the work, in the same
+//! run.
+//!
+//! `cargo bench -p zten --bench content`
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a benchmark may panic, and its numbers are small"
+)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use sha2::{Digest as _, Sha256};
+use zten::{Archive, Limits};
+
+const BYTES: usize = 64 << 20;
+const ROUNDS: usize = 9;
+const QUICK: usize = 2;
+
+/// CBOR of texts and of integers below 2^64.
+fn text(text: &str) -> Vec<u8> {
+    let mut bytes = vec![0x7a];
+    bytes.extend((text.len() as u32).to_be_bytes());
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+fn uint(n: u64) -> Vec<u8> {
+    [vec![0x1b], n.to_be_bytes().to_vec()].concat()
+}
+
+/// A 1.2 file of one dense `f32` component.
+fn file(stored: &[u8], more: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut component = vec![0xa3 + more.len() as u8];
+    let fields = [("dtype", text("f32")), ("offset", uint(64))];
+    let fields = fields.into_iter().chain([("length", uint(stored.len() as u64))]);
+    for (key, value) in fields.chain(more.iter().cloned()) {
+        component.extend([text(key), value].concat());
+    }
+    let mut file = b"ZTEN1000".to_vec();
+    file.resize(64, 0);
+    file.extend(stored);
+    let start = file.len();
+    let object = [
+        vec![0xa3],
+        [text("shape"), vec![0x81], uint(BYTES as u64 / 4)].concat(),
+        [text("format"), text("dense")].concat(),
+        [text("components"), vec![0xa1], text("data"), component].concat(),
+    ]
+    .concat();
+    file.push(0xa2);
+    file.extend([text("version"), text("1.2.0")].concat());
+    file.extend([text("objects"), vec![0xa1], text("w"), object].concat());
+    let size = (file.len() - start) as u64;
+    file.extend(size.to_le_bytes());
+    file.extend(b"ZTEN1000");
+    file
+}
+
+/// Reads all of the component; how long it took.
+fn read(file: &[u8]) -> Duration {
+    let archive = Archive::open(file).unwrap();
+    let component = archive.get("w").unwrap().component("data").unwrap();
+    let start = Instant::now();
+    let mut content = component.content(file, &Limits::default()).unwrap();
+    while let Some(chunk) = content.next_chunk().unwrap() {
+        black_box(chunk);
+    }
+    start.elapsed()
+}
+
+fn timed(run: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+}
+
+fn main() {
+    let rounds = if std::env::args().any(|argument| argument == "--quick") { QUICK } else { ROUNDS };
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state >> 40
+    };
+    // Weights of a few hundred values: what compresses at all.
+    let floats = (0..BYTES / 4).map(|_| (random() % 300) as f32 / 300.0);
+    let data: Vec<u8> = floats.flat_map(f32::to_le_bytes).collect();
+
+    let sha256 = hex(&<[u8; 32]>::from(Sha256::digest(&data)));
+    let crc = crc::Crc::<u32, crc::Table<16>>::new(&crc::CRC_32_ISCSI);
+    let crc32c = format!("crc32c:0x{:08X}", crc.checksum(&data));
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let packed = ruzstd::encoding::compress_to_vec(data.as_slice(), level);
+
+    let plain = file(&data, &[]);
+    let with_sha256 = file(&data, &[("digest", text(&format!("sha256:{sha256}")))]);
+    let with_crc32c = file(&data, &[("digest", text(&crc32c))]);
+    let decoded = ("uncompressed_length", uint(BYTES as u64));
+    let compressed = file(&packed, &[("encoding", text("zstd")), decoded]);
+
+    let bare_zstd = || {
+        let mut decoder = ruzstd::decoding::StreamingDecoder::new(packed.as_slice()).unwrap();
+        let mut buffer = vec![0; 64 << 10];
+        while std::io::Read::read(&mut decoder, &mut buffer).unwrap() > 0 {
+            black_box(&buffer);
+        }
+    };
+    let cases: [(&str, Box<dyn Fn() -> Duration>); 7] = [
+        ("raw, no digest", Box::new(|| read(&plain))),
+        ("raw, sha256", Box::new(|| read(&with_sha256))),
+        ("  bare sha2", Box::new(|| timed(|| _ = black_box(Sha256::digest(&data))))),
+        ("raw, crc32c", Box::new(|| read(&with_crc32c))),
+        ("  bare crc", Box::new(|| timed(|| _ = black_box(crc.checksum(&data))))),
+        ("zstd", Box::new(|| read(&compressed))),
+        ("  bare ruzstd", Box::new(|| timed(bare_zstd))),
+    ];
+    let mut best = [Duration::MAX; 7];
+    for _ in 0..rounds {
+        for (case, best) in cases.iter().zip(&mut best) {
+            *best = case.1().min(*best);
+        }
+    }
+    println!("fastest of {rounds} rounds, 64 MiB of f32\n");
+    for ((name, _), time) in cases.iter().zip(best) {
+        println!("{name:<18}{:>8.2} GB/s", BYTES as f64 / time.as_secs_f64() / 1e9);
+    }
+    let share = |ours: usize, bare: usize| best[bare].as_secs_f64() / best[ours].as_secs_f64();
+    println!("\nsha256 at {:.2} of bare sha2", share(1, 2));
+    println!("crc32c at {:.2} of bare crc", share(3, 4));
+    println!("zstd at {:.2} of bare ruzstd", share(5, 6));
+}
