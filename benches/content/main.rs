@@ -86,8 +86,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
+/// What a case is called, and how to run it.
+type Case<'a> = (&'static str, Box<dyn Fn() -> Duration + 'a>);
+
 fn main() {
-    let rounds = if std::env::args().any(|argument| argument == "--quick") { QUICK } else { ROUNDS };
+    let rounds =
+        if std::env::args().any(|argument| argument == "--quick") { QUICK } else { ROUNDS };
     let mut state = 1_u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -106,8 +110,8 @@ fn main() {
     let plain = file(&data, &[]);
     let with_sha256 = file(&data, &[("digest", text(&format!("sha256:{sha256}")))]);
     let with_crc32c = file(&data, &[("digest", text(&crc32c))]);
-    let decoded = ("uncompressed_length", uint(BYTES as u64));
-    let compressed = file(&packed, &[("encoding", text("zstd")), decoded]);
+    let size = ("uncompressed_length", uint(BYTES as u64));
+    let compressed = file(&packed, &[("encoding", text("zstd")), size]);
 
     let bare_zstd = || {
         let mut decoder = ruzstd::decoding::StreamingDecoder::new(packed.as_slice()).unwrap();
@@ -116,7 +120,7 @@ fn main() {
             black_box(&buffer);
         }
     };
-    let cases: [(&str, Box<dyn Fn() -> Duration>); 7] = [
+    let cases: [Case<'_>; 7] = [
         ("raw, no digest", Box::new(|| read(&plain))),
         ("raw, sha256", Box::new(|| read(&with_sha256))),
         ("  bare sha2", Box::new(|| timed(|| _ = black_box(Sha256::digest(&data))))),
