@@ -35,6 +35,15 @@
 //! Opening costs memory in proportion to the manifest and none to the data: a file of 100 GB is
 //! opened with its last bytes. Binding ([`Component::bind`]) costs neither memory nor time.
 //!
+//! # What is in it
+//!
+//! | format | view |
+//! | --- | --- |
+//! | `dense` | [`Object::dense`], and [`Dense::slice`] for a part of it |
+//! | `sparse_csr`, `sparse_coo` | [`Object::sparse_csr`], [`Object::sparse_coo`] |
+//! | `quantized_group` | [`Object::quantized_group`] |
+//! | any | [`Component::bind`] borrows, [`Component::decode`] fills an aligned buffer, [`Component::content`] streams |
+//!
 //! # Generations
 //!
 //! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container, and is refused
@@ -55,7 +64,11 @@
 //! | --- | --- | --- |
 //! | `std` | yes |  files, read at positions |
 //! | `zstd` | yes | compressed components, by the pure Rust decoder `ruzstd` |
+//! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, reserves a window at once, needs Rust 1.92 |
 //! | `digest` | yes | sha256 and crc32c |
+//!
+//! Without `std`, `serde_cbor_2` does not compile in a graph where another crate turns on
+//! `serde/std`.
 //!
 //! [zTensor]: https://docs.rs/ztensor
 
