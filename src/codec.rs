@@ -22,16 +22,25 @@ pub trait ReadAt {
     /// # Errors
     /// Whatever keeps it from filling all of `buffer`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// The bytes themselves, where all of them are in memory: they are then not copied.
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let _ = (offset, length);
+        None
+    }
 }
 
 impl ReadAt for [u8] {
     type Error = Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        let bytes = usize::try_from(offset).ok().and_then(|start| self.get(start..));
-        let bytes = bytes.and_then(|bytes| bytes.get(..buffer.len()));
+        let bytes = self.bytes_at(offset, buffer.len());
         buffer.copy_from_slice(bytes.ok_or(Error::misuse(Misuse::Size))?);
         Ok(())
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.get(usize::try_from(offset).ok()?..)?.get(..length)
     }
 }
 
@@ -40,6 +49,10 @@ impl<R: ReadAt + ?Sized> ReadAt for &R {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), R::Error> {
         (**self).read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        (**self).bytes_at(offset, length)
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Misuse {
     Slice,
     /// The buffer to fill has another length than the data.
     Buffer,
+    /// A read failed before, and what it would have gone on with is not known.
+    Aborted,
     /// Memory could not be had.
     Memory,
 }
@@ -55,6 +57,7 @@ impl Misuse {
             Self::Quantization => "the quantization is not known, or does not fit the components",
             Self::Slice => "the array has no such slice",
             Self::Buffer => "the buffer has another length than the data",
+            Self::Aborted => "a read failed before; begin again",
             Self::Memory => "memory could not be had",
         }
     }

@@ -57,6 +57,16 @@ pub struct Content<'a, R> {
     /// Decoded bytes that have gone by.
     position: u64,
     verified: Option<Verified>,
+    failed: Option<Error>,
+}
+
+/// Where a chunk is.
+enum Chunk {
+    /// There is none.
+    End,
+    Buffer,
+    /// In the source, at that offset and of that length.
+    Source(u64, usize),
 }
 
 /// How the stored bytes become decoded ones.
@@ -111,6 +121,7 @@ impl<'a> Component<'a> {
             buffer: Vec::new(),
             position: 0,
             verified: None,
+            failed: None,
         })
     }
 
@@ -141,19 +152,52 @@ impl<R: ReadAt> Content<'_, R> {
     /// # Errors
     /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`;
     /// whatever the source fails with.
+    ///
+    /// An error is final: every later call returns it, or [`Misuse::Aborted`] after one of the
+    /// source.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        match self.step() {
+            Ok(Chunk::End) => Ok(None),
+            Ok(Chunk::Buffer) => Ok(Some(&self.buffer)),
+            Ok(Chunk::Source(offset, length)) => Ok(self.source.bytes_at(offset, length)),
+            Err(error) => {
+                self.failed = Some(match error {
+                    ReadError::Refused(error) => error,
+                    ReadError::Source(_) => Error::misuse(Misuse::Aborted),
+                });
+                Err(error)
+            }
+        }
+    }
+
+    fn step(&mut self) -> Result<Chunk, ReadError<R::Error>> {
         let place = self.component.place();
         let Some(hasher) = &mut self.hasher else {
-            return Ok(None);
+            return Ok(Chunk::End);
         };
-        match &mut self.stored {
+        let swapped = self.component.byte_order() == ByteOrder::Big;
+        let mut chunk = Chunk::Buffer;
+        let bytes = match &mut self.stored {
             Stored::Raw { next, end } => {
                 let left = end.saturating_sub(*next);
                 let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-                extend(&mut self.buffer, length)?;
-                self.source.read_at(*next, &mut self.buffer).map_err(ReadError::Source)?;
-                hasher.update(&self.buffer);
+                let bytes = match self.source.bytes_at(*next, length) {
+                    Some(bytes) if !swapped => {
+                        chunk = Chunk::Source(*next, length);
+                        bytes
+                    }
+                    _ => {
+                        extend(&mut self.buffer, length)?;
+                        self.source.read_at(*next, &mut self.buffer).map_err(ReadError::Source)?;
+                        &self.buffer
+                    }
+                };
+                hasher.update(bytes);
                 *next = next.saturating_add(wide(length));
+                bytes
             }
             #[cfg(feature = "zstd")]
             Stored::Zstd(frames) => {
@@ -163,22 +207,23 @@ impl<R: ReadAt> Content<'_, R> {
                     .read(&self.source, &mut self.buffer, &mut tap)
                     .map_err(|error| error.at(place))?;
                 self.buffer.truncate(length);
+                &self.buffer
             }
-        }
-        if self.buffer.is_empty() {
+        };
+        if bytes.is_empty() {
             self.whole()?;
             let outcome = self.hasher.take().and_then(Hasher::finish);
             let offset = self.component.extent().offset();
             let mismatch = || Error::new(Rule::DigestMismatch, offset).at(place);
             self.verified = Some(outcome.ok_or_else(mismatch)?);
-            return Ok(None);
+            return Ok(Chunk::End);
         }
-        self.judge()?;
-        if self.component.byte_order() == ByteOrder::Big {
+        self.judge(bytes)?;
+        self.position = self.position.saturating_add(wide(bytes.len()));
+        if swapped {
             swap(&mut self.buffer, self.storage.width());
         }
-        self.position = self.position.saturating_add(wide(self.buffer.len()));
-        Ok(Some(&self.buffer))
+        Ok(chunk)
     }
 
     /// What has been shown, once everything has been read.
@@ -200,10 +245,10 @@ impl<R: ReadAt> Content<'_, R> {
     }
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
-    fn judge(&self) -> Result<(), Error> {
+    fn judge(&self, bytes: &[u8]) -> Result<(), Error> {
         let strict = self.component.generation() != Generation::V0_1;
         if strict && self.storage == StorageType::Bool {
-            bools(&self.buffer).map_err(|(at, byte)| {
+            bools(bytes).map_err(|(at, byte)| {
                 let error = match self.offset_of(self.position.saturating_add(at)) {
                     Some(offset) => Error::new(Rule::BoolValue, offset),
                     None => Error::nowhere(Rule::BoolValue),

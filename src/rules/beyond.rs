@@ -1,0 +1,69 @@
+//! What a good file may hold and this reader does not read, and the limits that it may go beyond.
+
+use super::{DISTRUST, Row, Scope, Source, catalogue};
+
+catalogue! {
+    /// Something that a good file may hold and this reader does not read.
+    Unsupported:
+
+    ContainerV2 "unsupported-container", Spec("v1.2 appendix"), All,
+        "The container is that of version 0.1 or 1.x.",
+        "the file is a version 2 container (magic 89 5A 54 32 0D 0A 1A 0A)",
+        "Read it with a reader of version 2.";
+    Version "unsupported-version", Spec("v1.2 appendix"), V1,
+        "The major version is 1.", "major version {} is not known",
+        "A major version may change everything: read it with a reader of that version.";
+    Dtype "unsupported-dtype", Spec("v0.1 §8"), V0,
+        "The entry's `dtype` is one that version 0.1 lists.", "the entry's `dtype` is not known",
+        "The other entries of the file can be read.";
+    Encoding "unsupported-encoding", Spec("v0.1 §8"), V0,
+        "The entry's `encoding` is `raw` or `zstd`.", "the entry's `encoding` is not known",
+        "The other entries of the file can be read.";
+    Layout "unsupported-layout", Spec("v0.1 crate readme, Extensibility"), V0,
+        "The entry's `layout` is `dense`.", "the entry's `layout` is not known",
+        "The other entries of the file can be read, and this one as bytes.";
+    Format "unsupported-format", Spec("v1.2 §1, §3"), V1,
+        "The object's `format` is one that the specification lists.",
+        "the object's `format` is not known", "Its components can be read one by one.";
+    Digest "unsupported-digest", Spec("v0.1 §4, v1.2 §1"), All,
+        "The digest is of an algorithm that can be verified: `sha256` or `crc32c`.",
+        "the digest is of an algorithm that cannot be verified",
+        "The component can be read; whether it is what its writer meant is not known.";
+    Feature "unsupported-feature", Policy("the library was built without it"), All,
+        "What the file needs was built in.",
+        "the library was built without what this component needs",
+        "Build it with the features `zstd` and `digest`.";
+    LogicalType "unsupported-type", Spec("v1.2 §2"), V1,
+        "The component's `type` is one that the specification lists.",
+        "the component's `type` is not known", "It can be read as storage elements.";
+}
+
+catalogue! {
+    /// A limit that a file goes beyond.
+    Limit:
+
+    Manifest "limit-manifest", Policy("memory while opening follows the manifest"), All,
+        "The manifest is at most as long as the caller's limit.",
+        "the manifest size of {} bytes is over the limit", "Raise the limit `manifest` if you trust the file.";
+    Depth "limit-depth", Policy("the reader keeps one counter a level; no writer needs as many"), All,
+        "CBOR is nested at most 64 levels deep: every open array, map or tag is one.",
+        "CBOR is nested deeper than {} levels", DISTRUST;
+    Rank "limit-rank", Policy("no library has tensors of more dimensions"), All,
+        "A shape has at most 64 dimensions.", "a shape has more dimensions than the limit",
+        "Raise the limit `rank` if you trust the file.";
+    Window "limit-window", Policy("memory while decoding follows the window, or the declared output if that is smaller"), All,
+        "The window of a zstd frame is at most 128 MiB.",
+        "the window of a zstd frame is {} bytes, over the limit",
+        "Raise the limit `window`: memory follows the declared output where that is smaller.";
+    Decoded "limit-decoded", Policy("a few bytes of zstd can ask for any amount of work"), All,
+        "A compressed component decodes to at most 4 GiB.",
+        "the component decodes to {} bytes or more, over the limit",
+        "Raise the limit `decoded` if you trust the file.";
+    DecodedTotal "limit-decoded-total", Policy("work on a whole file follows its size"), All,
+        "All compressed components together decode to at most 64 GiB and 64 times the file's size.",
+        "the compressed components decode to {} bytes or more, over the limit",
+        "Raise the limit `decoded-total` if you trust the file.";
+    Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the dearest work a manifest can ask for"), All,
+        "An interpreted map other than `objects` has at most 4,096 keys.",
+        "a map has more keys than the limit", "Raise the limit `keys` if you trust the file.";
+}

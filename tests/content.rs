@@ -1,0 +1,118 @@
+//! Reading content chunk by chunk: where chunks are, and what an error leaves behind.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
+
+mod common;
+
+use std::cell::Cell;
+
+use common::{corpus, reject_index};
+use zten::{Archive, Error, ErrorKind, Limits, Misuse, ReadAt, ReadError, Verified};
+
+/// A file that fails once, at the read of that number.
+struct Failing<'a> {
+    file: &'a [u8],
+    reads: Cell<u32>,
+    fails_at: u32,
+}
+
+impl ReadAt for Failing<'_> {
+    type Error = &'static str;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), &'static str> {
+        self.reads.set(self.reads.get() + 1);
+        if self.reads.get() == self.fails_at {
+            return Err("the disk is gone");
+        }
+        self.file.read_at(offset, buffer).map_err(|_| "out of range")
+    }
+}
+
+#[test]
+fn chunks_of_a_slice_are_not_copied() {
+    let file = std::fs::read(corpus().join("accept/1.2.3/sha256.zt")).unwrap();
+    let archive = Archive::open(&file).unwrap();
+    let component = archive.get("t_f32").unwrap().component("data").unwrap();
+    let mut content = component.content(&file[..], &Limits::default()).unwrap();
+    let start = usize::try_from(component.extent().offset()).unwrap();
+    let chunk = content.next_chunk().unwrap().unwrap();
+    assert_eq!(chunk.as_ptr(), file[start..].as_ptr());
+    assert_eq!(content.verified(), None);
+    assert_eq!(content.next_chunk().unwrap(), None);
+    assert_eq!(content.verified(), Some(Verified::Digest));
+    assert_eq!(content.next_chunk().unwrap(), None);
+}
+
+#[test]
+fn a_refusal_is_final() {
+    let mut count = 0;
+    for row in reject_index().filter(|row| row.content) {
+        let file = row.read();
+        let archive = Archive::open_with(&file, &row.options).unwrap();
+        for component in archive.objects().flat_map(|object| object.components()) {
+            let Ok(mut content) = component.content(&file[..], row.options.limit()) else {
+                continue;
+            };
+            let error = loop {
+                match content.next_chunk() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break None,
+                    Err(error) => break Some(Error::from(error)),
+                }
+            };
+            if let Some(error) = error {
+                assert_eq!(content.next_chunk().map_err(Error::from), Err(error), "{}", row.file);
+                assert_eq!(content.verified(), None, "{}", row.file);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "only {count} refusals");
+}
+
+#[test]
+fn a_failed_read_is_not_gone_on_with() {
+    for name in ["1.2.3/sha256.zt", "1.2.3/zstd.zt"] {
+        let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
+        let archive = Archive::open(&file).unwrap();
+        let component = archive.objects().next().unwrap().component("data").unwrap();
+        let mut failed = 0;
+        for fails_at in 1.. {
+            let source = Failing { file: &file, reads: Cell::new(0), fails_at };
+            let mut content = match component.content(&source, &Limits::default()) {
+                Ok(content) => content,
+                Err(error) => {
+                    assert_eq!(error, ReadError::Source("the disk is gone"));
+                    failed += 1;
+                    continue;
+                }
+            };
+            let outcome = loop {
+                match content.next_chunk() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            if outcome.is_ok() {
+                assert!(content.verified().is_some());
+                break;
+            }
+            assert_eq!(outcome, Err(ReadError::Source("the disk is gone")), "{name}");
+            match content.next_chunk() {
+                Err(ReadError::Refused(error)) => {
+                    assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::Aborted));
+                }
+                other => panic!("{name}: {other:?}"),
+            }
+            failed += 1;
+        }
+        assert!(failed > 0, "{name}: nothing failed");
+    }
+}
