@@ -59,10 +59,10 @@ catalogue! {
         "a key or interpreted string comes in chunks", WRITER;
     DuplicateKey "duplicate-key", Implied("readers differ on which of the two they take"), All,
         "No key stands twice in an interpreted map.",
-        "the key stands twice in its map", DISTRUST;
+        "the key stands twice in its map", WRITER;
     DuplicateName "duplicate-name", Implied("readers differ on which of the two they take"), All,
         "No two objects have the same name.",
-        "the name is already taken by another object", DISTRUST;
+        "the name is already taken by another object", WRITER;
 
     // The root.
     RootType "root-type", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
@@ -181,7 +181,7 @@ catalogue! {
         "{} bytes are not a whole number of elements", WRITER;
     DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1"), All,
         "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
-        "{} bytes are not what shape and type ask for", DISTRUST;
+        "{} bytes are not what shape and type ask for", WRITER;
 
     // What each format requires.
     DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3"), V1,
@@ -212,26 +212,26 @@ catalogue! {
         "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", DISTRUST;
     CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3"), V1,
         "`indptr` has one entry more than there are rows.",
-        "`indptr` has {} entries, not rows + 1", DISTRUST;
+        "`indptr` has {} entries, not rows + 1", WRITER;
     CsrNnz "csr-nnz", Spec("v1.2 §3"), V1,
-        "`indices` has one entry for each value.", "`indices` has {} entries, not one for each value", DISTRUST;
+        "`indices` has one entry for each value.", "`indices` has {} entries, not one for each value", WRITER;
     CooNnz "coo-nnz", Spec("v1.1 III.3, v1.2 §3"), V1,
         "`coords` has rank entries for each value.",
-        "`coords` has {} entries, not rank for each value", DISTRUST;
+        "`coords` has {} entries, not rank for each value", WRITER;
 
     // What the data holds.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
         "The stored bytes of a component have the digest that the manifest gives.",
         "the stored bytes do not have the digest that the manifest gives", DAMAGED;
     IndptrStart "csr-indptr-start", Spec("v1.1 III.2, v1.2 §3"), V1,
-        "`indptr` begins with 0.", "`indptr` begins with {}", DISTRUST;
+        "`indptr` begins with 0.", "`indptr` begins with {}", WRITER;
     IndptrOrder "csr-indptr-order", Spec("v1.1 III.2, v1.2 §3"), V1,
-        "`indptr` never falls.", "`indptr` falls to {}", DISTRUST;
+        "`indptr` never falls.", "`indptr` falls to {}", WRITER;
     IndptrEnd "csr-indptr-end", Spec("v1.1 III.2, v1.2 §3"), V1,
-        "`indptr` ends with the number of values.", "`indptr` ends with {}, not the number of values", DISTRUST;
+        "`indptr` ends with the number of values.", "`indptr` ends with {}, not the number of values", WRITER;
     IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3"), V1,
         "Every index is at least 0 and below its dimension.",
-        "an index of {} is outside its dimension", DISTRUST;
+        "an index of {} is outside its dimension", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
         "A zstd component is one or more zstd frames and nothing else.",
         "{} bytes are left where a zstd frame should begin", DAMAGED;
@@ -258,7 +258,7 @@ catalogue! {
         "Every zstd block can be decoded.", "a zstd block cannot be decoded", DAMAGED;
     DecodedSize "decoded-size", Spec("v1.2 §1, §2, v1.1 III.1, v0.1 §5.1"), All,
         "A component decodes to exactly as many bytes as the manifest says.",
-        "the component decodes to {} bytes or more, which is not what the manifest says", DISTRUST;
+        "the component decodes to {} bytes or more, which is not what the manifest says", WRITER;
     BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2"), V1,
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
 }
