@@ -41,8 +41,10 @@ fn walk(file: &[u8]) -> bool {
 
 #[test]
 fn no_prefix_of_an_accepted_file_opens() {
-    for file in accepted().filter(|file| file.bytes.len() <= 20_000) {
-        for length in 0..file.bytes.len() {
+    for file in accepted() {
+        // All of them, but of the few files of 100 KB.
+        let step = 1 + file.bytes.len() / 20_000;
+        for length in (0..file.bytes.len()).step_by(step) {
             assert!(!walk(&file.bytes[..length]), "{} cut to {length}", file.name);
         }
     }
@@ -52,7 +54,7 @@ fn no_prefix_of_an_accepted_file_opens() {
 fn prefixes_of_reject_files_do_not_panic() {
     for row in reject_index() {
         let file = row.read();
-        for length in (0..file.len()).step_by(1 + file.len() / 500) {
+        for length in (0..file.len()).step_by(1 + file.len() / 5_000) {
             walk(&file[..length]);
         }
     }
@@ -64,9 +66,12 @@ fn no_changed_byte_panics() {
     let mut opened = 0;
     for file in small {
         let mut bytes = file.bytes.clone();
+        // Every other value in the smallest, some in the others.
+        let changes =
+            if bytes.len() <= 180 { (1..=255).collect() } else { vec![1, 0x20, 0x80, 0xff] };
         for at in 0..bytes.len() {
             let original = bytes[at];
-            for change in [0x01, 0x20, 0x80, 0xff] {
+            for change in changes.clone() {
                 bytes[at] = original ^ change;
                 opened += usize::from(walk(&bytes));
             }
