@@ -132,6 +132,30 @@ fn content_of_the_reference_writers_is_what_they_wrote() {
     assert!(count > 200, "only {count} components were compared");
 }
 
+/// One sum over the content of every accepted file, which stands beside them: whatever decodes
+/// zstd, it decodes to the same bytes.
+#[test]
+fn content_of_the_corpus_is_the_same_whoever_decodes_it() {
+    let mut sum = <sha2::Sha256 as sha2::Digest>::new();
+    let mut compressed = 0;
+    for file in accepted() {
+        let archive = Archive::open(&file.bytes).unwrap();
+        for component in archive.objects().flat_map(|object| object.components()) {
+            let limits = zten::Limits::default();
+            let Ok(content) = component.read_to_vec(&file.bytes[..], &limits) else {
+                continue;
+            };
+            sha2::Digest::update(&mut sum, (content.len() as u64).to_le_bytes());
+            sha2::Digest::update(&mut sum, &content);
+            compressed += u32::from(component.encoding() == zten::Encoding::Zstd);
+        }
+    }
+    let sum: [u8; 32] = sha2::Digest::finalize(sum).into();
+    let golden = std::fs::read_to_string(corpus().join("accept/content.sha256")).unwrap();
+    assert_eq!(common::hex(&sum), golden.trim());
+    assert!(compressed > 100, "only {compressed} compressed components");
+}
+
 #[test]
 fn the_corpus_is_what_its_generator_makes() {
     for output in zten_corpus::files() {

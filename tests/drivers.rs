@@ -20,7 +20,7 @@ use std::ops::Range;
 use common::{accepted, reject_index};
 use zten::open::Opening;
 use zten::source::FileArchive;
-use zten::{Archive, Error, Manifest, Options, ReadError};
+use zten::{Archive, Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
 
 /// All that a manifest says, as text.
 fn facts(manifest: &Manifest<'_>) -> String {
@@ -39,6 +39,47 @@ fn facts(manifest: &Manifest<'_>) -> String {
         }
     }
     text
+}
+
+/// The content of every component, or why it cannot be read.
+fn content<R: ReadAt + ?Sized>(manifest: &Manifest<'_>, source: &R) -> Vec<Result<Vec<u8>, Error>> {
+    let read = |component: Component<'_>| match component.read_to_vec(source, &Limits::default()) {
+        Ok(bytes) => Ok(bytes),
+        Err(ReadError::Refused(error)) => Err(error),
+        Err(ReadError::Source(_)) => panic!("{component:?} lies outside the file"),
+    };
+    manifest.objects().flat_map(|object| object.components()).map(read).collect()
+}
+
+#[test]
+fn content_is_the_same_through_every_driver() {
+    let mut compressed = 0;
+    for file in accepted() {
+        let path = common::corpus().join("accept").join(&file.name);
+        let bytes = &file.bytes[..];
+        let archive = Archive::open(bytes).unwrap();
+        let whole = content(&archive, bytes);
+        let disk = FileArchive::open(&path, &Options::default()).unwrap();
+        assert_eq!(whole, content(&disk, &disk), "{}", file.name);
+        let fetch = |range: Range<u64>| &bytes[range.start as usize..range.end as usize];
+        let opening = Opening::new(bytes.len() as u64, &Options::default()).unwrap();
+        let footer = opening.header(fetch(opening.needs())).unwrap();
+        let body = footer.footer(fetch(footer.needs())).unwrap();
+        let needs = body.needs();
+        let manifest = body.manifest(fetch(needs)).unwrap();
+        assert_eq!(whole, content(&manifest, bytes), "{}", file.name);
+        // A blob alone is enough to bind a raw component.
+        for component in manifest.objects().flat_map(|object| object.components()) {
+            match component.bind(bytes) {
+                Ok(view) => {
+                    let blob = component.bind_blob(fetch(component.extent().range())).unwrap();
+                    assert_eq!(view.as_bytes(), blob.as_bytes(), "{}", file.name);
+                }
+                Err(_) => compressed += 1,
+            }
+        }
+    }
+    assert!(compressed > 100, "only {compressed} components cannot be bound");
 }
 
 fn slice(file: &[u8], options: &Options) -> Result<String, Error> {
