@@ -118,6 +118,23 @@ fn what_is_in_the_way() {
 }
 
 #[test]
+fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
+    let file = read("1.2.3/zero_len.zt");
+    let (odd, start) = placed(&file, 1);
+    let empty = view(&odd[start..start + file.len()], "z0");
+    assert_eq!(empty.as_slice::<f32>().unwrap(), &[0.0_f32; 0]);
+
+    // 15 bytes of a 0.1 entry whose layout is not known.
+    let file = read("unsupported-layout--v01-any-size.zt");
+    let archive = Archive::open(&file).unwrap();
+    let entry = archive.objects().next().unwrap().components().next().unwrap();
+    let view = entry.bind(&file).unwrap();
+    assert_eq!(view.as_bytes().len(), 15);
+    assert_eq!(misuse(view.as_slice::<f32>().unwrap_err()), Misuse::Size);
+    assert_eq!(view.elements::<f32>().unwrap().count(), 3);
+}
+
+#[test]
 fn bools_are_judged_before_they_are_handed_out() {
     let path = common::corpus().join("reject/interop/bool-value--1.2.3-bool_two.zt");
     let file = std::fs::read(path).unwrap();

@@ -175,17 +175,23 @@ impl<'d> View<'d> {
     /// The elements as native ones, borrowed.
     ///
     /// # Errors
-    /// What is in the way: [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Alignment`];
-    /// `bool-value` where a bool is neither 0 nor 1 (in 0.1, where any byte is allowed,
+    /// What is in the way: [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Size`] (a 0.1 entry
+    /// of unknown layout may hold part of an element), [`Misuse::Alignment`]; `bool-value` where a bool is neither 0 nor 1 (in 0.1, where any byte is allowed,
     /// [`Misuse::BoolBytes`]).
     pub fn as_slice<T: Element>(&self) -> Result<&'d [T], Error> {
         self.checked::<T>()?;
+        if self.bytes.is_empty() {
+            return Ok(&[]);
+        }
         if self.kind.storage.width() > 1 && self.kind.order != ByteOrder::NATIVE {
             return Err(Error::misuse(Misuse::ByteOrder).at(self.kind.place));
         }
         T::native(self.bytes).ok_or_else(|| {
-            let bool_bytes = self.kind.storage == StorageType::Bool;
-            let why = if bool_bytes { Misuse::BoolBytes } else { Misuse::Alignment };
+            let why = match self.bytes.len().checked_rem(size_of::<T>()) {
+                _ if self.kind.storage == StorageType::Bool => Misuse::BoolBytes,
+                Some(0) => Misuse::Alignment,
+                _ => Misuse::Size,
+            };
             Error::misuse(why).at(self.kind.place)
         })
     }
