@@ -9,6 +9,8 @@ mod table;
 pub(crate) mod v0_1;
 pub(crate) mod v1;
 
+use core::num::NonZeroU8;
+
 use nom::Parser as _;
 
 use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint};
@@ -112,6 +114,18 @@ pub(crate) enum Logical {
     None,
     Known(LogicalType),
     Unknown,
+}
+
+impl Logical {
+    /// Bytes of one logical element on that storage type, where this is known: v1.2 §2.
+    #[inline(always)]
+    pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
+        match self {
+            Self::None => NonZeroU8::new(storage.width()),
+            Self::Known(logical) => NonZeroU8::new(storage.width().wrapping_mul(logical.ratio())),
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// What the manifest claims of one blob.

@@ -141,3 +141,15 @@ fn empty_blocks_are_passed_over() {
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
+
+/// So many frames, each of one empty block.
+fn frames(count: usize) -> Vec<u8> {
+    empty(1).repeat(count)
+}
+
+#[test]
+fn empty_frames_are_passed_over() {
+    let (verdict, heap) = check(&file(&frames(50_000), Some(0)), Limits::default());
+    verdict.unwrap();
+    assert!(heap < 1 << 20, "{heap} bytes of heap");
+}

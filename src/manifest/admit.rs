@@ -15,7 +15,7 @@ use crate::limits::{Options, Tolerance, format};
 use crate::num::{index, wide};
 use crate::rules::Rule;
 use crate::schema::{
-    ComponentClaim, Dtype, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
+    ComponentClaim, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
 };
 
 /// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
@@ -203,19 +203,6 @@ impl<'m, 'o> Judge<'m, 'o> {
     }
 }
 
-/// Bytes of one logical element, where its types are known.
-#[inline(always)]
-fn element_size(dtype: &Dtype) -> Option<NonZeroU8> {
-    let width = dtype.storage?.width();
-    if matches!(dtype.logical, Logical::None) {
-        return NonZeroU8::new(width);
-    }
-    match dtype.logical {
-        Logical::Known(logical) => NonZeroU8::new(width.wrapping_mul(logical.ratio())),
-        _ => None,
-    }
-}
-
 impl<'m> Sink<'m> for Judge<'m, '_> {
     fn version(&mut self, version: Version) {
         self.version = Some(version);
@@ -263,7 +250,7 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             return Err(Fault::new(Rule::EndiannessCompressed, mark));
         }
         let ordinal = self.components.len().wrapping_sub(self.first);
-        let each = element_size(dtype);
+        let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
         let part = Part {
             ordinal,
             dtype: dtype.mark,

@@ -91,11 +91,9 @@ pub(super) fn overlap(
             offset: (packed >> 32).saturating_mul(ALIGNMENT),
             length: (packed & u64::from(u32::MAX)).saturating_mul(ALIGNMENT),
         };
-        let clash = |shared| first_overlap(packed.iter().map(unpack), shared);
-        if clash(false).is_none() {
+        if first_overlap(packed.iter().map(unpack), false).is_none() {
             return Ok(None);
         }
-        drop(packed);
     }
     let mut exact = reserve(count)?;
     exact.extend(blobs.map(|blob| (blob.offset, blob.length)).take(count));
@@ -111,9 +109,8 @@ fn reserve<T>(count: usize) -> Result<Vec<T>, NoMemory> {
 }
 
 /// The first of the sorted extents that begins before one before it ends.
-fn first_overlap(sorted: impl Iterator<Item = Extent>, shared: bool) -> Option<Extent> {
+fn first_overlap(mut sorted: impl Iterator<Item = Extent>, shared: bool) -> Option<Extent> {
     let mut last = Extent::judged(0, 0);
-    let mut sorted = sorted;
     sorted.find(|extent| {
         let overlaps = extent.offset < last.end() && !(shared && *extent == last);
         last = *extent;

@@ -169,12 +169,8 @@ impl<'a> Component<'a> {
     /// Bytes of one logical element, where its types are known: width of the storage type times
     /// the ratio of the logical one.
     pub fn element_size(&self) -> Option<u64> {
-        let (storage, ratio) = match (self.record.logical(), self.record.storage()) {
-            (Logical::None, Some(storage)) => (storage, 1),
-            (Logical::Known(logical), _) => (logical.storage(), logical.ratio()),
-            _ => return None,
-        };
-        u64::from(storage.width()).checked_mul(ratio.into())
+        let size = self.record.logical().element_size(self.record.storage()?)?;
+        Some(size.get().into())
     }
 
     /// Its digest over the stored bytes, if it has one.
