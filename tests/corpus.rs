@@ -25,6 +25,9 @@ fn check(file: &[u8], options: &Options) -> Result<(), Error> {
     for object in archive.objects() {
         verifier.object(&object, file, |_, _| ())?;
     }
+    if *options == options.canonical() {
+        verifier.padding(archive.manifest(), file)?;
+    }
     Ok(())
 }
 

@@ -58,6 +58,8 @@ fn options(text: &str) -> Options {
     let (mut limits, mut options) = (Limits::default(), Options::default());
     for option in text.split(' ').filter(|option| *option != "-") {
         match option.split_once('=').unwrap() {
+            #[cfg(feature = "write")]
+            ("canonical", "yes") => options = options.canonical(),
             ("tolerate", name) => options = options.tolerate_named(name).unwrap(),
             ("limit", limit) => {
                 let (name, value) = limit.split_once(':').unwrap();

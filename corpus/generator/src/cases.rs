@@ -3,6 +3,12 @@
 mod accepted;
 mod blocks;
 mod budgets;
+mod canonical;
+mod canonical_cbor;
+mod canonical_fields;
+mod canonical_layout;
+mod canonical_order;
+mod canonical_values;
 mod cbor;
 mod container;
 mod content;
@@ -55,4 +61,10 @@ pub(crate) fn all(table: &mut Table) {
     decoded::cases(table);
     budgets::cases(table);
     limits::cases(table);
+    canonical::cases(table);
+    canonical_values::cases(table);
+    canonical_cbor::cases(table);
+    canonical_order::cases(table);
+    canonical_fields::cases(table);
+    canonical_layout::cases(table);
 }

@@ -141,6 +141,17 @@ pub(crate) fn map(pairs: Vec<(Item, Item)>) -> Item {
     Item::Map(Head::Shortest, pairs)
 }
 
+/// Sorts the entries of a map by the bytes of their keys, as deterministic CBOR does.
+pub(crate) fn sort(pairs: &mut [(Item, Item)]) {
+    pairs.sort_by_key(|(key, _)| key.encode().bytes);
+}
+
+/// A map whose keys are sorted.
+pub(crate) fn sorted_map(mut pairs: Vec<(Item, Item)>) -> Item {
+    sort(&mut pairs);
+    map(pairs)
+}
+
 /// A map with text keys.
 pub(crate) fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
     map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())

@@ -1,6 +1,6 @@
 //! Assembles a file from blobs, a manifest and a footer, each of which a case can override.
 
-use crate::cbor::{Head, Item, Mark, marked, text};
+use crate::cbor::{Head, Item, Mark, marked, sort, text};
 
 /// The first bytes of a 0.1 file.
 pub(crate) const MAGIC_V0: &[u8; 8] = b"ZTEN0001";
@@ -29,6 +29,8 @@ enum Spot {
     LastByte,
     /// At that byte of the file (if the error has one), in that component of that object.
     Data(Option<usize>, usize, usize),
+    /// At that byte between the blobs, outside of every object.
+    Padding(usize),
 }
 
 /// A file to be.
@@ -163,6 +165,12 @@ impl File {
         self
     }
 
+    /// The error is expected at that byte, which belongs to no blob.
+    pub(crate) fn at_padding(mut self, offset: usize) -> Self {
+        self.spot = Some(Spot::Padding(offset));
+        self
+    }
+
     // Changes of the manifest. Paths are those of `Item::find`, and `NAME:ROLE` is short for
     // `objects/NAME/components/ROLE`, `NAME:` for `objects/NAME`.
 
@@ -178,6 +186,14 @@ impl File {
             self.manifest.pairs(parent).push((text(step), value));
         }
         self
+    }
+
+    /// As [`Self::set`], with a new field where deterministic CBOR puts it.
+    pub(crate) fn put(self, path: &str, value: Item) -> Self {
+        let full = expand(path);
+        let mut file = self.set(path, value);
+        sort(file.manifest.pairs(full.rsplit_once('/').map_or("", |(parent, _)| parent)));
+        file
     }
 
     /// That value there, and the error expected at its initial byte.
@@ -289,6 +305,7 @@ impl File {
             (Some(Spot::Data(at, object, component)), None) => {
                 (at, (Some(object), Some(component)))
             }
+            (Some(Spot::Padding(at)), None) => (Some(at), (None, None)),
             (None, Some(mark)) => (Some(start + mark.offset), place(rule, is_v0, &mark)),
             (None, None) => (container_offset(rule, length, size_field, item_end), (None, None)),
             _ => panic!("one file, one expected error"),
@@ -298,7 +315,7 @@ impl File {
             offset,
             object,
             component,
-            in_content: matches!(self.spot, Some(Spot::Data(..))),
+            in_content: matches!(self.spot, Some(Spot::Data(..) | Spot::Padding(_))),
         }
     }
 }
@@ -312,7 +329,7 @@ fn container_offset(
 ) -> Option<usize> {
     match rule {
         "file-size" => Some(length),
-        "header-magic" | "unsupported-container" => Some(0),
+        "header-magic" | "unsupported-container" | "canonical-generation" => Some(0),
         "footer-magic" => length.checked_sub(8),
         "manifest-cap" | "manifest-bounds" | "limit-manifest" => size_field,
         "manifest-trailing" => Some(item_end),
@@ -332,12 +349,18 @@ const BLOB_RULES: &[&str] = &[
     "dense-size",
 ];
 
+/// Rules about the manifest as a whole, which name no object.
+const WHOLE_RULES: &[&str] = &["canonical-generation", "canonical-cbor", "canonical-manifest"];
+
 /// The object and the component that a mark lies in.
 fn place(rule: &str, is_v0: bool, mark: &Mark) -> (Option<usize>, Option<usize>) {
     let path = mark.path.as_slice();
     let is = |index: usize, key: &str| {
         path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
     };
+    if WHOLE_RULES.contains(&rule) {
+        return (None, None);
+    }
     if is_v0 {
         let object = path.first().map(|step| step.index);
         return (object, object.filter(|_| BLOB_RULES.contains(&rule)).map(|_| 0));
