@@ -6,6 +6,10 @@
 //!
 //! Well-formedness is judged before type: a reserved head is `cbor-reserved` wherever it stands.
 
+#[cfg(feature = "write")]
+mod deterministic;
+#[cfg(feature = "write")]
+mod encode;
 mod entries;
 mod keys;
 mod skip;
@@ -18,6 +22,10 @@ use crate::error::ErrorKind;
 use crate::num::{Word, index, short};
 use crate::rules::Rule;
 
+#[cfg(feature = "write")]
+pub(crate) use deterministic::{judge as deterministic, rewrite};
+#[cfg(feature = "write")]
+pub(crate) use encode::Output;
 use entries::entries;
 pub(crate) use entries::{Entries, array_head, map_head};
 pub(crate) use keys::{Keys, find, keys_before};

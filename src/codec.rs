@@ -6,6 +6,8 @@ mod reader;
 #[cfg(feature = "zstd")]
 mod zstd;
 
+#[cfg(feature = "write")]
+pub(crate) use hasher::Sum;
 pub use reader::{Content, Verified};
 
 #[cfg(feature = "zstd")]

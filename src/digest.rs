@@ -114,3 +114,47 @@ fn digit(digit: u8) -> Option<u8> {
         _ => None,
     }
 }
+
+/// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
+/// upper-case ones, as the reference writers spell it.
+#[cfg(feature = "write")]
+pub(crate) struct Spelled {
+    text: [u8; Self::MOST],
+    length: usize,
+}
+
+#[cfg(feature = "write")]
+impl Spelled {
+    const MOST: usize = 71;
+
+    /// None where the algorithm is not known.
+    pub(crate) fn of(digest: &Digest<'_>) -> Option<Self> {
+        let mut text = [0; Self::MOST];
+        let length = match digest {
+            Digest::Sha256(bytes) => spell(&mut text, b"sha256:", bytes, b'a'),
+            Digest::Crc32c(sum) => spell(&mut text, b"crc32c:0x", &sum.to_be_bytes(), b'A'),
+            Digest::Unverifiable(_) => return None,
+        };
+        Some(Self { text, length })
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        let text = self.text.get(..self.length).unwrap_or_default();
+        core::str::from_utf8(text).unwrap_or_default()
+    }
+}
+
+/// Writes a prefix and hexadecimal digits: how many bytes they take.
+#[cfg(feature = "write")]
+fn spell(text: &mut [u8], prefix: &[u8], bytes: &[u8], letter: u8) -> usize {
+    let digit = |value: u8| {
+        let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
+        value.wrapping_add(base)
+    };
+    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    let all = prefix.iter().copied().chain(digits);
+    text.iter_mut().zip(all).fold(0, |length: usize, (to, from)| {
+        *to = from;
+        length.saturating_add(1)
+    })
+}

@@ -35,6 +35,18 @@ pub enum Misuse {
     Slice,
     /// The buffer to fill has another length than the data.
     Buffer,
+    /// The value cannot be written as CBOR.
+    Attributes,
+    /// The bytes are more or fewer than were declared.
+    Length,
+    /// Another component is to come; or, in canonical form, another object.
+    Order,
+    /// An object was begun and has not ended.
+    Unfinished,
+    /// A 0.1 file cannot be appended to, nor one be appended to in canonical form.
+    Append,
+    /// There is no such level of compression.
+    Level,
     /// A read failed before, and what it would have gone on with is not known.
     Aborted,
     /// Memory could not be had.
@@ -57,6 +69,12 @@ impl Misuse {
             Self::Quantization => "the quantization is not known, or does not fit the components",
             Self::Slice => "the array has no such slice",
             Self::Buffer => "the buffer has another length than the data",
+            Self::Attributes => "the value cannot be written as CBOR",
+            Self::Length => "the bytes are more or fewer than were declared",
+            Self::Order => "another component or object comes first",
+            Self::Unfinished => "an object was begun and has not ended",
+            Self::Append => "a 0.1 file cannot be appended to, nor one in canonical form",
+            Self::Level => "there is no such level of compression",
             Self::Aborted => "a read failed before; begin again",
             Self::Memory => "memory could not be had",
         }
@@ -235,6 +253,18 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+impl From<Misuse> for Error {
+    fn from(misuse: Misuse) -> Self {
+        Self::misuse(misuse)
+    }
+}
+
+impl From<Misuse> for ErrorKind {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;

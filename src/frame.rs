@@ -12,7 +12,7 @@ use core::ops::Range;
 use nom::combinator::{all_consuming, map_opt};
 use nom::{IResult, Parser as _};
 use zerocopy::byteorder::little_endian::U64;
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::Error;
 use crate::limits::{Limits, format};
@@ -20,7 +20,9 @@ use crate::num::wide;
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// The first 8 bytes of a file, and the last 8 of a 1.x file.
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(
+    FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug,
+)]
 #[repr(transparent)]
 struct Magic([u8; 8]);
 
@@ -38,7 +40,7 @@ struct FooterV0 {
 }
 
 /// The end of a 1.x file: v1.1 I.1, v1.2 §4.
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV1 {
     manifest_size: U64,
@@ -152,4 +154,20 @@ impl Frame {
     pub(crate) fn manifest(&self) -> &Range<u64> {
         &self.manifest
     }
+}
+
+/// The header of a 1.x file.
+#[cfg(feature = "write")]
+pub(crate) fn header_v1() -> [u8; size_of::<Magic>()] {
+    Magic::V1.0
+}
+
+/// The footer of a 1.x file whose manifest has so many bytes.
+#[cfg(feature = "write")]
+pub(crate) fn footer_v1(manifest_size: u64) -> [u8; size_of::<FooterV1>()] {
+    let mut bytes = [0; size_of::<FooterV1>()];
+    let footer = FooterV1 { manifest_size: U64::new(manifest_size), magic: Magic::V1 };
+    // It fits: the length is its own.
+    let _ = footer.write_to(&mut bytes);
+    bytes
 }

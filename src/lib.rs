@@ -66,6 +66,8 @@
 //! | `zstd` | yes | compressed components, by the pure Rust decoder `ruzstd` |
 //! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, reserves a window at once, needs Rust 1.92 |
 //! | `digest` | yes | sha256 and crc32c |
+//! | `write` | yes | writing files ([`write`]), and the canonical form |
+//! | `files` | no | writing to a file system: published whole or not at all |
 //!
 //! Without `std`, `serde_cbor_2` does not compile in a graph where another crate turns on
 //! `serde/std`.
@@ -94,6 +96,8 @@ mod sort;
 #[cfg(feature = "std")]
 pub mod source;
 mod verify;
+#[cfg(feature = "write")]
+pub mod write;
 
 pub use archive::Archive;
 pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};

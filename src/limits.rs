@@ -155,11 +155,13 @@ impl Tolerance {
     }
 }
 
-/// How strict to be: [`Limits`] and [`Tolerance`]s. The default tolerates nothing.
+/// How strict to be: [`Limits`], [`Tolerance`]s, and the canonical form. The default tolerates
+/// nothing and asks for no form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     limits: Limits,
     tolerated: u8,
+    canonical: bool,
 }
 
 impl Options {
@@ -187,7 +189,25 @@ impl Options {
     }
 
     pub(crate) fn tolerates(&self, tolerance: Tolerance) -> bool {
-        self.tolerated & tolerance.bit() != 0
+        self.tolerated & tolerance.bit() != 0 && !self.canonical
+    }
+
+    /// These options, accepting the canonical form only: one content has one file, and no byte
+    /// of it is free to change. No tolerance holds beside it. `docs/canonical.md` has the form.
+    ///
+    /// Opening judges all of it but the padding, which [`Verifier::padding`] does.
+    ///
+    /// [`Verifier::padding`]: crate::Verifier::padding
+    #[cfg(feature = "write")]
+    #[must_use]
+    pub fn canonical(mut self) -> Self {
+        self.canonical = true;
+        self
+    }
+
+    #[cfg(feature = "write")]
+    pub(crate) fn is_canonical(&self) -> bool {
+        self.canonical
     }
 
     /// The limits.

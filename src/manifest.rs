@@ -6,6 +6,8 @@
 
 mod admit;
 mod blobs;
+#[cfg(feature = "write")]
+mod canonical;
 mod component;
 mod index;
 mod names;
@@ -17,8 +19,14 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 pub use blobs::Extent;
+#[cfg(feature = "write")]
+pub(crate) use canonical::{FIRST, VERSION, aligned};
 pub use component::{Component, ElementType};
+#[cfg(feature = "write")]
+pub(crate) use names::{duplicate, hash};
 pub use object::{Object, Shape};
+#[cfg(feature = "write")]
+pub(crate) use roles::{Part, Roles};
 
 use crate::cbor::{Attributes, Mark, seek};
 use crate::error::Error;
@@ -83,7 +91,12 @@ impl<'m> Manifest<'m> {
         options: &Options,
     ) -> Result<Self, Error> {
         let index = admit::admit(&frame, &bytes, options)?;
-        Ok(Self { bytes, frame, index })
+        let manifest = Self { bytes, frame, index };
+        #[cfg(feature = "write")]
+        if options.is_canonical() {
+            canonical::judge(&manifest)?;
+        }
+        Ok(manifest)
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -103,6 +116,14 @@ impl<'m> Manifest<'m> {
     /// The file's attributes, if it has any (1.x): v1.1 II.1, v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'_>> {
         Attributes::read(seek(&self.bytes, self.index.attributes?))
+    }
+
+    /// All fields of the root (1.x) as the manifest spells them, unknown ones included.
+    pub fn fields(&self) -> Option<Attributes<'_>> {
+        match self.index.generation {
+            Generation::V0_1 => None,
+            _ => Attributes::read(&self.bytes),
+        }
     }
 
     /// The manifest's CBOR.

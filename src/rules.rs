@@ -113,6 +113,7 @@ const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare i
 const WRITER: &str =
     "The writer is at fault: write the file again with one that follows the specification.";
 const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
+const CANONICAL: &str = "`zten convert --canonical` writes the canonical form of a file.";
 
 /// Every row: rules, unsupported features and limits, in that order.
 pub fn rows() -> impl Iterator<Item = &'static Row> {

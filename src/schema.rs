@@ -277,24 +277,63 @@ impl<'m> Slot<'m> for Shape {
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.rank();
         let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
-        let (mut rank, mut first) = (0_u32, 0);
-        let (mut product, mut overflows, mut empty) = (1_u64, false, false);
+        let mut product = Product::default();
         while entries.next(input) {
             let dimension;
             (input, dimension) = uint(wrong).parse(input)?;
-            if rank == 0 {
-                first = dimension;
-            }
-            rank = rank.wrapping_add(1);
-            empty |= dimension == 0;
-            let (wrapped, overflow) = product.overflowing_mul(dimension);
-            product = wrapped;
-            overflows |= overflow;
+            product.take(dimension);
         }
-        // Where a dimension is 0, so is what is left of the product.
-        let product = (empty || !overflows).then_some(product);
-        let shape = Self { mark: Mark::of(at), rank, product, first };
+        let shape = product.shape(Mark::of(at));
         Ok((entries.end(input, at, Limit::Rank)?, shape))
+    }
+}
+
+/// The dimensions of a shape, as they come.
+struct Product {
+    rank: u32,
+    first: u64,
+    wrapped: u64,
+    overflows: bool,
+    empty: bool,
+}
+
+impl Default for Product {
+    #[inline(always)]
+    fn default() -> Self {
+        Self { rank: 0, first: 0, wrapped: 1, overflows: false, empty: false }
+    }
+}
+
+impl Product {
+    #[inline(always)]
+    fn take(&mut self, dimension: u64) {
+        if self.rank == 0 {
+            self.first = dimension;
+        }
+        self.rank = self.rank.wrapping_add(1);
+        self.empty |= dimension == 0;
+        let (wrapped, overflow) = self.wrapped.overflowing_mul(dimension);
+        self.wrapped = wrapped;
+        self.overflows |= overflow;
+    }
+
+    #[inline(always)]
+    fn shape(self, mark: Mark) -> Shape {
+        // Where a dimension is 0, so is what is left of the product.
+        let product = (self.empty || !self.overflows).then_some(self.wrapped);
+        Shape { mark, rank: self.rank, product, first: self.first }
+    }
+}
+
+#[cfg(feature = "write")]
+impl Shape {
+    /// The shape of those dimensions, which stand nowhere yet.
+    pub(crate) fn of(dimensions: &[u64]) -> Self {
+        let mut product = Product::default();
+        for dimension in dimensions {
+            product.take(*dimension);
+        }
+        product.shape(Mark::END)
     }
 }
 

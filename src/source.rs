@@ -65,6 +65,11 @@ impl FileArchive {
         &self.manifest
     }
 
+    /// The manifest alone.
+    pub fn into_manifest(self) -> Manifest<'static> {
+        self.manifest
+    }
+
     /// The length of the file when it was opened.
     pub fn file_len(&self) -> u64 {
         self.length

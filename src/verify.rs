@@ -1,14 +1,21 @@
 //! Reading all of a file and judging what is in it: sizes, digests, compression, bools, indices.
 
+mod indices;
+#[cfg(feature = "write")]
+mod padding;
+
 use crate::codec::{ReadAt, ReadError, Verified};
-use crate::element::{ByteOrder, StorageType};
+use crate::element::StorageType;
 use crate::error::Error;
-use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
 use crate::limits::Limits;
+#[cfg(feature = "write")]
+use crate::manifest::Manifest;
 use crate::manifest::{Component, Generation, Object, Shape};
 use crate::num::wide;
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::schema::{Encoding, Format};
+
+pub(crate) use indices::{Check, Sparse};
 
 /// Judges the content of objects, one after another, within the limits on a whole file.
 ///
@@ -55,49 +62,72 @@ impl Verifier {
         source: &R,
         mut tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<R::Error>> {
-        let nnz = self.nnz(object, source)?;
+        let sparse = self.sparse(object, source)?;
         for component in object.components() {
-            let mut check = Check::of(object, &component, nnz);
-            self.component(&component, source, |chunk| {
-                check.take(&component, chunk)?;
+            self.component(&component, &sparse, source, |chunk| {
                 tap(&component, chunk);
-                Ok(())
+                Ok::<(), ReadError<R::Error>>(())
             })?;
-            check.finish().map_err(|bad| bad.error(&component))?;
         }
-        match object.components().next() {
-            Some(first)
-                if object.format() == Format::Unknown && first.generation() == Generation::V0_1 =>
-            {
-                let error = Error::new(Unsupported::Layout, first.extent().offset());
-                Err(error.at(first.place()).into())
-            }
-            _ => Ok(()),
-        }
+        foreign(object)?;
+        Ok(())
     }
 
-    /// Reads one component and hands its chunks to `take`.
-    fn component<R: ReadAt + ?Sized>(
+    /// Judges the padding of a file that was opened as a canonical one: all of it is zero.
+    ///
+    /// # Errors
+    /// `canonical-padding`; whatever the source fails with.
+    #[cfg(feature = "write")]
+    pub fn padding<R: ReadAt + ?Sized>(
+        &self,
+        manifest: &Manifest<'_>,
+        source: &R,
+    ) -> Result<(), ReadError<R::Error>> {
+        padding::judge(manifest, source)
+    }
+
+    /// Reads one component, judges it, and hands its chunks to `take`.
+    pub(crate) fn component<R, E>(
         &mut self,
         component: &Component<'_>,
+        sparse: &Sparse<Shape<'_>>,
         source: &R,
-        mut take: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), ReadError<R::Error>> {
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        R: ReadAt + ?Sized,
+        E: From<ReadError<R::Error>>,
+    {
+        let refused = |error: Error| E::from(ReadError::Refused(error));
+        let storage = component.storage_type().unwrap_or(StorageType::U8);
+        let mut check = sparse.check(component.role(), storage);
         let compressed = component.encoding() == Encoding::Zstd;
         let mut content = component.content(source, &self.limits)?;
         while let Some(chunk) = content.next_chunk()? {
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
                 let over = over.found(self.total.saturating_add(1)).at(component.place());
-                self.left = self.left.checked_sub(wide(chunk.len())).ok_or(over)?;
+                let left = self.left.checked_sub(wide(chunk.len()));
+                self.left = left.ok_or_else(|| refused(over))?;
             }
+            check.take(chunk).map_err(|bad| refused(bad.error(component)))?;
             take(chunk)?;
         }
         if content.verified() == Some(Verified::Unverifiable) {
             let error = Error::new(Unsupported::Digest, component.extent().offset());
-            return Err(error.at(component.place()).into());
+            return Err(refused(error.at(component.place())));
         }
-        Ok(())
+        check.finish().map_err(|bad| refused(bad.error(component)))
+    }
+
+    /// What the indices of an object are held against.
+    pub(crate) fn sparse<'a, R: ReadAt + ?Sized>(
+        &self,
+        object: &Object<'a>,
+        source: &R,
+    ) -> Result<Sparse<Shape<'a>>, ReadError<R::Error>> {
+        let nnz = self.nnz(object, source)?;
+        Ok(Sparse { format: object.format(), shape: object.shape(), nnz })
     }
 
     /// How many values a sparse object has. Where the manifest does not give the sizes of all
@@ -149,58 +179,38 @@ impl Verifier {
         let Some(size) = component.element_size() else {
             return Ok(None);
         };
-        let mut bytes = component.decoded_length().unwrap_or_default();
-        if component.decoded_length().is_none() {
-            // The limit on all components together is charged when they are read for good.
-            let mut content = component.content(source, &self.limits)?;
-            while let Some(chunk) = content.next_chunk()? {
-                bytes = bytes.saturating_add(wide(chunk.len()));
-            }
-        }
+        let bytes = match component.decoded_length() {
+            Some(bytes) => bytes,
+            None => self.measure(component, source)?,
+        };
         Ok(bytes.checked_div(size))
     }
+
+    /// How many bytes a component holds when decoded, by decoding it. The limit on all
+    /// components together is charged when they are read for good.
+    pub(crate) fn measure<R: ReadAt + ?Sized>(
+        &self,
+        component: &Component<'_>,
+        source: &R,
+    ) -> Result<u64, ReadError<R::Error>> {
+        let mut content = component.content(source, &self.limits)?;
+        let mut bytes = 0_u64;
+        while let Some(chunk) = content.next_chunk()? {
+            bytes = bytes.saturating_add(wide(chunk.len()));
+        }
+        Ok(bytes)
+    }
 }
 
-/// What is asked of the indices in a component.
-enum Check<D> {
-    Nothing,
-    Indptr(Indptr, u64),
-    Below(Below),
-    Coords(Coords<D>),
-}
-
-impl<'a> Check<Shape<'a>> {
-    fn of(object: &Object<'a>, component: &Component<'a>, nnz: Option<u64>) -> Self {
-        let Some(nnz) = nnz else { return Self::Nothing };
-        match (object.format(), component.role()) {
-            (Format::SparseCsr, "indptr") => {
-                let storage = component.storage_type().unwrap_or(StorageType::U64);
-                Self::Indptr(Indptr::of(storage), nnz)
-            }
-            (Format::SparseCsr, "indices") => {
-                Self::Below(Below::new(object.shape().nth(1).unwrap_or_default()))
-            }
-            (Format::SparseCoo, "coords") => Self::Coords(Coords::new(object.shape(), nnz)),
-            _ => Self::Nothing,
+/// A 0.1 entry whose layout is not known cannot be read as a tensor.
+pub(crate) fn foreign(object: &Object<'_>) -> Result<(), Error> {
+    match object.components().next() {
+        Some(first)
+            if object.format() == Format::Unknown && first.generation() == Generation::V0_1 =>
+        {
+            let error = Error::new(Unsupported::Layout, first.extent().offset());
+            Err(error.at(first.place()))
         }
-    }
-
-    fn take(&mut self, component: &Component<'_>, chunk: &[u8]) -> Result<(), Error> {
-        let storage = component.storage_type().unwrap_or(StorageType::U64);
-        let indices = Widened::new(chunk, storage, ByteOrder::Little);
-        let taken = match self {
-            Self::Nothing => Ok(()),
-            Self::Indptr(indptr, _) => indices.each(|index| indptr.take(index)),
-            Self::Below(below) => indices.each(|index| below.take(index)),
-            Self::Coords(coords) => indices.each(|index| coords.take(index)),
-        };
-        taken.map_err(|bad| bad.error(component))
-    }
-
-    fn finish(&self) -> Result<(), BadIndex> {
-        match self {
-            Self::Indptr(indptr, nnz) => indptr.finish(*nnz),
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }

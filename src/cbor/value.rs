@@ -46,6 +46,12 @@ pub enum Value<'m> {
 }
 
 impl<'m> Item<'m> {
+    /// The item that is all of `bytes`, which have been checked.
+    #[cfg(feature = "write")]
+    pub(super) fn of(bytes: &'m [u8]) -> Self {
+        Self(bytes)
+    }
+
     /// Splits the item at the front of `input`, which has been checked.
     pub(super) fn split(input: Input<'m>) -> Option<(Self, Input<'m>)> {
         let (rest, ()) = skip(input, 0, DEPTH_CAP).ok()?;
@@ -93,7 +99,8 @@ impl<'m> Item<'m> {
     }
 }
 
-fn simple<'m>(head: Head) -> Value<'m> {
+/// A float or simple value.
+pub(super) fn simple<'m>(head: Head) -> Value<'m> {
     // Heads carry their argument as a number of as many bits as `info` says.
     let bits16 = u16::try_from(head.argument).unwrap_or_default();
     let bits32 = u32::try_from(head.argument).unwrap_or_default();

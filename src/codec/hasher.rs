@@ -3,6 +3,43 @@
 use super::reader::Verified;
 use crate::digest::Digest;
 
+/// A digest that is being computed.
+#[cfg(feature = "digest")]
+#[derive(Clone)]
+pub(crate) enum Sum {
+    Sha256(sha2::Sha256),
+    Crc32c(crc::Digest<'static, u32, crc::Table<16>>),
+}
+
+#[cfg(feature = "digest")]
+static CRC32C: crc::Crc<u32, crc::Table<16>> =
+    crc::Crc::<u32, crc::Table<16>>::new(&crc::CRC_32_ISCSI);
+
+#[cfg(feature = "digest")]
+impl Sum {
+    pub(crate) fn sha256() -> Self {
+        Self::Sha256(sha2::Digest::new())
+    }
+
+    pub(crate) fn crc32c() -> Self {
+        Self::Crc32c(CRC32C.digest())
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(hasher) => sha2::Digest::update(hasher, bytes),
+            Self::Crc32c(hasher) => hasher.update(bytes),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Digest<'static> {
+        match self {
+            Self::Sha256(hasher) => Digest::Sha256(sha2::Digest::finalize(hasher).into()),
+            Self::Crc32c(hasher) => Digest::Crc32c(hasher.finalize()),
+        }
+    }
+}
+
 /// A digest that is being computed, and what it should be.
 pub(super) enum Hasher {
     /// There is no digest.
@@ -10,37 +47,27 @@ pub(super) enum Hasher {
     /// There is one that cannot be verified here.
     Unverifiable,
     #[cfg(feature = "digest")]
-    Sha256(sha2::Sha256, [u8; 32]),
-    #[cfg(feature = "digest")]
-    Crc32c(crc::Digest<'static, u32, crc::Table<16>>, u32),
+    Sum(Sum, Digest<'static>),
 }
-
-#[cfg(feature = "digest")]
-static CRC32C: crc::Crc<u32, crc::Table<16>> =
-    crc::Crc::<u32, crc::Table<16>>::new(&crc::CRC_32_ISCSI);
 
 impl Hasher {
     pub(super) fn new(digest: Option<Digest<'_>>) -> Self {
         match digest {
             None => Self::Absent,
             #[cfg(feature = "digest")]
-            Some(Digest::Sha256(wanted)) => Self::Sha256(sha2::Digest::new(), wanted),
+            Some(Digest::Sha256(wanted)) => Self::Sum(Sum::sha256(), Digest::Sha256(wanted)),
             #[cfg(feature = "digest")]
-            Some(Digest::Crc32c(wanted)) => Self::Crc32c(CRC32C.digest(), wanted),
+            Some(Digest::Crc32c(wanted)) => Self::Sum(Sum::crc32c(), Digest::Crc32c(wanted)),
             Some(_) => Self::Unverifiable,
         }
     }
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Absent | Self::Unverifiable => {
-                let _ = bytes;
-            }
-            #[cfg(feature = "digest")]
-            Self::Sha256(hasher, _) => sha2::Digest::update(hasher, bytes),
-            #[cfg(feature = "digest")]
-            Self::Crc32c(hasher, _) => hasher.update(bytes),
+        #[cfg(feature = "digest")]
+        if let Self::Sum(sum, _) = self {
+            sum.update(bytes);
         }
+        let _ = bytes;
     }
 
     /// What has come of it; none if the digest is another.
@@ -51,16 +78,9 @@ impl Hasher {
     pub(super) fn finish(self) -> Option<Verified> {
         match self {
             Self::Absent => Some(Verified::NoDigest),
+            #[cfg(feature = "digest")]
+            Self::Sum(sum, wanted) => (sum.finish() == wanted).then_some(Verified::Digest),
             Self::Unverifiable => Some(Verified::Unverifiable),
-            #[cfg(feature = "digest")]
-            Self::Sha256(hasher, wanted) => {
-                let found: [u8; 32] = sha2::Digest::finalize(hasher).into();
-                (found == wanted).then_some(Verified::Digest)
-            }
-            #[cfg(feature = "digest")]
-            Self::Crc32c(hasher, wanted) => {
-                (hasher.finalize() == wanted).then_some(Verified::Digest)
-            }
         }
     }
 }

@@ -1,15 +1,13 @@
 //! Judging what the manifest claims: each component, each object, and the whole.
 
-use core::num::NonZeroU8;
-
 use super::blobs::{Extent, InOrder, overlap};
 use super::index::{ComponentFacts, ComponentRecord, Grown, ObjectRecord};
 use super::names::{Clash, Names};
-use super::roles::{Part, Parts};
+use super::roles::{Part, Roles};
 use super::{Generation, Index, Reader};
 use crate::cbor::{Fault, Input, Mark, fault};
 use crate::element::StorageType;
-use crate::error::{Error, ErrorKind, Misuse, Place};
+use crate::error::{Error, Misuse, Place};
 use crate::frame::{Container, Frame};
 use crate::limits::{Options, Tolerance, format};
 use crate::num::{index, wide};
@@ -57,7 +55,7 @@ struct Judge<'m, 'o> {
     /// Of the object at hand: its name, its first component, its parts.
     name: Mark,
     first: u32,
-    parts: Parts,
+    parts: Roles,
 }
 
 /// How far in the manifest's structure the reader is.
@@ -93,7 +91,7 @@ impl<'m, 'o> Judge<'m, 'o> {
             within: Within::Root,
             name: Mark::default(),
             first: 0,
-            parts: Parts::default(),
+            parts: Roles::default(),
         }
     }
 
@@ -128,23 +126,6 @@ impl<'m, 'o> Judge<'m, 'o> {
         match offset.checked_add(length) {
             Some(end) if end <= self.frame.manifest().start => Ok(Extent::judged(offset, length)),
             _ => Err(Fault::with(Rule::BlobBounds, claim.length.mark, length)),
-        }
-    }
-
-    /// How many bytes it holds when decoded, where the manifest says so, and where it does.
-    #[inline(always)]
-    fn size(&self, claim: &ComponentClaim) -> Result<(Option<u64>, Mark), Fault> {
-        let (length, decoded) = (claim.length, claim.decoded);
-        match (claim.encoding, decoded) {
-            (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
-                Err(Fault::with(Rule::DecodedLengthRaw, decoded.mark, decoded.value))
-            }
-            (Encoding::Raw, _) => Ok((Some(length.value), length.mark)),
-            (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.mark)),
-            (Encoding::Zstd, None) if self.generation == Generation::V1_2 => {
-                Err(Fault::new(Rule::DecodedLengthMissing, claim.map))
-            }
-            _ => Ok((None, length.mark)),
         }
     }
 
@@ -244,29 +225,11 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             return Err(Fault::new(Rule::LogicalTypeStorage, mark));
         }
         let extent = self.extent(claim)?;
-        let (size, size_mark) = self.size(claim)?;
+        let ordinal = self.components.len().wrapping_sub(self.first);
+        let part = Part::of(claim, ordinal, self.generation)?;
         let width = dtype.storage.map_or(1, StorageType::width);
         if let (Some(mark), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, mark));
-        }
-        let ordinal = self.components.len().wrapping_sub(self.first);
-        let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
-        let part = Part {
-            ordinal,
-            dtype: dtype.mark,
-            type_mark: dtype.type_mark,
-            storage: dtype.storage,
-            logical: dtype.logical,
-            each,
-            size,
-            size_mark,
-        };
-        if let (Some(bytes), true) = (size, self.generation != Generation::V0_1) {
-            let each = each.map_or(width, NonZeroU8::get);
-            // Sizes are powers of two.
-            if bytes & u64::from(each.wrapping_sub(1)) != 0 {
-                return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
-            }
         }
         if let Some(role) = claim.role {
             self.parts.note(role, part);
@@ -304,11 +267,5 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
 
     fn end_objects(&mut self) {
         self.within = Within::Root;
-    }
-}
-
-impl From<Misuse> for ErrorKind {
-    fn from(misuse: Misuse) -> Self {
-        Self::Misuse(misuse)
     }
 }

@@ -67,6 +67,11 @@ impl<'a> Component<'a> {
         Self { parts, record, object, ordinal }
     }
 
+    #[cfg(feature = "write")]
+    pub(super) fn record(&self) -> ComponentRecord {
+        self.record
+    }
+
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
         match self.parts.reader.generation {

@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+#[cfg(feature = "write")]
+use crate::error::Misuse;
 use crate::num::{index, short};
 use crate::sort::{NoMemory, by_text, numbers};
 
@@ -30,7 +32,7 @@ pub(super) enum Clash {
 }
 
 /// Reads the name of an ordinal.
-pub(super) trait Read<'m>: Fn(u32) -> &'m [u8] {}
+pub(crate) trait Read<'m>: Fn(u32) -> &'m [u8] {}
 impl<'m, F: Fn(u32) -> &'m [u8]> Read<'m> for F {}
 
 fn ordinal(entry: u64) -> u32 {
@@ -40,7 +42,7 @@ fn ordinal(entry: u64) -> u32 {
 /// A hash for spreading names, not for defence: equal hashes are settled by the names
 /// themselves, in time that no choice of names makes worse than linear in their bytes.
 #[inline]
-fn hash(name: &[u8]) -> u64 {
+pub(crate) fn hash(name: &[u8]) -> u64 {
     let length = u128::from(short(name.len())).to_le_bytes();
     let state = mix(SEEDS.0, length);
     let Some(last) = name.last_chunk::<16>() else {
@@ -114,6 +116,16 @@ impl Names {
                 entries.get(at).map(|entry| ordinal(*entry))
             }
         }
+    }
+}
+
+/// The ordinal of the second of `count` names that is equal to one before it.
+#[cfg(feature = "write")]
+pub(crate) fn duplicate<'m>(count: u32, read: impl Read<'m>) -> Result<Option<u32>, Misuse> {
+    match Names::hashed(count, read) {
+        Ok(_) => Ok(None),
+        Err(Clash::Duplicate(ordinal)) => Ok(Some(ordinal)),
+        Err(Clash::Memory) => Err(Misuse::Memory),
     }
 }
 

@@ -86,7 +86,8 @@ impl<'a> Object<'a> {
         self.components().find(|component| component.role() == role)
     }
 
-    fn map(&self) -> Input<'a> {
+    /// Where its map begins; in 0.1, its entry.
+    pub(super) fn map(&self) -> Input<'a> {
         match self.parts.reader.generation {
             Generation::V0_1 => {
                 let record = self.parts.index.components.get(index(self.record.first()));

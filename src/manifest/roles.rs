@@ -7,39 +7,86 @@ use crate::cbor::{Fault, Mark};
 use crate::element::StorageType;
 use crate::limits::{Options, Tolerance};
 use crate::rules::Rule;
-use crate::schema::{Format, Logical, ObjectClaim, Role, Shape};
+use crate::schema::{ComponentClaim, Encoding, Format, Logical, ObjectClaim, Role, Shape};
 
 /// What is known of a component, by the time its object is judged.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
-    pub(super) ordinal: u32,
-    pub(super) dtype: Mark,
-    pub(super) type_mark: Option<Mark>,
-    pub(super) storage: Option<StorageType>,
-    pub(super) logical: Logical,
+pub(crate) struct Part {
+    ordinal: u32,
+    dtype: Mark,
+    type_mark: Option<Mark>,
+    storage: Option<StorageType>,
+    logical: Logical,
     /// Bytes of one logical element, where its types are known.
-    pub(super) each: Option<NonZeroU8>,
+    each: Option<NonZeroU8>,
     /// Decoded bytes, where the manifest gives them.
-    pub(super) size: Option<u64>,
+    size: Option<u64>,
     /// Where it gives them, or would.
-    pub(super) size_mark: Mark,
+    size_mark: Mark,
 }
 
 impl Part {
+    /// Judges the sizes that the component of that ordinal in its object claims.
+    #[inline(always)]
+    pub(crate) fn of(
+        claim: &ComponentClaim,
+        ordinal: u32,
+        generation: Generation,
+    ) -> Result<Self, Fault> {
+        let dtype = &claim.dtype;
+        let (size, size_mark) = size(claim, generation)?;
+        let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
+        if let (Some(bytes), true) = (size, generation != Generation::V0_1) {
+            let width = dtype.storage.map_or(1, StorageType::width);
+            let each = each.map_or(width, NonZeroU8::get);
+            // Sizes are powers of two.
+            if bytes & u64::from(each.wrapping_sub(1)) != 0 {
+                return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
+            }
+        }
+        Ok(Self {
+            ordinal,
+            dtype: dtype.mark,
+            type_mark: dtype.type_mark,
+            storage: dtype.storage,
+            logical: dtype.logical,
+            each,
+            size,
+            size_mark,
+        })
+    }
+
     /// How many logical elements it holds, where that is known.
     fn count(&self) -> Option<u64> {
         self.size?.checked_div(self.each?.get().into())
     }
 }
 
+/// How many bytes a component holds when decoded, where the manifest says so, and where it does.
+#[inline(always)]
+fn size(claim: &ComponentClaim, generation: Generation) -> Result<(Option<u64>, Mark), Fault> {
+    let (length, decoded) = (claim.length, claim.decoded);
+    match (claim.encoding, decoded) {
+        (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
+            Err(Fault::with(Rule::DecodedLengthRaw, decoded.mark, decoded.value))
+        }
+        (Encoding::Raw, _) => Ok((Some(length.value), length.mark)),
+        (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.mark)),
+        (Encoding::Zstd, None) if generation == Generation::V1_2 => {
+            Err(Fault::new(Rule::DecodedLengthMissing, claim.map))
+        }
+        _ => Ok((None, length.mark)),
+    }
+}
+
 /// The parts of one object that play a known role.
-pub(super) struct Parts {
+pub(crate) struct Roles {
     parts: [Part; Role::COUNT],
     /// A bit for each role that the object at hand has; the other parts are of objects before.
     present: u8,
 }
 
-impl Default for Parts {
+impl Default for Roles {
     fn default() -> Self {
         let part = Part {
             ordinal: 0,
@@ -56,7 +103,7 @@ impl Default for Parts {
 }
 
 /// A fault, and the component it is in.
-pub(super) type Found = (Fault, Option<u32>);
+pub(crate) type Found = (Fault, Option<u32>);
 
 fn in_object(rule: Rule, mark: Mark) -> Found {
     (Fault::new(rule, mark), None)
@@ -66,16 +113,16 @@ fn in_part(part: &Part, fault: Fault) -> Found {
     (fault, Some(part.ordinal))
 }
 
-impl Parts {
+impl Roles {
     /// Forgets the object before.
     #[inline(always)]
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.present = 0;
     }
 
     /// Notes a component.
     #[inline(always)]
-    pub(super) fn note(&mut self, role: Role, part: Part) {
+    pub(crate) fn note(&mut self, role: Role, part: Part) {
         if let Some(slot) = self.parts.get_mut(role.index()) {
             *slot = part;
             self.present |= 1 << role.index();
@@ -90,7 +137,7 @@ impl Parts {
 
     /// Judges an object by what its format requires.
     #[inline(always)]
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         claim: &ObjectClaim,
         generation: Generation,

@@ -1,6 +1,6 @@
 //! The rules that a malformed file breaks.
 
-use super::{DAMAGED, DISTRUST, Row, Scope, Source, WRITER, catalogue};
+use super::{CANONICAL, DAMAGED, DISTRUST, Row, Scope, Source, WRITER, catalogue};
 
 catalogue! {
     /// A rule that a malformed file breaks.
@@ -261,4 +261,27 @@ catalogue! {
         "the component decodes to {} bytes or more, which is not what the manifest says", WRITER;
     BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2"), V1,
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
+
+    // The canonical form, where it is asked for.
+    CanonicalGeneration "canonical-generation", Policy("one content has one file"), V1From2,
+        "A canonical file is of version `1.2.0`.", "the file is not of version `1.2.0`", CANONICAL;
+    CanonicalCbor "canonical-cbor", Policy("one content has one file: RFC 8949 §4.2.1"), V1From2,
+        "The manifest is deterministic CBOR: shortest heads and floats, definite lengths, keys in rising order of their encodings.",
+        "an item of the manifest is not in the one form that deterministic CBOR has for it", CANONICAL;
+    CanonicalField "canonical-field", Policy("one content has one file"), V1From2,
+        "No field is unknown, and none says what holds without it.",
+        "the field is unknown, or says what holds without it", CANONICAL;
+    CanonicalEncoding "canonical-encoding", Policy("encoders differ on what they make of the same bytes"), V1From2,
+        "Every component is raw.", "the component is compressed", CANONICAL;
+    CanonicalDigest "canonical-digest", Policy("one content has one file, and no byte of it is free to change"), V1From2,
+        "Every component has a sha256 digest in lower-case digits.",
+        "the component has no sha256 digest in lower-case digits", CANONICAL;
+    CanonicalBlob "canonical-blob", Policy("one content has one file"), V1From2,
+        "Blobs lie in the order of the manifest, each at the next multiple of 64.",
+        "the blob is at {}, not at the next multiple of 64", CANONICAL;
+    CanonicalManifest "canonical-manifest", Policy("one content has one file"), V1From2,
+        "The manifest lies at the next multiple of 64 after the last blob.",
+        "the manifest is at {}, not at the next multiple of 64", CANONICAL;
+    CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), V1From2,
+        "Padding is zero.", "a byte of padding is {}", CANONICAL;
 }

@@ -102,6 +102,11 @@ macro_rules! table {
             }
 
             impl<$m> $name<$m> {
+                /// The keys that it knows.
+                #[cfg(feature = "write")]
+                #[allow(dead_code, clippy::allow_attributes, reason = "not asked of all tables")]
+                pub(crate) const KEYS: &'static [&'static str] = &[ $( $key, )+ ];
+
                 /// Reads the map at `at` and hands the record to `then`, which spares moving it.
                 #[inline(always)]
                 pub(crate) fn read<S: Sink<$m>, O>(

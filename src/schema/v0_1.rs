@@ -27,6 +27,12 @@ table! {
     "checksum"        => checksum:     Open<'m>,       optional,                        else Rule::DigestType;
 }
 
+/// Whether an entry's field of that name is a known one.
+#[cfg(feature = "write")]
+pub(crate) fn is_field(name: &str) -> bool {
+    Entry::KEYS.contains(&name)
+}
+
 /// The role of the one blob that an entry has.
 pub(crate) const ROLE: &str = "data";
 

@@ -366,6 +366,19 @@ impl<'m> Slot<'m> for Encoding {
     }
 }
 
+impl Format {
+    /// The format of that name in 1.x: v1.1 III, v1.2 §3.
+    pub(crate) fn named(name: &[u8]) -> Self {
+        match name {
+            b"dense" => Self::Dense,
+            b"sparse_csr" => Self::SparseCsr,
+            b"sparse_coo" => Self::SparseCoo,
+            b"quantized_group" => Self::QuantizedGroup,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 impl<'m> Slot<'m> for Format {
     const BLANK: Self = Self::Unknown;
 
@@ -377,16 +390,10 @@ impl<'m> Slot<'m> for Format {
             return Ok((rest, Self::Dense));
         }
         let (rest, text) = Text::take(walk, wrong, at)?;
-        let format = match text.bytes {
-            b"dense" => Self::Dense,
-            b"sparse_csr" => Self::SparseCsr,
-            b"sparse_coo" => Self::SparseCoo,
-            b"quantized_group" => Self::QuantizedGroup,
-            _ => {
-                check_utf8(text.mark, text.bytes)?;
-                Self::Unknown
-            }
-        };
+        let format = Self::named(text.bytes);
+        if format == Self::Unknown {
+            check_utf8(text.mark, text.bytes)?;
+        }
         Ok((rest, format))
     }
 }

@@ -1,0 +1,191 @@
+//! Writing: manifests beside reading them, data beside copying it and beside `safetensors`.
+//!
+//! `cargo bench -p zten --bench write` writes some GiB into the folder for temporary files.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a benchmark may panic, and its numbers are small"
+)]
+
+#[path = "../open/generate.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "the other benchmarks use the rest")]
+mod generate;
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use generate::Random;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, serialize_to_file};
+use sha2::{Digest as _, Sha256};
+use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
+use zten::{Archive, StorageType};
+
+const OBJECTS: usize = 100_000;
+
+/// A case: what it is called, and how to run it.
+type Case<'a> = (&'a str, Box<dyn Fn() + 'a>);
+
+/// Runs the cases in turn, so that what the machine does otherwise falls on all of them alike:
+/// the times of each, sorted.
+fn interleaved(cases: &[Case<'_>], rounds: usize) -> Vec<Vec<Duration>> {
+    let mut times = vec![Vec::with_capacity(rounds); cases.len()];
+    for _ in 0..rounds {
+        for ((_, run), times) in cases.iter().zip(&mut times) {
+            let start = Instant::now();
+            run();
+            times.push(start.elapsed());
+        }
+    }
+    for times in &mut times {
+        times.sort_unstable();
+    }
+    times
+}
+
+/// A file of empty objects: all of it is manifest.
+fn write(names: &[String], settings: &Settings, room: usize) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::with_capacity(room), settings).unwrap();
+    for name in names {
+        writer.add(&NewObject::dense(name, &[4096, 0], StorageType::F32), &[]).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Many objects without data: what an object costs, beside opening what was written.
+fn manifests(rounds: usize) {
+    let sorted = generate::names(OBJECTS);
+    let mut shuffled = sorted.clone();
+    Random(1).shuffle(&mut shuffled);
+    let none = Settings::default().checksum(Checksum::None);
+    let plain = write(&sorted, &none, 0);
+    let mixed = write(&shuffled, &none, 0);
+    let digests = write(&sorted, &Settings::default(), 0);
+    let room = digests.len();
+    let sums = || {
+        for _ in 0..OBJECTS {
+            black_box(Sha256::digest(black_box([])));
+        }
+    };
+    let writing = |names: &'static [String], settings: Settings| -> Box<dyn Fn()> {
+        Box::new(move || drop(black_box(write(names, &settings, room))))
+    };
+    let (sorted, shuffled) = (&*sorted.leak(), &*shuffled.leak());
+    let opening = |file: &'static [u8]| -> Box<dyn Fn()> {
+        Box::new(move || drop(black_box(Archive::open(black_box(file)))))
+    };
+    let cases: [Case<'_>; 7] = [
+        ("write, names sorted", writing(sorted, none)),
+        ("open it", opening(plain.leak())),
+        ("write, names shuffled", writing(shuffled, none)),
+        ("open it", opening(mixed.leak())),
+        ("write with sha256", writing(sorted, Settings::default())),
+        ("open it", opening(digests.leak())),
+        ("the sums alone", Box::new(sums)),
+    ];
+    println!("{:<28}{:>12}{:>12}", "100,000 empty objects", "ns/object", "median");
+    for ((name, _), times) in cases.iter().zip(interleaved(&cases, rounds)) {
+        let each = |time: Duration| time.as_secs_f64() * 1e9 / OBJECTS as f64;
+        println!("{name:<28}{:>12.1}{:>12.1}", each(times[0]), each(times[rounds / 2]));
+    }
+}
+
+/// Writes tensors into a file, which like that of `cp` is not waited for.
+fn save(path: &Path, tensors: &[(String, Vec<u8>)], settings: &Settings) {
+    let mut writer = Writer::new(FileSink::create(path).unwrap(), settings).unwrap();
+    for (name, bytes) in tensors {
+        let shape = [bytes.len() as u64 / 4];
+        let object = NewObject::dense(name, &shape, StorageType::F32);
+        writer.add(&object, &[("data", bytes)]).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// Large tensors: bytes a second, beside the same bytes copied, and written by `safetensors`.
+fn data(rounds: usize, total: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut random = Random(3);
+    let tensors: Vec<(String, Vec<u8>)> = (0..16)
+        .map(|n| {
+            let bytes = (0..total / 16 / 8).flat_map(|_| random.next().to_le_bytes()).collect();
+            (format!("layer.{n}"), bytes)
+        })
+        .collect();
+    let source = path("source");
+    let mut file = File::create(&source).unwrap();
+    for (_, bytes) in &tensors {
+        file.write_all(bytes).unwrap();
+    }
+    drop(file);
+
+    let none = Settings::default().checksum(Checksum::None);
+    let crc = Settings::default().checksum(Checksum::Crc32c);
+    let fresh = |name: &str| {
+        let path = path(name);
+        let _ = fs::remove_file(&path);
+        path
+    };
+    let cp = || {
+        let status = std::process::Command::new("cp").args([&source, &fresh("cp")]).status();
+        assert!(status.unwrap().success());
+    };
+    let written = || {
+        let mut file = File::create(fresh("plain")).unwrap();
+        for (_, bytes) in &tensors {
+            file.write_all(bytes).unwrap();
+        }
+    };
+    let peer = || {
+        let views = tensors.iter().map(|(name, bytes)| {
+            (name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).unwrap())
+        });
+        serialize_to_file(views, None, &fresh("safetensors")).unwrap();
+    };
+    let sums = || {
+        for (_, bytes) in &tensors {
+            black_box(Sha256::digest(bytes));
+        }
+    };
+    let cases: [Case<'_>; 7] = [
+        ("cp", Box::new(cp)),
+        ("write_all", Box::new(written)),
+        ("safetensors", Box::new(peer)),
+        ("zten", Box::new(|| save(&path("zt"), &tensors, &none))),
+        ("zten, crc32c", Box::new(|| save(&path("zt"), &tensors, &crc))),
+        ("zten, sha256", Box::new(|| save(&path("zt"), &tensors, &Settings::default()))),
+        ("sha256 alone", Box::new(sums)),
+    ];
+    let times = interleaved(&cases, rounds);
+    println!(
+        "\n{:<28}{:>12}{:>12}{:>12}",
+        format!("{} MiB", total >> 20),
+        "GB/s",
+        "median",
+        "x cp"
+    );
+    for ((name, _), own) in cases.iter().zip(&times) {
+        let rate = |time: Duration| total as f64 / time.as_secs_f64() / 1e9;
+        let ratio = times[0][0].as_secs_f64() / own[0].as_secs_f64();
+        println!("{name:<28}{:>12.2}{:>12.2}{ratio:>12.2}", rate(own[0]), rate(own[rounds / 2]));
+    }
+}
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--quick") {
+        manifests(3);
+        data(2, 32 << 20);
+    } else {
+        manifests(21);
+        data(7, 1 << 30);
+    }
+}

@@ -1,0 +1,376 @@
+//! Deterministic CBOR: one form for each item. RFC 8949 §4.2.1.
+//!
+//! Shortest heads and floats, definite lengths, one NaN, and the keys of every map in rising
+//! order of their encodings, which none stands twice in. [`judge`] says whether an item has that
+//! form; [`rewrite`] gives it that form.
+
+use alloc::vec::Vec;
+
+use super::encode::{Output, shortest};
+use super::value::Value;
+use super::{
+    Entries, Fault, Head, Input, Item, Mark, UNLIMITED, entries, fault, head, major, skip,
+};
+use crate::error::{ErrorKind, Misuse};
+use crate::limits::format::DEPTH_CAP;
+use crate::num::wide;
+use crate::rules::{Limit, Rule};
+
+/// Levels that may be open.
+const MOST: usize = 64;
+const _: () = assert!(DEPTH_CAP == 64, "a place for every one");
+
+/// An open map, array or tag.
+#[derive(Clone, Copy)]
+struct Level<K> {
+    /// Items that are still to come; of a map, two an entry.
+    left: u64,
+    /// Whether a break follows its items.
+    indefinite: bool,
+    /// What is remembered of a map.
+    map: Option<K>,
+}
+
+/// The open levels above an item: counted, never recursed into.
+struct Levels<K> {
+    open: [Level<K>; MOST],
+    depth: usize,
+}
+
+impl<K: Copy> Levels<K> {
+    fn new() -> Self {
+        Self { open: [Level { left: 0, indefinite: false, map: None }; MOST], depth: 0 }
+    }
+
+    fn push(&mut self, at: Input<'_>, level: Level<K>) -> Result<(), Fault> {
+        let slot = self.open.get_mut(self.depth);
+        *slot.ok_or(Fault::new(Limit::Depth, Mark::of(at)))? = level;
+        self.depth = self.depth.saturating_add(1);
+        Ok(())
+    }
+
+    fn top(&mut self) -> Option<&mut Level<K>> {
+        self.open.get_mut(self.depth.checked_sub(1)?)
+    }
+
+    fn pop(&mut self) -> Option<Level<K>> {
+        self.depth = self.depth.checked_sub(1)?;
+        self.open.get(self.depth).copied()
+    }
+}
+
+/// Judges the well-formed item at `at`.
+///
+/// # Errors
+/// `canonical-cbor`, at the first item or key that has not the one form.
+pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
+    let mut levels = Levels::<Option<Input<'_>>>::new();
+    let mut input = at;
+    loop {
+        if let Some(Level { left, map, .. }) = levels.top() {
+            if *left == 0 {
+                levels.pop();
+                if levels.depth == 0 {
+                    return Ok(());
+                }
+                continue;
+            }
+            if let Some(last) = map
+                && left.is_multiple_of(2)
+            {
+                let key = encoding(input)?;
+                if last.is_some_and(|last| last >= key) {
+                    return Err(Fault::new(Rule::CanonicalCbor, Mark::of(input)));
+                }
+                *last = Some(key);
+            }
+            *left = left.saturating_sub(1);
+        }
+        let (rest, head) = head(input).map_err(fault)?;
+        if !is_shortest(head) {
+            return Err(Fault::new(Rule::CanonicalCbor, Mark::of(input)));
+        }
+        match head.major {
+            major::BYTES | major::TEXT => {
+                let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
+                input = rest.get(length..).unwrap_or_default();
+            }
+            major::ARRAY | major::TAG | major::MAP => {
+                levels.push(input, opened(head, head.argument, None))?;
+                input = rest;
+            }
+            _ => input = rest,
+        }
+        if levels.depth == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// The level that a head opens, of so many items or entries.
+fn opened<K>(head: Head, count: u64, remembered: K) -> Level<K> {
+    let indefinite = head.indefinite();
+    match head.major {
+        major::TAG => Level { left: 1, indefinite, map: None },
+        major::MAP => Level { left: count.saturating_mul(2), indefinite, map: Some(remembered) },
+        _ => Level { left: count, indefinite, map: None },
+    }
+}
+
+/// The bytes of the item at `at`.
+fn encoding(at: Input<'_>) -> Result<Input<'_>, Fault> {
+    let (rest, ()) = skip(at, 0, DEPTH_CAP).map_err(fault)?;
+    Ok(at.get(..at.len().saturating_sub(rest.len())).unwrap_or_default())
+}
+
+/// Whether a head is the only one for what it says.
+fn is_shortest(head: Head) -> bool {
+    let floats = head.major > major::TAG;
+    match (floats, head.info) {
+        (false, 24) => head.argument >= 24,
+        (false, 25) => head.argument >= 0x100,
+        (false, 26) => head.argument >= 0x1_0000,
+        (false, 27) => head.argument >= 0x1_0000_0000,
+        (true, 25..=27) => match super::value::simple(head) {
+            Value::Float(value) => shortest(value) == (head.info, head.argument),
+            _ => true,
+        },
+        (_, info) => info != Head::INDEFINITE,
+    }
+}
+
+/// A map that is being written.
+#[derive(Clone, Copy)]
+struct Open<'m> {
+    at: Input<'m>,
+    /// How many entries of maps outside it are listed.
+    outside: usize,
+}
+
+/// Where in the output an entry of a map that is being written stands.
+#[derive(Clone, Copy)]
+struct Entry {
+    key: usize,
+    value: usize,
+    end: usize,
+}
+
+impl Entry {
+    fn key<'o>(&self, written: &'o [u8]) -> &'o [u8] {
+        written.get(self.key..self.value).unwrap_or_default()
+    }
+}
+
+/// Adds the well-formed item at `at` to `out` in its one form: what is left after it.
+///
+/// # Errors
+/// `canonical-cbor` at a map in which a key stands twice, for such a map has no such form;
+/// [`Misuse::Memory`].
+pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
+    let mut levels = Levels::<Open<'_>>::new();
+    let mut listed: Vec<Entry> = Vec::new();
+    let mut input = at;
+    loop {
+        if let Some(level) = levels.top() {
+            if level.left == 0 {
+                if level.indefinite {
+                    input = input.get(1..).unwrap_or_default();
+                }
+                if let Some(Open { at, outside }) = level.map {
+                    let entries = listed.get_mut(outside..).unwrap_or_default();
+                    sort(entries, out).map_err(|broken| Fault::new(broken, Mark::of(at)))?;
+                    listed.truncate(outside);
+                }
+                levels.pop();
+                if levels.depth == 0 {
+                    return Ok(input);
+                }
+                continue;
+            }
+            if level.map.is_some() {
+                let here = out.len();
+                if level.left.is_multiple_of(2) {
+                    let memory = |_| Fault::new(Misuse::Memory, Mark::of(input));
+                    listed.try_reserve(1).map_err(memory)?;
+                    listed.push(Entry { key: here, value: here, end: here });
+                } else if let Some(entry) = listed.last_mut() {
+                    entry.value = here;
+                }
+            }
+            level.left = level.left.saturating_sub(1);
+        }
+        let (rest, head) = head(input).map_err(fault)?;
+        match head.major {
+            major::ARRAY | major::MAP | major::TAG => {
+                let count = count(input, head, rest)?;
+                let written = out.head(head.major, count);
+                written.map_err(|misuse| Fault::new(misuse, Mark::of(input)))?;
+                let open = Open { at: input, outside: listed.len() };
+                levels.push(input, opened(head, count, open))?;
+                input = rest;
+            }
+            _ => input = leaf(input, out)?,
+        }
+        if levels.depth == 0 {
+            return Ok(input);
+        }
+    }
+}
+
+/// The argument of the head of a map, array or tag in definite form.
+fn count(at: Input<'_>, head: Head, rest: Input<'_>) -> Result<u64, Fault> {
+    if !head.indefinite() {
+        return Ok(head.argument);
+    }
+    let items = if head.major == major::MAP { 2 } else { 1 };
+    let (mut input, mut entries): (_, Entries) =
+        entries((at, head), UNLIMITED, rest).map_err(fault)?;
+    let mut count = 0_u64;
+    while entries.next(input) {
+        for _ in 0..items {
+            input = skip(input, 0, DEPTH_CAP).map_err(fault)?.0;
+        }
+        count = count.saturating_add(1);
+    }
+    Ok(count)
+}
+
+/// A number, string or simple value in its one form: what is left after it.
+fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
+    let (rest, ()) = skip(at, 0, DEPTH_CAP).map_err(fault)?;
+    let (_, head) = head(at).map_err(fault)?;
+    let item = Item::of(at.get(..at.len().saturating_sub(rest.len())).unwrap_or_default());
+    let written = match item.value() {
+        Value::Uint(number) | Value::Negative(number) => out.head(head.major, number),
+        Value::Bytes(chunks) | Value::Text(chunks) => {
+            let length =
+                chunks.pieces().fold(0, |sum: u64, piece| sum.saturating_add(wide(piece.len())));
+            out.head(head.major, length)
+                .and_then(|()| chunks.pieces().try_for_each(|piece| out.raw(piece)))
+        }
+        Value::Float(value) => out.float(value),
+        // Simple values have one form only.
+        _ => out.raw(item.as_bytes()),
+    };
+    written.map_err(|misuse| Fault::new(misuse, Mark::of(at)))?;
+    Ok(rest)
+}
+
+/// Puts the entries of a map, the last thing that was written, in order.
+fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
+    let rise = |pair: &[Entry], out: &Output| match pair {
+        [first, second] => first.key(out.as_bytes()) < second.key(out.as_bytes()),
+        _ => true,
+    };
+    if entries.windows(2).all(|pair| rise(pair, out)) {
+        return Ok(());
+    }
+    let mut end = out.len();
+    for entry in entries.iter_mut().rev() {
+        entry.end = end;
+        end = entry.key;
+    }
+    entries.sort_unstable_by(|a, b| a.key(out.as_bytes()).cmp(b.key(out.as_bytes())));
+    if !entries.windows(2).all(|pair| rise(pair, out)) {
+        return Err(Rule::CanonicalCbor.into());
+    }
+    // `end` is now where the first entry began.
+    let mut sorted = Output::default();
+    for entry in entries {
+        sorted.raw(out.as_bytes().get(entry.key..entry.end).unwrap_or_default())?;
+    }
+    out.truncate(end);
+    out.raw(sorted.as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::allow_attributes,
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test that panics has failed"
+    )]
+
+    use super::*;
+
+    /// The one form of an item.
+    fn rewritten(item: &[u8]) -> Vec<u8> {
+        let mut out = Output::default();
+        assert!(rewrite(item, &mut out).unwrap().is_empty());
+        let form = out.as_bytes().to_vec();
+        judge(&form).unwrap_or_else(|fault| panic!("{item:x?} became {form:x?}: {fault:?}"));
+        form
+    }
+
+    #[test]
+    fn each_item_has_one_form() {
+        let forms: &[(&[u8], &[&[u8]])] = &[
+            (&[0x17], &[&[0x18, 0x17], &[0x19, 0, 0x17], &[0x1b, 0, 0, 0, 0, 0, 0, 0, 0x17]]),
+            (&[0x18, 0x18], &[&[0x1a, 0, 0, 0, 0x18]]),
+            (&[0x19, 1, 0], &[&[0x1a, 0, 0, 1, 0]]),
+            (&[0x1a, 0, 1, 0, 0], &[&[0x1b, 0, 0, 0, 0, 0, 1, 0, 0]]),
+            (&[0x1b, 0, 0, 0, 1, 0, 0, 0, 0], &[]),
+            (&[0x20], &[&[0x38, 0]]),
+            (b"\x63abc", &[b"\x78\x03abc", b"\x7f\x61a\x62bc\xff", b"\x7f\x60\x63abc\xff"]),
+            (b"\x42ab", &[b"\x5f\x41a\x41b\xff"]),
+            (&[0x82, 1, 2], &[&[0x9f, 1, 2, 0xff], &[0x98, 2, 1, 0x18, 2]]),
+            (&[0xa2, 1, 2, 3, 4], &[&[0xbf, 3, 4, 1, 2, 0xff], &[0xb8, 2, 1, 2, 3, 4]]),
+            // Shorter keys come first.
+            (b"\xa3\x61b\x01\x62aa\x02\x80\x03", &[b"\xa3\x80\x03\x62aa\x02\x61b\x01"]),
+            // A map in a map, both out of order, and one as a key.
+            (
+                &[0xa2, 1, 0xa2, 1, 2, 3, 4, 0xa2, 1, 2, 3, 4, 0],
+                &[&[0xbf, 0xa2, 3, 4, 1, 2, 0, 1, 0xbf, 3, 4, 1, 2, 0xff, 0xff]],
+            ),
+            (&[0xc1, 1], &[&[0xd8, 1, 0x18, 1]]),
+            (&[0xf9, 0x3c, 0], &[&[0xfa, 0x3f, 0x80, 0, 0], &[0xfb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0]]),
+            (&[0xf9, 0x80, 0], &[&[0xfa, 0x80, 0, 0, 0]]),
+            (&[0xf9, 0x7e, 0], &[&[0xf9, 0x7e, 1], &[0xfa, 0x7f, 0xc0, 0, 1], &[0xf9, 0xfe, 0]]),
+            (&[0xf9, 0x7c, 0], &[&[0xfb, 0x7f, 0xf0, 0, 0, 0, 0, 0, 0]]),
+            (&[0xfa, 0x3f, 0x80, 0, 1], &[&[0xfb, 0x3f, 0xf0, 0, 0, 0x20, 0, 0, 0]]),
+            (&[0xfb, 0x3f, 0xf1, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a], &[]),
+            (&[0xf6], &[]),
+            (&[0xf8, 0x20], &[]),
+            (&[0x80], &[&[0x9f, 0xff]]),
+            (&[0xa0], &[&[0xbf, 0xff]]),
+        ];
+        for (form, others) in forms {
+            assert_eq!(&rewritten(form), form);
+            for other in *others {
+                assert_eq!(&rewritten(other), form, "{other:x?}");
+                let found = judge(other).unwrap_err();
+                assert_eq!(found.kind, Rule::CanonicalCbor.into(), "{other:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_has_no_form() {
+        for twice in [&[0xa2, 1, 2, 1, 3][..], &[0xa2, 1, 2, 0x18, 1, 3], &[0x81, 0xa2, 1, 2, 1, 3]]
+        {
+            let fault = rewrite(twice, &mut Output::default()).unwrap_err();
+            assert_eq!(fault.kind, Rule::CanonicalCbor.into());
+            assert_eq!(judge(twice).unwrap_err().kind, Rule::CanonicalCbor.into());
+        }
+    }
+
+    #[test]
+    fn a_fault_is_where_the_form_is_left() {
+        // [1, {"b": 1, "a": 2}]: the key `a`, 3 bytes before the end.
+        let fault = judge(b"\x82\x01\xa2\x61b\x01\x61a\x02").unwrap_err();
+        assert_eq!(fault.mark.left(), 3);
+        // [1, 24 in three bytes]
+        assert_eq!(judge(&[0x82, 1, 0x19, 0, 24]).unwrap_err().mark.left(), 3);
+    }
+
+    #[test]
+    fn what_follows_the_item_is_left_alone() {
+        let mut out = Output::default();
+        assert_eq!(rewrite(&[0x9f, 1, 0xff, 0xff, 0], &mut out).unwrap(), [0xff, 0]);
+        assert_eq!(rewrite(&[0x01, 0x19], &mut out).unwrap(), [0x19]);
+        assert_eq!(out.as_bytes(), [0x81, 1, 1]);
+        assert!(judge(&[0x80, 0x18, 0]).is_ok());
+    }
+}

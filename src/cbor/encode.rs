@@ -1,0 +1,122 @@
+//! Writing CBOR: heads with the shortest argument, texts, numbers. RFC 8949 §3, §4.2.1.
+
+use alloc::vec::Vec;
+
+use super::major;
+use crate::error::Misuse;
+use crate::num::wide;
+
+/// CBOR that is being written.
+///
+/// # Errors
+/// Everything that adds to it fails with [`Misuse::Memory`] where memory cannot be had.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Output(Vec<u8>);
+
+impl Output {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets what comes after the first `length` bytes.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
+    }
+
+    /// Bytes that are CBOR already.
+    #[inline]
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Misuse> {
+        self.0.try_reserve(bytes.len()).map_err(|_| Misuse::Memory)?;
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// A head of the major type, the argument in as few bytes as can be.
+    #[inline]
+    pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), Misuse> {
+        let initial = |info: u8| major << 5 | info;
+        // Pieces of known sizes: most heads are short.
+        if let Ok(argument) = u8::try_from(argument) {
+            return match argument {
+                0..24 => self.raw(&[initial(argument)]),
+                _ => self.raw(&[initial(24), argument]),
+            };
+        }
+        if let Ok(argument) = u16::try_from(argument) {
+            self.raw(&[initial(25)])?;
+            return self.raw(&argument.to_be_bytes());
+        }
+        if let Ok(argument) = u32::try_from(argument) {
+            self.raw(&[initial(26)])?;
+            return self.raw(&argument.to_be_bytes());
+        }
+        self.raw(&[initial(27)])?;
+        self.raw(&argument.to_be_bytes())
+    }
+
+    #[inline]
+    pub(crate) fn uint(&mut self, number: u64) -> Result<(), Misuse> {
+        self.head(major::UINT, number)
+    }
+
+    #[inline]
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Misuse> {
+        self.head(major::TEXT, wide(text.len()))?;
+        self.raw(text.as_bytes())
+    }
+
+    /// The head of an array of so many items.
+    pub(crate) fn array(&mut self, items: u64) -> Result<(), Misuse> {
+        self.head(major::ARRAY, items)
+    }
+
+    /// The head of a map of so many entries.
+    pub(crate) fn map(&mut self, entries: u64) -> Result<(), Misuse> {
+        self.head(major::MAP, entries)
+    }
+
+    /// A float in the fewest bytes that keep it, every NaN being the same.
+    pub(super) fn float(&mut self, value: f64) -> Result<(), Misuse> {
+        let (info, bits) = shortest(value);
+        self.raw(&[FLOAT << 5 | info])?;
+        let bytes = bits.to_be_bytes();
+        let skipped = match info {
+            25 => 6,
+            26 => 4,
+            _ => 0,
+        };
+        self.raw(bytes.get(skipped..).unwrap_or_default())
+    }
+}
+
+/// The major type of floats and simple values.
+const FLOAT: u8 = 7;
+
+/// The additional information and the bits of the shortest float of that value.
+pub(super) fn shortest(value: f64) -> (u8, u64) {
+    if value.is_nan() {
+        return (25, 0x7e00);
+    }
+    let half = half::f16::from_f64(value);
+    if half.to_f64().to_bits() == value.to_bits() {
+        return (25, half.to_bits().into());
+    }
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "held against it below"
+    )]
+    let single = value as f32;
+    if f64::from(single).to_bits() == value.to_bits() {
+        return (26, single.to_bits().into());
+    }
+    (27, value.to_bits())
+}

@@ -1,0 +1,160 @@
+//! The canonical form, as far as the manifest shows it: one content has one file.
+//! `docs/canonical.md` has the form in full.
+
+use nom::Parser as _;
+
+use super::component::Component;
+use super::object::Object;
+use super::reader::Reader;
+use super::{Generation, Manifest};
+use crate::cbor::{Input, Mark, NULL, UNLIMITED, deterministic, find, key, map_head, skip, text};
+use crate::digest::Digest;
+use crate::error::{Error, Place};
+use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
+use crate::rules::Rule;
+use crate::schema::{Encoding, Logical};
+
+/// The version that canonical files have, and those that are written.
+pub(crate) const VERSION: &str = "1.2.0";
+
+/// The next multiple of 64; none beyond the last that there is.
+pub(crate) fn aligned(offset: u64) -> Option<u64> {
+    offset.checked_next_multiple_of(ALIGNMENT)
+}
+
+/// Where the first blob of a canonical file begins.
+pub(crate) const FIRST: u64 = ALIGNMENT;
+
+/// Judges a manifest that keeps all other rules.
+pub(super) fn judge(manifest: &Manifest<'_>) -> Result<(), Error> {
+    let form = Form { manifest, root: &manifest.bytes, reader: manifest.reader() };
+    if manifest.generation() == Generation::V0_1 {
+        return Err(Error::new(Rule::CanonicalGeneration, 0));
+    }
+    form.version()?;
+    deterministic(form.root).map_err(|fault| Error::new(fault.kind, form.offset(fault.mark)))?;
+    form.fields(form.root, Place::default(), |key, value| match key {
+        b"version" | b"objects" => Ok(()),
+        b"attributes" if !is_empty(value) => Ok(()),
+        _ => Err(Broken::Field),
+    })?;
+    let mut cursor = FIRST;
+    for object in manifest.objects() {
+        form.object(&object, &mut cursor)?;
+    }
+    let start = manifest.extent().start;
+    if start == cursor {
+        Ok(())
+    } else {
+        Err(Error::new(Rule::CanonicalManifest, start).found(start))
+    }
+}
+
+/// What is wrong with a field.
+enum Broken {
+    /// It should not be there.
+    Field,
+    /// Its value breaks a rule.
+    Value(Rule),
+    /// Something in it does.
+    Within(Error),
+}
+
+/// Whether the map at `value` has no entries; it is known to be definite.
+fn is_empty(value: Input<'_>) -> bool {
+    let head = map_head(Rule::AttributesType, UNLIMITED).parse(value);
+    head.is_ok_and(|(_, entries)| entries.are_over())
+}
+
+struct Form<'a, 'm> {
+    manifest: &'a Manifest<'m>,
+    root: Input<'a>,
+    reader: Reader<'a>,
+}
+
+impl<'a> Form<'a, '_> {
+    fn offset(&self, mark: Mark) -> u64 {
+        self.manifest.extent().end.saturating_sub(mark.left().into())
+    }
+
+    fn version(&self) -> Result<(), Error> {
+        let value = find(self.root, "version").unwrap_or_default();
+        match text(Rule::VersionType).parse(value) {
+            Ok((_, version)) if version == VERSION.as_bytes() => Ok(()),
+            _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Mark::of(value)))),
+        }
+    }
+
+    /// Judges the fields of the map at `map` in order.
+    fn fields(
+        &self,
+        map: Input<'a>,
+        place: Place,
+        mut judge: impl FnMut(&[u8], Input<'a>) -> Result<(), Broken>,
+    ) -> Result<(), Error> {
+        let head = map_head(Rule::ObjectType, UNLIMITED).parse(map);
+        let Ok((mut input, mut entries)) = head else { return Ok(()) };
+        while entries.next(input) {
+            let Ok((value, name)) = key(input) else { break };
+            let broken = |rule, at| Error::new(rule, self.offset(Mark::of(at))).at(place);
+            judge(name, value).map_err(|wrong| match wrong {
+                Broken::Field => broken(Rule::CanonicalField, input),
+                Broken::Value(rule) => broken(rule, value),
+                Broken::Within(error) => error,
+            })?;
+            let Ok((rest, ())) = skip(value, 0, DEPTH_CAP) else { break };
+            input = rest;
+        }
+        Ok(())
+    }
+
+    fn object(&self, object: &Object<'a>, cursor: &mut u64) -> Result<(), Error> {
+        let place = Place::new(Some(object.ordinal()), None);
+        self.fields(object.map(), place, |key, value| match key {
+            b"shape" | b"format" => Ok(()),
+            b"attributes" if !is_empty(value) => Ok(()),
+            b"components" => object
+                .components()
+                .try_for_each(|component| self.component(&component, cursor))
+                .map_err(Broken::Within),
+            _ => Err(Broken::Field),
+        })
+    }
+
+    fn component(&self, component: &Component<'a>, cursor: &mut u64) -> Result<(), Error> {
+        let map = self.reader.component_map(component.record());
+        let (place, extent) = (component.place(), component.extent());
+        let mut digest = false;
+        self.fields(map, place, |key, value| match key {
+            b"dtype" | b"length" | b"offset" => Ok(()),
+            b"type" if component.record().logical() != Logical::None => Ok(()),
+            b"digest" if is_canonical(value) => {
+                digest = true;
+                Ok(())
+            }
+            b"digest" if value.first() != Some(&NULL) => Err(Broken::Value(Rule::CanonicalDigest)),
+            b"encoding" if component.encoding() == Encoding::Zstd => {
+                Err(Broken::Value(Rule::CanonicalEncoding))
+            }
+            _ => Err(Broken::Field),
+        })?;
+        let broken = |rule, mark| Error::new(rule, self.offset(mark)).at(place);
+        if !digest {
+            return Err(broken(Rule::CanonicalDigest, Mark::of(map)));
+        }
+        if extent.offset() != *cursor {
+            let mark = self.reader.offset_mark(component.record());
+            return Err(broken(Rule::CanonicalBlob, mark).found(extent.offset()));
+        }
+        // The manifest, whose start is there, lies behind it.
+        *cursor = aligned(extent.end()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+}
+
+/// Whether the digest at `value` is a sha256 in lower-case digits.
+fn is_canonical(value: Input<'_>) -> bool {
+    let Ok((_, digest)) = text(Rule::DigestType).parse(value) else { return false };
+    let lower = !digest.iter().any(u8::is_ascii_uppercase);
+    lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
+}

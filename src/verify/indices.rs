@@ -1,0 +1,73 @@
+//! Judging the indices of a sparse object as they stream by.
+
+use crate::element::{ByteOrder, StorageType};
+use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
+use crate::schema::Format;
+
+/// What the indices of a sparse object are held against.
+#[derive(Clone, Debug)]
+pub(crate) struct Sparse<D> {
+    pub(crate) format: Format,
+    pub(crate) shape: D,
+    /// How many values it has; none if it is not sparse.
+    pub(crate) nnz: Option<u64>,
+}
+
+impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
+    /// What is asked of the component of that role, which is stored as that type.
+    pub(crate) fn check(&self, role: &str, storage: StorageType) -> Check<D> {
+        let asked = match (self.nnz, self.format, role) {
+            (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::of(storage), nnz),
+            (Some(_), Format::SparseCsr, "indices") => {
+                Asked::Below(Below::new(self.shape.clone().nth(1).unwrap_or_default()))
+            }
+            (Some(nnz), Format::SparseCoo, "coords") => {
+                Asked::Coords(Coords::new(self.shape.clone(), nnz))
+            }
+            _ => Asked::Nothing,
+        };
+        Check { asked, storage }
+    }
+}
+
+/// Judges the indices of one component.
+#[derive(Clone, Debug)]
+pub(crate) struct Check<D> {
+    asked: Asked<D>,
+    storage: StorageType,
+}
+
+#[derive(Clone, Debug)]
+enum Asked<D> {
+    Nothing,
+    Indptr(Indptr, u64),
+    Below(Below),
+    Coords(Coords<D>),
+}
+
+impl<D: Iterator<Item = u64>> Check<D> {
+    /// Takes some of its little-endian bytes: a whole number of elements.
+    pub(crate) fn take(&mut self, chunk: &[u8]) -> Result<(), BadIndex> {
+        let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
+        match &mut self.asked {
+            Asked::Nothing => Ok(()),
+            Asked::Indptr(indptr, _) => indices.each(|index| indptr.take(index)),
+            Asked::Below(below) => indices.each(|index| below.take(index)),
+            Asked::Coords(coords) => indices.each(|index| coords.take(index)),
+        }
+    }
+
+    /// Judges what only the last index shows.
+    pub(crate) fn finish(&self) -> Result<(), BadIndex> {
+        match &self.asked {
+            Asked::Indptr(indptr, nnz) => indptr.finish(*nnz),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it asks for anything.
+    #[cfg(feature = "write")]
+    pub(crate) fn asks(&self) -> bool {
+        !matches!(self.asked, Asked::Nothing)
+    }
+}

@@ -1,0 +1,41 @@
+//! Writing files: right by construction. Needs the feature `write`.
+//!
+//! What is to be written is judged by the code that judges what is read, before any of it is
+//! written; what this writes, every reader of this crate accepts. [`Writer`] writes one object
+//! after another, each component streamed in pieces of any size: memory follows the manifest
+//! and not the data.
+
+#[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
+mod compress;
+mod copy;
+mod declare;
+mod entry;
+#[cfg(feature = "files")]
+mod files;
+mod judge;
+mod names;
+mod object;
+mod settings;
+mod sink;
+mod writer;
+
+use core::cmp::Ordering;
+
+#[cfg(feature = "zstd")]
+pub use compress::Level;
+pub use copy::{Copier, CopyError};
+pub use declare::{Encoded, NewComponent, NewObject};
+#[cfg(feature = "files")]
+pub use files::{FileSink, append};
+pub use object::ObjectWriter;
+pub use settings::{Checksum, Settings};
+#[cfg(feature = "std")]
+pub use sink::IoSink;
+pub use sink::{Sink, WriteError};
+pub use writer::Writer;
+
+/// The order of names of objects, and of roles in an object, in canonical form: shorter ones
+/// first, those of one length by their bytes. RFC 8949 §4.2.1.
+pub fn canonical_order(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}

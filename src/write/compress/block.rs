@@ -1,0 +1,112 @@
+//! Blocks: RFC 8878 §3.1.1.2.
+
+use alloc::vec::Vec;
+
+use super::bits::{Bits, SLACK};
+use super::matches::{Effort, Finder, SHORTEST};
+use super::sequences::{self, Repeats, Sequence};
+use super::{huffman, literals};
+use crate::num::{short, wide};
+
+/// Bytes that a block decodes to, except the last: the most there may be, §3.1.1.2.4.
+pub(super) const BLOCK: usize = 128 << 10;
+/// Bytes of a block header.
+const HEADER: usize = 3;
+/// About what it takes to describe codes.
+const CODES: usize = 128;
+const RAW: u32 = 0;
+const REPEATED: u32 = 1;
+const COMPRESSED: u32 = 2;
+
+/// Writes blocks, one after another.
+pub(super) struct Blocks {
+    finder: Finder,
+    repeats: Repeats,
+    sequences: Vec<Sequence>,
+    literals: Vec<u8>,
+    written: Vec<u8>,
+}
+
+impl Blocks {
+    /// Blocks of a frame of which up to `bytes` bytes will be given at once, with matches at most
+    /// `window` back. All memory is taken here; none if there is none.
+    pub(super) fn new(effort: Effort, bytes: usize, window: usize) -> Option<Self> {
+        let block = bytes.min(BLOCK);
+        let finder = Finder::new(effort, bytes, window)?;
+        let (mut sequences, mut literals, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        sequences.try_reserve_exact(block / SHORTEST).ok()?;
+        literals.try_reserve_exact(block).ok()?;
+        let room = block.saturating_add(HEADER).saturating_add(SLACK);
+        written.try_reserve_exact(room).ok()?;
+        written.resize(room, 0);
+        Some(Self { finder, repeats: Repeats::default(), sequences, literals, written })
+    }
+
+    /// The first `bytes` bytes will not be given any more.
+    pub(super) fn forget(&mut self, bytes: usize) {
+        self.finder.forget(bytes);
+    }
+
+    /// Writes the block that is what `data` has from `start` on.
+    pub(super) fn write<E>(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        last: bool,
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let block = data.get(start..).unwrap_or_default();
+        let header = |kind: u32, size: usize| {
+            let [a, b, c, _] = (short(size) << 3 | kind << 1 | u32::from(last)).to_le_bytes();
+            [a, b, c]
+        };
+        if let [first, rest @ ..] = block
+            && rest.iter().all(|byte| byte == first)
+        {
+            let [a, b, c] = header(REPEATED, block.len());
+            return out(&[a, b, c, *first]);
+        }
+        if let Some(size) = self.compress(data, start)
+            && let Some(written) = self.written.get_mut(..size.saturating_add(HEADER))
+            && let Some(room) = written.first_chunk_mut()
+        {
+            *room = header(COMPRESSED, size);
+            return out(written);
+        }
+        out(&header(RAW, block.len()))?;
+        out(block)
+    }
+
+    /// Compresses a block that has different bytes; into how many bytes, if that is worth it.
+    fn compress(&mut self, data: &[u8], start: usize) -> Option<usize> {
+        let Self { finder, sequences, literals, .. } = self;
+        let block = data.get(start..)?;
+        let counts = huffman::count(block);
+        let lengths = huffman::lengths(&counts)?;
+        sequences.clear();
+        literals.clear();
+        finder.divide(data, start, &lengths, sequences, literals);
+        let mut bits = Bits::new(&mut self.written);
+        bits.leave(HEADER);
+        // A reader does not see the distances of a block that is not written.
+        let mut repeats = self.repeats;
+        if !sequences.is_empty() {
+            let counts = huffman::count(literals);
+            literals::write(literals, &counts, huffman::lengths(&counts).as_ref(), &mut bits);
+            sequences::write(sequences, &mut repeats, &mut bits);
+        }
+        let alone = wide(HEADER).saturating_add(huffman::cost(&counts, &lengths) / 8);
+        if sequences.is_empty() || wide(bits.length()) > alone.saturating_add(wide(CODES)) {
+            repeats = self.repeats;
+            bits.back_to(HEADER);
+            literals::write(block, &counts, Some(&lengths), &mut bits);
+            sequences::write(&mut [], &mut repeats, &mut bits);
+        }
+        let size = bits.length().saturating_sub(HEADER);
+        if !literals::pays(block.len(), wide(size)) {
+            return None;
+        }
+        self.repeats = repeats;
+        Some(size)
+    }
+}

@@ -1,0 +1,186 @@
+//! Finite state entropy: RFC 8878 §4.1. Symbols cost fractions of a bit, by a table that says how
+//! often each comes.
+
+use super::bits::Bits;
+use crate::num::{index, short};
+
+/// Symbols that any of the alphabets may have: those of match lengths are the most.
+pub(super) const SYMBOLS: usize = 53;
+/// The largest table is that of literal and match lengths: §3.1.1.3.2.1.
+const LARGEST_LOG: u32 = 9;
+const LARGEST: usize = 1 << LARGEST_LOG;
+/// The smallest table that can be described: §4.1.1.
+const SMALLEST_LOG: u32 = 5;
+
+/// How often each symbol comes.
+pub(super) type Counts = [u32; SYMBOLS];
+
+/// A symbol as the encoder sees it.
+#[derive(Clone, Copy, Default)]
+struct Symbol {
+    /// Its share of the table; none if it does not come.
+    share: u32,
+    /// Where its states begin.
+    first: u32,
+    /// The most bits that leaving a state for it takes, and the state below which it is one less.
+    bits: u32,
+    threshold: u32,
+}
+
+/// A table that encodes, and is described before what it encodes.
+pub(super) struct Table {
+    log: u32,
+    symbols: [Symbol; SYMBOLS],
+    /// States by symbol, in order.
+    states: [u16; LARGEST],
+}
+
+/// Where an encoder stands in its table.
+#[derive(Clone, Copy)]
+pub(super) struct State(u32);
+
+impl Table {
+    /// A table of at most `2^most` states for symbols that come so often. None if fewer than two
+    /// of them come: that takes no table.
+    pub(super) fn new(counts: &Counts, most: u32) -> Option<Self> {
+        let total = counts.iter().fold(0_u32, |sum, count| sum.wrapping_add(*count));
+        let kinds = short(counts.iter().filter(|count| **count > 0).count());
+        if kinds < 2 {
+            return None;
+        }
+        // More states than the symbols can be told apart by would cost more than they save.
+        let wanted = total.ilog2().saturating_sub(2).max(kinds.ilog2().saturating_add(1));
+        let log = wanted.clamp(SMALLEST_LOG, most.min(LARGEST_LOG));
+        let mut table = Self { log, symbols: [Symbol::default(); SYMBOLS], states: [0; LARGEST] };
+        table.share(counts, total);
+        table.spread();
+        Some(table)
+    }
+
+    fn size(&self) -> u32 {
+        1_u32.wrapping_shl(self.log)
+    }
+
+    /// Shares the states out: in proportion, at least one to each symbol, all of them.
+    fn share(&mut self, counts: &Counts, total: u32) {
+        let size = self.size();
+        let mut shared = 0_u32;
+        for (symbol, count) in self.symbols.iter_mut().zip(counts).filter(|(_, count)| **count > 0)
+        {
+            let scaled = u64::from(*count).wrapping_mul(u64::from(size));
+            let rounded = scaled.wrapping_add(u64::from(total >> 1)).checked_div(u64::from(total));
+            symbol.share = u32::try_from(rounded.unwrap_or_default()).unwrap_or_default().max(1);
+            shared = shared.wrapping_add(symbol.share);
+        }
+        // The largest share bears what rounding has cost. There are more states than symbols, so
+        // while too many are shared, it is more than one.
+        while let Some(largest) = self.symbols.iter_mut().max_by_key(|symbol| symbol.share)
+            && shared != size
+        {
+            let less = shared.saturating_sub(size).min(largest.share >> 1);
+            let more = size.saturating_sub(shared);
+            largest.share = largest.share.wrapping_add(more).wrapping_sub(less);
+            shared = shared.wrapping_add(more).wrapping_sub(less);
+        }
+    }
+
+    /// Spreads the symbols over the states: §4.1.1.
+    fn spread(&mut self) {
+        let size = self.size();
+        let mut next = 0_u32;
+        for symbol in &mut self.symbols {
+            let Some(log) = symbol.share.checked_ilog2() else { continue };
+            symbol.first = next;
+            next = next.wrapping_add(symbol.share);
+            symbol.bits = self.log.wrapping_sub(log);
+            symbol.threshold = symbol.share.wrapping_shl(symbol.bits);
+        }
+        let mut owners = [0_u8; LARGEST];
+        let step = (size >> 1).wrapping_add(size >> 3).wrapping_add(3);
+        let mut at = 0_u32;
+        for (owner, symbol) in (0_u8..).zip(&self.symbols) {
+            for _ in 0..symbol.share {
+                if let Some(place) = owners.get_mut(index(at)) {
+                    *place = owner;
+                }
+                at = at.wrapping_add(step) & size.wrapping_sub(1);
+            }
+        }
+        let mut firsts = self.symbols.map(|symbol| symbol.first);
+        for (state, owner) in (0..size).zip(owners) {
+            let Some(first) = firsts.get_mut(usize::from(owner)) else { continue };
+            if let Some(place) = self.states.get_mut(index(*first)) {
+                *place = u16::try_from(state.wrapping_add(size)).unwrap_or_default();
+            }
+            *first = first.wrapping_add(1);
+        }
+    }
+
+    /// Describes the table: §4.1.1.
+    pub(super) fn describe(&self, out: &mut Bits<'_>) {
+        out.put(u64::from(self.log.wrapping_sub(SMALLEST_LOG)), 4);
+        let mut left = self.size();
+        let mut shares = self.symbols.iter().map(|symbol| symbol.share).peekable();
+        while let Some(share) = shares.next().filter(|_| left > 0) {
+            // Values up to `most` do not need all numbers of so many bits: the lowest are told
+            // in a bit less.
+            let most = left.wrapping_add(1);
+            let bits = most.ilog2().wrapping_add(1);
+            let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
+            let spare = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
+            let value = share.wrapping_add(1);
+            if value < spare {
+                out.put(u64::from(value), bits.wrapping_sub(1));
+            } else if value < half {
+                out.put(u64::from(value), bits);
+            } else {
+                out.put(u64::from(value.wrapping_add(spare)), bits);
+            }
+            out.settle();
+            left = left.wrapping_sub(share);
+            if share == 0 {
+                let mut run = 0_u64;
+                while shares.next_if_eq(&0).is_some() {
+                    run = run.wrapping_add(1);
+                    if run == 3 {
+                        out.put(3, 2);
+                        out.settle();
+                        run = 0;
+                    }
+                }
+                out.put(run, 2);
+            }
+        }
+        out.align();
+    }
+
+    fn symbol(&self, symbol: u8) -> Symbol {
+        self.symbols.get(usize::from(symbol)).copied().unwrap_or_default()
+    }
+
+    fn state(&self, symbol: Symbol, number: u32) -> State {
+        let state = self.states.get(index(symbol.first.wrapping_add(number)));
+        State(state.copied().unwrap_or_default().into())
+    }
+
+    /// The state of the last symbol, which is encoded first. It is the one that leaving takes the
+    /// most bits, so that a reader who knows no number of symbols runs out of them here.
+    pub(super) fn begin(&self, symbol: u8) -> State {
+        self.state(self.symbol(symbol), 0)
+    }
+
+    /// Encodes the symbol before.
+    #[inline(always)]
+    pub(super) fn encode(&self, state: &mut State, symbol: u8, out: &mut Bits<'_>) {
+        let symbol = self.symbol(symbol);
+        let bits = symbol.bits.wrapping_sub(u32::from(state.0 < symbol.threshold));
+        let kept = state.0.wrapping_shr(bits);
+        out.put(u64::from(state.0 ^ kept.wrapping_shl(bits)), bits);
+        *state = self.state(symbol, kept.wrapping_sub(symbol.share));
+    }
+
+    /// Writes the state that a reader begins with.
+    pub(super) fn end(&self, state: State, out: &mut Bits<'_>) {
+        out.put(u64::from(state.0 ^ self.size()), self.log);
+    }
+}

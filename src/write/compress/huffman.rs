@@ -1,0 +1,238 @@
+//! Huffman codes for literals: RFC 8878 §4.2.
+
+use super::bits::{AT_ONCE, Bits};
+use super::fse;
+
+/// Values of a byte.
+const SYMBOLS: usize = 256;
+/// The longest code: §4.2.1.
+const LONGEST: usize = 11;
+/// Items on a level of the search for code lengths: each symbol, and pairs of items below.
+const ITEMS: usize = 2 * SYMBOLS;
+/// Weights that can be listed as they are: §4.2.1.1.
+const LISTED: usize = 128;
+/// The longest description of weights as a stream: §4.2.1.1.
+const LONGEST_STREAM: usize = 127;
+/// The largest table for the weights: §4.2.1.2.
+const WEIGHTS_LOG: u32 = 6;
+/// Codes that are put at once.
+const TOGETHER: usize = 4;
+
+const _: () = assert!(LONGEST * TOGETHER <= AT_ONCE, "so many codes are put between two settlings");
+
+/// How often each byte comes.
+pub(super) type Counts = [u32; SYMBOLS];
+
+/// Counts bytes.
+pub(super) fn count(bytes: &[u8]) -> Counts {
+    // Four rows: in one, a byte that repeats would wait for itself to be counted.
+    let mut rows = [[0_u32; SYMBOLS]; 4];
+    let mut chunks = bytes.chunks_exact(4);
+    for chunk in &mut chunks {
+        for (row, byte) in rows.iter_mut().zip(chunk) {
+            bump(row, *byte);
+        }
+    }
+    let [mut sum, second, third, fourth] = rows;
+    for row in [second, third, fourth] {
+        for (sum, count) in sum.iter_mut().zip(row) {
+            *sum = sum.wrapping_add(count);
+        }
+    }
+    for byte in chunks.remainder() {
+        bump(&mut sum, *byte);
+    }
+    sum
+}
+
+#[inline(always)]
+fn bump(row: &mut Counts, byte: u8) {
+    if let Some(count) = row.get_mut(usize::from(byte)) {
+        *count = count.wrapping_add(1);
+    }
+}
+
+/// How many bits the code of each byte has: 0 for bytes that do not come.
+pub(super) type Lengths = [u8; SYMBOLS];
+
+/// The best lengths up to [`LONGEST`], by package-merge; none for fewer than two symbols.
+///
+/// A code of length `n` is an item of weight `count` bought on each of `n` levels. Level by level,
+/// the items are the symbols, and pairs of the items of the level below, by weight; the cheapest
+/// `2 (symbols - 1)` of the top level buy the best code.
+pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
+    let mut sorted = [(0_u32, 0_u8); SYMBOLS];
+    let mut kinds = 0_usize;
+    for (symbol, count) in (0..=u8::MAX).zip(counts).filter(|(_, count)| **count > 0) {
+        if let Some(place) = sorted.get_mut(kinds) {
+            *place = (*count, symbol);
+        }
+        kinds = kinds.saturating_add(1);
+    }
+    let sorted = sorted.get_mut(..kinds).filter(|sorted| sorted.len() > 1)?;
+    sorted.sort_unstable();
+    // Of the first `n` items of a level, how many are symbols.
+    let mut levels = [[0_u16; ITEMS]; LONGEST];
+    let mut weights = [0_u32; ITEMS];
+    let mut items = 0_usize;
+    for level in &mut levels {
+        let mut merged = [0_u32; ITEMS];
+        let mut symbols = sorted.iter().map(|(count, _)| *count).peekable();
+        let below = weights.get(..items).unwrap_or_default().chunks_exact(2);
+        let mut pairs =
+            below.map(|pair| pair.iter().fold(0_u32, |a, b| a.wrapping_add(*b))).peekable();
+        let mut bought = 0_u16;
+        items = 0;
+        for (item, place) in merged.iter_mut().zip(level.iter_mut()) {
+            let symbol = match (symbols.peek(), pairs.peek()) {
+                (Some(symbol), Some(pair)) => symbol <= pair,
+                (symbol, None) if symbol.is_none() => break,
+                (symbol, _) => symbol.is_some(),
+            };
+            let next = if symbol { symbols.next() } else { pairs.next() };
+            bought = bought.wrapping_add(u16::from(symbol));
+            (*item, *place) = (next.unwrap_or_default(), bought);
+            items = items.saturating_add(1);
+        }
+        weights = merged;
+    }
+    let mut lengths = [0_u8; SYMBOLS];
+    let mut buy = kinds.saturating_sub(1).saturating_mul(2);
+    for level in levels.iter().rev() {
+        let Some(last) = buy.checked_sub(1) else { break };
+        let symbols = usize::from(level.get(last).copied().unwrap_or_default());
+        for (_, symbol) in sorted.iter().take(symbols) {
+            if let Some(length) = lengths.get_mut(usize::from(*symbol)) {
+                *length = length.wrapping_add(1);
+            }
+        }
+        buy = buy.saturating_sub(symbols).saturating_mul(2);
+    }
+    Some(lengths)
+}
+
+/// How many bits the symbols take.
+pub(super) fn cost(counts: &Counts, lengths: &Lengths) -> u64 {
+    let bits = counts.iter().zip(lengths);
+    bits.fold(0, |sum, (count, length)| {
+        sum.wrapping_add(u64::from(*count).wrapping_mul(u64::from(*length)))
+    })
+}
+
+/// A code and its length.
+#[derive(Clone, Copy, Default)]
+struct Code {
+    bits: u16,
+    length: u8,
+}
+
+/// A code for each byte that comes.
+pub(super) struct Codes {
+    by_byte: [Code; SYMBOLS],
+    /// What a reader is told: §4.2.1. Larger is shorter, and none is 0.
+    weights: [u8; SYMBOLS],
+    /// Weights before that of the last symbol, which goes without saying.
+    listed: usize,
+}
+
+impl Codes {
+    /// The codes of those lengths, which must be from [`lengths`].
+    pub(super) fn new(lengths: &Lengths) -> Self {
+        let longest = lengths.iter().copied().max().unwrap_or_default();
+        let mut codes = [Code::default(); SYMBOLS];
+        let mut weights = [0_u8; SYMBOLS];
+        // The longest codes are the lowest: §4.2.1.3.
+        let mut next = 0_u16;
+        for length in (1..=longest).rev() {
+            let of_it = codes.iter_mut().zip(&mut weights).zip(lengths);
+            for ((code, weight), _) in of_it.filter(|(_, own)| **own == length) {
+                *code = Code { bits: next, length };
+                *weight = longest.wrapping_sub(length).wrapping_add(1);
+                next = next.wrapping_add(1);
+            }
+            next >>= 1;
+        }
+        let listed = weights.iter().rposition(|weight| *weight > 0).unwrap_or_default();
+        Self { by_byte: codes, weights, listed }
+    }
+
+    /// Describes the codes: §4.2.1. None if they cannot be described.
+    pub(super) fn describe(&self, out: &mut Bits<'_>) -> Option<()> {
+        let weights = self.weights.get(..self.listed)?;
+        let at = out.leave(1);
+        let length = stream(weights, out);
+        let half = weights.len().div_ceil(2);
+        if let Some(length) =
+            length.filter(|length| usize::from(*length) < half || weights.len() > LISTED)
+        {
+            out.fill(at, &[length]);
+            return Some(());
+        }
+        if weights.len() > LISTED {
+            return None;
+        }
+        out.back_to(at);
+        let number = u8::try_from(weights.len().saturating_add(LONGEST_STREAM)).ok()?;
+        out.bytes(&[number]);
+        for pair in weights.chunks(2) {
+            let packed = match *pair {
+                [first, second] => first << 4 | second,
+                [first] => first << 4,
+                _ => 0,
+            };
+            out.bytes(&[packed]);
+        }
+        Some(())
+    }
+
+    /// Encodes bytes as one stream: §4.2.2.
+    pub(super) fn encode(&self, bytes: &[u8], out: &mut Bits<'_>) {
+        let mut chunks = bytes.rchunks_exact(TOGETHER);
+        for chunk in &mut chunks {
+            if let [first, second, third, fourth] = *chunk {
+                self.put(fourth, out);
+                self.put(third, out);
+                self.put(second, out);
+                self.put(first, out);
+                out.settle();
+            }
+        }
+        for byte in chunks.remainder().iter().rev() {
+            self.put(*byte, out);
+        }
+        out.settle();
+        out.end();
+    }
+
+    #[inline(always)]
+    fn put(&self, byte: u8, out: &mut Bits<'_>) {
+        let code = self.by_byte.get(usize::from(byte)).copied().unwrap_or_default();
+        out.put(code.bits.into(), code.length.into());
+    }
+}
+
+/// Writes the weights as a stream of two states in turn: §4.2.1.2. How many bytes it has, if
+/// that can be said.
+fn stream(weights: &[u8], out: &mut Bits<'_>) -> Option<u8> {
+    let start = out.length();
+    let mut counts = [0; fse::SYMBOLS];
+    for weight in weights {
+        let count = counts.get_mut(usize::from(*weight))?;
+        *count = u32::wrapping_add(*count, 1);
+    }
+    let table = fse::Table::new(&counts, WEIGHTS_LOG)?;
+    table.describe(out);
+    // The states take turns, and the first weight is the first state's.
+    let mut rest = weights.iter().rev().copied();
+    let (mut second, mut first) = (table.begin(rest.next()?), table.begin(rest.next()?));
+    for weight in rest {
+        table.encode(&mut second, weight, out);
+        out.settle();
+        core::mem::swap(&mut first, &mut second);
+    }
+    table.end(second, out);
+    table.end(first, out);
+    out.end();
+    let length = out.length().saturating_sub(start);
+    u8::try_from(length).ok().filter(|length| usize::from(*length) <= LONGEST_STREAM)
+}

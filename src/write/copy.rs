@@ -1,0 +1,302 @@
+//! Writing what a file of any generation holds as 1.2.
+//!
+//! | in the file | written |
+//! | --- | --- |
+//! | 1.1 dtypes `f8_e4m3`, `f8_e5m2`, `complex64`, `complex128` | `type` on `u8`, `f32`, `f64` |
+//! | index components of other integer types | `u64` |
+//! | 0.1 bools other than 0 and 1 | 1 |
+//! | big-endian elements (0.1) | little-endian |
+//! | zstd, or not; digests | as is asked for |
+//! | fields that are not known | in 0.1, attributes of the object; else left out |
+
+use alloc::vec::Vec;
+
+use super::canonical_order;
+use super::compress::Level;
+use super::declare::{Encoded, NewComponent, NewObject};
+use super::object::ObjectWriter;
+use super::settings::Settings;
+use super::sink::{Sink, WriteError};
+use super::writer::Writer;
+use crate::cbor::Output;
+use crate::codec::{ReadAt, ReadError};
+use crate::element::{ByteOrder, StorageType};
+use crate::error::{Error, Misuse, Place};
+use crate::layout::Widened;
+use crate::limits::Limits;
+use crate::manifest::{Component, ElementType, Generation, Manifest, Object};
+use crate::num::{index, wide};
+use crate::schema::{Format, v0_1};
+use crate::verify::{Verifier, foreign};
+
+/// Why an object could not be copied: it could not be read, or not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyError<R, W> {
+    /// The source failed, or what is in it was refused.
+    Read(ReadError<R>),
+    /// The sink failed, or what is in the source cannot be written as 1.2. The place is that in
+    /// the source.
+    Write(WriteError<W>),
+}
+
+impl<R, W> From<ReadError<R>> for CopyError<R, W> {
+    fn from(error: ReadError<R>) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl<R, W> From<WriteError<W>> for CopyError<R, W> {
+    fn from(error: WriteError<W>) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl<R, W> From<Error> for CopyError<R, W> {
+    fn from(error: Error) -> Self {
+        Self::Read(ReadError::Refused(error))
+    }
+}
+
+impl<R: core::fmt::Display, W: core::fmt::Display> core::fmt::Display for CopyError<R, W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<R: core::error::Error, W: core::error::Error> core::error::Error for CopyError<R, W> {}
+
+/// Copies objects of one file, judging all that it reads as a [`Verifier`] does.
+///
+/// ```
+/// # let file = &std::fs::read("corpus/accept/1.1.1/crc32c.zt").unwrap()[..];
+/// use zten::write::{Copier, Settings};
+/// let archive = zten::Archive::open(file)?;
+/// let copier = Copier::new(file.len() as u64, &zten::Limits::default());
+/// let copy = copier.file(archive.manifest(), file, Vec::new(), &Settings::default().canonical());
+/// let options = zten::Options::default().canonical();
+/// zten::Archive::open_with(&copy.unwrap(), &options)?;
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Copier {
+    verifier: Verifier,
+    level: Option<Level>,
+}
+
+impl Copier {
+    /// Copies from a file of `file_len` bytes, within limits.
+    pub fn new(file_len: u64, limits: &Limits) -> Self {
+        Self { verifier: Verifier::new(file_len, limits), level: None }
+    }
+
+    /// Compresses all components on the way.
+    #[cfg(feature = "zstd")]
+    #[must_use]
+    pub fn compressed(mut self, level: Level) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Writes all of a file: its attributes, and its objects in their order; in canonical form,
+    /// in the order that this asks for.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object).
+    pub fn file<R: ReadAt + ?Sized, S: Sink>(
+        mut self,
+        manifest: &Manifest<'_>,
+        source: &R,
+        sink: S,
+        settings: &Settings,
+    ) -> Result<S, CopyError<R::Error, S::Error>> {
+        let mut writer = Writer::new(sink, settings)?;
+        let fields = manifest.fields();
+        if let Some(item) = fields.and_then(|fields| fields.item("attributes")) {
+            let attributes = Encoded::from_cbor(copied(item.as_bytes())?);
+            writer.attributes(&attributes).map_err(WriteError::Refused)?;
+        }
+        let mut order = Vec::new();
+        order
+            .try_reserve_exact(index(manifest.len()))
+            .map_err(|_| Error::misuse(Misuse::Memory))?;
+        order.extend(0..manifest.len());
+        if settings.is_canonical() {
+            let name = |ordinal: u32| manifest.object(ordinal).map_or("", |object| object.name());
+            order.sort_unstable_by(|a, b| canonical_order(name(*a), name(*b)));
+        }
+        for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
+            self.object(&object, source, &mut writer)?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Writes one object. What [`Verifier::object`] refuses is not copied.
+    ///
+    /// # Errors
+    /// Any rule on content, what is unsupported, and whatever source and sink fail with; what
+    /// keeps the object from being a 1.2 one.
+    pub fn object<R: ReadAt + ?Sized, S: Sink>(
+        &mut self,
+        object: &Object<'_>,
+        source: &R,
+        writer: &mut Writer<S>,
+    ) -> Result<(), CopyError<R::Error, S::Error>> {
+        foreign(object)?;
+        let sparse = self.verifier.sparse(object, source)?;
+        let mut parts = Vec::new();
+        let count = object.components().len();
+        parts.try_reserve_exact(count).map_err(|_| Error::misuse(Misuse::Memory))?;
+        parts.extend(object.components());
+        if writer.settings.is_canonical() {
+            parts.sort_unstable_by(|a, b| canonical_order(a.role(), b.role()));
+        }
+        let mut components = Vec::new();
+        components.try_reserve_exact(count).map_err(|_| Error::misuse(Misuse::Memory))?;
+        for part in &parts {
+            components.push(self.component(object, part, source)?);
+        }
+        let mut shape = Vec::new();
+        let rank = index(object.shape().rank());
+        shape.try_reserve_exact(rank).map_err(|_| Error::misuse(Misuse::Memory))?;
+        shape.extend(object.shape());
+        let attributes = attributes(object)?;
+        let mut new = NewObject::custom(object.name(), &shape, object.format_name(), &components);
+        if let Some(attributes) = &attributes {
+            new = new.attributes(attributes);
+        }
+        let own = |error: Error| {
+            let ordinal = error.place().component();
+            let part = ordinal.and_then(|ordinal| parts.get(index(ordinal)));
+            let place = Place::new(Some(object.ordinal()), None);
+            error.at(part.map_or(place, Component::place))
+        };
+        let placed = |error: CopyError<R::Error, S::Error>| match error {
+            CopyError::Write(WriteError::Refused(error)) => {
+                CopyError::Write(WriteError::Refused(own(error)))
+            }
+            other => other,
+        };
+        let refused = |error| CopyError::Write(WriteError::Refused(own(error)));
+        let mut out = writer.object(&new).map_err(refused)?;
+        for part in &parts {
+            let change = Change::of(object, part);
+            let take =
+                |chunk: &[u8]| change.write(&mut out, part.role(), chunk).map_err(CopyError::Write);
+            self.verifier.component(part, &sparse, source, take).map_err(placed)?;
+        }
+        out.end().map_err(refused)
+    }
+
+    /// What a component becomes.
+    fn component<'a, R: ReadAt + ?Sized>(
+        &self,
+        object: &Object<'a>,
+        part: &Component<'a>,
+        source: &R,
+    ) -> Result<NewComponent<'a>, ReadError<R::Error>> {
+        let storage = part.readable()?;
+        let bytes = match part.decoded_length() {
+            Some(bytes) => bytes,
+            None => self.verifier.measure(part, source)?,
+        };
+        let each = part.element_size().unwrap_or(storage.width().into());
+        let elements = bytes.checked_div(each).unwrap_or_default();
+        let element = match Change::of(object, part) {
+            Change::Widen(_) => ElementType::Plain(StorageType::U64),
+            _ => part.element_type(),
+        };
+        let component = NewComponent::new(part.role(), element, elements);
+        Ok(component.at(self.level))
+    }
+}
+
+/// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
+fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
+    let Some(fields) = object.fields() else { return Ok(None) };
+    let old = object.components().next().filter(|part| part.generation() == Generation::V0_1);
+    if old.is_none() {
+        let item = fields.item("attributes");
+        return item.map(|item| copied(item.as_bytes()).map(Encoded::from_cbor)).transpose();
+    }
+    let unknown = || fields.clone().filter(|(name, _)| !v0_1::is_field(name));
+    let count = unknown().count();
+    if count == 0 {
+        return Ok(None);
+    }
+    let mut out = Output::default();
+    out.map(wide(count))?;
+    for (name, item) in unknown() {
+        out.text(name)?;
+        out.raw(item.as_bytes())?;
+    }
+    Ok(Some(Encoded::from_cbor(out.into_bytes())))
+}
+
+fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut out = Output::default();
+    out.raw(bytes)?;
+    Ok(out.into_bytes())
+}
+
+/// What is done to the elements of a component on the way.
+#[derive(Clone, Copy)]
+enum Change {
+    Nothing,
+    /// Indices of that type become `u64`.
+    Widen(StorageType),
+    /// What is not 0 becomes 1.
+    Bools,
+}
+
+/// Bytes that are changed in one go.
+const PIECE: usize = 4096;
+
+impl Change {
+    fn of(object: &Object<'_>, part: &Component<'_>) -> Self {
+        let indices = match object.format() {
+            Format::SparseCsr => matches!(part.role(), "indices" | "indptr"),
+            Format::SparseCoo => part.role() == "coords",
+            _ => false,
+        };
+        match part.storage_type() {
+            Some(storage) if indices && storage != StorageType::U64 => Self::Widen(storage),
+            Some(StorageType::Bool) if part.generation() == Generation::V0_1 => Self::Bools,
+            _ => Self::Nothing,
+        }
+    }
+
+    fn write<S: Sink>(
+        self,
+        out: &mut ObjectWriter<'_, '_, S>,
+        role: &str,
+        chunk: &[u8],
+    ) -> Result<(), WriteError<S::Error>> {
+        let mut buffer = [0; PIECE];
+        match self {
+            Self::Nothing => out.write(role, chunk)?,
+            Self::Widen(storage) => {
+                let mut indices = Widened::new(chunk, storage, ByteOrder::Little);
+                while indices.len() > 0 {
+                    let slots = buffer.as_chunks_mut::<8>().0;
+                    let filled = slots.iter_mut().zip(&mut indices).fold(0, |bytes, (slot, n)| {
+                        *slot = n.to_le_bytes();
+                        slot.len().saturating_add(bytes)
+                    });
+                    out.write(role, buffer.get(..filled).unwrap_or_default())?;
+                }
+            }
+            Self::Bools => {
+                for piece in chunk.chunks(PIECE) {
+                    for (slot, byte) in buffer.iter_mut().zip(piece) {
+                        *slot = u8::from(*byte != 0);
+                    }
+                    out.write(role, buffer.get(..piece.len()).unwrap_or_default())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! What is to be written: objects and components, before any of their bytes.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use super::compress::Level;
+use crate::element::{LogicalType, StorageType};
+use crate::error::{Error, Misuse};
+use crate::manifest::ElementType;
+use crate::schema::Logical;
+
+impl From<StorageType> for ElementType<'_> {
+    fn from(storage: StorageType) -> Self {
+        Self::Plain(storage)
+    }
+}
+
+impl From<LogicalType> for ElementType<'_> {
+    fn from(logical: LogicalType) -> Self {
+        Self::Logical(logical)
+    }
+}
+
+/// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
+///
+/// ```
+/// let attributes = zten::write::Encoded::of(&std::collections::BTreeMap::from([("bits", 4)]))?;
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded(Vec<u8>);
+
+impl Encoded {
+    /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
+    /// can be attributes is judged where it is used.
+    ///
+    /// # Errors
+    /// [`Misuse::Attributes`] where it cannot be written as CBOR.
+    pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
+        serde_cbor_2::to_vec(value).map(Self).map_err(|_| Error::misuse(Misuse::Attributes))
+    }
+
+    /// Bytes that should be the CBOR of attributes; judged where they are used.
+    pub fn from_cbor(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// One component that is to be written: its role, and what and how many its elements are.
+#[derive(Clone, Copy, Debug)]
+pub struct NewComponent<'a> {
+    pub(super) role: &'a str,
+    pub(super) element: ElementType<'a>,
+    /// None where there are more than can be counted.
+    elements: Option<u64>,
+    level: Option<Level>,
+}
+
+impl<'a> NewComponent<'a> {
+    /// A component of so many elements: logical ones where the type is known, else those that
+    /// they are stored as.
+    pub fn new(role: &'a str, element: impl Into<ElementType<'a>>, elements: u64) -> Self {
+        Self::counted(role, element.into(), Some(elements))
+    }
+
+    fn counted(role: &'a str, element: ElementType<'a>, elements: Option<u64>) -> Self {
+        Self { role, element, elements, level: None }
+    }
+
+    /// The component, compressed on the way.
+    #[cfg(feature = "zstd")]
+    #[must_use]
+    pub fn compressed(self, level: Level) -> Self {
+        self.at(Some(level))
+    }
+
+    /// The component at a level of compression, or as it is.
+    pub(super) fn at(mut self, level: Option<Level>) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// How it is stored and what it means; none where a 0.1 dtype is not known.
+    pub(super) fn types(&self) -> Option<(StorageType, Logical)> {
+        match self.element {
+            ElementType::Plain(storage) => Some((storage, Logical::None)),
+            ElementType::Logical(logical) => Some((logical.storage(), Logical::Known(logical))),
+            ElementType::UnknownLogical(_, storage) => Some((storage, Logical::Unknown)),
+            ElementType::Unknown(_) => None,
+        }
+    }
+
+    /// Bytes of all its elements; none where they are more than can be.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        let (storage, logical) = self.types()?;
+        let each = logical.element_size(storage).map_or(storage.width(), core::num::NonZero::get);
+        self.elements?.checked_mul(each.into())
+    }
+
+    /// The level of compression, where there is something to compress.
+    pub(super) fn level(&self) -> Option<Level> {
+        self.level.filter(|_| self.bytes() != Some(0))
+    }
+
+    pub(super) fn elements(&self) -> Option<u64> {
+        self.elements
+    }
+}
+
+/// One object that is to be written.
+///
+/// ```
+/// use zten::{StorageType, write::NewObject};
+/// let object = NewObject::dense("layer1.weight", &[768, 1024], StorageType::F32);
+/// let matrix = NewObject::sparse_csr("adjacency", &[1000, 1000], StorageType::F32, 5000);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct NewObject<'a> {
+    pub(super) name: &'a str,
+    pub(super) format: &'a str,
+    pub(super) shape: &'a [u64],
+    pub(super) attributes: Option<&'a Encoded>,
+    components: Components<'a>,
+}
+
+/// The components of an object; few enough to need no memory, or the caller's.
+#[derive(Clone, Copy, Debug)]
+enum Components<'a> {
+    One([NewComponent<'a>; 1]),
+    Two([NewComponent<'a>; 2]),
+    Three([NewComponent<'a>; 3]),
+    Many(&'a [NewComponent<'a>]),
+}
+
+impl<'a> NewObject<'a> {
+    /// A dense array in row-major order: v1.2 §3. Its component is `data`.
+    pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
+        let data = NewComponent::counted("data", element.into(), product(shape));
+        Self::of(name, "dense", shape, Components::One([data]))
+    }
+
+    /// A matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are
+    /// `indptr`, `values` and `indices`: rows + 1 of `u64`, nnz values, nnz of `u64`.
+    pub fn sparse_csr(
+        name: &'a str,
+        shape: &'a [u64; 2],
+        element: impl Into<ElementType<'a>>,
+        nnz: u64,
+    ) -> Self {
+        let [rows, _] = shape;
+        let index = |role, count| NewComponent::counted(role, StorageType::U64.into(), count);
+        let components = [
+            index("indptr", rows.checked_add(1)),
+            NewComponent::new("values", element, nnz),
+            index("indices", Some(nnz)),
+        ];
+        Self::of(name, "sparse_csr", shape, Components::Three(components))
+    }
+
+    /// A list of `nnz` coordinates and values: v1.2 §3. Its components are `coords`, rank × nnz
+    /// of `u64`, all of the first dimension before all of the second, and `values`.
+    pub fn sparse_coo(
+        name: &'a str,
+        shape: &'a [u64],
+        element: impl Into<ElementType<'a>>,
+        nnz: u64,
+    ) -> Self {
+        let rank = u64::try_from(shape.len()).ok();
+        let count = rank.and_then(|rank| rank.checked_mul(nnz));
+        let coords = NewComponent::counted("coords", StorageType::U64.into(), count);
+        let components = [coords, NewComponent::new("values", element, nnz)];
+        Self::of(name, "sparse_coo", shape, Components::Two(components))
+    }
+
+    /// Packed weights with scales and zero-points: v1.1 III.4, v1.2 §3. The types and numbers of
+    /// elements are those of `packed_weight`, `scales` and `zeros`; the components are written
+    /// in the opposite order, which is the canonical one.
+    pub fn quantized_group(
+        name: &'a str,
+        shape: &'a [u64],
+        [packed_weight, scales, zeros]: [(StorageType, u64); 3],
+    ) -> Self {
+        let part = |role, (storage, count): (StorageType, u64)| {
+            NewComponent::new(role, ElementType::Plain(storage), count)
+        };
+        let components =
+            [part("zeros", zeros), part("scales", scales), part("packed_weight", packed_weight)];
+        Self::of(name, "quantized_group", shape, Components::Three(components))
+    }
+
+    /// An object of any format, known or not, with any components. What a known format asks
+    /// for is judged when it is written.
+    pub fn custom(
+        name: &'a str,
+        shape: &'a [u64],
+        format: &'a str,
+        components: &'a [NewComponent<'a>],
+    ) -> Self {
+        Self::of(name, format, shape, Components::Many(components))
+    }
+
+    fn of(name: &'a str, format: &'a str, shape: &'a [u64], components: Components<'a>) -> Self {
+        Self { name, format, shape, attributes: None, components }
+    }
+
+    /// The object with attributes.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &'a Encoded) -> Self {
+        self.attributes = Some(attributes);
+        self
+    }
+
+    /// The object with all its components compressed on the way, but those of
+    /// [`custom`](Self::custom), which say it themselves.
+    #[cfg(feature = "zstd")]
+    #[must_use]
+    pub fn compressed(mut self, level: Level) -> Self {
+        let compressed = |component: NewComponent<'a>| component.compressed(level);
+        self.components = match self.components {
+            Components::One(all) => Components::One(all.map(compressed)),
+            Components::Two(all) => Components::Two(all.map(compressed)),
+            Components::Three(all) => Components::Three(all.map(compressed)),
+            many @ Components::Many(_) => many,
+        };
+        self
+    }
+
+    /// Its components, in the order in which their bytes are written.
+    pub(super) fn components(&self) -> &[NewComponent<'a>] {
+        match &self.components {
+            Components::One(all) => all,
+            Components::Two(all) => all,
+            Components::Three(all) => all,
+            Components::Many(all) => all,
+        }
+    }
+}
+
+/// The number of elements of a shape; none where it overflows and no dimension is 0.
+fn product(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
+}

@@ -1,0 +1,139 @@
+//! Judging what is to be written by the same code that judges what is read.
+
+use nom::Parser as _;
+
+use super::declare::{NewComponent, NewObject};
+use super::settings::Settings;
+use crate::cbor::{Fault, Mark, UNLIMITED, fault, map_head};
+use crate::error::{Error, Misuse, Place};
+use crate::limits::{Limits, Options};
+use crate::manifest::{Generation, Part, Roles};
+use crate::num::{short, wide};
+use crate::rules::{Limit, Rule, Unsupported};
+use crate::schema::{
+    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, Opaque, Role, Shape, Uint,
+};
+
+/// Judges the object of that ordinal: how many bytes its compressed components decode to.
+pub(super) fn object(
+    object: &NewObject<'_>,
+    ordinal: u32,
+    settings: &Settings,
+) -> Result<u64, Error> {
+    let (limits, components) = (settings.limit(), object.components());
+    if wide(object.shape.len()) > limits.rank().into() {
+        return Err(Error::nowhere(Limit::Rank));
+    }
+    if wide(components.len()) > limits.keys().into() {
+        return Err(Error::nowhere(Limit::Keys));
+    }
+    roles_differ(components, settings)?;
+    let mut roles = Roles::default();
+    let mut decoded = 0_u64;
+    for (component, own) in (0..).zip(components) {
+        let place = Place::new(Some(ordinal), Some(component));
+        let claim = claim(own).map_err(|error| error.at(place))?;
+        if claim.encoding == Encoding::Zstd {
+            decoded = decoded.saturating_add(claim.length.value);
+            compressed(claim.length.value, settings).map_err(|error| error.at(place))?;
+        }
+        let part = Part::of(&claim, component, Generation::V1_2);
+        let part = part.map_err(|fault| refused(fault).at(place))?;
+        if let Some(role) = claim.role {
+            roles.note(role, part);
+        }
+    }
+    let format = Format::named(object.format.as_bytes());
+    let claim = ObjectClaim { shape: Shape::of(object.shape), format, components: Mark::END };
+    roles
+        .judge(&claim, Generation::V1_2, &Options::default())
+        .map_err(|(fault, component)| refused(fault).at(Place::new(Some(ordinal), component)))?;
+    coordinates(object, format).map_err(|(rule, component)| {
+        Error::nowhere(rule).at(Place::new(Some(ordinal), Some(component)))
+    })?;
+    Ok(decoded)
+}
+
+/// A fault in something that is in no file yet.
+fn refused(fault: Fault) -> Error {
+    Error::nowhere(fault.kind).found(fault.found)
+}
+
+/// What the manifest will claim of a component, as far as the rules ask.
+fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
+    let (storage, logical) = component.types().ok_or(Error::nowhere(Unsupported::Dtype))?;
+    let bytes = component.bytes().ok_or(Error::nowhere(Rule::ShapeOverflow))?;
+    let bytes = Uint { mark: Mark::END, value: bytes };
+    let encoding = if component.level().is_some() { Encoding::Zstd } else { Encoding::Raw };
+    Ok(ComponentClaim {
+        at: Mark::END,
+        map: Mark::END,
+        role: Role::of(component.role.as_bytes()),
+        dtype: Dtype {
+            mark: Mark::END,
+            storage: Some(storage),
+            logical,
+            type_mark: None,
+            implied: false,
+        },
+        offset: Uint { mark: Mark::END, value: 0 },
+        length: bytes,
+        decoded: (encoding == Encoding::Zstd).then_some(bytes),
+        encoding,
+        digest: false,
+        big_endian: None,
+    })
+}
+
+/// Judges that a component may be compressed.
+fn compressed(decoded: u64, settings: &Settings) -> Result<(), Error> {
+    if settings.is_canonical() {
+        return Err(Error::nowhere(Rule::CanonicalEncoding));
+    }
+    if decoded > settings.limit().decoded() {
+        return Err(Error::nowhere(Limit::Decoded).found(decoded));
+    }
+    Ok(())
+}
+
+/// Judges that no role stands twice; in canonical form, that they are in order.
+fn roles_differ(components: &[NewComponent<'_>], settings: &Settings) -> Result<(), Error> {
+    let roles = || components.iter().map(|component| component.role);
+    let rise = roles().zip(roles().skip(1)).all(|(a, b)| super::canonical_order(a, b).is_lt());
+    if rise {
+        return Ok(());
+    }
+    let mut sorted = alloc::vec::Vec::new();
+    sorted.try_reserve_exact(components.len()).map_err(|_| Misuse::Memory)?;
+    sorted.extend(roles());
+    sorted.sort_unstable();
+    if sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a == b) {
+        return Err(Error::nowhere(Rule::DuplicateKey));
+    }
+    if settings.is_canonical() { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
+}
+
+/// Judges that there are whole coordinates, where the values, being of an unknown type, cannot
+/// be counted.
+fn coordinates(object: &NewObject<'_>, format: Format) -> Result<(), (Rule, u32)> {
+    let rank = wide(object.shape.len());
+    let coords = (0..).zip(object.components()).find(|(_, own)| own.role == "coords");
+    match coords.filter(|_| format == Format::SparseCoo) {
+        Some((ordinal, coords)) => match coords.elements().and_then(|n| n.checked_rem(rank)) {
+            Some(0) => Ok(()),
+            _ => Err((Rule::CooNnz, ordinal)),
+        },
+        None => Ok(()),
+    }
+}
+
+/// Judges the CBOR of attributes that lie within `open` levels: whether it is that of none.
+pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool, Error> {
+    let found = |error| refused(fault(error));
+    let (rest, _) = Opaque::pass(limits, Rule::AttributesType, bytes, open).map_err(found)?;
+    if !rest.is_empty() {
+        return Err(Error::nowhere(Rule::ManifestTrailing).found(wide(rest.len())));
+    }
+    let (first, entries) = map_head(Rule::AttributesType, UNLIMITED).parse(bytes).map_err(found)?;
+    Ok(entries.are_over() || (!entries.are_left() && short(first.len()) == 1))
+}

@@ -1,0 +1,283 @@
+//! Names of objects that are being written: none is written twice.
+
+use alloc::vec::Vec;
+
+use crate::cbor::{Input, key, skip};
+use crate::error::{ErrorKind, Misuse};
+use crate::limits::format::DEPTH_CAP;
+use crate::manifest::{duplicate, hash};
+use crate::num::{index, short};
+use crate::rules::Rule;
+
+/// The names in a list of entries (name and object, as CBOR).
+///
+/// As long as names rise, each is compared with the one before. At the first that does not, all
+/// go into a table of hashes. The hash has no secret: names can be made to crowd the table, and
+/// it then takes no more, and all are judged at the end as a reader does. So work follows the
+/// bytes of the names, whatever they are.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    count: u32,
+    /// Where the last of them stands.
+    last: Option<u32>,
+    table: Option<Table>,
+}
+
+impl Names {
+    /// The names of the entries that are there already, which differ.
+    pub(super) fn of(entries: Input<'_>) -> Result<Self, Misuse> {
+        let mut names = Self::default();
+        for at in places(entries, entries.len()) {
+            if let Err(ErrorKind::Misuse(misuse)) = names.add(entries, at) {
+                return Err(misuse);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Where the name that was added last stands.
+    pub(super) fn last(&self) -> Option<u32> {
+        self.last
+    }
+
+    /// Adds the name at `at`, the last of the entries.
+    ///
+    /// # Errors
+    /// `duplicate-name`; [`Misuse::Memory`].
+    pub(super) fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), ErrorKind> {
+        let rises = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
+        if self.table.is_none() && !rises {
+            let mut table = Table::default();
+            for earlier in places(entries, index(at)) {
+                table.add(entries, earlier)?;
+            }
+            self.table = Some(table);
+        }
+        if let Some(table) = &mut self.table
+            && !table.add(entries, at)?
+        {
+            return Err(Rule::DuplicateName.into());
+        }
+        self.last = Some(at);
+        self.count = self.count.saturating_add(1);
+        Ok(())
+    }
+
+    /// Judges what could not be while names were added: the ordinal of the second object of a
+    /// name.
+    pub(super) fn finish(&self, entries: Input<'_>) -> Result<Option<u32>, Misuse> {
+        if self.table.as_ref().is_none_or(|table| !table.crowded) {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        all.try_reserve_exact(index(self.count)).map_err(|_| Misuse::Memory)?;
+        all.extend(places(entries, entries.len()).take(index(self.count)));
+        duplicate(self.count, |ordinal| {
+            all.get(index(ordinal)).map_or(&[][..], |at| name(entries, *at))
+        })
+    }
+}
+
+/// Where the entries before `end` begin.
+fn places(entries: Input<'_>, end: usize) -> impl Iterator<Item = u32> {
+    let mut at = 0;
+    core::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let here = at;
+        let (value, _) = key(entries.get(at..)?).ok()?;
+        let (rest, ()) = skip(value, 0, DEPTH_CAP).ok()?;
+        at = entries.len().checked_sub(rest.len())?;
+        Some(short(here))
+    })
+}
+
+/// The name at `at`, without its head.
+fn name(entries: Input<'_>, at: u32) -> &[u8] {
+    key(entries.get(index(at)..).unwrap_or_default()).map_or(&[], |(_, name)| name)
+}
+
+/// The name at `at` with its head, which makes none the beginning of another.
+pub(super) fn encoded(entries: Input<'_>, at: u32) -> &[u8] {
+    let from = entries.get(index(at)..).unwrap_or_default();
+    let rest = key(from).map_or(0, |(rest, _)| rest.len());
+    from.get(..from.len().saturating_sub(rest)).unwrap_or_default()
+}
+
+/// Hashes of names and where they stand, at most half full.
+#[derive(Debug, Default)]
+struct Table {
+    /// 32 bits of hash, then one more than the place; 0 is free.
+    slots: Vec<u64>,
+    count: usize,
+    /// There was no room for a name near where it belongs.
+    crowded: bool,
+}
+
+/// How far a name may be from where it belongs. Honest names never are so far in a table that
+/// is half full.
+const REACH: usize = 64;
+
+impl Table {
+    /// The slots for a hash, nearest first.
+    fn near(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let home = index(short_hash(hash));
+        (0..REACH).map(move |step| home.wrapping_add(step) & mask)
+    }
+
+    /// Adds the name at `at`; false if it is there already.
+    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<bool, Misuse> {
+        if self.count.saturating_mul(2) >= self.slots.len() {
+            self.grow()?;
+        }
+        let name = name(entries, at);
+        let hash = hash(name) & HASH;
+        for place in self.near(hash) {
+            let slot = self.slots.get(place).copied().unwrap_or_default();
+            if slot == 0 {
+                self.put(place, hash | u64::from(at).wrapping_add(1));
+                return Ok(true);
+            }
+            let there = short_hash(slot << 32).wrapping_sub(1);
+            if slot & HASH == hash && self::name(entries, there) == name {
+                return Ok(false);
+            }
+        }
+        self.crowded = true;
+        Ok(true)
+    }
+
+    fn put(&mut self, place: usize, slot: u64) {
+        if let Some(free) = self.slots.get_mut(place) {
+            *free = slot;
+            self.count = self.count.saturating_add(1);
+        }
+    }
+
+    fn grow(&mut self) -> Result<(), Misuse> {
+        let size = self.slots.len().saturating_mul(2).max(64);
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(size).map_err(|_| Misuse::Memory)?;
+        slots.resize(size, 0);
+        let old = core::mem::replace(&mut self.slots, slots);
+        self.count = 0;
+        for slot in old.into_iter().filter(|slot| *slot != 0) {
+            let free = |place: &usize| self.slots.get(*place) == Some(&0);
+            match self.near(slot & HASH).find(free) {
+                Some(place) => self.put(place, slot),
+                None => self.crowded = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bits of a slot that are hash.
+const HASH: u64 = !0 << 32;
+
+/// The upper half.
+fn short_hash(hash: u64) -> u32 {
+    u32::try_from(hash >> 32).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::allow_attributes,
+        clippy::unwrap_used,
+        clippy::arithmetic_side_effects,
+        clippy::indexing_slicing,
+        clippy::panic,
+        reason = "a test that panics has failed, and its numbers are small"
+    )]
+
+    use alloc::collections::BTreeSet;
+    use alloc::string::String;
+
+    use super::*;
+    use crate::cbor::Output;
+
+    /// Adds names one after another, each with an empty map, until one is refused.
+    fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
+        let (mut entries, mut known) = (Output::default(), Names::default());
+        for name in names {
+            let at = short(entries.len());
+            entries.text(&name).unwrap();
+            entries.map(0).unwrap();
+            let added = known.add(entries.as_bytes(), at);
+            match added {
+                Ok(()) => {}
+                Err(kind) if kind == Rule::DuplicateName.into() => return Err(name),
+                Err(kind) => panic!("{kind:?}"),
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(count: u32, seed: u32) -> impl Iterator<Item = u32> {
+        let mut state = seed | 1;
+        (0..count).map(move |_| {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state
+        })
+    }
+
+    #[test]
+    fn a_name_stands_once() {
+        for seed in 0..50 {
+            let names: Vec<String> =
+                numbers(400, seed).map(|n| alloc::format!("{:b}", n % 512)).collect();
+            let mut seen = BTreeSet::new();
+            let second = names.iter().find(|name| !seen.insert((*name).clone())).cloned();
+            assert_eq!(add(names).err(), second, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn rising_or_not_all_are_remembered() {
+        let rising = || (100..200).map(|n| alloc::format!("layer.{n}"));
+        assert_eq!(add(rising()), Ok(()));
+        assert_eq!(add(rising().rev()), Ok(()));
+        for twice in ["layer.100", "layer.150", "layer.199"] {
+            assert_eq!(add(rising().chain([twice.into()])), Err(twice.into()));
+            assert_eq!(add(rising().rev().chain([twice.into()])), Err(twice.into()));
+        }
+    }
+
+    #[test]
+    fn names_that_crowd_the_table_are_judged_at_the_end() {
+        // Names whose hashes share the bits that decide where they belong.
+        let crowd: Vec<String> = (0..4_000_000_u32)
+            .map(|n| alloc::format!("{n:07}"))
+            .filter(|name| hash(name.as_bytes()) >> 32 & 0x7ff == 5)
+            .take(1500)
+            .collect();
+        assert_eq!(crowd.len(), 1500);
+        let (mut entries, mut names) = (Output::default(), Names::default());
+        let mut write = |name: &str| {
+            let at = short(entries.len());
+            entries.text(name).unwrap();
+            entries.map(0).unwrap();
+            names.add(entries.as_bytes(), at).unwrap();
+            names.finish(entries.as_bytes()).unwrap()
+        };
+        for name in crowd.iter().rev() {
+            assert_eq!(write(name), None);
+        }
+        // The last of them found no room, and is found all the same.
+        assert_eq!(write(&crowd[0]), Some(1500));
+    }
+
+    #[test]
+    fn names_that_begin_others_and_the_empty_one() {
+        let prefixes = || (0..300).rev().map(|length| "a".repeat(length));
+        assert_eq!(add(prefixes()), Ok(()));
+        assert_eq!(add(prefixes().chain([String::new()])), Err(String::new()));
+        assert_eq!(add(prefixes().chain(["a".repeat(299)])), Err("a".repeat(299)));
+        assert_eq!(add(["\0\0".into(), "\0".into(), String::new()]), Ok(()));
+    }
+}

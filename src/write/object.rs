@@ -1,0 +1,280 @@
+//! The bytes of one object, component by component.
+
+use core::iter::Copied;
+use core::slice::Iter;
+
+use super::compress::Encoder;
+use super::declare::{NewComponent, NewObject};
+use super::entry::{self, Written};
+use super::settings::Checksum;
+use super::sink::{Sink, WriteError};
+use super::writer::Writer;
+use crate::codec::Sum;
+use crate::digest::Spelled;
+use crate::element::StorageType;
+use crate::error::{Error, Misuse, Place};
+use crate::layout::{BadIndex, bools};
+use crate::num::{short, wide};
+use crate::rules::Rule;
+use crate::schema::Format;
+use crate::verify::{Check, Sparse};
+
+/// Takes the bytes of one object. It must be [ended](Self::end): dropped before, it leaves a
+/// file that cannot be finished.
+#[must_use]
+pub struct ObjectWriter<'w, 'a, S> {
+    writer: &'w mut Writer<S>,
+    object: NewObject<'a>,
+    sparse: Sparse<Copied<Iter<'a, u64>>>,
+    /// The component at hand; none after the last.
+    stream: Option<Stream<'a>>,
+    ordinal: usize,
+}
+
+/// The component at hand.
+struct Stream<'a> {
+    component: NewComponent<'a>,
+    storage: StorageType,
+    place: Place,
+    offset: u64,
+    /// Decoded bytes that are still to come.
+    left: u64,
+    stored: Stored,
+    check: Check<Copied<Iter<'a, u64>>>,
+    /// The first bytes of an index whose others are still to come.
+    part: ([u8; 8], usize),
+    encoder: Option<Encoder>,
+}
+
+/// Bytes that are hashed and written in one go.
+const PIECE: usize = 256 << 10;
+
+impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
+    pub(super) fn begin(writer: &'w mut Writer<S>, object: NewObject<'a>) -> Result<Self, Error> {
+        let format = Format::named(object.format.as_bytes());
+        let sparse =
+            Sparse { format, shape: object.shape.iter().copied(), nnz: nnz(&object, format) };
+        let mut own = Self { writer, object, sparse, stream: None, ordinal: 0 };
+        own.open()?;
+        Ok(own)
+    }
+
+    /// Writes some of the decoded little-endian bytes of a component, as many as there are.
+    /// Components come in the order in which they were declared.
+    ///
+    /// # Errors
+    /// Whatever the sink fails with. `bool-value`, `csr-indptr-…`, `index-range`.
+    /// [`Misuse::Length`] for more bytes than were declared; [`Misuse::Order`] where another
+    /// component is to come.
+    ///
+    /// After an error the file cannot be finished.
+    pub fn write(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let Some(stream) = &mut self.stream else {
+            return Err(Error::misuse(Misuse::Length).at(self.place()).into());
+        };
+        if stream.component.role != role {
+            return Err(Error::misuse(Misuse::Order).at(stream.place).into());
+        }
+        let left = stream.left.checked_sub(wide(bytes.len()));
+        stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
+        for piece in bytes.chunks(PIECE) {
+            stream.judge(piece)?;
+            stream.put(self.writer, piece)?;
+        }
+        if stream.left == 0 {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the object.
+    ///
+    /// # Errors
+    /// [`Misuse::Length`] where not all bytes that were declared have come.
+    pub fn end(self) -> Result<(), Error> {
+        if let Some(stream) = &self.stream {
+            return Err(Error::misuse(Misuse::Length).at(stream.place));
+        }
+        self.writer.ended();
+        Ok(())
+    }
+
+    fn place(&self) -> Place {
+        Place::new(Some(self.writer.ordinal()), Some(short(self.ordinal)))
+    }
+
+    /// Opens the next component that has bytes.
+    fn open(&mut self) -> Result<(), Error> {
+        while let Some(component) = self.object.components().get(self.ordinal).copied() {
+            let stream = self.stream(component)?;
+            if stream.left > 0 {
+                self.stream = Some(stream);
+                return Ok(());
+            }
+            stream.settle()?;
+            self.note(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the entry of a component that is all written.
+    fn note(&mut self, stream: Stream<'a>) -> Result<(), Error> {
+        let written = Written {
+            role: stream.component.role,
+            element: stream.component.element,
+            digest: stream.stored.sum.and_then(|sum| Spelled::of(&sum.finish())),
+            offset: stream.offset,
+            length: stream.stored.length,
+            decoded: stream.component.level().and_then(|_| stream.component.bytes()),
+        };
+        let canonical = self.writer.settings.is_canonical();
+        entry::component(&mut self.writer.entries, &written, canonical)?;
+        self.ordinal = self.ordinal.saturating_add(1);
+        Ok(())
+    }
+
+    fn stream(&self, component: NewComponent<'a>) -> Result<Stream<'a>, Error> {
+        let place = self.place();
+        // All of this has been judged.
+        let impossible = Error::misuse(Misuse::Length).at(place);
+        let (storage, _) = component.types().ok_or(impossible)?;
+        let left = component.bytes().ok_or(impossible)?;
+        let check = self.sparse.check(component.role, storage);
+        Ok(Stream {
+            component,
+            storage,
+            place,
+            offset: self.writer.position(),
+            left,
+            stored: Stored::new(self.writer.settings.sums()),
+            check,
+            part: ([0; 8], 0),
+            encoder: component.level().map(|level| Encoder::new(level, left)).transpose()?,
+        })
+    }
+
+    /// Closes the component at hand and opens the next.
+    fn close(&mut self) -> Result<(), WriteError<S::Error>> {
+        if let Some(mut stream) = self.stream.take() {
+            stream.settle()?;
+            stream.finish(self.writer)?;
+            self.note(stream)?;
+            self.writer.pad()?;
+        }
+        Ok(self.open()?)
+    }
+}
+
+impl Stream<'_> {
+    /// Judges some of the bytes, as a reader will.
+    fn judge(&mut self, piece: &[u8]) -> Result<(), Error> {
+        if self.storage == StorageType::Bool {
+            bools(piece).map_err(|(_, byte)| {
+                Error::nowhere(Rule::BoolValue).found(byte.into()).at(self.place)
+            })?;
+        }
+        if self.check.asks() {
+            self.indices(piece)?;
+        }
+        Ok(())
+    }
+
+    /// Judges indices, of which any number of bytes may have come.
+    fn indices(&mut self, mut piece: &[u8]) -> Result<(), Error> {
+        let place = self.place;
+        let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found).at(place);
+        let width = usize::from(self.storage.width());
+        let (part, held) = &mut self.part;
+        while *held > 0 && *held < width {
+            let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
+            if let Some(slot) = part.get_mut(*held) {
+                *slot = *byte;
+            }
+            *held = held.saturating_add(1);
+            piece = rest;
+        }
+        if *held > 0 {
+            self.check.take(part.get(..width).unwrap_or_default()).map_err(bad)?;
+            *held = 0;
+        }
+        let whole = piece.len().saturating_sub(piece.len().checked_rem(width).unwrap_or(0));
+        let (whole, rest) = piece.split_at_checked(whole).unwrap_or_default();
+        self.check.take(whole).map_err(bad)?;
+        for (slot, byte) in part.iter_mut().zip(rest) {
+            *slot = *byte;
+        }
+        *held = rest.len();
+        Ok(())
+    }
+
+    /// Judges what only the last byte shows.
+    fn settle(&self) -> Result<(), Error> {
+        let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found).at(self.place);
+        self.check.finish().map_err(bad)
+    }
+
+    /// Stores some of the bytes, as they are or compressed.
+    fn put<S: Sink>(
+        &mut self,
+        writer: &mut Writer<S>,
+        piece: &[u8],
+    ) -> Result<(), WriteError<S::Error>> {
+        if let Some(encoder) = &mut self.encoder {
+            let stored = &mut self.stored;
+            return encoder.write(piece, &mut |bytes: &[u8]| stored.take(writer, bytes));
+        }
+        self.stored.take(writer, piece)
+    }
+
+    /// Stores what is held back.
+    fn finish<S: Sink>(&mut self, writer: &mut Writer<S>) -> Result<(), WriteError<S::Error>> {
+        if let Some(encoder) = self.encoder.take() {
+            let stored = &mut self.stored;
+            return encoder.finish(&mut |bytes: &[u8]| stored.take(writer, bytes));
+        }
+        Ok(())
+    }
+}
+
+/// The stored bytes of a component: how many, and their digest.
+struct Stored {
+    length: u64,
+    sum: Option<Sum>,
+}
+
+impl Stored {
+    fn new(checksum: Checksum) -> Self {
+        let sum = match checksum {
+            Checksum::None => None,
+            Checksum::Crc32c => Some(Sum::crc32c()),
+            Checksum::Sha256 => Some(Sum::sha256()),
+        };
+        Self { length: 0, sum }
+    }
+
+    fn take<S: Sink>(
+        &mut self,
+        writer: &mut Writer<S>,
+        bytes: &[u8],
+    ) -> Result<(), WriteError<S::Error>> {
+        if let Some(sum) = &mut self.sum {
+            sum.update(bytes);
+        }
+        self.length = self.length.saturating_add(wide(bytes.len()));
+        writer.put(bytes)
+    }
+}
+
+/// How many values a sparse object has, by its indices.
+fn nnz(object: &NewObject<'_>, format: Format) -> Option<u64> {
+    let (role, each) = match format {
+        Format::SparseCsr => ("indices", 1),
+        Format::SparseCoo => ("coords", wide(object.shape.len())),
+        _ => return None,
+    };
+    let indices = object.components().iter().find(|component| component.role == role)?;
+    indices.elements()?.checked_div(each)
+}

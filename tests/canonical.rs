@@ -1,0 +1,122 @@
+//! The canonical form: one content has one file, and no bit of it is free to change.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+
+use common::{Accepted, accepted};
+use zten::write::{Copier, Settings};
+use zten::{Archive, Error, Limits, Options, Verifier};
+
+/// The canonical form of a file.
+fn rewritten(file: &[u8]) -> Vec<u8> {
+    let archive = Archive::open(file).unwrap();
+    let copier = Copier::new(file.len() as u64, &Limits::default());
+    let settings = Settings::default().canonical();
+    copier.file(archive.manifest(), file, Vec::new(), &settings).unwrap()
+}
+
+/// Judges that a file is canonical, all of it.
+fn judge(file: &[u8]) -> Result<(), Error> {
+    let archive = Archive::open_with(file, &Options::default().canonical())?;
+    let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
+    for object in archive.objects() {
+        verifier.object(&object, file, |_, _| ())?;
+    }
+    verifier.padding(archive.manifest(), file)?;
+    Ok(())
+}
+
+/// Everything that can be read of a file, with names and types.
+fn content(file: &[u8]) -> Vec<String> {
+    let archive = Archive::open(file).unwrap();
+    let mut content: Vec<String> = archive
+        .objects()
+        .flat_map(|object| {
+            let shape: Vec<u64> = object.shape().collect();
+            let head = format!(
+                "{:?} {:?} {shape:?} {:?}",
+                object.name(),
+                object.format_name(),
+                object.attributes().map(Iterator::collect::<Vec<_>>),
+            );
+            let parts = object.components().map(move |part| {
+                let bytes = part.read_to_vec(file, &Limits::default()).unwrap();
+                format!("{:?} {:?} {bytes:x?}", part.role(), part.element_type())
+            });
+            let parts: Vec<String> = parts.map(|part| format!("{head} {part}")).collect();
+            if parts.is_empty() { vec![head] } else { parts }
+        })
+        .collect();
+    content.sort();
+    content.push(format!("{:?}", archive.attributes().map(Iterator::collect::<Vec<_>>)));
+    content
+}
+
+fn readable() -> impl Iterator<Item = Accepted> {
+    accepted().filter(|file| file.opens_only.is_none())
+}
+
+fn canonical() -> Vec<Accepted> {
+    let files: Vec<_> = readable().filter(|file| file.name.starts_with("canonical--")).collect();
+    assert!(files.len() >= 12, "only {} canonical files", files.len());
+    files
+}
+
+#[test]
+fn writing_what_is_read_of_a_canonical_file_gives_its_bytes() {
+    for Accepted { name, bytes, .. } in canonical() {
+        judge(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(rewritten(&bytes) == bytes, "{name} becomes another file");
+    }
+}
+
+#[test]
+fn any_file_has_one_canonical_form() {
+    let mut forms = 0;
+    for Accepted { name, bytes, .. } in readable() {
+        let archive = Archive::open(&bytes).unwrap();
+        let copier = Copier::new(bytes.len() as u64, &Limits::default());
+        let settings = Settings::default().canonical();
+        match copier.file(archive.manifest(), &bytes[..], Vec::new(), &settings) {
+            Ok(form) => {
+                judge(&form).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(rewritten(&form) == form, "{name} has two forms");
+                forms += 1;
+            }
+            // A value with a key that stands twice has no form; what is as deep as can be in a
+            // 0.1 entry is too deep in the attributes of an object.
+            Err(zten::write::CopyError::Write(zten::write::WriteError::Refused(error))) => {
+                let known = ["canonical-cbor", "limit-depth"];
+                assert!(error.id().is_some_and(|id| known.contains(&id)), "{name}: {error}");
+            }
+            Err(error) => panic!("{name}: {error:?}"),
+        }
+    }
+    assert!(forms > 300, "only {forms} files have a form");
+}
+
+#[test]
+fn no_bit_of_a_canonical_file_is_free() {
+    let mut flips = 0;
+    for Accepted { name, bytes, .. } in canonical() {
+        let before = content(&bytes);
+        let mut file = bytes.clone();
+        for bit in 0..file.len() * 8 {
+            file[bit / 8] ^= 1 << (bit % 8);
+            if judge(&file).is_ok() {
+                assert!(content(&file) != before, "{name}: bit {bit} is free");
+            }
+            flips += 1;
+            file[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+    assert!(flips > 10_000, "only {flips} bits");
+}

@@ -1,0 +1,392 @@
+//! The writer: what it writes, readers accept and find again; what it refuses, it refuses in time.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use std::collections::BTreeMap;
+
+use zten::write::{
+    Checksum, Encoded, NewComponent, NewObject, Settings, WriteError, Writer, canonical_order,
+};
+use zten::{
+    Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Misuse, Options, StorageType,
+    Verifier,
+};
+
+/// Opens a file and reads all of it.
+fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    archive.objects().try_for_each(|object| verifier.object(&object, file, |_, _| ()))?;
+    Ok(())
+}
+
+fn writer(settings: &Settings) -> Writer<Vec<u8>> {
+    Writer::new(Vec::new(), settings).unwrap()
+}
+
+/// Writes one object whose components are those bytes.
+fn write(
+    writer: &mut Writer<Vec<u8>>,
+    object: &NewObject<'_>,
+    parts: &[(&str, &[u8])],
+) -> Result<(), Error> {
+    writer.add(object, parts).map_err(Error::from)
+}
+
+/// What refuses to write that object.
+fn refusal(object: &NewObject<'_>, parts: &[(&str, &[u8])]) -> Error {
+    write(&mut writer(&Settings::default()), object, parts).unwrap_err()
+}
+
+fn le(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+#[test]
+fn every_format_can_be_read_again() {
+    for checksum in [Checksum::None, Checksum::Crc32c, Checksum::Sha256] {
+        let mut writer = writer(&Settings::default().checksum(checksum));
+        let dense = NewObject::dense("dense", &[2, 3], StorageType::Bf16);
+        write(&mut writer, &dense, &[("data", &[7; 12])]).unwrap();
+        let scalar = NewObject::dense("scalar", &[], LogicalType::Complex128);
+        write(&mut writer, &scalar, &[("data", &[1; 16])]).unwrap();
+        let empty = NewObject::dense("empty", &[5, 0], LogicalType::F8E5M2);
+        write(&mut writer, &empty, &[]).unwrap();
+        let csr = NewObject::sparse_csr("csr", &[2, 9], StorageType::U8, 3);
+        let parts =
+            [("indptr", &le(&[0, 1, 3])[..]), ("values", &[1, 2, 3]), ("indices", &le(&[8, 0, 4]))];
+        write(&mut writer, &csr, &parts).unwrap();
+        let coo = NewObject::sparse_coo("coo", &[4, 5, 6], StorageType::I16, 1);
+        write(&mut writer, &coo, &[("coords", &le(&[3, 4, 5])), ("values", &[1, 0])]).unwrap();
+        let quantized = [(StorageType::I32, 2), (StorageType::F16, 1), (StorageType::F16, 1)];
+        let quantized = NewObject::quantized_group("quantized", &[16, 1], quantized);
+        let attributes =
+            Encoded::of(&BTreeMap::from([("bits", 4_u8), ("group_size", 16)])).unwrap();
+        let parts = [("zeros", &[0; 2][..]), ("scales", &[0; 2]), ("packed_weight", &[0; 8])];
+        write(&mut writer, &quantized.attributes(&attributes), &parts).unwrap();
+        let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
+        let own = [NewComponent::new("blocks", unknown, 3)];
+        let custom = NewObject::custom("custom", &[6], "mine", &own);
+        write(&mut writer, &custom, &[("blocks", &[1, 2, 3])]).unwrap();
+        writer.attributes(&Encoded::of(&BTreeMap::from([("made by", "a test")])).unwrap()).unwrap();
+        let file = writer.finish().unwrap();
+
+        judge(&file, &Options::default()).unwrap();
+        let archive = Archive::open(&file).unwrap();
+        let made_by: Option<&str> = archive.attributes().unwrap().get("made by").unwrap();
+        assert_eq!(made_by, Some("a test"));
+        assert_eq!(archive.len(), 7);
+        let csr = archive.get("csr").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
+        let entries: Vec<_> = csr.entries::<u8>().unwrap().collect();
+        assert_eq!(entries.len(), 3);
+        let bits: Option<u8> =
+            archive.get("quantized").unwrap().attributes().unwrap().get("bits").unwrap();
+        assert_eq!(bits, Some(4));
+        let custom = archive.get("custom").unwrap();
+        assert_eq!(custom.format_name(), "mine");
+        assert_eq!(custom.component("blocks").unwrap().element_type(), unknown);
+        for part in archive.objects().flat_map(|object| object.components()) {
+            let algorithm = part.digest().map(|digest| digest.algorithm());
+            let wanted = match checksum {
+                Checksum::Crc32c => Some("crc32c"),
+                Checksum::Sha256 => Some("sha256"),
+                _ => None,
+            };
+            assert_eq!(algorithm, wanted);
+            assert_eq!(part.extent().offset() % 64, 0);
+        }
+    }
+}
+
+#[test]
+fn chunks_may_have_any_size() {
+    let (indptr, indices) = (le(&[0, 2, 2, 5]), le(&[1, 0, 3, 2, 1]));
+    let parts = [("indptr", &indptr[..]), ("values", &[1, 0, 1, 1, 0]), ("indices", &indices)];
+    let csr = NewObject::sparse_csr("csr", &[3, 4], StorageType::Bool, 5);
+    let files: Vec<Vec<u8>> = [1, 2, 3, 7, 8, 9, 11, 64]
+        .into_iter()
+        .map(|size| {
+            let mut writer = writer(&Settings::default());
+            let mut out = writer.object(&csr).unwrap();
+            for (role, bytes) in parts {
+                for chunk in bytes.chunks(size) {
+                    out.write(role, chunk).unwrap();
+                }
+            }
+            out.end().unwrap();
+            writer.finish().unwrap()
+        })
+        .collect();
+    judge(&files[0], &Options::default()).unwrap();
+    assert!(files.iter().all(|file| *file == files[0]));
+}
+
+#[test]
+fn bad_objects_are_refused_before_a_byte_is_written() {
+    let u8s = |role, count| NewComponent::new(role, StorageType::U8, count);
+    let u64s = |role, count| NewComponent::new(role, StorageType::U64, count);
+    // Lists that live as long as the test.
+    let cases: &[(&str, NewObject<'_>)] = &[
+        ("shape-overflow", NewObject::dense("x", &[1 << 40, 1 << 40], StorageType::U8)),
+        ("shape-overflow", NewObject::dense("x", &[1 << 61, 1], StorageType::F64)),
+        ("dense-roles", NewObject::custom("x", &[1], "dense", vec![u8s("values", 1)].leak())),
+        ("dense-size", NewObject::custom("x", &[2], "dense", vec![u8s("data", 3)].leak())),
+        (
+            "csr-rank",
+            NewObject::custom(
+                "x",
+                &[2],
+                "sparse_csr",
+                vec![u8s("values", 0), u64s("indptr", 3), u64s("indices", 0)].leak(),
+            ),
+        ),
+        (
+            "index-dtype",
+            NewObject::custom(
+                "x",
+                &[2, 2],
+                "sparse_csr",
+                vec![u8s("values", 0), u8s("indptr", 3), u64s("indices", 0)].leak(),
+            ),
+        ),
+        (
+            "csr-indptr-size",
+            NewObject::custom(
+                "x",
+                &[2, 2],
+                "sparse_csr",
+                vec![u8s("values", 0), u64s("indptr", 2), u64s("indices", 0)].leak(),
+            ),
+        ),
+        (
+            "csr-nnz",
+            NewObject::custom(
+                "x",
+                &[2, 2],
+                "sparse_csr",
+                vec![u8s("values", 1), u64s("indptr", 3), u64s("indices", 2)].leak(),
+            ),
+        ),
+        (
+            "coo-nnz",
+            NewObject::custom(
+                "x",
+                &[2, 2],
+                "sparse_coo",
+                vec![u8s("values", 1), u64s("coords", 3)].leak(),
+            ),
+        ),
+        (
+            "quantized-zeros",
+            NewObject::custom(
+                "x",
+                &[2, 2],
+                "quantized_group",
+                vec![u8s("packed_weight", 1), u8s("scales", 3)].leak(),
+            ),
+        ),
+        (
+            "duplicate-key",
+            NewObject::custom("x", &[], "mine", vec![u8s("a", 1), u8s("a", 1)].leak()),
+        ),
+        ("limit-rank", NewObject::dense("x", &[1; 65], StorageType::U8)),
+        ("unsupported-dtype", NewObject::dense("x", &[], ElementType::Unknown("f4"))),
+    ];
+    for (rule, object) in cases {
+        let mut writer = writer(&Settings::default());
+        let error = writer.object(object).err().unwrap_or_else(|| panic!("{rule}: accepted"));
+        assert_eq!(error.id(), Some(*rule), "{error}");
+        assert_eq!(error.place().object(), Some(0));
+        // It is as if it had never been tried.
+        let good = NewObject::dense("x", &[], StorageType::U8);
+        write(&mut writer, &good, &[("data", &[1])]).unwrap();
+        judge(&writer.finish().unwrap(), &Options::default()).unwrap();
+    }
+    let many: Vec<String> = (0..4097).map(|n| n.to_string()).collect();
+    let many: Vec<_> = many.iter().map(|role| u8s(role, 0)).collect();
+    assert_eq!(refusal(&NewObject::custom("x", &[], "mine", &many), &[]).id(), Some("limit-keys"));
+}
+
+#[test]
+fn bad_content_is_refused() {
+    let csr = NewObject::sparse_csr("x", &[2, 3], StorageType::U8, 2);
+    let with = |indptr: &[u64], indices: &[u64]| {
+        let parts = [("indptr", &le(indptr)[..]), ("values", &[1, 2]), ("indices", &le(indices))];
+        refusal(&csr, &parts).id().unwrap()
+    };
+    assert_eq!(with(&[1, 1, 2], &[0, 0]), "csr-indptr-start");
+    assert_eq!(with(&[0, 2, 1], &[0, 0]), "csr-indptr-order");
+    assert_eq!(with(&[0, 1, 1], &[0, 0]), "csr-indptr-end");
+    assert_eq!(with(&[0, 1, 2], &[0, 3]), "index-range");
+    let coo = NewObject::sparse_coo("x", &[2, 3], StorageType::U8, 1);
+    assert_eq!(refusal(&coo, &[("coords", &le(&[2, 0]))]).id(), Some("index-range"));
+    assert_eq!(refusal(&coo, &[("coords", &le(&[1, 3]))]).id(), Some("index-range"));
+    let bools = NewObject::dense("x", &[3], StorageType::Bool);
+    assert_eq!(refusal(&bools, &[("data", &[0, 1, 2])]).id(), Some("bool-value"));
+}
+
+#[test]
+fn lengths_and_order_are_kept() {
+    let misuse = |error: Error| match error.kind() {
+        ErrorKind::Misuse(misuse) => misuse,
+        other => panic!("{other:?}"),
+    };
+    let four = NewObject::dense("x", &[4], StorageType::U8);
+    assert_eq!(misuse(refusal(&four, &[("data", &[0; 3])])), Misuse::Length);
+    assert_eq!(misuse(refusal(&four, &[("data", &[0; 5])])), Misuse::Length);
+    assert_eq!(misuse(refusal(&four, &[("data", &[0; 4]), ("data", &[0])])), Misuse::Length);
+    assert_eq!(misuse(refusal(&four, &[("values", &[0; 4])])), Misuse::Order);
+    assert_eq!(misuse(refusal(&four, &[])), Misuse::Length);
+
+    // An object that did not end is never in a file.
+    let mut writer = writer(&Settings::default());
+    drop(writer.object(&four).unwrap());
+    assert_eq!(misuse(writer.object(&four).err().unwrap()), Misuse::Unfinished);
+    let WriteError::Refused(error) = writer.finish().unwrap_err() else { panic!() };
+    assert_eq!(misuse(error), Misuse::Unfinished);
+}
+
+#[test]
+fn a_name_is_written_once() {
+    let object = |name| NewObject::dense(name, &[0], StorageType::U8);
+    for order in [["a", "b", "a"], ["b", "a", "b"], ["b", "a", "a"], ["a", "a", "b"]] {
+        let mut writer = writer(&Settings::default());
+        let tries = order.map(|name| write(&mut writer, &object(name), &[]).is_ok());
+        assert_eq!(tries.iter().filter(|good| **good).count(), 2, "{order:?}");
+        judge(&writer.finish().unwrap(), &Options::default()).unwrap();
+    }
+}
+
+#[test]
+fn attributes_are_judged() {
+    let with = |cbor: &[u8]| {
+        let attributes = Encoded::from_cbor(cbor.to_vec());
+        let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
+        let at_object = writer(&Settings::default()).object(&object).err();
+        let at_file = writer(&Settings::default()).attributes(&attributes).err();
+        assert_eq!(at_object.is_some(), at_file.is_some());
+        at_object.and_then(|error| error.id())
+    };
+    assert_eq!(with(b"\xa1\x61a\x01"), None);
+    assert_eq!(with(b"\xbf\xff"), None);
+    assert_eq!(with(b"\x80"), Some("attributes-type"));
+    assert_eq!(with(b"\xa1\x01\x01"), Some("key-type"));
+    assert_eq!(with(b"\xa2\x61a\x01\x61a\x02"), Some("duplicate-key"));
+    assert_eq!(with(b"\xa1\x61a"), Some("cbor-truncated"));
+    assert_eq!(with(b"\xa1\x61a\x61\xff"), Some("cbor-utf8"));
+    assert_eq!(with(b"\xa0\xa0"), Some("manifest-trailing"));
+    assert_eq!(with(&[&b"\xa1\x61a"[..], &[0x81; 80], &[0]].concat()), Some("limit-depth"));
+    assert!(Encoded::of(&Unwritable).is_err());
+    // 64 levels at most: the root, objects, the object, its attributes, and 60 arrays.
+    for (levels, good) in [(60, true), (61, false)] {
+        let cbor = [&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat();
+        let attributes = Encoded::from_cbor(cbor);
+        let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
+        let mut writer = writer(&Settings::default());
+        assert_eq!(write(&mut writer, &object, &[]).is_ok(), good);
+        judge(&writer.finish().unwrap(), &Options::default()).unwrap();
+    }
+}
+
+struct Unwritable;
+
+impl serde::Serialize for Unwritable {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("no"))
+    }
+}
+
+#[test]
+fn limits_are_those_of_the_readers() {
+    let limits = Limits::default().with("manifest", 2000).unwrap();
+    let settings = Settings::default().limits(limits);
+    let (mut writer, mut written) = (writer(&settings), 0_u32);
+    let error = loop {
+        let name = written.to_string();
+        match write(&mut writer, &NewObject::dense(&name, &[0], StorageType::U8), &[]) {
+            Ok(()) => written += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.id(), Some("limit-manifest"));
+    assert!(written > 4);
+    judge(&writer.finish().unwrap(), &Options::default().limits(limits)).unwrap();
+}
+
+#[test]
+fn canonical_files_need_their_order() {
+    let settings = Settings::default().canonical().checksum(Checksum::None);
+    let mut names = ["bb", "a", "c", "", "aaa", "b"];
+    names.sort_by(|a, b| canonical_order(a, b));
+    assert_eq!(names, ["", "a", "b", "c", "bb", "aaa"]);
+    let mut writer = writer(&settings);
+    for name in names {
+        write(&mut writer, &NewObject::dense(name, &[1], StorageType::U8), &[("data", &[1])])
+            .unwrap();
+    }
+    let again = writer.object(&NewObject::dense("aaa", &[1], StorageType::U8)).err().unwrap();
+    assert_eq!(again.id(), Some("duplicate-name"));
+    let before = writer.object(&NewObject::dense("z", &[1], StorageType::U8)).err().unwrap();
+    assert_eq!(before.kind(), ErrorKind::Misuse(Misuse::Order));
+    let file = writer.finish().unwrap();
+    judge(&file, &Options::default().canonical()).unwrap();
+    assert!(
+        Archive::open(&file)
+            .unwrap()
+            .objects()
+            .all(|object| { object.component("data").unwrap().digest().is_some() })
+    );
+}
+
+#[test]
+fn appending_keeps_what_is_there() {
+    let mut first = writer(&Settings::default());
+    first.attributes(&Encoded::of(&BTreeMap::from([("a", 1)])).unwrap()).unwrap();
+    for name in ["b", "a"] {
+        write(&mut first, &NewObject::dense(name, &[3], StorageType::U8), &[("data", &[1; 3])])
+            .unwrap();
+    }
+    let old = first.finish().unwrap();
+    let archive = Archive::open(&old).unwrap();
+    let start = archive.extent().start as usize;
+    let mut second =
+        Writer::append(old[..start].to_vec(), archive.manifest(), &Settings::default()).unwrap();
+    let twice = second.object(&NewObject::dense("b", &[], StorageType::U8)).err().unwrap();
+    assert_eq!(twice.id(), Some("duplicate-name"));
+    write(&mut second, &NewObject::dense("c", &[2], StorageType::U8), &[("data", &[2; 2])])
+        .unwrap();
+    let new = second.finish().unwrap();
+    judge(&new, &Options::default()).unwrap();
+    let archive = Archive::open(&new).unwrap();
+    let names: Vec<_> = archive.objects().map(|object| object.name().to_owned()).collect();
+    assert_eq!(names, ["b", "a", "c"]);
+    assert_eq!(archive.attributes().unwrap().get("a").unwrap(), Some(1));
+    assert_eq!(new[..start], old[..start]);
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn compressed_components_can_be_read_again() {
+    use zten::write::Level;
+    let bytes: Vec<u8> = (0..300_000_u32).map(|n| (n / 7) as u8).collect();
+    let mut writer = writer(&Settings::default());
+    let object = NewObject::dense("x", &[300_000], StorageType::U8).compressed(Level::default());
+    write(&mut writer, &object, &[("data", &bytes)]).unwrap();
+    let empty = NewObject::dense("empty", &[0], StorageType::F32).compressed(Level::default());
+    write(&mut writer, &empty, &[]).unwrap();
+    let file = writer.finish().unwrap();
+    judge(&file, &Options::default()).unwrap();
+    assert!(file.len() < 100_000, "{}", file.len());
+    let archive = Archive::open(&file).unwrap();
+    let part = archive.get("x").unwrap().component("data").unwrap();
+    assert_eq!(part.encoding(), zten::Encoding::Zstd);
+    assert_eq!(part.read_to_vec(&file[..], &Limits::default()).unwrap(), bytes);
+}
