@@ -12,7 +12,7 @@ pub enum Misuse {
     Limit,
     /// There is no tolerance of that name.
     Tolerance,
-    /// The bytes given are not as many as were asked for.
+    /// The bytes given are not as many as were asked for, or announced.
     Supply,
     /// The data given does not hold the component: it is shorter than the file was.
     Size,
@@ -58,7 +58,7 @@ impl Misuse {
         match self {
             Self::Limit => "there is no such limit, or it cannot have that value",
             Self::Tolerance => "there is no such tolerance",
-            Self::Supply => "the bytes given are not as many as were asked for",
+            Self::Supply => "the bytes given are not as many as were asked for, or announced",
             Self::Size => "the data given is shorter than the component",
             Self::Type => "the elements are of another type than was asked for",
             Self::Alignment => "the bytes are not aligned for native elements",

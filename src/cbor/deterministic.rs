@@ -164,7 +164,7 @@ impl Entry {
 /// Adds the well-formed item at `at` to `out` in its one form: what is left after it.
 ///
 /// # Errors
-/// `canonical-cbor` at a map in which a key stands twice, for such a map has no such form;
+/// `duplicate-key` at a map in which a key stands twice, for such a map has no such form;
 /// [`Misuse::Memory`].
 pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
     let mut levels = Levels::<Open<'_>>::new();
@@ -272,7 +272,7 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
     }
     entries.sort_unstable_by(|a, b| a.key(out.as_bytes()).cmp(b.key(out.as_bytes())));
     if !entries.windows(2).all(|pair| rise(pair, out)) {
-        return Err(Rule::CanonicalCbor.into());
+        return Err(Rule::DuplicateKey.into());
     }
     // `end` is now where the first entry began.
     let mut sorted = Output::default();
@@ -351,7 +351,7 @@ mod tests {
         for twice in [&[0xa2, 1, 2, 1, 3][..], &[0xa2, 1, 2, 0x18, 1, 3], &[0x81, 0xa2, 1, 2, 1, 3]]
         {
             let fault = rewrite(twice, &mut Output::default()).unwrap_err();
-            assert_eq!(fault.kind, Rule::CanonicalCbor.into());
+            assert_eq!(fault.kind, Rule::DuplicateKey.into());
             assert_eq!(judge(twice).unwrap_err().kind, Rule::CanonicalCbor.into());
         }
     }

@@ -123,8 +123,8 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
-    /// `cbor-…`, where they are no attributes; in canonical form, `canonical-cbor` where a key
-    /// stands twice in one of the values. [`Misuse::Memory`].
+    /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
+    /// key stands twice in one of the values. [`Misuse::Memory`].
     pub fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
         self.root.attributes = self.form(attributes, 1)?;
         Ok(())

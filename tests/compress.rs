@@ -1,0 +1,132 @@
+//! Compressed components: what the writer makes of them, the reader takes, and another decoder.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use zten::write::{Checksum, Level, NewObject, Settings, Writer};
+use zten::{Archive, Limits, StorageType, Verifier};
+
+const BLOCK: usize = 128 << 10;
+const SIZES: [usize; 8] = [0, 1, 127 << 10, BLOCK, BLOCK + 1, 3 * BLOCK, (1 << 20) + 3, 5 << 20];
+
+/// Numbers that look like chance.
+fn chance(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+    *seed >> 32
+}
+
+/// Bytes of noise, of floats, of mostly zeros, of rising numbers, of zeros.
+fn content(kind: u64, size: usize) -> Vec<u8> {
+    let (mut seed, mut sum) = (kind, 0);
+    let mut bytes = Vec::new();
+    while bytes.len() < size {
+        let number = chance(&mut seed);
+        let float = (0..8).map(|_| (chance(&mut seed) % 1000) as f32 - 499.5).sum::<f32>();
+        sum += number % 200;
+        match kind {
+            0 => bytes.extend((number as u32).to_le_bytes()),
+            1 => bytes.extend(float.to_le_bytes()),
+            2 => bytes.extend((if number.is_multiple_of(5) { float } else { 0.0 }).to_le_bytes()),
+            3 => bytes.extend(sum.to_le_bytes()),
+            _ => bytes.push(0),
+        }
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+/// A file of one compressed component, written in pieces.
+fn file(bytes: &[u8], level: u8, piece: usize) -> Vec<u8> {
+    let settings = Settings::default().checksum(Checksum::Sha256);
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let shape = [bytes.len() as u64];
+    let object = NewObject::dense("x", &shape, StorageType::U8);
+    let mut object = writer.object(&object.compressed(Level::new(level).unwrap())).unwrap();
+    for piece in bytes.chunks(piece) {
+        object.write("data", piece).unwrap();
+    }
+    object.end().unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn every_reader_reads_what_was_written() {
+    for kind in 0..5 {
+        for size in SIZES {
+            let bytes = content(kind, size);
+            let level = 1 + (kind + size as u64) % 5;
+            let file = file(&bytes, level as u8, 1 << 20);
+            let archive = Archive::open(&file).unwrap();
+            let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
+            archive
+                .objects()
+                .try_for_each(|object| verifier.object(&object, &file[..], |_, _| ()))
+                .unwrap();
+            let part = archive.get("x").unwrap().component("data").unwrap();
+            let read = part.read_to_vec(&file[..], &Limits::default()).unwrap();
+            assert!(read == bytes, "{kind} {size}");
+            // One frame, which tells its size; an empty component is stored as it is.
+            if size > 0 {
+                let extent = part.extent();
+                let mut stored = &file[extent.offset() as usize..extent.end() as usize];
+                let mut decoder = FrameDecoder::new();
+                decoder.init(&mut stored).unwrap();
+                assert_eq!(decoder.content_size(), size as u64);
+                decoder.decode_blocks(&mut stored, BlockDecodingStrategy::All).unwrap();
+                assert!(stored.is_empty() && decoder.collect().unwrap() == bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_make_no_difference() {
+    for kind in 0..5 {
+        let bytes = content(kind, (1 << 20) + 3);
+        let whole = file(&bytes, 2, usize::MAX);
+        for piece in [1, 7, 64 << 10, BLOCK] {
+            assert!(file(&bytes, 2, piece) == whole, "{kind} {piece}");
+        }
+    }
+}
+
+#[test]
+fn memory_does_not_follow_the_component() {
+    let bytes = content(2, 1 << 20);
+    let heap = |level, times: u64| {
+        let run = || {
+            let mut sink = Writer::new(Count(0), &Settings::default()).unwrap();
+            let shape = [bytes.len() as u64 * times];
+            let object = NewObject::dense("x", &shape, StorageType::U8);
+            let mut object = sink.object(&object.compressed(Level::new(level).unwrap())).unwrap();
+            (0..times).for_each(|_| object.write("data", &bytes).unwrap());
+            object.end().unwrap();
+            sink.finish().unwrap();
+        };
+        allocation_counter::measure(run).bytes_max
+    };
+    for level in 1..=5 {
+        let (few, many) = (heap(level, 1), heap(level, 16));
+        assert!(many < 3 << 20 && many <= few + 1024);
+    }
+}
+
+struct Count(u64);
+
+impl zten::write::Sink for Count {
+    type Error = core::convert::Infallible;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        self.0 += bytes.len() as u64;
+        Ok(())
+    }
+}
