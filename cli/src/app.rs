@@ -12,7 +12,7 @@ pub(crate) enum Status {
     /// All is good.
     #[default]
     Good,
-    /// A file is refused.
+    /// A file is refused, or two differ.
     Refused,
     /// Wrong usage, or something could not be read or written.
     Trouble,

@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -8,6 +9,11 @@ use zten::{Limits, Options, Tolerance};
 const STATUS: &str = "Exit status:
   0  all is good
   1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
+  2  wrong usage, or something could not be read or written";
+
+const DIFF_STATUS: &str = "Exit status:
+  0  the contents are equal
+  1  they differ, or a file is refused and cannot be compared
   2  wrong usage, or something could not be read or written";
 
 /// Says whether a zTensor file (.zt) can be trusted, and what is in it.
@@ -30,6 +36,11 @@ pub(crate) enum Command {
     Cat(Cat),
     /// SHA-256 of the decoded little-endian bytes of every component, sorted by name and role
     Hash(Hash),
+    /// Compare the contents of two files, whatever their generation, encoding and byte order
+    #[command(after_help = DIFF_STATUS)]
+    Diff(Diff),
+    /// Write a safetensors, NumPy (.npy, .npz), GGUF or zTensor file as a zTensor 1.2 file
+    Convert(Convert),
     /// What a rule asks, where it comes from, and what to do
     Explain(Explain),
 }
@@ -74,6 +85,9 @@ pub(crate) struct Check {
     /// Look at what the manifest says only, and read no data
     #[arg(long)]
     pub(crate) manifest_only: bool,
+    /// Accept the canonical form only: one content has one file, and no byte of it is free
+    #[arg(long, conflicts_with = "tolerate")]
+    pub(crate) canonical: bool,
     /// One JSON object a line for each file
     #[arg(long)]
     pub(crate) json: bool,
@@ -137,6 +151,75 @@ pub(crate) struct Hash {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+}
+
+/// `zten diff`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    /// The one file
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+    /// The other
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// `zten convert`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Convert {
+    /// The file to read; what it is is told by how it begins
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// The file to write: it appears when all of it is there, in place of what was there
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// Compress every component, at a level from 1 (fast) to 5 (small); 2 if none is given
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true)]
+    pub(crate) zstd: Option<Option<u8>>,
+    /// The digest that every component gets; sha256 if nothing is said
+    #[arg(long, value_name = "ALGORITHM")]
+    pub(crate) digest: Option<Digest>,
+    /// Write the canonical form, of which there is one for one content
+    #[arg(long, conflicts_with = "zstd")]
+    pub(crate) canonical: bool,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+/// A digest, by its name in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Digest {
+    /// SHA-256
+    Sha256,
+    /// CRC-32C, which finds accidents only
+    Crc32c,
+    /// None
+    None,
+}
+
+/// The arguments of the command, in which a level of `--zstd` may stand by itself: only where
+/// a number follows is it one.
+pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
+    let mut given = std::env::args_os().peekable();
+    std::iter::from_fn(move || {
+        let argument = given.next()?;
+        let is_level =
+            |next: &OsString| next.to_str().is_some_and(|next| next.parse::<u8>().is_ok());
+        match given.next_if(|next| argument == "--zstd" && is_level(next)) {
+            Some(level) => {
+                let mut joined = argument;
+                joined.push("=");
+                joined.push(level);
+                Some(joined)
+            }
+            None => Some(argument),
+        }
+    })
 }
 
 /// `zten explain`

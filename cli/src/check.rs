@@ -36,7 +36,10 @@ pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
 
 /// What is good about a file, or what is wrong with it.
 fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
-    let options = args.strictness.options();
+    let mut options = args.strictness.options();
+    if args.canonical {
+        options = options.canonical();
+    }
     let archive = open(path, &options)?;
     let components = archive.objects().fold(0_u64, |sum, object| {
         sum.saturating_add(u64::try_from(object.components().len()).unwrap_or(u64::MAX))
@@ -47,17 +50,23 @@ fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
         counted(archive.len().into(), "object"),
         counted(components, "component"),
     );
+    let good = if args.canonical { "good and canonical" } else { "good" };
     if args.manifest_only {
-        return Ok((Verdict::ManifestGood, format!("manifest good ({contents})")));
+        return Ok((Verdict::ManifestGood, format!("manifest {good} ({contents})")));
     }
     let bytes = stored(&archive);
-    read(path, &archive, options.limit())?;
-    Ok((Verdict::Good, format!("good ({contents}, {} of data)", counted(bytes, "byte"))))
+    read(path, &archive, options.limit(), args.canonical)?;
+    Ok((Verdict::Good, format!("{good} ({contents}, {} of data)", counted(bytes, "byte"))))
 }
 
 /// Reads all content. What is not supported does not keep the rest from being judged: a broken
-/// rule further on says more about the file.
-fn read(path: &Path, archive: &FileArchive, limits: &Limits) -> Result<(), Box<Problem>> {
+/// rule further on says more about the file. Padding comes last, where it is asked for.
+fn read(
+    path: &Path,
+    archive: &FileArchive,
+    limits: &Limits,
+    canonical: bool,
+) -> Result<(), Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
     let judge =
         |verifier: &mut Verifier, object: &Object<'_>| verifier.object(object, &source, |_, _| ());
@@ -73,6 +82,10 @@ fn read(path: &Path, archive: &FileArchive, limits: &Limits) -> Result<(), Box<P
             let mut problem = problem(first);
             problem.and_more(u64::try_from(more.len()).unwrap_or(u64::MAX));
             Err(problem)
+        }
+        None if canonical => {
+            let padding = Verifier::new(archive.file_len(), limits).padding(archive, &source);
+            padding.map_err(|failure| Box::new(Problem::reading(path, archive, &failure)))
         }
         None => Ok(()),
     }

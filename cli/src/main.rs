@@ -4,7 +4,9 @@ mod app;
 mod args;
 mod cat;
 mod check;
+mod convert;
 mod diagnostic;
+mod diff;
 mod element;
 mod escape;
 mod explain;
@@ -16,7 +18,9 @@ mod ls;
 mod objects;
 mod progress;
 mod report;
+mod sums;
 mod table;
+mod words;
 
 use std::process::ExitCode;
 
@@ -26,7 +30,7 @@ use app::App;
 use args::{Args, Command};
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
             // Nobody is left to tell if this cannot be printed either.
@@ -40,6 +44,8 @@ fn main() -> ExitCode {
         Command::Ls(args) => ls::run(&mut app, args),
         Command::Cat(args) => cat::run(&mut app, args),
         Command::Hash(args) => hash::run(&mut app, args),
+        Command::Diff(args) => diff::run(&mut app, args),
+        Command::Convert(args) => convert::run(&mut app, args),
         Command::Explain(args) => explain::run(&mut app, args),
     };
     app.end(written)

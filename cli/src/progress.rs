@@ -15,9 +15,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two changes of the line.
 const PACE: Duration = Duration::from_millis(100);
 
-/// A file that is being read, and how much of it has been.
-pub(crate) struct Watched<'a> {
-    archive: &'a FileArchive,
+/// How much of the work is done.
+pub(crate) struct Progress {
     shown: bool,
     start: Instant,
     drawn: Mutex<Option<Instant>>,
@@ -25,21 +24,16 @@ pub(crate) struct Watched<'a> {
     total: u64,
 }
 
-impl<'a> Watched<'a> {
-    /// Reads `archive`, of which `total` bytes will be wanted.
-    pub(crate) fn new(archive: &'a FileArchive, total: u64) -> Self {
+impl Progress {
+    /// Work on `total` bytes.
+    pub(crate) fn new(total: u64) -> Self {
         let shown = io::stderr().is_terminal();
         let (drawn, done) = (Mutex::new(None), AtomicU64::new(0));
-        Self { archive, shown, start: Instant::now(), drawn, done, total }
+        Self { shown, start: Instant::now(), drawn, done, total }
     }
 
-    /// Without a line where output goes to the same terminal.
-    pub(crate) fn quiet_on_terminal(mut self) -> Self {
-        self.shown &= !io::stdout().is_terminal();
-        self
-    }
-
-    fn note(&self, bytes: usize) {
+    /// So many bytes more are done.
+    pub(crate) fn note(&self, bytes: usize) {
         // Frames of zstd are walked before they are decoded: some bytes are read twice.
         let bytes = u64::try_from(bytes).unwrap_or_default();
         let done = self.done.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
@@ -63,11 +57,30 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl Drop for Watched<'_> {
+impl Drop for Progress {
     fn drop(&mut self) {
         if self.drawn.lock().is_ok_and(|drawn| drawn.is_some()) {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K");
         }
+    }
+}
+
+/// A file that is being read, and how much of it has been.
+pub(crate) struct Watched<'a> {
+    archive: &'a FileArchive,
+    progress: Progress,
+}
+
+impl<'a> Watched<'a> {
+    /// Reads `archive`, of which `total` bytes will be wanted.
+    pub(crate) fn new(archive: &'a FileArchive, total: u64) -> Self {
+        Self { archive, progress: Progress::new(total) }
+    }
+
+    /// Without a line where output goes to the same terminal.
+    pub(crate) fn quiet_on_terminal(mut self) -> Self {
+        self.progress.shown &= !io::stdout().is_terminal();
+        self
     }
 }
 
@@ -76,7 +89,7 @@ impl ReadAt for Watched<'_> {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.archive.read_at(offset, buffer)?;
-        self.note(buffer.len());
+        self.progress.note(buffer.len());
         Ok(())
     }
 }

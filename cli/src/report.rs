@@ -9,6 +9,7 @@ use zten::rules::Row;
 use zten::{Error, ErrorKind, Generation, Manifest, Options, Place, ReadError};
 
 use crate::app::Status;
+use crate::convert::Trouble;
 use crate::escape;
 use crate::json::Json;
 use crate::locate::locate;
@@ -116,6 +117,23 @@ impl Problem {
         }
     }
 
+    /// A file of another format that cannot be converted.
+    pub(crate) fn foreign(file: &Path, trouble: &Trouble) -> Self {
+        let verdict = match trouble.status() {
+            Status::Refused => Verdict::Refused,
+            _ => Verdict::Error,
+        };
+        Self::new(file, verdict, trouble.to_string())
+    }
+
+    /// A file of another format that holds what cannot be written, in that tensor.
+    pub(crate) fn unwritable(file: &Path, tensor: Option<&str>, error: &Error) -> Self {
+        let mut problem = Self::refused(file, error, None);
+        problem.place = Place::default();
+        problem.object = tensor.map(str::to_owned);
+        problem
+    }
+
     /// A row of the catalogue that the command itself finds to apply.
     pub(crate) fn found(
         file: &Path,
@@ -183,11 +201,10 @@ impl Problem {
 
     /// Where it is, with a space before it; nothing where it is the whole file.
     fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(ordinal) = self.place.object() {
-            match &self.object {
-                Some(name) => write!(f, " in {}", escape::quoted(name))?,
-                None => write!(f, " in object {ordinal}")?,
-            }
+        match (&self.object, self.place.object()) {
+            (Some(name), _) => write!(f, " in {}", escape::quoted(name))?,
+            (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
+            (None, None) => {}
         }
         if let Some(ordinal) = self.place.component() {
             match &self.component {

@@ -1,16 +1,13 @@
 //! The rows of the table.
 
-use zten::{Component, Digest, ElementType, Encoding, Format, Object};
+use zten::{Component, Digest, Encoding, Object};
 
 use crate::escape;
 use crate::table::human;
+use crate::words::{element, format, shape, word};
 
 /// Columns of a name in the table, at most.
 const NAME: usize = 60;
-/// Columns of any other word, at most.
-const WORD: usize = 24;
-/// Columns of a shape, at most.
-const SHAPE: usize = 40;
 
 /// Name, format, type, shape, stored and decoded size, encoding, digest.
 pub(super) type Row = [String; 8];
@@ -57,7 +54,7 @@ pub(super) fn object(object: &Object<'_>) -> Row {
     object.components().for_each(|component| totals.add(&component));
     [
         name,
-        word(object.format_name(), object.format() != Format::Unknown),
+        format(object),
         String::new(),
         shape(object),
         human(totals.stored),
@@ -86,22 +83,6 @@ pub(super) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "?".to_owned(), human)
 }
 
-/// What the format lists, or with a mark what it does not.
-fn word(word: &str, known: bool) -> String {
-    let mark = if known { "" } else { "?" };
-    format!("{}{mark}", escape::cut(word, WORD))
-}
-
-fn element(element: ElementType<'_>) -> String {
-    match element {
-        ElementType::UnknownLogical(name, storage) => {
-            format!("{} ({})", word(name, false), storage.name())
-        }
-        ElementType::Unknown(name) => word(name, false),
-        known => known.name().to_owned(),
-    }
-}
-
 fn encoding(component: &Component<'_>) -> String {
     word(component.encoding_name(), component.encoding() != Encoding::Unknown)
 }
@@ -120,9 +101,4 @@ fn common(mut words: impl Iterator<Item = String>) -> String {
         Some(first) if words.all(|word| word == first) => first,
         Some(_) => "mixed".to_owned(),
     }
-}
-
-fn shape(object: &Object<'_>) -> String {
-    let dimensions: Vec<_> = object.shape().map(|dimension| dimension.to_string()).collect();
-    escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }

@@ -52,6 +52,21 @@ fn manifest_only_is_not_good() {
 }
 
 #[test]
+fn padding_is_judged_where_it_is_asked_for() {
+    let file = "reject/canonical-padding--byte-ff.zt";
+    let good = good_text(in_corpus(&["check", file]));
+    assert!(good.starts_with(&format!("{file}: good (")), "{good}");
+    let good = good_text(in_corpus(&["check", "--canonical", "--manifest-only", file]));
+    assert!(good.starts_with(&format!("{file}: manifest good and canonical (")), "{good}");
+    let output = in_corpus(&["check", "--canonical", file]);
+    let message = format!(
+        "{file}: a byte of padding is 255 (rule canonical-padding, policy) at byte 0x64\n  \
+        `zten convert --canonical` writes the canonical form of a file.\n"
+    );
+    assert_eq!(ended(&output), (Some(1), "", message.as_str()));
+}
+
+#[test]
 fn wrong_usage() {
     let good = "accept/1.2.3/scalar.zt";
     for args in [
@@ -65,6 +80,7 @@ fn wrong_usage() {
         &["check", "--limit", "manifest=2GiB", good],
         &["check", "--tolerate", "narrow-indices,everything", good],
         &["check", "--canonical-please", good],
+        &["check", "--canonical", "--tolerate", "shared-blobs", "accept/canonical--csr.zt"],
     ] {
         let output = in_corpus(args);
         let (status, out, complaint) = ended(&output);

@@ -137,11 +137,30 @@ fn refuses_with_options() {
     let mut tried = 0;
     for row in refused().iter().filter(|row| row.options != "-") {
         let (name, value) = row.options.split_once('=').unwrap();
-        let option = format!("--{name}={}", value.replace(':', "="));
+        let option = match name {
+            "canonical" => "--canonical".to_owned(),
+            _ => format!("--{name}={}", value.replace(':', "=")),
+        };
         let output = in_corpus(&["check", "--json", &option, &row.file]);
         assert_eq!(output.status.code(), Some(1), "{}", row.file);
-        assert_eq!(json_lines(&output.stdout)[0]["rule"], *row.rule, "{}", row.file);
+        let line = &json_lines(&output.stdout)[0];
+        assert_eq!(line["rule"], *row.rule, "{}", row.file);
+        assert_eq!(line["offset"].as_u64(), row.offset, "{}", row.file);
+        assert_eq!(line["object"].is_string(), row.object, "{}", row.file);
         tried += 1;
     }
     assert!(tried > 10);
+}
+
+#[test]
+fn accepts_the_canonical_ones_as_such() {
+    let files = accepted();
+    let canonical: Vec<&str> =
+        files.iter().map(String::as_str).filter(|file| file.contains("/canonical--")).collect();
+    assert!(canonical.len() > 20);
+    let text = good_text(in_corpus(&[&["check", "--canonical"], canonical.as_slice()].concat()));
+    for (line, file) in text.lines().zip(&canonical) {
+        assert!(line.starts_with(&format!("{file}: good and canonical (1.2, ")), "{line}");
+    }
+    assert_eq!(text.lines().count(), canonical.len());
 }

@@ -2,7 +2,9 @@
 
 mod cat;
 mod check;
+mod convert;
 mod corpus;
+mod diff;
 mod explain;
 mod files;
 mod hash;

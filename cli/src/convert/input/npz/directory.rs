@@ -1,0 +1,137 @@
+//! Where the directory of an archive lies, and that there is no doubt about it.
+//!
+//! Readers of zip look for the end record from the back, some trust its count of members and
+//! some its size, and some look for what stands in front of the archive. A file that is read
+//! alike by all has its end record at its very end, the directory right before it, and exactly
+//! as many members there as are counted. That is also what keeps the crate from reserving memory
+//! for members that are only counted.
+
+use crate::convert::input::Trouble;
+use crate::convert::input::cursor::Cursor;
+use crate::convert::input::source::Source;
+
+/// Bytes of the end record, of the one for large archives, and of what points at that one.
+const END: u64 = 22;
+const END64: u64 = 56;
+const LOCATOR: u64 = 20;
+/// Signatures.
+const END_SIGNATURE: u32 = 0x0605_4b50;
+const END64_SIGNATURE: u32 = 0x0606_4b50;
+const LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
+const MEMBER_SIGNATURE: u32 = 0x0201_4b50;
+/// The longest directory that is read. Of each member some hundred bytes are kept.
+const DIRECTORY: u64 = 64 << 20;
+
+/// Where the end record says that the directory is.
+struct Directory {
+    members: u64,
+    length: u64,
+    start: u64,
+    /// Where it must end.
+    end: u64,
+}
+
+/// Refuses an archive that readers may read differently. Says where the members must end.
+pub(super) fn judge(source: &Source) -> Result<u64, Trouble> {
+    let directory = find(source)?;
+    if directory.start.checked_add(directory.length) != Some(directory.end) {
+        let sentence = "the directory of the archive does not end where its end record begins";
+        return Err(Trouble::refused_at(sentence, directory.end));
+    }
+    if directory.length > DIRECTORY {
+        let sentence = format!("the directory of the archive is longer than {DIRECTORY} bytes");
+        return Err(Trouble::refused_at(sentence, directory.start));
+    }
+    let mut cursor = Cursor::new(source, directory.start, directory.end);
+    let mut members = 0_u64;
+    while cursor.at() < directory.end {
+        let start = cursor.at();
+        if cursor.u32()? != MEMBER_SIGNATURE {
+            return Err(Trouble::refused_at("there is no member of the archive", start));
+        }
+        cursor.skip(24)?;
+        let lengths = [cursor.u16()?, cursor.u16()?, cursor.u16()?];
+        cursor.skip(12)?;
+        cursor.skip(lengths.into_iter().map(u64::from).sum())?;
+        members = members.saturating_add(1);
+    }
+    if members == directory.members {
+        return Ok(directory.start);
+    }
+    let counted = directory.members;
+    let sentence =
+        format!("the archive has {members} members, and its end record counts {counted}");
+    Err(Trouble::refused_at(sentence, directory.end))
+}
+
+/// Reads the end record, and the one for large archives if there is one.
+fn find(source: &Source) -> Result<Directory, Trouble> {
+    let Some(at) = source.len().checked_sub(END) else {
+        return Err(Trouble::refused_at("the archive is cut off", source.len()));
+    };
+    let mut cursor = Cursor::new(source, at, source.len());
+    if cursor.u32()? != END_SIGNATURE {
+        let sentence = "the file does not end with the end record of an archive";
+        return Err(Trouble::refused_at(sentence, at));
+    }
+    let disks = [cursor.u16()?, cursor.u16()?];
+    let (here, members) = (cursor.u16()?, cursor.u16()?);
+    let (length, start) = (cursor.u32()?, cursor.u32()?);
+    let comment = cursor.u16()?;
+    if disks != [0, 0] || here != members || comment != 0 {
+        let sentence = "the archive is divided, or something stands behind it";
+        return Err(Trouble::refused_at(sentence, at));
+    }
+    let small =
+        Directory { members: members.into(), length: length.into(), start: start.into(), end: at };
+    match at.checked_sub(LOCATOR) {
+        Some(locator) => match find_large(source, locator)? {
+            Some(large) => agree(&small, large),
+            None => Ok(small),
+        },
+        None => Ok(small),
+    }
+}
+
+/// The end record for large archives, if something points at it from `locator`.
+fn find_large(source: &Source, locator: u64) -> Result<Option<Directory>, Trouble> {
+    let mut cursor = Cursor::new(source, locator, source.len());
+    if cursor.u32()? != LOCATOR_SIGNATURE {
+        return Ok(None);
+    }
+    let (disk, at, disks) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
+    if disk != 0 || disks != 1 || at.checked_add(END64) != Some(locator) {
+        let sentence = "the end record of the archive is not right before what points at it";
+        return Err(Trouble::refused_at(sentence, locator));
+    }
+    let mut cursor = Cursor::new(source, at, locator);
+    let (signature, rest) = (cursor.u32()?, cursor.u64()?);
+    cursor.skip(4)?;
+    let disks = [cursor.u32()?, cursor.u32()?];
+    let (here, members) = (cursor.u64()?, cursor.u64()?);
+    let (length, start) = (cursor.u64()?, cursor.u64()?);
+    // The length counts neither the signature nor itself.
+    let whole = rest.checked_add(12) == Some(END64);
+    if signature != END64_SIGNATURE || !whole || disks != [0, 0] || here != members {
+        let sentence = "the end record of the archive is not one that can be read";
+        return Err(Trouble::refused_at(sentence, at));
+    }
+    Ok(Some(Directory { members, length, start, end: at }))
+}
+
+/// The record for large archives, if the other one says the same or that it cannot.
+fn agree(small: &Directory, large: Directory) -> Result<Directory, Trouble> {
+    let pairs: [(u64, u64, u64); 3] = [
+        (small.members, large.members, u16::MAX.into()),
+        (small.length, large.length, u32::MAX.into()),
+        (small.start, large.start, u32::MAX.into()),
+    ];
+    let same = pairs.iter().all(|(small, large, full)| small == large || small == full);
+    // Readers look at the larger record where the small one is too small for something.
+    let needed = pairs.iter().any(|(small, _, full)| small == full);
+    if same && needed {
+        return Ok(large);
+    }
+    let sentence = "the archive has two end records, and they do not agree";
+    Err(Trouble::refused_at(sentence, small.end))
+}

@@ -1,0 +1,249 @@
+//! Safetensors: the length of a header, a header in JSON, and the data.
+//!
+//! The crate of that name knows the types, and how tensors must cover the data. It keeps the
+//! last of two equal keys; so the map of the header is read here, which forgets none.
+
+use std::fmt;
+use std::mem;
+
+use ::safetensors::SafeTensorError;
+use ::safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use serde::Deserialize;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer as _};
+use serde::de::{MapAccess, Visitor};
+use zten::{Limits, LogicalType, StorageType};
+
+use super::cbor::{self, Map};
+use super::source::Source;
+use super::{Kind, Listing, Place, Tensor, Trouble, judge_rank, wide};
+use crate::escape;
+
+/// The longest header that the format allows.
+const HEADER: u64 = 100_000_000;
+/// Bytes of the header's length, which stands in front of it.
+const LENGTH: u64 = 8;
+/// The entry that is not a tensor.
+const METADATA: &str = "__metadata__";
+/// Columns of a message of the JSON parser, which quotes the file.
+const MESSAGE: usize = 200;
+
+/// Reads the header.
+pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble> {
+    let mut length = [0; 8];
+    if source.read_up_to(0, &mut length)? < length.len() {
+        return Err(Trouble::refused_at("the file ends before its header does", source.len()));
+    }
+    let length = u64::from_le_bytes(length);
+    let data = LENGTH.saturating_add(length);
+    if length > HEADER || data > source.len() {
+        let most = HEADER.min(source.len().saturating_sub(LENGTH));
+        let sentence = format!("the header is said to take {length} bytes, and {most} can be");
+        return Err(Trouble::refused_at(sentence, 0));
+    }
+    let mut header = Header::parse(&source.fetch(LENGTH, length)?, limits)?;
+    // The order of the data, in which the crate wants to see it.
+    header.tensors.sort_by_key(|(_, info)| info.data_offsets);
+    let mut tensors = Vec::with_capacity(header.tensors.len());
+    for (name, info) in &header.tensors {
+        tensors.push(
+            tensor(name, info, data).map_err(|sentence| Trouble::refused(sentence).about(name))?,
+        );
+    }
+    let covered =
+        Metadata::new(None, header.tensors).map_err(|error| uncovered(&error))?.data_len();
+    let there = source.len().saturating_sub(data);
+    if wide(covered) != there {
+        let sentence = format!("there are {there} bytes of data, and tensors for {covered}");
+        return Err(Trouble::refused_at(sentence, data));
+    }
+    let attributes = header.metadata.unwrap_or_default().finish().map_err(|key| {
+        let sentence = format!("the key {} stands there twice", escape::quoted(&key));
+        Trouble::refused(sentence).about(METADATA)
+    })?;
+    Ok(Listing { attributes, tensors })
+}
+
+/// What is wrong with how the tensors cover the data.
+fn uncovered(error: &SafeTensorError) -> Trouble {
+    match error {
+        SafeTensorError::InvalidOffset(name) => {
+            let sentence = "its data does not begin where that of the tensor before it ends";
+            Trouble::refused(sentence).about(name)
+        }
+        other => Trouble::refused(escape::cut(&other.to_string(), MESSAGE)),
+    }
+}
+
+/// A tensor, whose type and size have been judged. Its data is counted from `data`.
+fn tensor(name: &str, info: &TensorInfo, data: u64) -> Result<Tensor, String> {
+    let kind = kind(info.dtype).ok_or_else(|| unsupported(&info.dtype.to_string()))?;
+    let shape: Vec<u64> = info.shape.iter().copied().map(wide).collect();
+    let (begin, end) = info.data_offsets;
+    let bytes = end.checked_sub(begin).map(wide).filter(|bytes| kind.bytes(&shape) == Some(*bytes));
+    let bytes = bytes.ok_or("its data is not as long as its shape and type ask")?;
+    let place = Place::Extent(data.saturating_add(wide(begin)));
+    Ok(Tensor { name: name.to_owned(), shape, kind, bytes, place })
+}
+
+fn unsupported(dtype: &str) -> String {
+    format!("its dtype {} is not supported", escape::quoted(dtype))
+}
+
+/// What elements of a type are here; none where zTensor has nothing for them.
+fn kind(dtype: Dtype) -> Option<Kind> {
+    Some(match dtype {
+        Dtype::BOOL => Kind::Plain(StorageType::Bool),
+        Dtype::U8 => Kind::Plain(StorageType::U8),
+        Dtype::I8 => Kind::Plain(StorageType::I8),
+        Dtype::U16 => Kind::Plain(StorageType::U16),
+        Dtype::I16 => Kind::Plain(StorageType::I16),
+        Dtype::U32 => Kind::Plain(StorageType::U32),
+        Dtype::I32 => Kind::Plain(StorageType::I32),
+        Dtype::U64 => Kind::Plain(StorageType::U64),
+        Dtype::I64 => Kind::Plain(StorageType::I64),
+        Dtype::F16 => Kind::Plain(StorageType::F16),
+        Dtype::BF16 => Kind::Plain(StorageType::Bf16),
+        Dtype::F32 => Kind::Plain(StorageType::F32),
+        Dtype::F64 => Kind::Plain(StorageType::F64),
+        Dtype::F8_E4M3 => Kind::Logical(LogicalType::F8E4M3Fn),
+        Dtype::F8_E5M2 => Kind::Logical(LogicalType::F8E5M2),
+        Dtype::F8_E4M3FNUZ => Kind::Logical(LogicalType::F8E4M3Fnuz),
+        Dtype::F8_E5M2FNUZ => Kind::Logical(LogicalType::F8E5M2Fnuz),
+        Dtype::C64 => Kind::Logical(LogicalType::Complex64),
+        _ => return None,
+    })
+}
+
+/// A tensor, as the header gives it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    dtype: String,
+    shape: Vec<usize>,
+    data_offsets: (usize, usize),
+}
+
+impl Entry {
+    fn info(self, limits: &Limits) -> Result<TensorInfo, String> {
+        let Self { dtype: name, shape, data_offsets } = self;
+        let deserializer: StrDeserializer<'_, ValueError> = name.as_str().into_deserializer();
+        let dtype = Dtype::deserialize(deserializer).map_err(|_| unsupported(&name))?;
+        judge_rank(shape.len(), limits, "it").map_err(|trouble| trouble.to_string())?;
+        Ok(TensorInfo { dtype, shape, data_offsets })
+    }
+}
+
+/// The header, while it is read.
+struct Header<'l> {
+    limits: &'l Limits,
+    metadata: Option<Map>,
+    tensors: Vec<(String, TensorInfo)>,
+    /// The entry that is being read.
+    entry: String,
+    /// What is wrong with that entry, where it is not its JSON.
+    refusal: Option<String>,
+}
+
+impl<'l> Header<'l> {
+    fn parse(bytes: &[u8], limits: &'l Limits) -> Result<Self, Trouble> {
+        if bytes.first() != Some(&b'{') {
+            return Err(Trouble::refused_at("the header does not begin with a brace", LENGTH));
+        }
+        let entry = String::new();
+        let mut header = Self { limits, metadata: None, tensors: Vec::new(), entry, refusal: None };
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        let parsed = header.deserialize(&mut json).and_then(|()| json.end());
+        match parsed {
+            Ok(()) => Ok(header),
+            Err(error) => Err(header.fault(bytes, &error)),
+        }
+    }
+
+    /// What is wrong, where the parser was when it was found.
+    fn fault(&mut self, bytes: &[u8], error: &serde_json::Error) -> Trouble {
+        let sentence = self.refusal.take().unwrap_or_else(|| {
+            let message = error.to_string();
+            let position = format!(" at line {} column {}", error.line(), error.column());
+            let message = message.strip_suffix(&position).unwrap_or(&message);
+            format!("the header is not as it should be: {}", escape::cut(message, MESSAGE))
+        });
+        // Lines and columns are counted from 1, and a position is that of the last byte read.
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+        let offset = wide(before.saturating_add(error.column()).saturating_sub(1));
+        let trouble = Trouble::refused_at(sentence, LENGTH.saturating_add(offset));
+        match self.entry.as_str() {
+            "" => trouble,
+            entry => trouble.about(entry),
+        }
+    }
+
+    fn refuse<E: serde::de::Error>(&mut self, sentence: impl Into<String>) -> E {
+        self.refusal = Some(sentence.into());
+        E::custom("refused")
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Header<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Header<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key()? {
+            self.entry = key;
+            if self.entry == METADATA {
+                let Texts(texts) = map.next_value()?;
+                if self.metadata.replace(texts).is_some() {
+                    return Err(self.refuse("it stands there twice"));
+                }
+                self.entry.clear();
+                continue;
+            }
+            let entry: Entry = map.next_value()?;
+            match entry.info(self.limits) {
+                Ok(info) => self.tensors.push((mem::take(&mut self.entry), info)),
+                Err(sentence) => return Err(self.refuse(sentence)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A map of texts to texts.
+struct Texts(Map);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfTexts;
+
+        impl<'de> Visitor<'de> for OfTexts {
+            type Value = Texts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+                let mut texts = Map::default();
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    texts.put(&key, |out| cbor::text(out, &value));
+                }
+                Ok(Texts(texts))
+            }
+        }
+
+        deserializer.deserialize_map(OfTexts)
+    }
+}

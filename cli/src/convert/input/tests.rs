@@ -1,0 +1,139 @@
+//! Files made here, files that other programs made, and damage to both.
+
+mod batter;
+mod gguf;
+mod npy;
+mod npz;
+mod real;
+mod safetensors;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zten::Limits;
+
+use super::source::Scratch;
+use super::{Failure, Input, Kind, Listing, Trouble, judge};
+use crate::app::Status;
+
+/// A tensor that has been read: name, shape, kind, bytes.
+type Read = (String, Vec<u64>, Kind, Vec<u8>);
+
+/// Opens bytes as if they were a file of that name.
+fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
+    open_with(name, bytes, &Limits::default())
+}
+
+fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
+    let mut file = Scratch::new().unwrap();
+    file.write_at(0, bytes).unwrap();
+    judge(file.into_source().unwrap(), Path::new(name), limits)
+}
+
+/// Reads everything, and holds each tensor to what the listing says.
+fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
+    let mut tensors = Vec::new();
+    for ordinal in 0..input.listing().tensors.len() {
+        let mut bytes = Vec::new();
+        let read = input.read::<()>(ordinal, &mut |chunk| {
+            assert!(!chunk.is_empty() && chunk.len() <= 1 << 20);
+            bytes.extend_from_slice(chunk);
+            Ok(())
+        });
+        match read {
+            Ok(()) => {}
+            Err(Failure::Input(trouble)) => return Err(trouble),
+            Err(Failure::Taker(())) => panic!("nothing was refused by the taker"),
+        }
+        let tensor = &input.listing().tensors[ordinal];
+        assert_eq!(u64::try_from(bytes.len()).unwrap(), tensor.bytes);
+        assert_eq!(tensor.kind.bytes(&tensor.shape), Some(tensor.bytes));
+        tensors.push((tensor.name.clone(), tensor.shape.clone(), tensor.kind, bytes));
+    }
+    Ok(tensors)
+}
+
+/// Opens and reads everything.
+fn read(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Vec<Read>), Trouble> {
+    let mut input = open(name, bytes)?;
+    let tensors = read_all(&mut input)?;
+    Ok((input.listing().attributes.clone(), tensors))
+}
+
+/// The only tensor of a file.
+fn single(name: &str, bytes: &[u8]) -> Read {
+    let (_, mut tensors) = read(name, bytes).unwrap();
+    assert_eq!(tensors.len(), 1);
+    tensors.remove(0)
+}
+
+/// Why a file is refused, on opening or on reading.
+fn refusal(name: &str, bytes: &[u8]) -> String {
+    let trouble = read(name, bytes).expect_err("the file is read without a complaint");
+    assert_eq!(trouble.status(), Status::Refused, "{trouble}");
+    trouble.to_string()
+}
+
+/// A file from the folder of data.
+fn data(name: &str) -> Vec<u8> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    fs::read(folder.join(name)).unwrap()
+}
+
+#[test]
+fn the_content_decides_and_then_the_name() {
+    let array = npy::file("<i4", false, "(1,)", &[1, 2, 3, 4]);
+    assert_eq!(single("misnamed.gguf", &array).0, "misnamed");
+    let tensor = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+    assert_eq!(single("x", &safetensors::file(tensor, &[7])).3, [7]);
+    for (name, why) in [
+        ("x.npy", ".npy files do at byte 0x0"),
+        ("x.NPZ", ".npz files do"),
+        ("x.gguf", ".gguf files do"),
+        ("x.safetensors", "is said to take"),
+        ("x.bin", "none of"),
+        ("npy", "none of"),
+    ] {
+        let sentence = refusal(name, b"something that is not any of them");
+        assert!(sentence.contains(why), "{name}: {sentence}");
+    }
+    assert!(refusal("x", b"").contains("none of"));
+    assert!(refusal("x.safetensors", b"").contains("ends before"));
+}
+
+#[test]
+fn only_regular_files_are_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [folder.path().to_owned(), folder.path().join("none")] {
+        let trouble = super::open(&path, &Limits::default()).unwrap_err();
+        assert_eq!(trouble.status(), Status::Trouble, "{trouble}");
+    }
+    let path = folder.path().join("array.npy");
+    fs::write(&path, npy::file("<i2", false, "(2,)", &[1, 2, 3, 4])).unwrap();
+    let mut input = super::open(&path, &Limits::default()).unwrap();
+    assert_eq!(read_all(&mut input).unwrap()[0].3, [1, 2, 3, 4]);
+    let Listing { attributes, tensors } = input.listing();
+    assert_eq!((attributes.as_slice(), tensors.len()), (&[][..], 1));
+}
+
+#[test]
+fn a_taker_may_stop() {
+    let mut input = open("x.npy", &npy::file("<i2", false, "(2,)", &[1, 2, 3, 4])).unwrap();
+    assert!(matches!(input.read(0, &mut |_| Err("enough")), Err(Failure::Taker("enough"))));
+    assert!(matches!(input.read::<()>(1, &mut |_| Ok(())), Err(Failure::Input(_))));
+    // And another may begin again.
+    assert_eq!(read_all(&mut input).unwrap()[0].3, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_file_that_shrinks_is_a_failure_of_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.npy");
+    let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
+    fs::write(&path, &bytes).unwrap();
+    let mut input = super::open(&path, &Limits::default()).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let trouble = read_all(&mut input).unwrap_err();
+    assert_eq!(trouble.status(), Status::Trouble);
+    assert!(trouble.to_string().contains("became shorter"), "{trouble}");
+}

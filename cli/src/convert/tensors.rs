@@ -1,0 +1,46 @@
+//! zTensor files of any generation.
+
+use std::io;
+
+use zten::ReadError;
+use zten::source::FileArchive;
+use zten::write::{Copier, CopyError, FileSink, WriteError};
+
+use super::Plan;
+use crate::args::Convert;
+use crate::file::stored;
+use crate::progress::Watched;
+use crate::report::Problem;
+
+/// Copies all of a file.
+pub(super) fn convert(
+    args: &Convert,
+    archive: &FileArchive,
+    sink: FileSink,
+    plan: &Plan,
+) -> Result<FileSink, Box<Problem>> {
+    let source = Watched::new(archive, stored(archive));
+    let options = args.strictness.options();
+    let copier = Copier::new(archive.file_len(), options.limit());
+    let copier = match plan.level {
+        Some(level) => copier.compressed(level),
+        None => copier,
+    };
+    let copied = copier.file(archive, &source, sink, &plan.settings);
+    drop(source);
+    copied.map_err(|error| Box::new(problem(args, archive, error)))
+}
+
+fn problem(
+    args: &Convert,
+    archive: &FileArchive,
+    error: CopyError<io::Error, io::Error>,
+) -> Problem {
+    match error {
+        CopyError::Read(error) => Problem::reading(&args.input, archive, &error),
+        CopyError::Write(WriteError::Sink(error)) => Problem::io(&args.output, &error),
+        CopyError::Write(WriteError::Refused(error)) => {
+            Problem::reading(&args.input, archive, &ReadError::Refused(error))
+        }
+    }
+}

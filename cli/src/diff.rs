@@ -1,0 +1,101 @@
+//! `zten diff`: in what the contents of two files differ.
+
+mod change;
+mod paired;
+mod print;
+mod value;
+
+use std::io;
+use std::path::Path;
+
+use zten::source::FileArchive;
+use zten::{Generation, Object, Options};
+
+use crate::app::{App, Status};
+use crate::args::Diff;
+use crate::file::open;
+use crate::report::Problem;
+use crate::sums::{Of, Sums, sorted, sums};
+use change::Change;
+use paired::{Pair, paired};
+
+/// One of the files, all of which has been verified.
+struct Side {
+    archive: FileArchive,
+    sums: Sums,
+}
+
+impl Side {
+    fn read(path: &Path, options: &Options) -> Result<Self, Box<Problem>> {
+        let archive = open(path, options)?;
+        let mut sums = sums(path, &archive, options.limit(), Of::Content)?;
+        match sums.unread.take() {
+            // What cannot be read is neither equal nor different.
+            Some(problem) => Err(problem),
+            None => Ok(Self { archive, sums }),
+        }
+    }
+}
+
+/// What the files do not have in common.
+struct Differences<'a> {
+    /// Whether their own attributes differ.
+    attributes: bool,
+    /// By name.
+    objects: Vec<(&'a str, Difference)>,
+}
+
+/// What has become of an object.
+enum Difference {
+    Added,
+    Removed,
+    Changed(Vec<Change>),
+}
+
+/// Compares two files.
+pub(crate) fn run(app: &mut App, args: &Diff) -> io::Result<()> {
+    let options = args.strictness.options();
+    let (old, new) = match (Side::read(&args.old, &options), Side::read(&args.new, &options)) {
+        (Ok(old), Ok(new)) => (old, new),
+        // Of two that are refused, both are told about.
+        (old, new) => {
+            let problems = [old.err(), new.err()];
+            return problems.iter().flatten().try_for_each(|problem| app.problem(problem));
+        }
+    };
+    let differences = compare(&old, &new);
+    if differences.attributes || !differences.objects.is_empty() {
+        app.worsen(Status::Refused);
+    }
+    if args.json {
+        print::document(&mut app.out, &differences)
+    } else {
+        print::lines(&mut app.out, &differences)
+    }
+}
+
+fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
+    // 0.1 has none to compare.
+    let has_attributes = |side: &Side| side.archive.generation() != Generation::V0_1;
+    let attributes = has_attributes(old) && has_attributes(new);
+    let own = |side: &'a Side| side.archive.fields()?.item("attributes");
+    let differ = |old: Option<_>, new: Option<_>| attributes && !value::same(old, new);
+    let mut objects = Vec::new();
+    for pair in paired(sorted(&old.archive), sorted(&new.archive), Object::name) {
+        match pair {
+            Pair::Old(object) => objects.push((object.name(), Difference::Removed)),
+            Pair::New(object) => objects.push((object.name(), Difference::Added)),
+            Pair::Both(one, other) => {
+                let own = |object: &Object<'a>| object.fields()?.item("attributes");
+                let mut changes = change::changes((&one, &old.sums), (&other, &new.sums));
+                if differ(own(&one), own(&other)) {
+                    changes.push(Change::attributes());
+                }
+                if !changes.is_empty() {
+                    objects.push((one.name(), Difference::Changed(changes)));
+                }
+            }
+        }
+    }
+    Differences { attributes: differ(own(old), own(new)), objects }
+}

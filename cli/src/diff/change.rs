@@ -1,0 +1,103 @@
+//! In what two objects of one name differ.
+
+use zten::{Component, ElementType, Object, StorageType};
+
+use super::paired::{Pair, paired};
+use crate::escape;
+use crate::sums::{Sum, Sums, is_index};
+use crate::words::{element, format, shape};
+
+/// Roles that a line lists, at most.
+const ROLES: usize = 16;
+
+/// One way in which they differ.
+pub(super) struct Change {
+    /// In what: `shape`, `bytes`, ...
+    pub(super) what: &'static str,
+    /// From what to what, or in which components; empty where there is no more to say.
+    pub(super) detail: String,
+}
+
+impl Change {
+    /// Their attributes do.
+    pub(super) fn attributes() -> Self {
+        Self { what: "attributes", detail: String::new() }
+    }
+}
+
+/// In what two objects differ but for their attributes.
+pub(super) fn changes(old: (&Object<'_>, &Sums), new: (&Object<'_>, &Sums)) -> Vec<Change> {
+    let ((one, sums), (other, other_sums)) = (old, new);
+    let mut changes = Vec::new();
+    let mut add = |what, detail| changes.push(Change { what, detail });
+    if one.format_name() != other.format_name() {
+        add("format", from_to(&format(one), &format(other)));
+    }
+    if !one.shape().eq(other.shape()) {
+        add("shape", from_to(&shape(one), &shape(other)));
+    }
+    let (mut types, mut roles, mut bytes) = (List::default(), List::default(), List::default());
+    let role = |part: &(Component<'_>, Sum)| escape::role(part.0.role());
+    let (old, new) = (sums.components(one), other_sums.components(other));
+    // Where each has one component, nobody needs to be told which.
+    let alone = old.len() == 1 && new.len() == 1;
+    for pair in paired(old, new, |(component, _)| component.role()) {
+        match pair {
+            Pair::Old(part) => roles.add(|| format!("-{}", role(&part))),
+            Pair::New(part) => roles.add(|| format!("+{}", role(&part))),
+            Pair::Both(old, new) => {
+                let (before, after) = (meaning(&old.0), meaning(&new.0));
+                if before != after {
+                    let turned = from_to(&element(before), &element(after));
+                    types.add(|| if alone { turned } else { format!("{} {turned}", role(&old)) });
+                }
+                if old.1.sha256 != new.1.sha256 {
+                    bytes.add(|| if alone { String::new() } else { role(&old) });
+                }
+            }
+        }
+    }
+    for (what, list, bare) in
+        [("type", types, alone), ("components", roles, false), ("bytes", bytes, alone)]
+    {
+        if list.count > 0 {
+            let detail = list.text();
+            add(what, if bare { detail } else { format!("({detail})") });
+        }
+    }
+    changes
+}
+
+fn from_to(old: &str, new: &str) -> String {
+    format!("{old} -> {new}")
+}
+
+/// What the elements of a component are. An index is a number, however wide it is stored.
+fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
+    if is_index(component) {
+        ElementType::Plain(StorageType::U64)
+    } else {
+        component.element_type()
+    }
+}
+
+/// What differs from component to component: how often, and where first.
+#[derive(Default)]
+struct List {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl List {
+    fn add(&mut self, text: impl FnOnce() -> String) {
+        self.count = self.count.saturating_add(1);
+        if self.first.len() < ROLES {
+            self.first.push(text());
+        }
+    }
+
+    fn text(&self) -> String {
+        let more = if self.count > self.first.len() { ", …" } else { "" };
+        format!("{}{more}", self.first.join(", "))
+    }
+}

@@ -1,0 +1,63 @@
+//! Two lists side by side, by the names of what is in them.
+
+use std::cmp::Ordering;
+
+/// What stands under one name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Pair<T> {
+    /// It is in the first list only.
+    Old(T),
+    /// It is in the second only.
+    New(T),
+    /// It is in both.
+    Both(T, T),
+}
+
+/// Pairs up two lists, in each of which names rise.
+pub(super) fn paired<'a, T>(
+    old: Vec<T>,
+    new: Vec<T>,
+    name: impl Fn(&T) -> &'a str,
+) -> impl Iterator<Item = Pair<T>> {
+    let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (old.peek(), new.peek()) {
+            (Some(one), Some(other)) => name(one).cmp(name(other)),
+            (_, None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        match order {
+            Ordering::Less => old.next().map(Pair::Old),
+            Ordering::Greater => new.next().map(Pair::New),
+            Ordering::Equal => {
+                let both = old.next().zip(new.next());
+                both.map(|(one, other)| Pair::Both(one, other))
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_paired() {
+        let pairs = |old: &[&'static str], new: &[&'static str]| {
+            paired(old.to_vec(), new.to_vec(), |name| name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            pairs(&["a", "b", "d"], &["b", "c", "d", "e"]),
+            [
+                Pair::Old("a"),
+                Pair::Both("b", "b"),
+                Pair::New("c"),
+                Pair::Both("d", "d"),
+                Pair::New("e")
+            ]
+        );
+        assert_eq!(pairs(&["x", "y"], &[]), [Pair::Old("x"), Pair::Old("y")]);
+        assert_eq!(pairs(&[], &["x", "y"]), [Pair::New("x"), Pair::New("y")]);
+        assert_eq!(pairs(&[], &[]), []);
+    }
+}

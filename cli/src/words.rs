@@ -1,0 +1,38 @@
+//! What the formats name and number, in a few columns.
+
+use zten::{ElementType, Format, Object};
+
+use crate::escape;
+
+/// Columns of a word, at most.
+const WORD: usize = 24;
+/// Columns of a shape, at most.
+const SHAPE: usize = 40;
+
+/// What the format lists, or with a mark what it does not.
+pub(crate) fn word(word: &str, known: bool) -> String {
+    let mark = if known { "" } else { "?" };
+    format!("{}{mark}", escape::cut(word, WORD))
+}
+
+/// The type of elements, and of one that is not known how it is stored.
+pub(crate) fn element(element: ElementType<'_>) -> String {
+    match element {
+        ElementType::UnknownLogical(name, storage) => {
+            format!("{} ({})", word(name, false), storage.name())
+        }
+        ElementType::Unknown(name) => word(name, false),
+        known => known.name().to_owned(),
+    }
+}
+
+/// The format of an object.
+pub(crate) fn format(object: &Object<'_>) -> String {
+    word(object.format_name(), object.format() != Format::Unknown)
+}
+
+/// The shape of an object.
+pub(crate) fn shape(object: &Object<'_>) -> String {
+    let dimensions: Vec<_> = object.shape().map(|dimension| dimension.to_string()).collect();
+    escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
+}

@@ -1,0 +1,249 @@
+//! `zten convert`: what it writes holds what was read, and what it cannot hold it names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
+use zten::{ElementType, StorageType};
+
+use super::{corpus_folder, ended, good, good_json, zten};
+
+/// A folder of its own, and the command to be run in it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Converts a file into `out.zt`.
+    fn convert(&self, input: &Path, options: &[&str]) -> Output {
+        let (input, output) = (input.to_str().unwrap(), self.path("out.zt"));
+        let mut args = vec!["convert", input, output.to_str().unwrap()];
+        args.extend(options);
+        zten(args)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn run(command: &str, path: &Path) -> Output {
+    zten([command, "--json", path.to_str().unwrap()])
+}
+
+const OPTIONS: [&[&str]; 6] = [
+    &[],
+    &["--canonical"],
+    &["--zstd"],
+    &["--zstd", "1", "--digest", "crc32c"],
+    &["--zstd=5", "--digest=none"],
+    &["--digest", "none"],
+];
+
+#[test]
+fn other_formats_keep_their_tensors() {
+    let files = ["columns.npy", "stored.npz", "compressed.npz", "types.safetensors", "tiny.gguf"];
+    for name in files {
+        let folder = Folder::new();
+        let mut hashes = Vec::new();
+        for options in OPTIONS {
+            good(folder.convert(&data(name), options));
+            let out = folder.path("out.zt");
+            let canonical = options.contains(&"--canonical");
+            let check = if canonical { vec!["check", "--canonical"] } else { vec!["check"] };
+            good(zten(check.into_iter().chain([out.to_str().unwrap()])));
+            hashes.push(good_json(run("hash", &out)));
+            assert_eq!(folder.files(), ["out.zt"]);
+        }
+        assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{name}");
+        assert!(!hashes[0]["objects"].as_array().unwrap().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn values_are_those_that_other_programs_wrote() {
+    let folder = Folder::new();
+    good(folder.convert(&data("columns.npy"), &[]));
+    let out = folder.path("out.zt");
+    let printed = good_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
+    let wanted: serde_json::Value = serde_json::from_str(
+        "[[[0,1,2,3],[4,5,6,7],[8,9,10,11]],[[12,13,14,15],[16,17,18,19],[20,21,22,23]]]",
+    )
+    .unwrap();
+    assert_eq!(printed, wanted);
+
+    good(folder.convert(&data("stored.npz"), &[]));
+    let rows = good_json(zten(["cat", "--json", out.to_str().unwrap(), "rows"]));
+    assert_eq!(rows, serde_json::json!([0, 1, 2, 3]));
+    let columns = good_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
+    assert_eq!(columns, serde_json::json!([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]));
+
+    good(folder.convert(&data("tiny.gguf"), &[]));
+    let listed = good_json(run("ls", &out)).to_string();
+    for wanted in ["gguf.q4_0", "gguf.q6_k", "\"ggml_type\""] {
+        assert!(listed.contains(wanted), "{wanted} is not in {listed}");
+    }
+}
+
+#[test]
+fn files_of_every_generation_become_the_same_content() {
+    for version in ["0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"] {
+        let mut files = 0;
+        for entry in fs::read_dir(corpus_folder().join("accept").join(version)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension() != Some("zt".as_ref()) {
+                continue;
+            }
+            for options in [&[][..], &["--zstd"]] {
+                let folder = Folder::new();
+                good(folder.convert(&path, options));
+                let out = folder.path("out.zt");
+                let same = zten(["diff", path.to_str().unwrap(), out.to_str().unwrap()]);
+                assert_eq!(good(same), b"", "{}", path.display());
+            }
+            files += 1;
+        }
+        assert!(files > 0, "no files of {version}");
+    }
+}
+
+#[test]
+fn the_canonical_form_does_not_depend_on_the_order() {
+    let folder = Folder::new();
+    let tensors = [("bb", 3_u8), ("a", 1), ("c", 2), ("aaaa", 4)];
+    let mut forms = Vec::new();
+    for turn in 0..tensors.len() {
+        let path = folder.path("in.zt");
+        let settings = Settings::default().checksum(Checksum::None);
+        let mut writer = Writer::new(FileSink::create(&path).unwrap(), &settings).unwrap();
+        for (name, byte) in tensors.iter().cycle().skip(turn).take(tensors.len()) {
+            let tensor = NewObject::dense(name, &[1], StorageType::U8);
+            writer.add(&tensor, &[("data", &[*byte])]).unwrap();
+        }
+        writer.finish().unwrap().publish().unwrap();
+        good(folder.convert(&path, &["--canonical"]));
+        forms.push(fs::read(folder.path("out.zt")).unwrap());
+    }
+    assert!(forms.iter().all(|form| *form == forms[0]));
+}
+
+#[test]
+fn what_is_refused_leaves_what_was_there() {
+    let folder = Folder::new();
+    fs::write(folder.path("out.zt"), b"what was there").unwrap();
+    let whole = fs::read(data("types.safetensors")).unwrap();
+    let cut = folder.path("cut.safetensors");
+    fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+    let text = folder.path("text.txt");
+    fs::write(&text, b"no tensors at all").unwrap();
+    let corpus = corpus_folder();
+    let broken = [
+        cut,
+        text,
+        corpus.join("reject/blob-alignment--v12-72.zt"),
+        corpus.join("reject/digest-mismatch--v01-crc32c-first-digit.zt"),
+    ];
+    for input in &broken {
+        let output = folder.convert(input, &[]);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(1), ""), "{}: {complaint}", input.display());
+        assert!(complaint.contains(input.to_str().unwrap()), "{complaint}");
+        assert_eq!(fs::read(folder.path("out.zt")).unwrap(), b"what was there");
+    }
+    assert_eq!(folder.files(), ["cut.safetensors", "out.zt", "text.txt"]);
+}
+
+#[test]
+fn a_bool_that_is_none_is_named() {
+    let folder = Folder::new();
+    let header = br#"{"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
+    let length = u64::try_from(header.len()).unwrap();
+    let file = [&length.to_le_bytes(), &header[..], &[0, 1, 2]].concat();
+    fs::write(folder.path("in.safetensors"), file).unwrap();
+    let output = folder.convert(&folder.path("in.safetensors"), &[]);
+    let (status, _, complaint) = ended(&output);
+    assert_eq!(status, Some(1));
+    for wanted in ["bool-value", "\"flags\""] {
+        assert!(complaint.contains(wanted), "{wanted} is not in {complaint}");
+    }
+}
+
+#[test]
+fn a_type_that_cannot_be_held_is_named() {
+    let folder = Folder::new();
+    for dtype in ["F8_E8M0", "F4", "F6_E2M3"] {
+        let (shape, bytes) =
+            if dtype == "F8_E8M0" { (1, 1) } else { (4, if dtype == "F4" { 2 } else { 3 }) };
+        let header = format!(
+            r#"{{"odd one":{{"dtype":"{dtype}","shape":[{shape}],"data_offsets":[0,{bytes}]}}}}"#
+        );
+        let length = u64::try_from(header.len()).unwrap();
+        let file = [&length.to_le_bytes(), header.as_bytes(), &vec![0; bytes]].concat();
+        fs::write(folder.path("in.safetensors"), file).unwrap();
+        let output = folder.convert(&folder.path("in.safetensors"), &[]);
+        let (status, _, complaint) = ended(&output);
+        assert_eq!(status, Some(1), "{complaint}");
+        for wanted in [dtype, "odd one"] {
+            assert!(complaint.contains(wanted), "{wanted} is not in {complaint}");
+        }
+        assert_eq!(folder.files(), ["in.safetensors"]);
+    }
+}
+
+#[test]
+fn an_unknown_type_stays_what_it_is() {
+    let folder = Folder::new();
+    let path = folder.path("in.zt");
+    let mut writer = Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+    let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
+    writer.add(&NewObject::dense("x", &[2], unknown), &[("data", &[1, 2])]).unwrap();
+    writer.finish().unwrap().publish().unwrap();
+    good(folder.convert(&path, &["--canonical"]));
+    let listed = good_json(run("ls", &folder.path("out.zt"))).to_string();
+    assert!(listed.contains("f4"), "{listed}");
+}
+
+#[test]
+fn wrong_usage() {
+    let folder = Folder::new();
+    let input = data("columns.npy");
+    for options in [
+        &["--zstd", "--canonical"][..],
+        &["--canonical", "--digest", "none"],
+        &["--canonical", "--digest", "crc32c"],
+        &["--zstd=0"],
+        &["--zstd", "6"],
+        &["--digest", "md5"],
+    ] {
+        let output = folder.convert(&input, options);
+        let (status, out, complaint) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{options:?}: {complaint}");
+    }
+    // A folder, a folder that is not there, a file that is not there.
+    let cases = [
+        (input.clone(), folder.0.path().to_owned()),
+        (input, folder.path("nowhere/out.zt")),
+        (folder.path("none.npy"), folder.path("out.zt")),
+        (folder.0.path().to_owned(), folder.path("out.zt")),
+    ];
+    for (from, to) in cases {
+        let output = zten(["convert", from.to_str().unwrap(), to.to_str().unwrap()]);
+        assert_eq!(ended(&output).0, Some(2), "{} to {}", from.display(), to.display());
+    }
+    assert_eq!(folder.files(), [""; 0]);
+}

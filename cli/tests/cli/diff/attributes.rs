@@ -1,0 +1,157 @@
+//! Attributes are compared by what they say.
+
+use std::path::PathBuf;
+
+use zten::StorageType;
+use zten::write::{Encoded, NewObject, Settings, Writer};
+
+use super::{document, lines};
+use crate::files::{entry, old_file, write};
+
+/// A file with those attributes, and an object with those, as CBOR.
+fn with(name: &str, file: Option<&[u8]>, object: Option<&[u8]>) -> PathBuf {
+    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    let encoded = |cbor: &[u8]| Encoded::from_cbor(cbor.to_vec());
+    if let Some(cbor) = file {
+        writer.attributes(&encoded(cbor)).unwrap();
+    }
+    let attributes = object.map(encoded);
+    let mut new = NewObject::dense("w", &[0], StorageType::U8);
+    if let Some(attributes) = &attributes {
+        new = new.attributes(attributes);
+    }
+    writer.object(&new).unwrap().end().unwrap();
+    write(name, &writer.finish().unwrap())
+}
+
+/// Whether `{"a": …}` is the same for both values, on the file and on the object, in files of
+/// the test of that name.
+fn same(test: &str, one: &[u8], other: &[u8]) -> bool {
+    let map = |value: &[u8]| [b"\xa1\x61a", value].concat();
+    same_maps(test, &map(one), &map(other))
+}
+
+fn same_maps(test: &str, one: &[u8], other: &[u8]) -> bool {
+    let old = with(&format!("diff-{test}-old.zt"), Some(one), Some(one));
+    let new = with(&format!("diff-{test}-new.zt"), Some(other), Some(other));
+    match lines(&old, &new).as_str() {
+        "" => true,
+        "~ attributes\n~ \"w\": attributes\n" => false,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn spelling_is_no_difference() {
+    for (one, other) in [
+        // Heads.
+        (&b"\x01"[..], &b"\x1b\0\0\0\0\0\0\0\x01"[..]),
+        (b"\x20", b"\x39\0\0"),
+        (b"\xc1\x00", b"\xd8\x01\x00"),
+        // Lengths and chunks.
+        (b"\x63abc", b"\x7f\x61a\x62bc\xff"),
+        (b"\x42ab", b"\x5f\x41a\x40\x41b\xff"),
+        (b"\x82\x01\x02", b"\x9f\x01\x02\xff"),
+        (b"\xa1\x01\x02", b"\xbf\x01\x02\xff"),
+        // Floats.
+        (b"\xf9\x3c\x00", b"\xfb\x3f\xf0\0\0\0\0\0\0"),
+        (b"\xf9\x7c\x00", b"\xfa\x7f\x80\0\0"),
+        (b"\xf9\x7e\x00", b"\xfa\xff\xc0\0\x01"),
+        // The order of a map, in a map, and in a key.
+        (b"\xa2\x01\x02\x03\x04", b"\xa2\x03\x04\x01\x02"),
+        (b"\xa3\x01\x00\x02\x00\x61b\x00", b"\xbf\x61b\x00\x02\x00\x18\x01\x00\xff"),
+        (b"\xa2\x01\xa2\x01\x02\x03\x04\x02\x00", b"\xa2\x02\x00\x01\xa2\x03\x04\x01\x02"),
+        (b"\xa1\xa2\x01\x02\x03\x04\x00", b"\xa1\xa2\x03\x04\x01\x02\x00"),
+        // Of keys that stand twice, each keeps its order.
+        (b"\xa3\x01\x02\x05\x06\x01\x03", b"\xa3\x05\x06\x01\x02\x01\x03"),
+    ] {
+        assert!(same("spelling", one, other), "{one:x?} {other:x?}");
+        assert!(same("spelling", other, one), "{other:x?} {one:x?}");
+    }
+    assert!(same_maps("spelling", b"\xa2\x61a\x01\x61b\x02", b"\xbf\x61b\x02\x61a\x01\xff"));
+}
+
+#[test]
+fn other_values_are_a_difference() {
+    let values: [&[u8]; 29] = [
+        b"\x01",
+        b"\x20",
+        b"\xf9\x3c\x00",
+        b"\xf9\x00\x00",
+        b"\xf9\x80\x00",
+        b"\xf9\x7e\x00",
+        b"\xfa\x3f\x80\x00\x01",
+        b"\xf4",
+        b"\xf5",
+        b"\xf6",
+        b"\xf7",
+        b"\xf8\x20",
+        b"\x41a",
+        b"\x61a",
+        b"\x61b",
+        b"\x80",
+        b"\x81\x01",
+        b"\x81\x81\x01",
+        b"\x82\x01\x02",
+        b"\x82\x02\x01",
+        b"\xa0",
+        b"\xa1\x01\x02",
+        b"\xa1\x02\x01",
+        b"\xa2\x01\x02\x01\x03",
+        b"\xa2\x01\x03\x01\x02",
+        b"\xa3\x05\x06\x01\x02\x01\x03",
+        b"\xa3\x05\x06\x01\x03\x01\x02",
+        b"\xc1\x01",
+        b"\xc2\x41\x01",
+    ];
+    for (n, one) in values.iter().enumerate() {
+        for other in &values[n + 1..] {
+            assert!(!same("values", one, other), "{one:x?} {other:x?}");
+        }
+    }
+    assert!(!same_maps("values", b"\xa1\x61a\x01", b"\xa1\x61b\x01"));
+    assert!(!same_maps("values", b"\xa1\x61a\x01", b"\xa2\x61a\x01\x61b\x01"));
+}
+
+#[test]
+fn none_and_empty_are_the_same() {
+    let none = with("diff-attributes-none.zt", None, None);
+    let empty = with("diff-attributes-empty.zt", Some(b"\xa0"), Some(b"\xbf\xff"));
+    let some = with("diff-attributes-some.zt", Some(b"\xa1\x61a\xf6"), None);
+    assert_eq!(lines(&none, &empty), "");
+    assert_eq!(lines(&some, &empty), "~ attributes\n");
+    let found = document(&none, &some);
+    assert_eq!((&found["attributes"], &found["changed"]), (&true.into(), &serde_json::json!([])));
+    let found = document(&none, &with("diff-attributes-object.zt", None, Some(b"\xa1\x61a\xf6")));
+    assert_eq!(found["attributes"], false);
+    assert_eq!(found["changed"], serde_json::json!([{ "name": "w", "what": ["attributes"] }]));
+    // 0.1 has none: nothing can be said of them.
+    let fields = entry("w", ("uint8", "dense"), &[0], (64, 0), &[("attributes", vec![0xa0])]);
+    let old = old_file("diff-attributes-0.1.zt", &[fields], &[]);
+    assert_eq!(lines(&old, &some), "");
+}
+
+/// Maps that nest as deep as they may, each of them out of order and each a key, and a map of
+/// many keys with long beginnings in common: work goes with their bytes.
+#[test]
+fn hostile_maps_end_soon() {
+    let mut nested = [vec![0x00], vec![0x00]];
+    for _ in 0..58 {
+        let [one, other] = &nested;
+        nested = [
+            [&[0xa2, 0x02, 0x00], &one[..], &[0x00]].concat(),
+            [&[0xa2], &other[..], &[0x00, 0x02, 0x00]].concat(),
+        ];
+    }
+    assert!(same("hostile", &nested[0], &nested[1]));
+    let key = |n: u32| {
+        let text = format!("{}{n:06}", "k".repeat(250));
+        [&[0x79, 0x01, 0x00], text.as_bytes(), &[0]].concat()
+    };
+    let head = [0xba, 0, 0, 0x4e, 0x20];
+    let many = |keys: &mut dyn Iterator<Item = u32>| {
+        [&head[..], &keys.flat_map(key).collect::<Vec<_>>()].concat()
+    };
+    assert!(same("hostile", &many(&mut (0..20_000)), &many(&mut (0..20_000).rev())));
+    assert!(!same("hostile", &many(&mut (0..20_000)), &many(&mut (1..20_001).rev())));
+}

@@ -1,0 +1,48 @@
+//! A file and its copy as 1.2 are equal, whatever is done to it on the way.
+
+use std::fs;
+
+use zten::write::{Copier, Settings};
+use zten::{Archive, Limits};
+
+use super::lines;
+use crate::corpus_folder;
+use crate::files::write;
+
+#[test]
+fn copies_are_equal() {
+    let accept = corpus_folder().join("accept");
+    let opens_only = fs::read_to_string(accept.join("opens-only.tsv")).unwrap();
+    let mut folders = vec![accept];
+    let (mut plain, mut canonical) = (0, 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let skipped = opens_only.lines().any(|line| line.split('\t').next() == Some(name));
+            if skipped || path.extension().is_none_or(|extension| extension != "zt") {
+                continue;
+            }
+            let bytes = fs::read(&path).unwrap();
+            let length = u64::try_from(bytes.len()).unwrap();
+            let archive = Archive::open(&bytes).unwrap();
+            for (settings, count) in [
+                (Settings::default(), &mut plain),
+                (Settings::default().canonical(), &mut canonical),
+            ] {
+                let copier = Copier::new(length, &Limits::default());
+                let copy = copier.file(archive.manifest(), &bytes[..], Vec::new(), &settings);
+                // Not everything can be held: a key twice in a value has no canonical form.
+                let Ok(copy) = copy else { continue };
+                let copy = write("diff-copy.zt", &copy);
+                assert_eq!(lines(&path, &copy), "", "{}", path.display());
+                *count += 1;
+            }
+        }
+    }
+    assert!(plain > 500 && canonical > 500, "{plain} {canonical}");
+}
