@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use zten::write::Level;
 use zten::{Limits, Options, Tolerance};
 
 const STATUS: &str = "Exit status:
@@ -178,9 +179,16 @@ pub(crate) struct Convert {
     /// The file to write: it appears when all of it is there, in place of what was there
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Compress every component, at a level from 1 (fast) to 5 (small); 2 if none is given
-    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true)]
-    pub(crate) zstd: Option<Option<u8>>,
+    /// Compress every component, at a level from 1 (fast) to 5 (small)
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2",
+        value_parser = level
+    )]
+    pub(crate) zstd: Option<Level>,
     /// The digest that every component gets; sha256 if nothing is said
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
@@ -240,6 +248,12 @@ fn tolerance(name: &str) -> Result<Tolerance, String> {
         let names: Vec<_> = Tolerance::ALL.iter().map(|tolerance| tolerance.name()).collect();
         format!("there is no such tolerance; there are {}", names.join(", "))
     })
+}
+
+/// A level of compression.
+fn level(text: &str) -> Result<Level, String> {
+    let level = text.parse().ok().and_then(|level| Level::new(level).ok());
+    level.ok_or_else(|| "the levels are 1 to 5".to_owned())
 }
 
 /// A limit and its size: `decoded=8GiB`.

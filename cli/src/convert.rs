@@ -56,12 +56,7 @@ fn plan(args: &Convert) -> Result<Plan, &'static str> {
     let limits = *args.strictness.options().limit();
     let settings = Settings::default().checksum(checksum).limits(limits);
     let settings = if args.canonical { settings.canonical() } else { settings };
-    let level = match args.zstd {
-        None => None,
-        Some(None) => Some(Level::default()),
-        Some(Some(level)) => Some(Level::new(level).map_err(|_| "there is no such level of zstd")?),
-    };
-    Ok(Plan { settings, canonical: args.canonical, level })
+    Ok(Plan { settings, canonical: args.canonical, level: args.zstd })
 }
 
 /// Writes all of the input: a file that is yet to be published, and how many objects it has.

@@ -26,9 +26,9 @@ pub(super) fn convert(
         Some(level) => copier.compressed(level),
         None => copier,
     };
-    let copied = copier.file(archive, &source, sink, &plan.settings);
+    let written = copier.file(archive, &source, sink, &plan.settings);
     drop(source);
-    copied.map_err(|error| Box::new(problem(args, archive, error)))
+    written.map_err(|error| Box::new(problem(args, archive, error)))
 }
 
 fn problem(
