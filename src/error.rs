@@ -47,7 +47,7 @@ pub enum Misuse {
     Append,
     /// There is no such level of compression.
     Level,
-    /// A read failed before, and what it would have gone on with is not known.
+    /// Reading or writing failed before, and what it would have gone on with is not known.
     Aborted,
     /// Memory could not be had.
     Memory,
@@ -75,7 +75,7 @@ impl Misuse {
             Self::Unfinished => "an object was begun and has not ended",
             Self::Append => "a 0.1 file cannot be appended to, nor one in canonical form",
             Self::Level => "there is no such level of compression",
-            Self::Aborted => "a read failed before; begin again",
+            Self::Aborted => "reading or writing failed before; begin again",
             Self::Memory => "memory could not be had",
         }
     }

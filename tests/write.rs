@@ -246,8 +246,19 @@ fn lengths_and_order_are_kept() {
     assert_eq!(misuse(refusal(&four, &[("values", &[0; 4])])), Misuse::Order);
     assert_eq!(misuse(refusal(&four, &[])), Misuse::Length);
 
-    // An object that did not end is never in a file.
+    // Nothing is made good by going on.
     let mut writer = writer(&Settings::default());
+    let bools = NewObject::dense("x", &[4], StorageType::Bool);
+    let mut out = writer.object(&bools).unwrap();
+    out.write("data", &[1, 0]).unwrap();
+    assert!(out.write("data", &[2]).is_err());
+    let WriteError::Refused(error) = out.write("data", &[1]).unwrap_err() else { panic!() };
+    assert_eq!(misuse(error), Misuse::Aborted);
+    assert_eq!(misuse(out.end().unwrap_err()), Misuse::Aborted);
+    assert!(writer.finish().is_err());
+
+    // An object that did not end is never in a file.
+    let mut writer = self::writer(&Settings::default());
     drop(writer.object(&four).unwrap());
     assert_eq!(misuse(writer.object(&four).err().unwrap()), Misuse::Unfinished);
     let WriteError::Refused(error) = writer.finish().unwrap_err() else { panic!() };

@@ -29,6 +29,7 @@ pub struct ObjectWriter<'w, 'a, S> {
     /// The component at hand; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
+    failed: bool,
 }
 
 /// The component at hand.
@@ -54,7 +55,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let format = Format::named(object.format.as_bytes());
         let sparse =
             Sparse { format, shape: object.shape.iter().copied(), nnz: nnz(&object, format) };
-        let mut own = Self { writer, object, sparse, stream: None, ordinal: 0 };
+        let mut own = Self { writer, object, sparse, stream: None, ordinal: 0, failed: false };
         own.open()?;
         Ok(own)
     }
@@ -67,8 +68,17 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// [`Misuse::Length`] for more bytes than were declared; [`Misuse::Order`] where another
     /// component is to come.
     ///
-    /// After an error the file cannot be finished.
+    /// An error is final, [`Misuse::Aborted`] after it: the file cannot be finished.
     pub fn write(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+        if self.failed {
+            return Err(Error::misuse(Misuse::Aborted).at(self.place()).into());
+        }
+        let written = self.take(role, bytes);
+        self.failed = written.is_err();
+        written
+    }
+
+    fn take(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -93,8 +103,12 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// Ends the object.
     ///
     /// # Errors
-    /// [`Misuse::Length`] where not all bytes that were declared have come.
+    /// [`Misuse::Length`] where not all bytes that were declared have come; [`Misuse::Aborted`]
+    /// after an error.
     pub fn end(self) -> Result<(), Error> {
+        if self.failed {
+            return Err(Error::misuse(Misuse::Aborted).at(self.place()));
+        }
         if let Some(stream) = &self.stream {
             return Err(Error::misuse(Misuse::Length).at(stream.place));
         }
