@@ -144,17 +144,19 @@ impl Spelled {
     }
 }
 
-/// Writes a prefix and hexadecimal digits: how many bytes they take.
+/// Writes a prefix and hexadecimal digits, `letter` being the first above 9: how many bytes they
+/// take.
 #[cfg(feature = "write")]
-fn spell(text: &mut [u8], prefix: &[u8], bytes: &[u8], letter: u8) -> usize {
+fn spell<const P: usize>(text: &mut [u8], prefix: &[u8; P], bytes: &[u8], letter: u8) -> usize {
     let digit = |value: u8| {
         let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
         value.wrapping_add(base)
     };
-    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    let all = prefix.iter().copied().chain(digits);
-    text.iter_mut().zip(all).fold(0, |length: usize, (to, from)| {
-        *to = from;
-        length.saturating_add(1)
-    })
+    let Some((head, digits)) = text.split_first_chunk_mut() else { return 0 };
+    *head = *prefix;
+    let (pairs, _) = digits.as_chunks_mut::<2>();
+    for (pair, byte) in pairs.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 15)];
+    }
+    bytes.len().saturating_mul(2).saturating_add(P)
 }
