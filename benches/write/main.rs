@@ -17,6 +17,7 @@
 #[allow(dead_code, clippy::allow_attributes, reason = "the other benchmarks use the rest")]
 mod generate;
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::Write as _;
@@ -36,11 +37,12 @@ const OBJECTS: usize = 100_000;
 type Case<'a> = (&'a str, Box<dyn Fn() + 'a>);
 
 /// Runs the cases in turn, so that what the machine does otherwise falls on all of them alike:
-/// the times of each, sorted.
-fn interleaved(cases: &[Case<'_>], rounds: usize) -> Vec<Vec<Duration>> {
+/// the times of each, sorted. `prepare` comes before each run and is not counted.
+fn interleaved(cases: &[Case<'_>], rounds: usize, prepare: impl Fn()) -> Vec<Vec<Duration>> {
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
     for _ in 0..rounds {
         for ((_, run), times) in cases.iter().zip(&mut times) {
+            prepare();
             let start = Instant::now();
             run();
             times.push(start.elapsed());
@@ -93,21 +95,21 @@ fn manifests(rounds: usize) {
         ("the sums alone", Box::new(sums)),
     ];
     println!("{:<28}{:>12}{:>12}", "100,000 empty objects", "ns/object", "median");
-    for ((name, _), times) in cases.iter().zip(interleaved(&cases, rounds)) {
+    for ((name, _), times) in cases.iter().zip(interleaved(&cases, rounds, || ())) {
         let each = |time: Duration| time.as_secs_f64() * 1e9 / OBJECTS as f64;
         println!("{name:<28}{:>12.1}{:>12.1}", each(times[0]), each(times[rounds / 2]));
     }
 }
 
 /// Writes tensors into a file, which like that of `cp` is not waited for.
-fn save(path: &Path, tensors: &[(String, Vec<u8>)], settings: &Settings) {
+fn save(path: &Path, tensors: &[(String, Vec<u8>)], settings: &Settings) -> FileSink {
     let mut writer = Writer::new(FileSink::create(path).unwrap(), settings).unwrap();
     for (name, bytes) in tensors {
         let shape = [bytes.len() as u64 / 4];
         let object = NewObject::dense(name, &shape, StorageType::F32);
         writer.add(&object, &[("data", bytes)]).unwrap();
     }
-    writer.finish().unwrap();
+    writer.finish().unwrap()
 }
 
 /// Large tensors: bytes a second, beside the same bytes copied, and written by `safetensors`.
@@ -130,17 +132,12 @@ fn data(rounds: usize, total: usize) {
 
     let none = Settings::default().checksum(Checksum::None);
     let crc = Settings::default().checksum(Checksum::Crc32c);
-    let fresh = |name: &str| {
-        let path = path(name);
-        let _ = fs::remove_file(&path);
-        path
-    };
     let cp = || {
-        let status = std::process::Command::new("cp").args([&source, &fresh("cp")]).status();
+        let status = std::process::Command::new("cp").args([&source, &path("cp")]).status();
         assert!(status.unwrap().success());
     };
     let written = || {
-        let mut file = File::create(fresh("plain")).unwrap();
+        let mut file = File::create(path("plain")).unwrap();
         for (_, bytes) in &tensors {
             file.write_all(bytes).unwrap();
         }
@@ -149,23 +146,39 @@ fn data(rounds: usize, total: usize) {
         let views = tensors.iter().map(|(name, bytes)| {
             (name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).unwrap())
         });
-        serialize_to_file(views, None, &fresh("safetensors")).unwrap();
+        serialize_to_file(views, None, &path("safetensors")).unwrap();
+    };
+    // Dropped in `prepare`: removing a file is no part of writing it.
+    let unpublished = RefCell::new(None);
+    let all = Settings::default();
+    let keep = |settings: Settings| {
+        let (unpublished, tensors, path) = (&unpublished, &tensors, path("zt"));
+        Box::new(move || drop(unpublished.replace(Some(save(&path, tensors, &settings)))))
     };
     let sums = || {
         for (_, bytes) in &tensors {
             black_box(Sha256::digest(bytes));
         }
     };
+    // Each run finds no file in its way, and nothing of the runs before that is still to be
+    // written to the disk.
+    let prepare = || {
+        drop(unpublished.take());
+        for name in ["cp", "plain", "safetensors"] {
+            let _ = fs::remove_file(path(name));
+        }
+        assert!(std::process::Command::new("sync").status().unwrap().success());
+    };
     let cases: [Case<'_>; 7] = [
         ("cp", Box::new(cp)),
         ("write_all", Box::new(written)),
         ("safetensors", Box::new(peer)),
-        ("zten", Box::new(|| save(&path("zt"), &tensors, &none))),
-        ("zten, crc32c", Box::new(|| save(&path("zt"), &tensors, &crc))),
-        ("zten, sha256", Box::new(|| save(&path("zt"), &tensors, &Settings::default()))),
+        ("zten", keep(none)),
+        ("zten, crc32c", keep(crc)),
+        ("zten, sha256", keep(all)),
         ("sha256 alone", Box::new(sums)),
     ];
-    let times = interleaved(&cases, rounds);
+    let times = interleaved(&cases, rounds, prepare);
     println!(
         "\n{:<28}{:>12}{:>12}{:>12}",
         format!("{} MiB", total >> 20),
