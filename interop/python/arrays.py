@@ -1,0 +1,71 @@
+"""Random arrays of every type and shape that NumPy has and a file can hold."""
+
+import ml_dtypes
+import numpy as np
+
+from common import ZTEN_NAMES
+
+DTYPES = [
+    np.dtype(name)
+    for name in (
+        "float64", "float32", "float16", "int64", "int32", "int16", "int8",
+        "uint64", "uint32", "uint16", "uint8", "bool",
+    )
+] + [np.dtype(ml_dtypes.bfloat16)]
+NAMES = [
+    "layer.{}.weight", "layer.{}.bias", "重み {}", "e\u0301 {}", "\N{WOMAN} {}", "a\n\"b\\ {}", "{}" + "x" * 300,
+]
+
+
+def zten_name(dtype):
+    return ZTEN_NAMES[dtype.name]
+
+
+def shape(rng):
+    kind = rng.integers(12)
+    if kind == 0:
+        return (int(rng.integers(20_000, 200_000)),)
+    if kind == 1:
+        return (int(rng.integers(3)), 0, int(rng.integers(9)))
+    if kind == 2:
+        return (1,) * int(rng.integers(1, 30))
+    return tuple(int(side) for side in rng.integers(1, 7, rng.integers(1, 6)))
+
+
+def array(rng, dtype=None, sides=None):
+    """Any bits, and now and then something to compress, or elements that do not lie in a row."""
+    dtype = DTYPES[rng.integers(len(DTYPES))] if dtype is None else np.dtype(dtype)
+    sides = shape(rng) if sides is None else sides
+    count = int(np.prod(sides, dtype=np.int64))
+    if dtype == np.bool_:
+        made = rng.integers(0, 2, count).astype(np.bool_)
+    elif rng.integers(3) == 0:
+        made = (np.arange(count) // 5 % 11).astype(dtype)
+    else:
+        made = np.frombuffer(rng.bytes(count * dtype.itemsize), dtype)
+    made = made.reshape(sides)
+    if made.ndim == 2 and rng.integers(3) == 0:
+        made = np.asfortranarray(made)
+    return made
+
+
+def csr(rng):
+    """Values' count, indices and row pointers of a random matrix, and its shape."""
+    rows, columns = int(rng.integers(0, 20)), int(rng.integers(1, 1 << 20))
+    counts = rng.integers(0, 6, rows)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64)
+    nnz = int(indptr[-1])
+    indices = rng.integers(0, columns, nnz).astype(np.uint64)
+    return nnz, indices, indptr, (rows, columns)
+
+
+def coo(rng):
+    """Values' count and coordinates, all of a dimension before those of the next, and the shape."""
+    sides = tuple(int(side) for side in rng.integers(1, 1 << 20, rng.integers(1, 5)))
+    nnz = int(rng.integers(0, 60))
+    coords = np.array([rng.integers(0, side, nnz) for side in sides]).astype(np.uint64)
+    return nnz, coords, sides
+
+
+def names(rng, count):
+    return [NAMES[rng.integers(len(NAMES))].format(at) for at in range(count)]

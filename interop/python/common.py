@@ -1,0 +1,154 @@
+"""What all the scripts share: sums, expected refusals, and calls of the command `zten`."""
+
+import collections
+import hashlib
+import json
+import struct
+import subprocess
+import sys
+
+# The names that NumPy and the packages have for storage types.
+NUMPY_NAMES = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16",
+    "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
+    "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
+}
+ZTEN_NAMES = {numpy: zten for zten, numpy in NUMPY_NAMES.items()}
+
+
+def sha256(data):
+    """Of bytes, or of the little-endian bytes of an array."""
+    if hasattr(data, "tobytes"):
+        assert data.dtype.byteorder != ">", data.dtype
+        data = data.tobytes()
+    return hashlib.sha256(data).hexdigest()
+
+
+class Tally:
+    """Counts what was compared, and what is known to be refused, skipped or seen otherwise."""
+
+    def __init__(self, title):
+        self.title = title
+        self.compared = collections.Counter()
+        self.known = collections.Counter()
+
+    def refuses(self, why, call):
+        """The call must fail; it is counted under why it is right that it does."""
+        try:
+            call()
+        except Exception as error:  # the packages raise whatever they like
+            if isinstance(error, AssertionError):
+                raise
+            self.known["REFUSED", why] += 1
+            return
+        raise AssertionError(f"not refused any more: {why}")
+
+    def skips(self, why):
+        self.known["SKIPPED", why] += 1
+
+    def otherwise(self, why):
+        self.known["OTHERWISE", why] += 1
+
+    def report(self):
+        what = ", ".join(f"{count} {what}" for what, count in sorted(self.compared.items()))
+        print(f"{self.title}: {what}")
+        for (kind, why), count in sorted(self.known.items()):
+            print(f"  {kind}, as known, {count} times: {why}")
+        assert self.compared, "nothing was compared"
+
+
+def kinds(value):
+    """An attribute's value with its kind, as the lists of files spell it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return {"bool": value}
+    if isinstance(value, int):
+        return {"int": str(value)}
+    if isinstance(value, float):
+        return {"float": "nan" if value != value else struct.pack(">d", value).hex()}
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, list):
+        return {"array": [kinds(item) for item in value]}
+    if isinstance(value, dict):
+        return {"map": [[kinds(key), kinds(item)] for key, item in value.items()]}
+    raise TypeError(type(value))
+
+
+def unordered(value):
+    """The same with the entries of maps in one order."""
+    if isinstance(value, list):
+        return [unordered(item) for item in value]
+    if isinstance(value, dict):
+        if "map" in value:
+            entries = [unordered(entry) for entry in value["map"]]
+            return {"map": sorted(entries, key=json.dumps)}
+        return {key: unordered(item) for key, item in value.items()}
+    return value
+
+
+def run(*command):
+    """Exit status, output and errors of a command."""
+    done = subprocess.run(command, capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+class Zten:
+    """The command, at a path."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def call(self, *arguments):
+        return run(self.path, *map(str, arguments))
+
+    def json(self, *arguments):
+        status, out, errors = self.call(*arguments)
+        assert status == 0, (arguments, status, errors)
+        return json.loads(out)
+
+    def agrees(self, path, objects, *options):
+        """That `check`, `hash` and `ls` say of a file what `objects` says. How many components."""
+        status, out, errors = self.call("check", path, *options)
+        assert status == 0, (path, out, errors)
+        hashed = {
+            entry["name"]: {
+                part["role"]: (part["bytes"], part["sha256"]) for part in entry["components"]
+            }
+            for entry in self.json("hash", "--json", path, *options)["objects"]
+        }
+        wanted = {
+            entry["name"]: {
+                part["role"]: (part["bytes"], part["sha256"]) for part in entry["components"]
+            }
+            for entry in objects
+        }
+        assert hashed == wanted, (path, hashed, wanted)
+        listed = {entry["name"]: entry for entry in self.json("ls", "--json", path, *options)["objects"]}
+        for entry in objects:
+            found = listed[entry["name"]]
+            assert found["shape"] == entry["shape"], (path, found, entry)
+            assert found["format"] == entry["format"], (path, found, entry)
+            types = {part["role"]: (part["dtype"], part["type"]) for part in found["components"]}
+            for part in entry["components"]:
+                assert types[part["role"]] == (part["dtype"], part["type"]), (path, found, entry)
+            if "attributes" in entry:
+                assert found["attributes"] == entry["attributes"], (path, found, entry)
+        return sum(len(entry["components"]) for entry in objects)
+
+
+def entry(name, shape, format, parts, **more):
+    """An object for `Zten.agrees`; parts are role, dtype, type and bytes."""
+    components = [
+        {"role": role, "dtype": dtype, "type": type, "bytes": len(data), "sha256": sha256(data)}
+        for role, dtype, type, data in parts
+    ]
+    return {"name": name, "shape": list(shape), "format": format, "components": components, **more}
+
+
+def fail(message):
+    print(message, file=sys.stderr)
+    sys.exit(1)

@@ -1,0 +1,63 @@
+"""What the scripts on `zten convert` share: every way to convert, and what must be refused."""
+
+import pathlib
+
+from common import Tally, Zten
+
+WAYS = [
+    [], ["--zstd"], ["--zstd=5"], ["--digest", "crc32c"], ["--digest", "none"],
+    ["--digest", "sha256", "--zstd"], ["--canonical"],
+]
+
+
+class Conversion:
+    def __init__(self, title, zten, folder):
+        self.zten = Zten(zten)
+        self.folder = pathlib.Path(folder)
+        self.tally = Tally(title)
+        self.output = self.folder / "converted.zt"
+
+    def accepts(self, path, wanted, attributes=None):
+        """That a file converts, by every way, to the objects that are wanted."""
+        for way in WAYS:
+            self.output.unlink(missing_ok=True)
+            status, _, errors = self.zten.call("convert", path, self.output, *way)
+            assert status == 0, (path, way, errors)
+            self.tally.compared["components"] += self.zten.agrees(self.output, wanted)
+            self.as_asked(way, attributes)
+            self.tally.compared["conversions"] += 1
+        self.tally.compared["files"] += 1
+
+    def as_asked(self, way, attributes):
+        listed = self.zten.json("ls", "--json", self.output)
+        assert listed["version"] == "1.2.0"
+        if attributes is not None:
+            assert listed["attributes"] == attributes, (listed["attributes"], attributes)
+        prefix = {"crc32c": "crc32c:0x", "none": None}.get(way[1] if way[:1] == ["--digest"] else "", "sha256:")
+        compressed = any(option.startswith("--zstd") for option in way)
+        for part in (part for entry in listed["objects"] for part in entry["components"]):
+            digest = part["digest"]
+            assert (digest is None) if prefix is None else digest.startswith(prefix), (way, part)
+            packed = compressed and part["decoded_length"] > 0
+            assert part["encoding"] == ("zstd" if packed else "raw"), (way, part)
+        if way == ["--canonical"]:
+            status, _, errors = self.zten.call("check", "--canonical", self.output)
+            assert status == 0, errors
+
+    def refuses(self, path, name, why):
+        """That a file is refused for the tensor of that name, and nothing is left behind."""
+        for there in (None, b"what was there before"):
+            self.output.unlink(missing_ok=True)
+            if there is not None:
+                self.output.write_bytes(there)
+            before = sorted(self.folder.iterdir())
+            status, _, errors = self.zten.call("convert", path, self.output)
+            assert status == 1, (path, status, errors)
+            assert name in errors, (name, errors)
+            assert sorted(self.folder.iterdir()) == before, "something was left behind"
+            assert there is None or self.output.read_bytes() == there
+        self.output.unlink()
+        self.tally.known["REFUSED", why] += 1
+
+    def report(self):
+        self.tally.report()

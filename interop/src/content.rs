@@ -1,0 +1,143 @@
+//! What a file holds, whoever writes or reads it: the truth that both are compared with.
+
+use std::collections::BTreeMap;
+
+use ciborium::Value;
+use zten::{LogicalType, StorageType};
+
+/// Attributes of a file or an object.
+pub(crate) type Attributes = BTreeMap<String, Value>;
+
+/// All of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) attributes: Option<Attributes>,
+    pub(crate) objects: Vec<Object>,
+}
+
+/// One object.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) format: String,
+    pub(crate) attributes: Option<Attributes>,
+    pub(crate) parts: Vec<Part>,
+    /// Whether it is to be compressed.
+    pub(crate) packed: bool,
+}
+
+/// One component: its decoded little-endian bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) role: String,
+    pub(crate) storage: StorageType,
+    /// The logical type, by its name in `type`.
+    pub(crate) logical: Option<String>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Which checksum the components of a file get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    None,
+    Crc32c,
+    Sha256,
+}
+
+impl Sum {
+    pub(crate) const ALL: [Self; 3] = [Self::None, Self::Crc32c, Self::Sha256];
+
+    /// How a digest of that kind begins in a manifest.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Crc32c => "crc32c:0x",
+            Self::Sha256 => "sha256:",
+        }
+    }
+}
+
+impl Object {
+    pub(crate) fn part(&self, role: &str) -> Option<&Part> {
+        self.parts.iter().find(|part| part.role == role)
+    }
+}
+
+impl Part {
+    /// Storage elements for each logical one.
+    pub(crate) fn ratio(&self) -> u8 {
+        self.known().map_or(1, LogicalType::ratio)
+    }
+
+    /// The logical type, where it is one that 1.2 names.
+    pub(crate) fn known(&self) -> Option<LogicalType> {
+        let name = self.logical.as_deref()?;
+        LOGICAL.into_iter().find(|logical| logical.name() == name)
+    }
+
+    /// How many elements it has: logical ones where their type is known.
+    pub(crate) fn elements(&self) -> u64 {
+        let each = u64::from(self.storage.width()) * u64::from(self.ratio());
+        self.bytes.len() as u64 / each
+    }
+}
+
+/// All storage types: v1.2 §2.
+pub(crate) const STORAGE: [StorageType; 13] = [
+    StorageType::F64,
+    StorageType::F32,
+    StorageType::F16,
+    StorageType::Bf16,
+    StorageType::I64,
+    StorageType::I32,
+    StorageType::I16,
+    StorageType::I8,
+    StorageType::U64,
+    StorageType::U32,
+    StorageType::U16,
+    StorageType::U8,
+    StorageType::Bool,
+];
+
+/// All logical types: v1.2 §2.
+pub(crate) const LOGICAL: [LogicalType; 6] = [
+    LogicalType::F8E4M3Fn,
+    LogicalType::F8E5M2,
+    LogicalType::F8E4M3Fnuz,
+    LogicalType::F8E5M2Fnuz,
+    LogicalType::Complex64,
+    LogicalType::Complex128,
+];
+
+/// The little-endian bytes of numbers.
+pub(crate) fn le(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Whether two attribute values are the same: a NaN is a NaN, and a map has no order.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => {
+            a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+        }
+        (Value::Tag(a, x), Value::Tag(b, y)) => a == b && same(x, y),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Map(a), Value::Map(b)) => {
+            let twin = |(key, value): &(Value, Value)| {
+                b.iter().any(|(other, twin)| same(key, other) && same(value, twin))
+            };
+            a.len() == b.len() && a.iter().all(twin)
+        }
+        _ => a == b,
+    }
+}
+
+/// Whether two sets of attributes are the same; having none is as having no attributes.
+pub(crate) fn same_attributes(a: Option<&Attributes>, b: Option<&Attributes>) -> bool {
+    let none = Attributes::new();
+    let (a, b) = (a.unwrap_or(&none), b.unwrap_or(&none));
+    a.len() == b.len() && a.iter().zip(b).all(|((a, x), (b, y))| a == b && same(x, y))
+}

@@ -1,0 +1,30 @@
+//! Holds `zten` to the reference implementation of zTensor: what the one writes, the other reads,
+//! element by element.
+//!
+//! ```text
+//! zten-interop files COUNT SEED       files written and appended to by either, read by both
+//! zten-interop emit FOLDER COUNT SEED files for other readers, and what they hold
+//! zten-interop disagreements          what the two are known to see differently
+//! ```
+
+mod content;
+mod disagreements;
+mod elements;
+mod emit;
+mod files;
+mod generate;
+mod ours;
+mod theirs;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match *arguments {
+        ["files", count, seed] => files::run(count.parse()?, seed.parse()?),
+        ["emit", folder, count, seed] => emit::run(folder.as_ref(), count.parse()?, seed.parse()?),
+        ["disagreements"] => disagreements::run(),
+        _ => bail!("usage: zten-interop files COUNT SEED | emit FOLDER COUNT SEED | disagreements"),
+    }
+}

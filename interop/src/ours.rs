@@ -1,0 +1,7 @@
+//! Writing and reading by this project's library.
+
+mod read;
+mod write;
+
+pub(crate) use read::compare;
+pub(crate) use write::{Manner, append, create};
