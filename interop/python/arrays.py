@@ -8,12 +8,28 @@ from common import ZTEN_NAMES
 DTYPES = [
     np.dtype(name)
     for name in (
-        "float64", "float32", "float16", "int64", "int32", "int16", "int8",
-        "uint64", "uint32", "uint16", "uint8", "bool",
+        "float64",
+        "float32",
+        "float16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint64",
+        "uint32",
+        "uint16",
+        "uint8",
+        "bool",
     )
 ] + [np.dtype(ml_dtypes.bfloat16)]
 NAMES = [
-    "layer.{}.weight", "layer.{}.bias", "重み {}", "e\u0301 {}", "\N{WOMAN} {}", "a\n\"b\\ {}", "{}" + "x" * 300,
+    "layer.{}.weight",
+    "layer.{}.bias",
+    "重み {}",
+    "e\u0301 {}",
+    "\N{WOMAN} {}",
+    "a\n\"b\\ {}",
+    "{}" + "x" * 300,
 ]
 
 

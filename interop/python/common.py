@@ -5,13 +5,22 @@ import hashlib
 import json
 import struct
 import subprocess
-import sys
 
 # The names that NumPy and the packages have for storage types.
 NUMPY_NAMES = {
-    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16",
-    "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
-    "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u64": "uint64",
+    "u32": "uint32",
+    "u16": "uint16",
+    "u8": "uint8",
+    "bool": "bool",
 }
 ZTEN_NAMES = {numpy: zten for zten, numpy in NUMPY_NAMES.items()}
 
@@ -32,11 +41,12 @@ class Tally:
         self.compared = collections.Counter()
         self.known = collections.Counter()
 
-    def refuses(self, why, call):
-        """The call must fail; it is counted under why it is right that it does."""
+    def refuses(self, why, call, *arguments):
+        """The call must fail, and is counted under the reason."""
         try:
-            call()
-        except Exception as error:  # the packages raise whatever they like
+            call(*arguments)
+        except Exception as error:
+            # The packages raise whatever they like, but that is one of ours.
             if isinstance(error, AssertionError):
                 raise
             self.known["REFUSED", why] += 1
@@ -127,7 +137,8 @@ class Zten:
             for entry in objects
         }
         assert hashed == wanted, (path, hashed, wanted)
-        listed = {entry["name"]: entry for entry in self.json("ls", "--json", path, *options)["objects"]}
+        listed = self.json("ls", "--json", path, *options)["objects"]
+        listed = {entry["name"]: entry for entry in listed}
         for entry in objects:
             found = listed[entry["name"]]
             assert found["shape"] == entry["shape"], (path, found, entry)
@@ -147,8 +158,3 @@ def entry(name, shape, format, parts, **more):
         for role, dtype, type, data in parts
     ]
     return {"name": name, "shape": list(shape), "format": format, "components": components, **more}
-
-
-def fail(message):
-    print(message, file=sys.stderr)
-    sys.exit(1)

@@ -5,8 +5,13 @@ import pathlib
 from common import Tally, Zten
 
 WAYS = [
-    [], ["--zstd"], ["--zstd=5"], ["--digest", "crc32c"], ["--digest", "none"],
-    ["--digest", "sha256", "--zstd"], ["--canonical"],
+    [],
+    ["--zstd"],
+    ["--zstd=5"],
+    ["--digest", "crc32c"],
+    ["--digest", "none"],
+    ["--digest", "sha256", "--zstd"],
+    ["--canonical"],
 ]
 
 
@@ -33,7 +38,9 @@ class Conversion:
         assert listed["version"] == "1.2.0"
         if attributes is not None:
             assert listed["attributes"] == attributes, (listed["attributes"], attributes)
-        prefix = {"crc32c": "crc32c:0x", "none": None}.get(way[1] if way[:1] == ["--digest"] else "", "sha256:")
+        prefix = {"crc32c": "crc32c:0x", "none": None}.get(
+            way[1] if way[:1] == ["--digest"] else "", "sha256:"
+        )
         compressed = any(option.startswith("--zstd") for option in way)
         for part in (part for entry in listed["objects"] for part in entry["components"]):
             digest = part["digest"]

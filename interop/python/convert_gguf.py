@@ -1,6 +1,6 @@
 """`zten convert` from GGUF, with every type that the package gguf knows.
 
-    convert_gguf.py FOLDER ZTEN COUNT SEED
+convert_gguf.py FOLDER ZTEN COUNT SEED
 """
 
 import pathlib
@@ -14,8 +14,14 @@ from conversion import Conversion
 
 TYPES = gguf.GGMLQuantizationType
 PLAIN = {
-    TYPES.F32: "f32", TYPES.F16: "f16", TYPES.BF16: "bf16", TYPES.F64: "f64",
-    TYPES.I8: "i8", TYPES.I16: "i16", TYPES.I32: "i32", TYPES.I64: "i64",
+    TYPES.F32: "f32",
+    TYPES.F16: "f16",
+    TYPES.BF16: "bf16",
+    TYPES.F64: "f64",
+    TYPES.I8: "i8",
+    TYPES.I16: "i16",
+    TYPES.I32: "i32",
+    TYPES.I64: "i64",
 }
 # Some count 36 bytes a block of it, and some 40.
 NOT_HELD = [TYPES.Q8_1]
@@ -107,7 +113,9 @@ def main(folder, zten, count, seed):
             objects = []
             for name, (type, shape, data) in tensors.items():
                 found = read[name]
-                assert found.data.tobytes() == data and list(reversed(found.shape.tolist())) == shape
+                assert (
+                    found.data.tobytes() == data and list(reversed(found.shape.tolist())) == shape
+                )
                 objects.append(wanted(name, type, shape, found.data.tobytes()))
             conversion.accepts(path, objects, attributes)
         except BaseException:

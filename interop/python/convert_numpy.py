@@ -1,6 +1,6 @@
 """`zten convert` from .npy and .npz, with every type that NumPy can write.
 
-    convert_numpy.py FOLDER ZTEN COUNT SEED
+convert_numpy.py FOLDER ZTEN COUNT SEED
 """
 
 import pathlib
@@ -49,7 +49,11 @@ def wanted(name, array):
     dtype = array.dtype.newbyteorder("<")
     data = array.astype(dtype).tobytes(order="C")
     logical = array.dtype.newbyteorder("=").name if array.dtype.kind == "c" else None
-    storage = f"f{array.dtype.itemsize * 4}" if logical else ZTEN_NAMES[array.dtype.newbyteorder("=").name]
+    storage = (
+        f"f{array.dtype.itemsize * 4}"
+        if logical
+        else ZTEN_NAMES[array.dtype.newbyteorder("=").name]
+    )
     return entry(name, array.shape, "dense", [("data", storage, logical, data)])
 
 
@@ -64,7 +68,9 @@ def npy(rng, conversion, path, array):
 
 def npz(rng, conversion, path):
     made = {
-        f"{['a', '重み', 'deep/', 'x' * 90][rng.integers(4)]}{at}": array(rng, HELD[rng.integers(len(HELD))])
+        f"{['a', '重み', 'deep/', 'x' * 90][rng.integers(4)]}{at}": array(
+            rng, HELD[rng.integers(len(HELD))]
+        )
         for at in range(rng.integers(0, 8))
     }
     (np.savez_compressed if rng.integers(2) else np.savez)(path, **made)

@@ -1,6 +1,6 @@
 """`zten convert` from safetensors, with every type that the package safetensors can write.
 
-    convert_safetensors.py FOLDER ZTEN COUNT SEED
+convert_safetensors.py FOLDER ZTEN COUNT SEED
 """
 
 import ctypes
@@ -64,7 +64,9 @@ def listed(path):
 
 
 def random(rng, dtype, bits):
-    shape = [int(side) for side in rng.integers(0 if rng.integers(5) == 0 else 1, 6, rng.integers(0, 5))]
+    shape = [
+        int(side) for side in rng.integers(0 if rng.integers(5) == 0 else 1, 6, rng.integers(0, 5))
+    ]
     if rng.integers(20) == 0:
         shape = [int(rng.integers(100_000, 400_000))]
     data = rng.bytes(int(np.prod(shape, dtype=np.int64)) * bits // 8)
@@ -81,7 +83,9 @@ def main(folder, zten, count, seed):
         # Each type in the first file, some in the others.
         dtypes = list(HELD) if at == 0 else rng.choice(list(HELD), rng.integers(0, 12))
         tensors = {
-            f"{['model.', '重み ', 'x' * 300, ''][rng.integers(4)]}{n}": random(rng, str(dtype), HELD[str(dtype)][0])
+            f"{['model.', '重み ', 'x' * 300, ''][rng.integers(4)]}{n}": random(
+                rng, str(dtype), HELD[str(dtype)][0]
+            )
             for n, dtype in enumerate(dtypes)
         }
         metadata = [None, {"format": "pt", "重み": "\n\""}][rng.integers(2)]

@@ -66,14 +66,14 @@ def coo(reader, wanted):
 def whole(reader, wanted):
     """By the ways that known formats have of their own."""
     format, shape = wanted["format"], wanted["shape"]
-    read = lambda: reader[wanted["name"]]  # noqa: E731  called at once
+    refused = lambda why: TALLY.refuses(why, reader.read_tensor, wanted["name"])
     if format == "dense":
         part = part_of(wanted, "data")
         is_complex = (part["type"] or "").startswith("complex")
         if any(side >= 1 << 63 for side in shape):
-            TALLY.refuses("dense objects with dimensions of 2^63 and more: NumPy has none", read)
+            refused("dense objects with dimensions of 2^63 and more: NumPy has none")
         elif is_complex and part["bytes"]:
-            TALLY.refuses("complex elements of dense objects: 1.1.1 has no types but dtypes", read)
+            refused("complex elements of dense objects: 1.1.1 has no types but dtypes")
         else:
             dense(reader, wanted)
     elif format in ("sparse_csr", "sparse_coo"):
@@ -83,7 +83,7 @@ def whole(reader, wanted):
         elif (values["type"] or "").startswith("complex"):
             TALLY.skips("matrices of complex values: read by component")
         elif format == "sparse_coo" and len(shape) != 2:
-            TALLY.refuses("COO of other ranks than 2: SciPy's class has none", read)
+            refused("COO of other ranks than 2: SciPy's class has none")
         elif max(shape) >= 1 << 31:
             TALLY.skips("matrices with dimensions of 2^31 and more: read by component")
         elif format == "sparse_csr":
@@ -91,7 +91,7 @@ def whole(reader, wanted):
         else:
             coo(reader, wanted)
     else:
-        TALLY.refuses("other formats than dense and sparse: read by component", read)
+        refused("other formats than dense and sparse: read by component")
 
 
 def metadata(reader, wanted):
@@ -104,7 +104,7 @@ def metadata(reader, wanted):
 def one(path, file):
     if any("text" not in value for value in (file["attributes"] or {}).values()):
         why = "files with attributes that are not text: 1.1.1 does not open them"
-        TALLY.refuses(why, lambda: ztensor.Reader(str(path)))
+        TALLY.refuses(why, ztensor.Reader, str(path))
         return
     reader = ztensor.Reader(str(path))
     assert len(reader) == len(file["objects"])

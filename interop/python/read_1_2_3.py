@@ -1,20 +1,23 @@
 """Files written by zten, read by the Python package ztensor 1.2.3: every element.
 
-    read_1_2_3.py FOLDER    a folder with files.json, as `zten-interop emit` writes it
+read_1_2_3.py FOLDER    a folder with files.json, as `zten-interop emit` writes it
 """
 
 import json
 import pathlib
 import sys
 
-import ml_dtypes  # noqa: F401  NumPy learns of bfloat16 by it
+import ml_dtypes
 import numpy as np
 import ztensor
 
 from common import NUMPY_NAMES, Tally, kinds, sha256, unordered
 
+# NumPy knows bfloat16 once that has been imported.
+assert np.dtype("bfloat16") == ml_dtypes.bfloat16
 TALLY = Tally("written by zten, read by ztensor 1.2.3 in Python")
 COMPLEX = "complex elements of dense objects: twice as many as it makes room for"
+NO_SHAPE = "dense objects with dimensions of 2^63 and more: NumPy has none"
 HUGE = "dimensions of 2^63 and more: read as negative numbers"
 
 
@@ -87,13 +90,12 @@ def one(path, file):
     for entry in wanted.values():
         metadata(reader, entry)
         components(reader, entry)
-        read = lambda: whole(reader, entry)  # noqa: B023, E731  called at once
         if entry["format"] == "dense" and any(side >= 1 << 63 for side in entry["shape"]):
-            TALLY.refuses("dense objects with dimensions of 2^63 and more: NumPy has none", read)
+            TALLY.refuses(NO_SHAPE, whole, reader, entry)
         elif entry["format"] == "dense" and unreadable(reader, entry):
-            TALLY.refuses(COMPLEX, read)
+            TALLY.refuses(COMPLEX, whole, reader, entry)
         else:
-            read()
+            whole(reader, entry)
         TALLY.compared["objects"] += 1
     TALLY.compared["files"] += 1
 

@@ -1,6 +1,6 @@
 """Files written by the Python package ztensor 1.1.1, read by the command `zten`: every element.
 
-    write_1_1_1.py FOLDER ZTEN COUNT SEED
+write_1_1_1.py FOLDER ZTEN COUNT SEED
 """
 
 import pathlib
@@ -25,7 +25,9 @@ def dense(rng, writer, name):
     array = arrays.array(rng)
     compress = [False, True, 1, int(rng.integers(1, 15))][rng.integers(4)]
     writer.add_tensor(name, array, compress=compress)
-    return entry(name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))])
+    return entry(
+        name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
+    )
 
 
 def sparse_csr(rng, writer, name):
@@ -34,21 +36,33 @@ def sparse_csr(rng, writer, name):
     # It makes them u64 whatever they were.
     given = indices.astype([np.int32, np.int64, np.uint64][rng.integers(3)])
     writer.add_sparse_csr(name, values, given, indptr.astype(np.int64), shape)
-    return entry(name, shape, "sparse_csr", [
-        ("values", arrays.zten_name(values.dtype), None, row(values)),
-        ("indices", "u64", None, row(indices)),
-        ("indptr", "u64", None, row(indptr)),
-    ])
+    return entry(
+        name,
+        shape,
+        "sparse_csr",
+        [
+            ("values", arrays.zten_name(values.dtype), None, row(values)),
+            ("indices", "u64", None, row(indices)),
+            ("indptr", "u64", None, row(indptr)),
+        ],
+    )
 
 
 def sparse_coo(rng, writer, name):
     nnz, coords, shape = arrays.coo(rng)
     values = arrays.array(rng, sides=(nnz,))
-    writer.add_sparse_coo(name, values, coords.astype([np.int64, np.uint64][rng.integers(2)]), shape)
-    return entry(name, shape, "sparse_coo", [
-        ("values", arrays.zten_name(values.dtype), None, row(values)),
-        ("coords", "u64", None, row(coords)),
-    ])
+    writer.add_sparse_coo(
+        name, values, coords.astype([np.int64, np.uint64][rng.integers(2)]), shape
+    )
+    return entry(
+        name,
+        shape,
+        "sparse_coo",
+        [
+            ("values", arrays.zten_name(values.dtype), None, row(values)),
+            ("coords", "u64", None, row(coords)),
+        ],
+    )
 
 
 WAYS = [dense, dense, sparse_csr, sparse_coo]
@@ -67,7 +81,9 @@ def saved(rng, path):
     made = {name: arrays.array(rng) for name in arrays.names(rng, int(rng.integers(0, 8)))}
     ztensor.numpy.save_file(made, path, compression=[False, True, 4][rng.integers(3)])
     return [
-        entry(name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))])
+        entry(
+            name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
+        )
         for name, array in made.items()
     ]
 

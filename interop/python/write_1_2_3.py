@@ -1,6 +1,6 @@
 """Files written by the Python package ztensor 1.2.3, read by the command `zten`: every element.
 
-    write_1_2_3.py FOLDER ZTEN COUNT SEED
+write_1_2_3.py FOLDER ZTEN COUNT SEED
 """
 
 import pathlib
@@ -43,7 +43,9 @@ def dense(rng, writer, name):
     if rng.integers(2):
         array = arrays.array(rng)
         writer.write_numpy(name, array, **kwargs(rng))
-        return entry(name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))])
+        return entry(
+            name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
+        )
     given, read = attributes(rng) if rng.integers(3) == 0 else (None, None)
     kind = rng.integers(4)
     if kind == 0:
@@ -73,10 +75,16 @@ def row(array):
 def several(rng, writer, name, format, shape, parts, type=None, given=None, read=None):
     tensor = ztensor.Tensor(parts, shape=shape, format=format, type=type, attributes=given)
     writer.write(name, tensor, **kwargs(rng))
-    return entry(name, shape, format, [
-        (role, arrays.zten_name(array.dtype), type if role == "values" else None, row(array))
-        for role, array in parts.items()
-    ], attributes=read)
+    return entry(
+        name,
+        shape,
+        format,
+        [
+            (role, arrays.zten_name(array.dtype), type if role == "values" else None, row(array))
+            for role, array in parts.items()
+        ],
+        attributes=read,
+    )
 
 
 def sparse_csr(rng, writer, name):
@@ -150,7 +158,9 @@ def saved(rng, path):
     made = {name: arrays.array(rng) for name in arrays.names(rng, int(rng.integers(0, 8)))}
     ztensor.numpy.save_file(made, path, compression=[False, True, 4][rng.integers(3)])
     return [
-        entry(name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))])
+        entry(
+            name, array.shape, "dense", [("data", arrays.zten_name(array.dtype), None, row(array))]
+        )
         for name, array in made.items()
     ]
 
@@ -168,7 +178,9 @@ def narrow(rng, path, zten):
     status, _, errors = zten.call("check", path)
     assert status == 1 and "index-dtype" in errors, errors
     zten.agrees(path, [wanted], "--tolerate", "narrow-indices")
-    TALLY.known["REFUSED", "indices that are not u64 (v1.2 §3): without --tolerate narrow-indices"] += 1
+    TALLY.known[
+        "REFUSED", "indices that are not u64 (v1.2 §3): without --tolerate narrow-indices"
+    ] += 1
 
 
 def scalar(path, zten):

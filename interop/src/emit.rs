@@ -18,10 +18,11 @@ use crate::ours::{self, Manner};
 pub(crate) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut files = Map::new();
-    for (at, seed) in (seed..seed + count).enumerate() {
+    for at in 0..count {
         let name = format!("{at:03}.zt");
-        let mut file = one(&folder.join(&name), at, &mut Rng::with_seed(seed))
-            .with_context(|| format!("seed {seed}"))?;
+        let mut rng = Rng::with_seed(seed * 1_000_000 + 900_000 + at);
+        let mut file = one(&folder.join(&name), usize::try_from(at)?, &mut rng)
+            .with_context(|| format!("{name} of seed {seed}"))?;
         file["seed"] = seed.into();
         files.insert(name, file);
     }
