@@ -199,6 +199,10 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
         ),
         ("limit-rank", NewObject::dense("x", &[1; 65], StorageType::U8)),
         ("unsupported-dtype", NewObject::dense("x", &[], ElementType::Unknown("f4"))),
+        (
+            "type-storage",
+            NewObject::dense("x", &[], ElementType::UnknownLogical("complex64", StorageType::F64)),
+        ),
     ];
     for (rule, object) in cases {
         let mut writer = writer(&Settings::default());
@@ -213,6 +217,25 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
     let many: Vec<String> = (0..4097).map(|n| n.to_string()).collect();
     let many: Vec<_> = many.iter().map(|role| u8s(role, 0)).collect();
     assert_eq!(refusal(&NewObject::custom("x", &[], "mine", &many), &[]).id(), Some("limit-keys"));
+}
+
+#[test]
+fn a_type_by_a_known_name_is_known() {
+    let spelled = |name, storage| {
+        let mut writer = writer(&Settings::default().canonical());
+        let element = ElementType::UnknownLogical(name, storage);
+        let bytes = [0; 16];
+        let bytes = &bytes[..if name == "complex64" { 8 } else { storage.width().into() }];
+        write(&mut writer, &NewObject::dense("x", &[1], element), &[("data", bytes)]).unwrap();
+        let file = writer.finish().unwrap();
+        judge(&file, &Options::default().canonical()).unwrap();
+        let archive = Archive::open(&file).unwrap();
+        format!("{:?}", archive.get("x").unwrap().component("data").unwrap().element_type())
+    };
+    assert_eq!(spelled("f32", StorageType::F32), "Plain(F32)");
+    assert_eq!(spelled("complex64", StorageType::F32), "Logical(Complex64)");
+    assert_eq!(spelled("f32", StorageType::U8), "UnknownLogical(\"f32\", U8)");
+    assert_eq!(spelled("f8_e4m3", StorageType::U8), "UnknownLogical(\"f8_e4m3\", U8)");
 }
 
 #[test]

@@ -63,13 +63,13 @@ pub struct NewComponent<'a> {
 
 impl<'a> NewComponent<'a> {
     /// A component of so many elements: logical ones where the type is known, else those that
-    /// they are stored as.
+    /// they are stored as. A type that is given by a known name is known.
     pub fn new(role: &'a str, element: impl Into<ElementType<'a>>, elements: u64) -> Self {
         Self::counted(role, element.into(), Some(elements))
     }
 
     fn counted(role: &'a str, element: ElementType<'a>, elements: Option<u64>) -> Self {
-        Self { role, element, elements, level: None }
+        Self { role, element: known(element), elements, level: None }
     }
 
     /// The component, compressed on the way.
@@ -109,6 +109,17 @@ impl<'a> NewComponent<'a> {
 
     pub(super) fn elements(&self) -> Option<u64> {
         self.elements
+    }
+}
+
+/// What a reader takes the elements for: a type by its name, if the name is a known one and it
+/// sits on that storage type; none, if it is the storage type's own.
+fn known(element: ElementType<'_>) -> ElementType<'_> {
+    let ElementType::UnknownLogical(name, storage) = element else { return element };
+    match LogicalType::from_name(name.as_bytes()) {
+        _ if name == storage.name() => ElementType::Plain(storage),
+        Some(logical) if logical.storage() == storage => ElementType::Logical(logical),
+        _ => element,
     }
 }
 

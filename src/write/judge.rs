@@ -5,9 +5,10 @@ use nom::Parser as _;
 use super::declare::{NewComponent, NewObject};
 use super::settings::Settings;
 use crate::cbor::{Fault, Mark, UNLIMITED, fault, map_head};
+use crate::element::LogicalType;
 use crate::error::{Error, Misuse, Place};
 use crate::limits::{Limits, Options};
-use crate::manifest::{Generation, Part, Roles};
+use crate::manifest::{ElementType, Generation, Part, Roles};
 use crate::num::{short, wide};
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::schema::{
@@ -62,6 +63,12 @@ fn refused(fault: Fault) -> Error {
 /// What the manifest will claim of a component, as far as the rules ask.
 fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
     let (storage, logical) = component.types().ok_or(Error::nowhere(Unsupported::Dtype))?;
+    if let ElementType::UnknownLogical(name, _) = component.element
+        && LogicalType::from_name(name.as_bytes()).is_some()
+    {
+        // It would be the known one, had it the storage type of that.
+        return Err(Error::nowhere(Rule::LogicalTypeStorage));
+    }
     let bytes = component.bytes().ok_or(Error::nowhere(Rule::ShapeOverflow))?;
     let bytes = Uint { mark: Mark::END, value: bytes };
     let encoding = if component.level().is_some() { Encoding::Zstd } else { Encoding::Raw };

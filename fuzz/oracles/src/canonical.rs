@@ -1,0 +1,122 @@
+//! The canonical form: one content has one file.
+
+use zten::write::{Copier, CopyError, Settings, WriteError};
+use zten::{Archive, Error, Format, Object, Options, Verifier};
+
+use crate::meaning::all;
+use crate::{limits, options};
+
+/// How far a file came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It is not accepted.
+    Refused,
+    /// It is accepted, and has no canonical form.
+    None,
+    /// It has a canonical form, which is another file.
+    Other,
+    /// It is in canonical form.
+    Own,
+}
+
+/// Writes what a file holds in canonical form: the form is accepted as one, holds the same, and
+/// is its own form; and a file that is accepted as one is its own form.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn canonical(bytes: &[u8]) -> Form {
+    let own = judge(bytes, &options().canonical());
+    let plain = judge(bytes, &options());
+    if plain.is_err() {
+        assert!(own.is_err(), "canonical, and not accepted: {plain:?}");
+        let opened = Archive::open_with(bytes, &options()).map(drop);
+        let first = opened.is_ok() || own == opened;
+        assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
+        return Form::Refused;
+    }
+    let form = match rewritten(bytes) {
+        Ok(form) => form,
+        Err(error) => {
+            assert!(own.is_err(), "canonical, and has no form: {error}");
+            // What a content that was judged good may still be unable to say in 1.2.
+            let id = error.id().unwrap_or("misuse");
+            assert!(HAS_NO_FORM.contains(&id), "refused by {id}");
+            return Form::None;
+        }
+    };
+    assert!(own.is_err() || form == bytes, "canonical, and written as another file");
+    // A form is as long as its content, which the limits on its source bound.
+    let judged = judge(&form, &Options::default().canonical());
+    judged.unwrap_or_else(|error| panic!("the form is refused: {error}"));
+    assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
+    same_content(bytes, &form);
+    if own.is_ok() { Form::Own } else { Form::Other }
+}
+
+/// The rules that keep what is accepted from being written as 1.2: a key twice in a value; a 0.1
+/// field that is too deep as an attribute; a `type` that stands where a 1.1 dtype becomes one;
+/// and manifests at their limit.
+const HAS_NO_FORM: [&str; 4] =
+    ["duplicate-key", "limit-depth", "logical-dtype-conflict", "limit-manifest"];
+
+/// Judges all of a file.
+fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    archive.objects().try_for_each(|object| verifier.object(&object, file, |_, _| ()))?;
+    if *options == options.canonical() {
+        verifier.padding(archive.manifest(), file)?;
+    }
+    Ok(())
+}
+
+/// The canonical form of a file that is accepted.
+fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
+    let archive = Archive::open(file).expect("a file that was accepted");
+    let copier = Copier::new(file.len() as u64, &limits());
+    let settings = Settings::default().canonical();
+    copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
+        CopyError::Write(WriteError::Refused(error)) => error,
+        // It was judged good, and a vector takes all.
+        other => panic!("it cannot be read again: {other:?}"),
+    })
+}
+
+/// A form holds what the file holds, each thing under its name.
+fn same_content(file: &[u8], form: &[u8]) {
+    let (archive, form) = (Archive::open(file), Archive::open(form));
+    let (archive, form) = (archive.expect("accepted"), form.expect("accepted"));
+    assert_eq!(archive.len(), form.len());
+    assert_eq!(all(archive.attributes()), all(form.attributes()), "attributes of the file");
+    for object in archive.objects() {
+        let other = form.get(object.name()).expect("an object of that name");
+        assert!(object.shape().eq(other.shape()), "{object:?} has another shape");
+        assert_eq!(object.format_name(), other.format_name());
+        assert_eq!(object.components().len(), other.components().len());
+        let first = object.components().next();
+        if first.is_some_and(|first| first.generation() != zten::Generation::V0_1) {
+            assert_eq!(all(object.attributes()), all(other.attributes()), "of {object:?}");
+        }
+        same_components(&object, archive.data(), &other, form.data());
+    }
+}
+
+fn same_components(object: &Object<'_>, file: &[u8], other: &Object<'_>, form: &[u8]) {
+    for component in object.components() {
+        let there = other.component(component.role()).expect("a component of that role");
+        let (here, there) = (component.decode(file, &limits()), there.decode(form, &limits()));
+        let (here, there) = (here.expect("judged good"), there.expect("judged good"));
+        let (storage, written) = (here.view().storage_type(), there.view().storage_type());
+        // Indices are widened; a bool of 0.1 is any byte.
+        if storage != written {
+            assert!(matches!(object.format(), Format::SparseCsr | Format::SparseCoo));
+            assert_eq!(here.view().len(), there.view().len());
+        } else if storage == zten::StorageType::Bool {
+            let same = here.iter().zip(&*there).all(|(a, b)| (*a != 0) == (*b != 0));
+            assert!(same && here.len() == there.len(), "other bools");
+        } else {
+            assert_eq!(*here, *there, "other bytes in {component:?}");
+        }
+        assert_eq!(here.view().logical_type(), there.view().logical_type());
+    }
+}

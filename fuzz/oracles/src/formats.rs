@@ -1,0 +1,200 @@
+//! Views of each format: bound where they lie, decoded, and walked.
+
+use core::fmt::Debug;
+
+use half::{bf16, f16};
+use zten::{Archive, Coo, Csr, Element, Encoding, Error, Format, Object, Quantized, StorageType};
+
+use crate::components::{Work, same};
+use crate::{FEW, limits, slices};
+
+/// Reads an object as each format, of which it is one at most.
+pub(crate) fn read(object: &Object<'_>, archive: &Archive<'_>, work: &mut Work) {
+    let (format, file) = (object.format(), archive.data());
+    let is = |wanted| format == wanted;
+    let dense = object.dense();
+    assert_eq!(dense.is_ok(), is(Format::Dense));
+    if let Ok(dense) = dense {
+        assert!(dense.shape().eq(object.shape()));
+        assert_eq!(dense.bind(file).is_ok(), dense.component().bind(file).is_ok());
+        slices::cut(&dense, file);
+    }
+    assert_eq!(object.sparse_csr().is_ok(), is(Format::SparseCsr));
+    assert_eq!(object.sparse_coo().is_ok(), is(Format::SparseCoo));
+    assert_eq!(object.quantized_group().is_ok(), is(Format::QuantizedGroup));
+    if work.is_left() {
+        sparse(object, file);
+        quantized(object, file);
+    }
+}
+
+/// Reads an object that was judged good: nothing is in the way.
+pub(crate) fn good(object: &Object<'_>, file: &[u8]) {
+    let raw = object.components().all(|component| component.encoding() == Encoding::Raw);
+    if let Ok(csr) = object.sparse_csr() {
+        csr.decode(file, &limits()).expect("indices that were judged good");
+        assert!(!raw || csr.bind(file).is_ok(), "indices that were judged good");
+    }
+    if let Ok(coo) = object.sparse_coo() {
+        coo.decode(file, &limits()).expect("coordinates that were judged good");
+        assert!(!raw || coo.bind(file).is_ok(), "coordinates that were judged good");
+    }
+}
+
+fn sparse(object: &Object<'_>, file: &[u8]) {
+    if let Ok(csr) = object.sparse_csr() {
+        let bound = csr.bind(file);
+        let decoded = csr.decode(file, &limits()).map_err(Error::from);
+        if let Ok(bound) = &bound {
+            rows(bound);
+        }
+        if let Ok(decoded) = &decoded {
+            rows(&decoded.csr());
+        }
+        if let (Ok(bound), Ok(decoded)) = (&bound, &decoded) {
+            assert!(bound.indices().iter().eq(decoded.csr().indices().iter()));
+            assert!(bound.indptr().iter().eq(decoded.csr().indptr().iter()));
+        }
+    }
+    if let Ok(coo) = object.sparse_coo() {
+        let bound = coo.bind(file);
+        let decoded = coo.decode(file, &limits()).map_err(Error::from);
+        if let Ok(bound) = &bound {
+            coordinates(bound);
+        }
+        if let Ok(decoded) = &decoded {
+            coordinates(&decoded.coo());
+        }
+        if let (Ok(bound), Ok(decoded)) = (&bound, &decoded) {
+            assert!(bound.coords().iter().eq(decoded.coo().coords().iter()));
+            assert_eq!(bound.shape(), decoded.coo().shape());
+        }
+    }
+}
+
+/// Calls a function of a sparse view with the type that its values are stored as.
+macro_rules! typed {
+    ($run:ident, $view:expr) => {
+        match $view.values().storage_type() {
+            StorageType::F64 => $run::<f64>($view),
+            StorageType::F32 => $run::<f32>($view),
+            StorageType::F16 => $run::<f16>($view),
+            StorageType::Bf16 => $run::<bf16>($view),
+            StorageType::I64 => $run::<i64>($view),
+            StorageType::I32 => $run::<i32>($view),
+            StorageType::I16 => $run::<i16>($view),
+            StorageType::I8 => $run::<i8>($view),
+            StorageType::U64 => $run::<u64>($view),
+            StorageType::U32 => $run::<u32>($view),
+            StorageType::U16 => $run::<u16>($view),
+            StorageType::U8 => $run::<u8>($view),
+            StorageType::Bool => $run::<bool>($view),
+        }
+    };
+}
+
+/// Walks a matrix whatever its values are.
+fn rows(csr: &Csr<'_>) {
+    let (rows, nnz) = (csr.rows(), csr.nnz());
+    assert_eq!(csr.indptr().len() as u64, rows + 1);
+    assert!(csr.indices().iter().take(FEW).all(|column| column < csr.columns()));
+    assert_eq!(csr.indptr().get(0), Some(0));
+    assert!(csr.row_range(rows).is_none());
+    let last = rows.checked_sub(1).and_then(|last| csr.row_range(last));
+    assert!(last.is_none_or(|range| range.start <= range.end && range.end == nnz));
+    if nnz <= FEW {
+        let (sorted, twice) = (csr.is_sorted(), csr.has_duplicates().expect("memory"));
+        assert!(nnz > 1 || (sorted && !twice));
+    }
+    typed!(matrix, csr);
+}
+
+/// Walks a matrix by entries, by rows, and whole.
+fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
+    let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
+    assert_eq!(entries.is_ok(), by_row.is_ok());
+    let (Ok(entries), Ok(by_row)) = (entries, by_row) else { return };
+    assert_eq!(entries.len(), csr.nnz());
+    let walked = (0..)
+        .zip(by_row)
+        .flat_map(|(row, entries)| entries.map(move |(column, value)| (row, column, value)));
+    for (one, other) in entries.clone().zip(walked).take(FEW) {
+        assert!(one.0 < csr.rows() && one.1 < csr.columns());
+        assert!((one.0, one.1) == (other.0, other.1) && same(one.2, other.2));
+    }
+    let Some(length) = small(csr.rows().checked_mul(csr.columns())) else { return };
+    let mut dense = vec![T::ZERO; length];
+    csr.to_dense(&mut dense).expect("a buffer of that length");
+    let kept = entries.last();
+    let place = kept.map(|(row, column, value)| (row * csr.columns() + column, value));
+    let holds = |(at, value)| same(dense[usize::try_from(at).expect("a place")], value);
+    assert!(place.is_none_or(holds), "the last entry is what stays");
+    assert!(csr.to_dense(&mut vec![T::ZERO; length + 1]).is_err());
+}
+
+/// Walks a tensor whatever its values are.
+fn coordinates(coo: &Coo<'_>) {
+    let (rank, nnz) = (coo.shape().len(), coo.nnz());
+    assert_eq!(coo.coords().len(), rank * nnz);
+    assert!(coo.axis(rank).is_none() && coo.coordinate(nnz).is_none());
+    for (at, dimension) in coo.shape().iter().enumerate() {
+        let axis = coo.axis(at).expect("an axis for each dimension");
+        assert_eq!(axis.len(), nnz);
+        assert!(axis.iter().take(FEW).all(|place| place < *dimension));
+    }
+    if nnz <= FEW {
+        let (sorted, twice) = (coo.is_sorted(), coo.has_duplicates().expect("memory"));
+        assert!(nnz > 1 || (sorted && !twice));
+    }
+    typed!(tensor, coo);
+}
+
+/// Walks a tensor by entries, and whole.
+fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
+    let Ok(entries) = coo.entries::<T>() else { return };
+    assert_eq!(entries.len(), coo.nnz());
+    for (at, (place, _)) in entries.clone().take(FEW).enumerate() {
+        let again = coo.coordinate(at).expect("a coordinate for each entry");
+        assert_eq!(place.len(), coo.shape().len());
+        assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < *dimension));
+        assert!(place.eq(again));
+    }
+    let product = coo.shape().iter().try_fold(1_u64, |product, n| product.checked_mul(*n));
+    let Some(length) = small(product) else { return };
+    let mut dense = vec![T::ZERO; length];
+    coo.to_dense(&mut dense).expect("a buffer of that length");
+    let kept = entries.last().map(|(_, value)| value);
+    assert!(kept.is_none_or(|kept| dense.iter().any(|value| same(*value, kept))));
+}
+
+/// A number of elements that is worth a buffer.
+fn small(product: Option<u64>) -> Option<usize> {
+    usize::try_from(product?).ok().filter(|length| *length <= 4 * FEW)
+}
+
+fn quantized(object: &Object<'_>, file: &[u8]) {
+    let Ok(group) = object.quantized_group() else { return };
+    assert!(group.shape().eq(object.shape()));
+    let bound = group.bind(file);
+    let decoded = group.decode(file, &limits()).map_err(Error::from);
+    let one = bound.as_ref().ok().and_then(weights);
+    let other = decoded.as_ref().ok().and_then(|decoded| weights(&decoded.quantized()));
+    if let (Some(one), Some(other)) = (one, other) {
+        assert_eq!(one.0, other.0, "codes differ");
+        assert!(one.1.iter().zip(&other.1).all(|(a, b)| same(*a, *b)), "weights differ");
+    }
+    let readable = group.quantization().is_ok();
+    assert!(readable || (bound.is_err() && decoded.is_err()));
+}
+
+/// The codes and weights of a small matrix.
+fn weights(matrix: &Quantized<'_>) -> Option<(Vec<u8>, Vec<f32>)> {
+    let length = small(matrix.inputs().checked_mul(matrix.outputs()))?;
+    let (mut codes, mut weights) = (vec![0; length], vec![0.0; length]);
+    matrix.unpack(&mut codes).expect("a buffer of that length");
+    matrix.dequantize(&mut weights).expect("a buffer of that length");
+    let most = u8::MAX >> (8 - matrix.quantization().bits());
+    assert!(codes.iter().all(|code| *code <= most));
+    assert!(matrix.packed_weight().logical_type().is_none());
+    Some((codes, weights))
+}

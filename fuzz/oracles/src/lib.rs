@@ -1,0 +1,60 @@
+//! What must hold of `zten` for any input whatever.
+//!
+//! Each oracle is a function that panics where a promise does not hold. Fuzz targets call it with
+//! what the fuzzer makes, and ordinary tests with the corpus and with numbers that look like
+//! chance. What it returns says how far the input came, so that a test can tell whether it tested
+//! anything.
+//!
+//! | oracle | input | what must hold |
+//! | --- | --- | --- |
+//! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else |
+//! | [`steps`] | a file | whoever fetches the bytes, and in whatever pieces: the same file, or the same error |
+//! | [`canonical`] | a file | one content has one file |
+//! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
+//! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
+
+mod canonical;
+mod cbor;
+mod components;
+mod facts;
+mod file;
+mod formats;
+mod heap;
+mod meaning;
+mod model;
+mod open;
+mod pieces;
+mod slices;
+mod steps;
+mod tree;
+
+pub use canonical::{Form, canonical};
+pub use cbor::cbor;
+pub use file::file;
+pub use model::{Model, Outcome, model};
+pub use open::open;
+pub use steps::{steps, steps_on_disk};
+
+use zten::{Limits, Options};
+
+/// Bytes that a compressed component, and a window, may have here: more than one block, and few
+/// enough that bombs do not slow a fuzzer down.
+const DECODED: u64 = 256 << 10;
+
+/// Bytes that all compressed components of a file may have together.
+const DECODED_TOTAL: u64 = 4 * DECODED;
+
+/// Elements or entries that are looked at one by one.
+const FEW: usize = 1024;
+
+/// Limits that keep the work small.
+fn limits() -> Limits {
+    let limit = |limits: Limits, name, value| limits.with(name, value).expect("a known limit");
+    let limits = limit(Limits::default(), "decoded", DECODED);
+    limit(limit(limits, "window", DECODED), "decoded-total", DECODED_TOTAL)
+}
+
+/// The default options within those limits.
+fn options() -> Options {
+    Options::default().limits(limits())
+}

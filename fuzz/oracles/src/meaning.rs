@@ -1,0 +1,106 @@
+//! What a CBOR item means, whoever decoded it.
+
+use zten::{Attributes, Item, Value};
+
+/// A CBOR item, without regard to how it was spelled: RFC 8949 §2.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Meaning {
+    Integer(i128),
+    Bytes(Vec<u8>),
+    Text(String),
+    Array(Vec<Self>),
+    Map(Vec<(Self, Self)>),
+    Tag(u64, Box<Self>),
+    Bool(bool),
+    Null,
+    Undefined,
+    Simple(u8),
+    /// The bits of a double; all that are no number are one.
+    Float(u64),
+}
+
+impl Meaning {
+    /// What an item means to us.
+    pub(crate) fn of(item: &Item<'_>) -> Self {
+        match item.value() {
+            Value::Uint(number) => Self::Integer(number.into()),
+            Value::Negative(number) => Self::Integer(-1 - i128::from(number)),
+            Value::Bytes(chunks) => Self::Bytes(chunks.pieces().flatten().copied().collect()),
+            Value::Text(chunks) => {
+                let bytes = chunks.pieces().flatten().copied().collect();
+                Self::Text(String::from_utf8(bytes).expect("text that was checked"))
+            }
+            Value::Array(items) => Self::Array(items.map(|item| Self::of(&item)).collect()),
+            Value::Map(entries) => {
+                Self::Map(entries.map(|(key, value)| (Self::of(&key), Self::of(&value))).collect())
+            }
+            Value::Tag(number, item) => Self::Tag(number, Box::new(Self::of(&item))),
+            Value::Bool(value) => Self::Bool(value),
+            Value::Null => Self::Null,
+            Value::Undefined => Self::Undefined,
+            Value::Float(value) => Self::float(value),
+            Value::Simple(number) => Self::Simple(number),
+            other => panic!("a value of another kind: {other:?}"),
+        }
+    }
+
+    pub(crate) fn float(value: f64) -> Self {
+        let value = if value.is_nan() { f64::NAN } else { value };
+        Self::Float(value.to_bits())
+    }
+
+    /// The same with every map in one order.
+    pub(crate) fn sorted(self) -> Self {
+        match self {
+            Self::Array(items) => Self::Array(items.into_iter().map(Self::sorted).collect()),
+            Self::Tag(number, item) => Self::Tag(number, Box::new(item.sorted())),
+            Self::Map(entries) => {
+                let entries = entries.into_iter();
+                let mut entries: Vec<_> =
+                    entries.map(|(key, value)| (key.sorted(), value.sorted())).collect();
+                entries.sort();
+                Self::Map(entries)
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a part of it, or all, is such a one.
+    pub(crate) fn any(&self, is: &impl Fn(&Self) -> bool) -> bool {
+        is(self)
+            || match self {
+                Self::Array(items) => items.iter().any(|item| item.any(is)),
+                Self::Tag(_, item) => item.any(is),
+                Self::Map(entries) => {
+                    entries.iter().any(|(key, value)| key.any(is) || value.any(is))
+                }
+                _ => false,
+            }
+    }
+
+    /// The same with every part changed, the innermost first.
+    pub(crate) fn map(self, change: &impl Fn(Self) -> Self) -> Self {
+        change(match self {
+            Self::Array(items) => {
+                Self::Array(items.into_iter().map(|item| item.map(change)).collect())
+            }
+            Self::Tag(number, item) => Self::Tag(number, Box::new(item.map(change))),
+            Self::Map(entries) => {
+                let entries = entries.into_iter();
+                Self::Map(
+                    entries.map(|(key, value)| (key.map(change), value.map(change))).collect(),
+                )
+            }
+            other => other,
+        })
+    }
+}
+
+/// What attributes mean, by their keys; none and no attributes are the same.
+pub(crate) fn all(attributes: Option<Attributes<'_>>) -> Vec<(String, Meaning)> {
+    let attributes = attributes.into_iter().flatten();
+    let mut all: Vec<_> =
+        attributes.map(|(key, item)| (key.to_owned(), Meaning::of(&item).sorted())).collect();
+    all.sort();
+    all
+}

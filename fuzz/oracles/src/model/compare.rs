@@ -1,0 +1,100 @@
+//! Reading a model back.
+
+use zten::write::Checksum;
+use zten::{Archive, Attributes, ElementType, Encoding, Options, Verifier};
+
+use super::{Element, LOGICAL, Model, Object, Part};
+use crate::file::around;
+use crate::meaning::{self, Meaning};
+
+/// Judges that a file is what was written: those objects, and the attributes if they were
+/// accepted.
+pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, file: &[u8]) {
+    let options = Options::default();
+    let options = if model.canonical { options.canonical() } else { options };
+    let archive = Archive::open_with(file, &options)
+        .unwrap_or_else(|error| panic!("written, and refused: {error}"));
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    for object in archive.objects() {
+        let judged = verifier.object(&object, file, |_, _| ());
+        judged.unwrap_or_else(|error| panic!("written, and refused when read: {error}"));
+    }
+    if model.canonical {
+        verifier.padding(archive.manifest(), file).expect("padding of the canonical form");
+    }
+    let given = model.attributes.as_deref().filter(|_| attributes);
+    same_attributes(archive.attributes(), archive.fields(), given, model.canonical);
+    let read: Vec<_> = archive.objects().map(|object| object.name().to_owned()).collect();
+    let wanted: Vec<_> = objects.iter().map(|object| object.name.clone()).collect();
+    assert_eq!(read, wanted, "names");
+    for (read, wanted) in archive.objects().zip(objects) {
+        assert!(read.shape().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        assert_eq!(read.format_name(), wanted.format);
+        let given = wanted.attributes.as_deref();
+        same_attributes(read.attributes(), read.fields(), given, model.canonical);
+        assert_eq!(read.components().len(), wanted.parts.len(), "components of {wanted:?}");
+        for (read, wanted) in read.components().zip(&wanted.parts) {
+            component(&read, wanted, model, file);
+        }
+    }
+}
+
+fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model, file: &[u8]) {
+    assert_eq!(read.role(), wanted.role);
+    assert_eq!(read.element_type(), meant(&wanted.element), "{wanted:?}");
+    let content = read.decode(file, &zten::Limits::default()).expect("judged good");
+    assert!(*content == wanted.content, "bytes of {wanted:?}");
+    let compressed = wanted.level.is_some() && !wanted.content.is_empty();
+    assert_eq!(read.encoding() == Encoding::Zstd, compressed);
+    let digest = match model.checksum {
+        _ if model.canonical => Some("sha256"),
+        Checksum::Sha256 => Some("sha256"),
+        Checksum::Crc32c => Some("crc32c"),
+        _ => None,
+    };
+    assert_eq!(read.digest().map(|digest| digest.algorithm()), digest);
+}
+
+/// What readers make of a type: a name that is known, they know.
+fn meant(element: &Element) -> ElementType<'_> {
+    match element {
+        Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
+        Element::Named(name, _) => {
+            let known = LOGICAL.iter().find(|logical| logical.name() == name);
+            known.map_or(element.element(), |known| ElementType::Logical(*known))
+        }
+        _ => element.element(),
+    }
+}
+
+/// Attributes are those that were given, byte for byte; in canonical form, by their meaning.
+fn same_attributes(
+    read: Option<Attributes<'_>>,
+    fields: Option<Attributes<'_>>,
+    given: Option<&[u8]>,
+    canonical: bool,
+) {
+    let spelled = fields.and_then(|fields| fields.item("attributes"));
+    if canonical {
+        assert_eq!(meaning::all(read), given.map(meaning_of).unwrap_or_default());
+    } else {
+        assert_eq!(spelled.map(|item| item.as_bytes()), given, "attributes");
+    }
+}
+
+/// What the CBOR of attributes means.
+fn meaning_of(attributes: &[u8]) -> Vec<(String, Meaning)> {
+    let file = around(attributes);
+    let archive = Archive::open(&file).expect("attributes that were accepted");
+    let all = archive.attributes().and_then(|all| all.item("a"));
+    let Meaning::Map(entries) = Meaning::of(&all.expect("it was put there")).sorted() else {
+        panic!("attributes are a map");
+    };
+    let entry = |(key, value)| match key {
+        Meaning::Text(key) => (key, value),
+        other => panic!("a key of another kind: {other:?}"),
+    };
+    let mut entries: Vec<_> = entries.into_iter().map(entry).collect();
+    entries.sort();
+    entries
+}

@@ -1,0 +1,198 @@
+//! Files damaged where it matters: in the tokens of the manifest, and in the footer.
+
+use core::ops::Range;
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use zten::Archive;
+
+/// One thing that is done to a file. Places count tokens or bytes, round and round.
+#[derive(Clone, Debug)]
+pub(super) enum Damage {
+    Flip {
+        at: u16,
+        bit: u8,
+    },
+    Replace {
+        token: u16,
+        bytes: Vec<u8>,
+    },
+    Insert {
+        token: u16,
+        bytes: Vec<u8>,
+    },
+    Delete {
+        token: u16,
+        count: u8,
+    },
+    Repeat {
+        token: u16,
+        count: u8,
+    },
+    /// Two tokens change places; two numbers, if that is asked for: lengths, offsets, dimensions.
+    Swap {
+        one: u16,
+        other: u16,
+        numbers: bool,
+    },
+    Number {
+        token: u16,
+        value: u64,
+    },
+    /// What the footer says is added to the size of the manifest.
+    Footer {
+        more: u64,
+    },
+    Data {
+        at: u16,
+        byte: u8,
+    },
+}
+
+/// Numbers at which something changes.
+const EDGES: [u64; 14] = [
+    0,
+    1,
+    23,
+    63,
+    64,
+    65,
+    128,
+    0xffff,
+    1 << 32,
+    (1 << 60) - 1,
+    1 << 63,
+    u64::MAX - 63,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+impl<'a> Arbitrary<'a> for Damage {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let (token, kind) = (u.arbitrary()?, u.int_in_range(0..=9)?);
+        let bytes = |u: &mut Unstructured<'a>| -> Result<Vec<u8>> {
+            let length = u.int_in_range(0..=4)?;
+            (0..length).map(|_| u.arbitrary()).collect()
+        };
+        Ok(match kind {
+            0 => Self::Flip { at: token, bit: u.int_in_range(0..=7)? },
+            1 => Self::Replace { token, bytes: bytes(u)? },
+            2 => Self::Insert { token, bytes: bytes(u)? },
+            3 => Self::Delete { token, count: u.int_in_range(1..=4)? },
+            4 => Self::Repeat { token, count: u.int_in_range(1..=12)? },
+            5 => Self::Swap { one: token, other: u.arbitrary()?, numbers: false },
+            6 | 7 => Self::Swap { one: token, other: u.arbitrary()?, numbers: true },
+            8 => Self::Number { token, value: *u.choose(&EDGES)? },
+            _ if u.arbitrary()? => Self::Footer { more: *u.choose(&EDGES)? },
+            _ => Self::Data { at: token, byte: u.arbitrary()? },
+        })
+    }
+}
+
+/// A file that is being damaged.
+pub(super) struct Broken {
+    data: Vec<u8>,
+    manifest: Vec<u8>,
+    more: u64,
+}
+
+impl Broken {
+    pub(super) fn of(file: &[u8]) -> Self {
+        let archive = Archive::open(file).expect("a file that was written");
+        let start = usize::try_from(archive.extent().start).expect("a small file");
+        Self { data: file[..start].to_vec(), manifest: archive.as_bytes().to_vec(), more: 0 }
+    }
+
+    /// The file, whose footer fits the manifest unless it was damaged too.
+    pub(super) fn file(&self) -> Vec<u8> {
+        let size = (self.manifest.len() as u64).wrapping_add(self.more);
+        [&self.data, &self.manifest, &size.to_le_bytes()[..], b"ZTEN1000"].concat()
+    }
+
+    pub(super) fn suffer(&mut self, damage: &Damage) {
+        let tokens = tokens(&self.manifest);
+        let token = |at: u16| run(&tokens, at, 1);
+        let place = |at: u16, length: usize| usize::from(at) % length.max(1);
+        match damage {
+            Damage::Flip { at, bit } => {
+                let at = place(*at, self.manifest.len());
+                self.manifest.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << bit);
+            }
+            Damage::Replace { token: at, bytes } => {
+                self.splice(token(*at), bytes);
+            }
+            Damage::Insert { token: at, bytes } => {
+                let start = token(*at).start;
+                self.splice(start..start, bytes);
+            }
+            Damage::Delete { token: at, count } => {
+                let range = run(&tokens, *at, *count);
+                self.splice(range, &[]);
+            }
+            Damage::Repeat { token: at, count } => {
+                let range = run(&tokens, *at, *count);
+                let again = self.manifest[range.clone()].to_vec();
+                self.splice(range.end..range.end, &again);
+            }
+            Damage::Swap { one, other, numbers } => {
+                let number = |token: &&Range<usize>| self.manifest[token.start] < 0x20;
+                let those: Vec<_> =
+                    tokens.iter().filter(|token| !numbers || number(token)).collect();
+                let [one, other] = [one, other].map(|at| those.get(place(*at, those.len())));
+                if let (Some(&one), Some(&other)) = (one, other)
+                    && one != other
+                {
+                    let (one, other) =
+                        if one.start < other.start { (one, other) } else { (other, one) };
+                    let (first, second) = (
+                        self.manifest[one.clone()].to_vec(),
+                        self.manifest[other.clone()].to_vec(),
+                    );
+                    self.splice(other.clone(), &first);
+                    self.splice(one.clone(), &second);
+                }
+            }
+            Damage::Number { token: at, value } => {
+                let bytes = [&[0x1b][..], &value.to_be_bytes()].concat();
+                self.splice(token(*at), &bytes);
+            }
+            Damage::Footer { more } => self.more = *more,
+            Damage::Data { at, byte } => {
+                let at = place(*at, self.data.len());
+                self.data.iter_mut().skip(at).take(1).for_each(|there| *there = *byte);
+            }
+        }
+    }
+
+    fn splice(&mut self, range: Range<usize>, bytes: &[u8]) {
+        self.manifest.splice(range, bytes.iter().copied());
+    }
+}
+
+/// The bytes of so many tokens from one on.
+fn run(tokens: &[Range<usize>], at: u16, count: u8) -> Range<usize> {
+    let at = usize::from(at) % tokens.len().max(1);
+    let mut own = tokens.iter().skip(at).take(count.into());
+    let start = own.clone().next().map_or(0, |token| token.start);
+    start..own.next_back().map_or(start, |token| token.end)
+}
+
+/// The tokens of a manifest: each number, string or simple value, and each head of what holds
+/// others. What is no CBOR is one token to its end.
+fn tokens(manifest: &[u8]) -> Vec<Range<usize>> {
+    let (mut tokens, mut start) = (Vec::new(), 0);
+    while let Some(initial) = manifest.get(start) {
+        let width = match initial & 0x1f {
+            info @ 24..=27 => 1_usize << (info - 24),
+            _ => 0,
+        };
+        let argument = manifest.get(start + 1..start + 1 + width).unwrap_or_default();
+        let argument = argument.iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
+        let argument = if width == 0 { usize::from(initial & 0x1f) } else { argument };
+        let content =
+            if matches!(initial >> 5, 2 | 3) && initial & 0x1f < 28 { argument } else { 0 };
+        let end = start.saturating_add(1 + width).saturating_add(content).min(manifest.len());
+        tokens.push(start..end);
+        start = end;
+    }
+    tokens
+}

@@ -1,0 +1,120 @@
+//! Writing a model, and what being refused leaves behind.
+
+use zten::write::{Encoded, Level, NewComponent, NewObject, Settings, Writer};
+use zten::{Archive, Error, ErrorKind, Misuse, StorageType};
+
+use super::{Model, Object, Part};
+
+/// A model that has been written.
+pub(super) struct Written<'m> {
+    pub(super) file: Vec<u8>,
+    /// The objects that were accepted.
+    pub(super) objects: Vec<&'m Object>,
+    /// Whether the attributes of the file were.
+    pub(super) attributes: bool,
+}
+
+/// Why an object is not in the file.
+enum Refusal {
+    /// It was refused before a byte of it was written.
+    Before,
+    /// The file is spoiled.
+    Within,
+}
+
+fn settings(model: &Model) -> Settings {
+    let settings = Settings::default().checksum(model.checksum);
+    if model.canonical { settings.canonical() } else { settings }
+}
+
+/// Writes objects; which of them has spoiled the file, if one has.
+pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written<'m>, usize> {
+    let mut writer = Writer::new(Vec::new(), &settings(model)).expect("a vector takes all");
+    let mut attributes = !model.late && attributes(model, &mut writer);
+    let mut accepted = Vec::new();
+    for (ordinal, object) in objects.iter().enumerate() {
+        match one(&mut writer, object, model) {
+            Ok(()) => accepted.push(*object),
+            Err(Refusal::Before) => {}
+            Err(Refusal::Within) => {
+                spoiled(writer);
+                return Err(ordinal);
+            }
+        }
+    }
+    if model.late {
+        attributes = self::attributes(model, &mut writer);
+    }
+    let file = writer.finish().expect("all objects have ended");
+    Ok(Written { file, objects: accepted, attributes })
+}
+
+/// Writes objects, all of which are good, half of them by appending.
+pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
+    let (first, second) = objects.split_at(objects.len() / 2);
+    let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is refused"));
+    let archive = Archive::open(&first.file).expect("a file that was written");
+    let start = usize::try_from(archive.extent().start).expect("a small file");
+    let before = first.file[..start].to_vec();
+    let mut writer = Writer::append(before, archive.manifest(), &settings(model)).expect("1.2");
+    for object in second {
+        assert!(one(&mut writer, object, model).is_ok(), "accepted, but not behind others");
+    }
+    writer.finish().expect("all objects have ended")
+}
+
+/// Gives the file its attributes, if they are accepted.
+fn attributes(model: &Model, writer: &mut Writer<Vec<u8>>) -> bool {
+    let Some(attributes) = &model.attributes else { return false };
+    writer.attributes(&Encoded::from_cbor(attributes.clone())).is_ok()
+}
+
+/// After an error in the middle of an object, there never is a file.
+fn spoiled(mut writer: Writer<Vec<u8>>) {
+    let unfinished = |error: Error| error.kind() == ErrorKind::Misuse(Misuse::Unfinished);
+    let next = writer.object(&NewObject::dense("next", &[], StorageType::U8)).err();
+    assert!(next.is_some_and(unfinished), "an object after one that did not end");
+    let finished = writer.finish().map_err(Error::from).err();
+    assert!(finished.is_some_and(unfinished), "a file with an object that did not end");
+}
+
+/// A component before its bytes.
+fn declared(part: &Part) -> NewComponent<'_> {
+    let new = NewComponent::new(&part.role, part.element.element(), part.elements);
+    part.level.map_or(new, |level| new.compressed(Level::new(level).expect("a level")))
+}
+
+/// Writes one object.
+fn one(writer: &mut Writer<Vec<u8>>, object: &Object, model: &Model) -> Result<(), Refusal> {
+    let components: Vec<NewComponent<'_>> = object.parts.iter().map(declared).collect();
+    let attributes = object.attributes.clone().map(Encoded::from_cbor);
+    let mut new = NewObject::custom(&object.name, &object.shape, &object.format, &components);
+    if let Some(attributes) = &attributes {
+        new = new.attributes(attributes);
+    }
+    let mut out = writer.object(&new).map_err(|error| {
+        assert!(error.offset().is_none(), "a place in a file that is not there");
+        assert!(!object.right || may_be_refused(&error, model), "{error}: {object:?}");
+        Refusal::Before
+    })?;
+    for part in &object.parts {
+        let role = part.named.as_ref().unwrap_or(&part.role);
+        for piece in part.content.chunks(object.piece.max(1)) {
+            out.write(role, piece).map_err(|error| {
+                assert!(!object.right, "{error}: {object:?}");
+                Refusal::Within
+            })?;
+        }
+    }
+    out.end().map_err(|error| {
+        assert!(!object.right, "{error}: {object:?}");
+        Refusal::Within
+    })
+}
+
+/// What may keep a right object from being written: those before it, and the canonical form.
+fn may_be_refused(error: &Error, model: &Model) -> bool {
+    let canonical = error.kind() == ErrorKind::Misuse(Misuse::Order)
+        || matches!(error.id(), Some("duplicate-key"));
+    error.id() == Some("duplicate-name") || (model.canonical && canonical)
+}

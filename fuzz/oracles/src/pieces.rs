@@ -1,0 +1,73 @@
+//! A file that comes in odd pieces, and one that fails.
+
+use core::cell::Cell;
+
+use zten::ReadAt;
+
+/// Gives the bytes of a file in pieces: some borrowed, some copied in steps, and from some read
+/// on, none.
+pub(crate) struct Pieces<'d> {
+    file: &'d [u8],
+    splits: &'d [u8],
+    reads: Cell<usize>,
+    /// How many reads succeed.
+    good: usize,
+}
+
+/// The source gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GaveUp;
+
+impl<'d> Pieces<'d> {
+    pub(crate) fn new(file: &'d [u8], splits: &'d [u8]) -> Self {
+        Self { file, splits, reads: Cell::new(0), good: usize::MAX }
+    }
+
+    /// The same, giving up after so many reads.
+    pub(crate) fn failing(file: &'d [u8], splits: &'d [u8], good: usize) -> Self {
+        Self { good, ..Self::new(file, splits) }
+    }
+
+    /// How many reads there have been.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.get()
+    }
+
+    /// What the next read is like.
+    fn next(&self) -> u8 {
+        let read = self.reads.get();
+        self.splits.get(read % self.splits.len().max(1)).copied().unwrap_or(3)
+    }
+}
+
+impl ReadAt for Pieces<'_> {
+    type Error = GaveUp;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), GaveUp> {
+        let (piece, read) = (self.next(), self.reads.get());
+        self.reads.set(read + 1);
+        if read >= self.good {
+            // Whoever looks at a buffer that was not filled finds this.
+            buffer.fill(0xa5);
+            return Err(GaveUp);
+        }
+        let start = usize::try_from(offset).map_err(|_| GaveUp)?;
+        let bytes = self.file.get(start..).and_then(|bytes| bytes.get(..buffer.len()));
+        let bytes = bytes.ok_or(GaveUp)?;
+        let piece = usize::from(piece).max(1);
+        for (to, from) in buffer.chunks_mut(piece).zip(bytes.chunks(piece)) {
+            to.copy_from_slice(from);
+        }
+        Ok(())
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let start = usize::try_from(offset).ok()?;
+        // Always the same answer for the same place.
+        let split = self.splits.get(start / 64 % self.splits.len().max(1)).copied();
+        if split.is_none_or(|split| split.is_multiple_of(2)) || self.good != usize::MAX {
+            return None;
+        }
+        self.file.get(start..)?.get(..length)
+    }
+}

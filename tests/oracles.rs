@@ -1,0 +1,114 @@
+//! What fuzzing holds against any input, held against the corpus and against models that look
+//! like chance.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+
+use common::{accepted, reject_index};
+use zten::Value;
+use zten_oracles::{Form, Model, Outcome};
+
+/// Says which input it was, if the test ends in a panic.
+struct Named(String);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the input was {}", self.0);
+        }
+    }
+}
+
+/// Every file of the corpus: its name, its path, and its bytes.
+fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
+    let root = common::corpus().join("accept");
+    let good = accepted().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
+    let bad = reject_index().map(|row| (row.file.clone(), row.path.clone(), row.read()));
+    good.chain(bad).map(|(name, path, bytes)| (Named(name), path, bytes))
+}
+
+#[test]
+fn opening_holds_for_the_corpus() {
+    let opened = corpus().filter(|(_name, _, bytes)| zten_oracles::open(bytes)).count();
+    assert!(opened > 400, "only {opened} files open");
+}
+
+#[test]
+fn steps_hold_for_the_corpus() {
+    let mut opened = 0;
+    for (_name, path, bytes) in corpus() {
+        for splits in [&[][..], &[1], &[3, 8, 200], &[64, 0, 7, 255]] {
+            opened += u32::from(zten_oracles::steps(&bytes, splits));
+        }
+        zten_oracles::steps_on_disk(&bytes, &path);
+    }
+    assert!(opened > 1600, "only {opened} files open");
+}
+
+#[test]
+fn the_canonical_form_holds_for_the_corpus() {
+    let (mut own, mut other) = (0, 0);
+    for (_name, _, bytes) in corpus() {
+        match zten_oracles::canonical(&bytes) {
+            Form::Own => own += 1,
+            Form::Other => other += 1,
+            _ => {}
+        }
+    }
+    assert!(own >= 25 && other > 300, "only {own} canonical files, and {other} with a form");
+}
+
+#[test]
+fn other_decoders_of_cbor_agree_on_the_corpus() {
+    let mut compared = 0;
+    for (_name, _, bytes) in corpus() {
+        let Ok(archive) = zten::Archive::open(&bytes) else { continue };
+        for (_, item) in archive.fields().into_iter().flatten() {
+            compared += u32::from(zten_oracles::cbor(item.as_bytes()));
+            if let Value::Map(entries) = item.value() {
+                for (_, item) in entries {
+                    compared += u32::from(zten_oracles::cbor(item.as_bytes()));
+                }
+            }
+        }
+    }
+    assert!(compared > 1000, "only {compared} items");
+}
+
+/// Bytes that look like chance.
+fn chance(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(1500).collect()
+}
+
+#[test]
+fn what_is_written_can_be_read_again() {
+    let mut sum = Outcome::default();
+    for seed in 0..6000 {
+        let _name = Named(format!("the model of seed {seed}"));
+        let model = Model::of(&chance(seed));
+        let outcome = zten_oracles::model(&model);
+        sum.written += outcome.written;
+        sum.refused += outcome.refused;
+        sum.spoiled += outcome.spoiled;
+        sum.damaged += outcome.damaged;
+        sum.opened += outcome.opened;
+    }
+    println!("{sum:?}");
+    assert!(sum.written > 6000 && sum.refused > 600 && sum.spoiled > 600, "{sum:?}");
+    assert!(sum.damaged > 4000 && sum.opened > 400, "{sum:?}");
+}
