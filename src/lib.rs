@@ -66,7 +66,7 @@
 //! | `zstd` | yes | compressed components, by the pure Rust decoder `ruzstd` |
 //! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, reserves a window at once, needs Rust 1.92 |
 //! | `digest` | yes | sha256 and crc32c |
-//! | `write` | yes | writing files ([`write`]), and the canonical form |
+//! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
 //! | `files` | no | writing to a file system: published whole or not at all |
 //!
 //! Without `std`, `serde_cbor_2` does not compile in a graph where another crate turns on

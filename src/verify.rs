@@ -15,7 +15,9 @@ use crate::num::wide;
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::schema::{Encoding, Format};
 
-pub(crate) use indices::{Check, Sparse};
+#[cfg(feature = "write")]
+pub(crate) use indices::Check;
+pub(crate) use indices::Sparse;
 
 /// Judges the content of objects, one after another, within the limits on a whole file.
 ///

@@ -63,11 +63,13 @@ impl Hasher {
     }
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
-        #[cfg(feature = "digest")]
-        if let Self::Sum(sum, _) = self {
-            sum.update(bytes);
+        match self {
+            #[cfg(feature = "digest")]
+            Self::Sum(sum, _) => sum.update(bytes),
+            Self::Absent | Self::Unverifiable => {
+                let _ = bytes;
+            }
         }
-        let _ = bytes;
     }
 
     /// What has come of it; none if the digest is another.
