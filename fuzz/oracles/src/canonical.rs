@@ -53,11 +53,9 @@ pub fn canonical(bytes: &[u8]) -> Form {
     if own.is_ok() { Form::Own } else { Form::Other }
 }
 
-/// The rules that keep what is accepted from being written as 1.2: a key twice in a value; a 0.1
-/// field that is too deep as an attribute; a `type` that stands where a 1.1 dtype becomes one;
-/// and manifests at their limit.
-const HAS_NO_FORM: [&str; 4] =
-    ["duplicate-key", "limit-depth", "logical-dtype-conflict", "limit-manifest"];
+/// The rules that keep what is accepted from being written as 1.2: a key twice in a value, and a
+/// field of 0.1 that is too deep as an attribute.
+const HAS_NO_FORM: [&str; 2] = ["duplicate-key", "limit-depth"];
 
 /// Judges all of a file.
 fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
