@@ -4,6 +4,7 @@
     clippy::allow_attributes,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
+    clippy::cast_possible_truncation,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,

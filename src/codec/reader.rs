@@ -162,7 +162,15 @@ impl<R: ReadAt> Content<'_, R> {
         match self.step() {
             Ok(Chunk::End) => Ok(None),
             Ok(Chunk::Buffer) => Ok(Some(&self.buffer)),
-            Ok(Chunk::Source(offset, length)) => Ok(self.source.bytes_at(offset, length)),
+            Ok(Chunk::Source(offset, length)) => {
+                let lent = self.source.bytes_at(offset, length);
+                // It lent them a moment ago. Without an error, this would be the end.
+                let error = Error::misuse(Misuse::Supply);
+                if lent.is_none() {
+                    self.failed = Some(error);
+                }
+                lent.map(Some).ok_or(error.into())
+            }
             Err(error) => {
                 self.failed = Some(match error {
                     ReadError::Refused(error) => error,

@@ -108,6 +108,13 @@ impl<'a> Component<'a> {
         }
     }
 
+    /// Its `dtype` as the manifest spells it.
+    #[cfg(feature = "write")]
+    pub(crate) fn dtype_name(&self) -> &'a str {
+        let map = self.parts.reader.component_map(self.record);
+        find(map, "dtype").and_then(string).unwrap_or_default()
+    }
+
     /// How its bytes are stored.
     pub fn encoding(&self) -> Encoding {
         self.record.encoding()

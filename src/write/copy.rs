@@ -26,6 +26,7 @@ use crate::layout::Widened;
 use crate::limits::Limits;
 use crate::manifest::{Component, ElementType, Generation, Manifest, Object};
 use crate::num::{index, wide};
+use crate::rules::Rule;
 use crate::schema::{Format, v0_1};
 use crate::verify::{Verifier, foreign};
 
@@ -198,6 +199,12 @@ impl Copier {
         source: &R,
     ) -> Result<NewComponent<'a>, ReadError<R::Error>> {
         let storage = part.readable()?;
+        if let ElementType::UnknownLogical(..) = part.element_type()
+            && part.dtype_name() != storage.name()
+        {
+            // A dtype of 1.1 that would be a `type`, where another stands already.
+            return Err(Error::nowhere(Rule::LogicalTypeStorage).at(part.place()).into());
+        }
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
             None => self.verifier.measure(part, source)?,
