@@ -48,8 +48,8 @@ impl FileArchive {
     pub fn from_file(file: File, options: &Options) -> Result<Self, ReadError<io::Error>> {
         let metadata = file.metadata().map_err(ReadError::Source)?;
         if !metadata.is_file() {
-            let kind = io::ErrorKind::InvalidInput;
-            return Err(ReadError::Source(io::Error::new(kind, "not a regular file")));
+            // An error with a text of its own would need memory.
+            return Err(ReadError::Source(io::ErrorKind::InvalidInput.into()));
         }
         let length = metadata.len();
         let opening = Opening::new(length, options)?;

@@ -3,9 +3,11 @@
 //! The bytes have been checked when the manifest was opened, so reading cannot fail. A tree is
 //! never built: each step reads one head.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use serde::Deserialize;
+use serde_cbor_2::de::from_slice_with_scratch;
 
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
 use crate::error::{Error, Misuse};
@@ -90,12 +92,22 @@ impl<'m> Item<'m> {
         })
     }
 
-    /// The value as any type that serde can fill.
+    /// The value as any type that serde can fill. What the type itself takes for memory, and
+    /// what its errors say, is not under control here.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the value is not one of that type.
+    /// [`Misuse::Type`] where the value is not one of that type; [`Misuse::Memory`].
     pub fn get<T: Deserialize<'m>>(&self) -> Result<T, Error> {
-        serde_cbor_2::from_slice(self.0).map_err(|_| Error::misuse(Misuse::Type))
+        let mut scratch = Vec::new();
+        let mut read = from_slice_with_scratch(self.0, &mut scratch);
+        // A string in chunks has to be put together: it is shorter than the item.
+        if read.as_ref().is_err_and(serde_cbor_2::Error::is_scratch_too_small) {
+            let reserved = scratch.try_reserve_exact(self.0.len());
+            reserved.map_err(|_| Error::misuse(Misuse::Memory))?;
+            scratch.resize(self.0.len(), 0);
+            read = from_slice_with_scratch(self.0, &mut scratch);
+        }
+        read.map_err(|_| Error::misuse(Misuse::Type))
     }
 }
 

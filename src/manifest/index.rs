@@ -194,10 +194,16 @@ impl<T> Grown<T> {
         self.reserve(more)
     }
 
-    pub(super) fn into_vec(mut self) -> Vec<T> {
-        // Room for one in sixteen more is not worth the copy.
+    /// What has come, in little more memory than it needs.
+    pub(super) fn into_vec(self) -> Vec<T> {
+        // Room for one in sixteen more is not worth the copy; and where there is no memory for
+        // one, what is there will do. Shrinking in place would abort then.
         if self.items.capacity().saturating_sub(self.items.len()) > self.items.len() >> 4 {
-            self.items.shrink_to_fit();
+            let mut fitting = Vec::new();
+            if fitting.try_reserve_exact(self.items.len()).is_ok() {
+                fitting.extend(self.items);
+                return fitting;
+            }
         }
         self.items
     }

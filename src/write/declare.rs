@@ -3,8 +3,10 @@
 use alloc::vec::Vec;
 
 use serde::Serialize;
+use serde_cbor_2::Serializer;
 
 use super::compress::Level;
+use crate::cbor::Output;
 use crate::element::{LogicalType, StorageType};
 use crate::error::{Error, Misuse};
 use crate::manifest::ElementType;
@@ -36,9 +38,15 @@ impl Encoded {
     /// can be attributes is judged where it is used.
     ///
     /// # Errors
-    /// [`Misuse::Attributes`] where it cannot be written as CBOR.
+    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`Misuse::Memory`].
     pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
-        serde_cbor_2::to_vec(value).map(Self).map_err(|_| Error::misuse(Misuse::Attributes))
+        let mut taken = Taken(Output::default());
+        let outcome = value.serialize(&mut Serializer::new(&mut taken));
+        outcome.map_err(|error| {
+            let no_memory = error.is_scratch_too_small();
+            Error::misuse(if no_memory { Misuse::Memory } else { Misuse::Attributes })
+        })?;
+        Ok(Self(taken.0.into_bytes()))
     }
 
     /// Bytes that should be the CBOR of attributes; judged where they are used.
@@ -48,6 +56,18 @@ impl Encoded {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// Takes what the serializer writes, where a plain `Vec` would abort for want of memory.
+struct Taken(Output);
+
+impl serde_cbor_2::ser::Write for Taken {
+    type Error = serde_cbor_2::Error;
+
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        // No other error of the serializer's own can be told from those of the value.
+        self.0.raw(bytes).map_err(|_| Self::Error::scratch_too_small(0))
     }
 }
 
