@@ -63,8 +63,8 @@
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
 //! | `std` | yes |  files, read at positions |
-//! | `zstd` | yes | compressed components, by the pure Rust decoder `ruzstd` |
-//! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, reserves a window at once, needs Rust 1.92 |
+//! | `zstd` | yes | compressed components, in safe Rust |
+//! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, takes memory that it does not ask for, needs Rust 1.92 |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
 //! | `files` | no | writing to a file system: published whole or not at all |

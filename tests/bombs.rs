@@ -153,3 +153,39 @@ fn empty_frames_are_passed_over() {
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
+
+/// A frame of one compressed block, of a window of 128 KiB.
+fn block(content: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+    frame.extend(((content.len() as u32) << 3 | 2 << 1 | 1).to_le_bytes()[..3].iter());
+    frame.extend(content);
+    frame
+}
+
+/// Blocks whose tables and streams ask for more than the block may make. Each is refused within
+/// 96 KiB and what the block itself takes, twice, and the window, three times.
+#[cfg(not(feature = "zstd-fast"))]
+#[test]
+fn tables_and_streams_are_not_believed() {
+    // A table of literals lengths that goes on with zeros to the end of the block.
+    let mut zeros = vec![0x00, 0x01, 0x80, 0x10, 0xfe];
+    zeros.resize(128 << 10, 0xff);
+    // As many sequences as can be told.
+    let sequences = [0x00, 0xff, 0xff, 0xff, 0x54, 0, 0, 0, 0x80];
+    // Four streams of 200,000 bits each, one a literal, for 100 literals.
+    let stored = 100_000_u64;
+    let mut literals = (2 | 3 << 2 | 100 << 4 | stored << 22_u64).to_le_bytes()[..5].to_vec();
+    literals.extend([0x80, 0x10]);
+    literals.extend([24_998_u16; 3].iter().flat_map(|length| length.to_le_bytes()));
+    literals.resize(5 + 100_000, 0xff);
+    literals.push(0);
+    for content in [&zeros[..], &sequences, &literals] {
+        for declared in [None, Some(1000)] {
+            let (verdict, heap) = check(&file(&block(content), declared), Limits::default());
+            assert_eq!(verdict.unwrap_err().id(), Some("zstd-corrupt"));
+            let window = declared.unwrap_or(128 << 10);
+            let bound = (96 << 10) + 2 * (content.len() as u64).max(128) + 3 * window;
+            assert!(heap <= bound, "{heap} bytes of heap, not {bound}");
+        }
+    }
+}

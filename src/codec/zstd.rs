@@ -1,11 +1,11 @@
-//! Zstandard: RFC 8878. The frames are walked by this module, strictly; what is in the blocks is
-//! decoded by a library that is sound but lax about everything around them.
+//! Zstandard: RFC 8878. The frames are walked first, all of them, and then decoded block by block.
 //!
-//! The decoder is given one block at a time, and a frame header of our own making, whose window
-//! is no larger than what the manifest declares: so memory follows the window or the declared
-//! size, whichever is smaller, and what has come out is known after each block.
+//! The decoder of blocks is told a window no larger than what the manifest declares: so memory
+//! follows the window or the declared size, whichever is smaller, and what has come out is known
+//! after each block.
 
 mod block;
+#[cfg_attr(feature = "zstd-fast", path = "zstd/structured.rs")]
 mod decoder;
 mod frame;
 
@@ -27,6 +27,7 @@ pub(super) struct Frames {
     most: u64,
     declared: bool,
     produced: u64,
+    decoder: Decoder,
     frame: Option<Frame>,
     /// The block at hand, as it is stored.
     block: Vec<u8>,
@@ -35,8 +36,19 @@ pub(super) struct Frames {
 /// The frame that is being decoded.
 struct Frame {
     header: Header,
-    decoder: Decoder,
     produced: u64,
+}
+
+/// The decoder could not go on.
+#[derive(Clone, Copy, Debug)]
+enum Broken {
+    /// The block is not one.
+    Corrupt,
+    /// It makes more than there may be.
+    TooLong,
+    /// Memory could not be had.
+    #[cfg_attr(feature = "zstd-fast", expect(dead_code, reason = "the other aborts"))]
+    Memory,
 }
 
 impl Frames {
@@ -67,6 +79,7 @@ impl Frames {
             most,
             declared: expected.is_some(),
             produced: 0,
+            decoder: Decoder::new(),
             frame: None,
             block: Vec::new(),
         })
@@ -82,23 +95,25 @@ impl Frames {
     ) -> Result<usize, ReadError<R::Error>> {
         let mut filled = 0_usize;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let Some(frame) = &mut self.frame else {
+            if self.frame.is_none() {
                 if !self.begin(source, tap)? {
                     break;
                 }
                 continue;
-            };
-            let read = frame.decoder.read(rest).map_err(|_| self.walk.corrupt())?;
+            }
+            let read = self.decoder.read(rest).map_err(|broken| self.error(broken))?;
             filled = filled.saturating_add(read);
-            frame.produced = frame.produced.saturating_add(wide(read));
+            if let Some(frame) = &mut self.frame {
+                frame.produced = frame.produced.saturating_add(wide(read));
+            }
             self.produced = self.produced.saturating_add(wide(read));
-            if self.produced.saturating_add(frame.decoder.pending()) > self.most {
-                return Err(self.too_long().into());
+            if self.produced.saturating_add(self.decoder.pending()) > self.most {
+                return Err(self.error(Broken::TooLong).into());
             }
             if read > 0 {
                 continue;
             }
-            if frame.decoder.is_finished() {
+            if self.decoder.is_finished() {
                 self.end()?;
             } else {
                 self.block(source, tap)?;
@@ -125,8 +140,8 @@ impl Frames {
         self.fetch(source, before, after.saturating_sub(before))?;
         tap(&self.block);
         let left = self.most.saturating_sub(self.produced);
-        let decoder = Decoder::new(&header, left).map_err(|_| self.walk.corrupt())?;
-        self.frame = Some(Frame { header, decoder, produced: 0 });
+        self.decoder.begin(&header, left).map_err(|broken| self.error(broken))?;
+        self.frame = Some(Frame { header, produced: 0 });
         Ok(true)
     }
 
@@ -147,12 +162,7 @@ impl Frames {
         self.fetch(source, before, self.walk.position().saturating_sub(before))?;
         tap(&self.block);
         block::judge(&self.block, &header, before)?;
-        let corrupt = self.walk.corrupt();
-        let Some(frame) = &mut self.frame else {
-            return Ok(());
-        };
-        frame.decoder.block(&self.block).map_err(|_| corrupt)?;
-        Ok(())
+        Ok(self.decoder.block(&self.block).map_err(|broken| self.error(broken))?)
     }
 
     /// Judges the frame that has ended.
@@ -164,7 +174,7 @@ impl Frames {
         if let Some(size) = header.content_size.filter(|size| *size != frame.produced) {
             return Err(Error::new(Rule::ZstdContentSize, header.at).found(size));
         }
-        if header.checksum && !frame.decoder.matches_checksum() {
+        if header.checksum && !self.decoder.matches_checksum() {
             return Err(Error::new(Rule::ZstdChecksum, header.at));
         }
         Ok(())
@@ -185,13 +195,15 @@ impl Frames {
     }
 
     #[cold]
-    fn too_long(&self) -> Error {
-        let more = self.most.saturating_add(1);
-        let at = self.walk.start();
-        if self.declared {
-            Error::new(Rule::DecodedSize, at).found(more)
-        } else {
-            Error::new(Limit::Decoded, at).found(more)
+    fn error(&self, broken: Broken) -> Error {
+        match broken {
+            Broken::Corrupt => self.walk.corrupt(),
+            Broken::Memory => Error::misuse(Misuse::Memory),
+            Broken::TooLong => {
+                let rule: crate::error::ErrorKind =
+                    if self.declared { Rule::DecodedSize.into() } else { Limit::Decoded.into() };
+                Error::new(rule, self.walk.start()).found(self.most.saturating_add(1))
+            }
         }
     }
 }

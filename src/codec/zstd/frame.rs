@@ -27,7 +27,7 @@ const CHECKSUM: u64 = 4;
 pub(super) struct Header {
     /// Where in the file it stands.
     pub(super) at: u64,
-    window: u64,
+    pub(super) window: u64,
     pub(super) content_size: Option<u64>,
     pub(super) checksum: bool,
 }
@@ -94,8 +94,9 @@ impl Header {
         self.window.min(LARGEST_BLOCK)
     }
 
-    /// A header for the decoder, and its window: no larger than `most` bytes and a block need. It asks for
-    /// no dictionary, and gives no content size, which is compared here.
+    /// A header for a decoder that reads its own, and its window: no larger than `most` bytes and a
+    /// block need. It asks for no dictionary, and gives no content size, which is compared here.
+    #[cfg(feature = "zstd-fast")]
     pub(super) fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
         let wanted = self.window.min(most.max(LARGEST_BLOCK));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();

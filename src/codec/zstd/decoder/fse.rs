@@ -1,0 +1,213 @@
+//! Finite state entropy: RFC 8878 §4.1. A state stands for a symbol; which state comes next is the
+//! state's base and a few bits.
+
+use alloc::vec::Vec;
+
+use super::bits::{Bits, forward};
+use crate::codec::zstd::Broken;
+use crate::num::{index, short};
+
+/// The smallest table that can be described: §4.1.1.
+const SMALLEST_LOG: u32 = 5;
+/// States of the largest table: §3.1.1.3.2.1.
+const LARGEST: usize = 512;
+/// Values of a symbol.
+const SYMBOLS: usize = 256;
+
+/// A state, and what its symbol means.
+#[derive(Clone, Copy, Default)]
+pub(super) struct State<M> {
+    pub(super) means: M,
+    base: u16,
+    bits: u8,
+}
+
+/// A table of `STATES` states or fewer.
+pub(super) struct Table<M, const STATES: usize> {
+    log: u32,
+    /// `STATES` states, once there is memory for them.
+    states: Vec<State<M>>,
+}
+
+impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
+    pub(super) fn new() -> Self {
+        Self { log: 0, states: Vec::new() }
+    }
+
+    /// Whether it has been made.
+    pub(super) fn is_made(&self) -> bool {
+        !self.states.is_empty()
+    }
+
+    fn room(&mut self) -> Result<&mut [State<M>], Broken> {
+        self.states.try_reserve_exact(STATES).map_err(|_| Broken::Memory)?;
+        self.states.resize(STATES, State::default());
+        Ok(&mut self.states)
+    }
+
+    /// A table of one state, which needs no bits.
+    pub(super) fn constant(&mut self, means: M) -> Result<(), Broken> {
+        self.log = 0;
+        if let Some(only) = self.room()?.first_mut() {
+            *only = State { means, base: 0, bits: 0 };
+        }
+        Ok(())
+    }
+
+    /// A table of `2^log` states by the shares that symbols have of them: §4.1.1. −1 is one state
+    /// that is worth less.
+    pub(super) fn make(
+        &mut self,
+        log: u32,
+        shares: &[i16],
+        means: impl Fn(u8) -> M,
+    ) -> Result<(), Broken> {
+        self.log = log;
+        let states = self.room()?;
+        let size = 1_usize.wrapping_shl(log);
+        let mask = size.wrapping_sub(1);
+        let mut owners = [0_u8; LARGEST];
+        // Symbols that are worth less have the last states.
+        let mut end = size;
+        for (symbol, _) in (0..=u8::MAX).zip(shares).filter(|(_, share)| **share < 0) {
+            end = end.wrapping_sub(1);
+            if let Some(owner) = owners.get_mut(end) {
+                *owner = symbol;
+            }
+        }
+        let step = (size >> 1).wrapping_add(size >> 3).wrapping_add(3);
+        let mut at = 0_usize;
+        for (symbol, share) in (0..=u8::MAX).zip(shares) {
+            for _ in 0..*share {
+                if let Some(owner) = owners.get_mut(at) {
+                    *owner = symbol;
+                }
+                at = at.wrapping_add(step) & mask;
+                while at >= end && end > 0 {
+                    at = at.wrapping_add(step) & mask;
+                }
+            }
+        }
+        // The states of a symbol share the numbers from its share to twice that.
+        let mut numbers = [1_u16; SYMBOLS];
+        for (number, share) in numbers.iter_mut().zip(shares) {
+            *number = share.unsigned_abs().max(1);
+        }
+        for (state, owner) in states.iter_mut().zip(owners).take(size) {
+            let Some(number) = numbers.get_mut(usize::from(owner)) else { continue };
+            let bits = log.wrapping_sub(number.ilog2());
+            let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).unwrap_or(0));
+            *number = number.wrapping_add(1);
+            let bits = u8::try_from(bits).unwrap_or_default();
+            *state = State { means: means(owner), base, bits };
+        }
+        Ok(())
+    }
+
+    /// The states.
+    #[inline(always)]
+    pub(super) fn states(&self) -> &[State<M>] {
+        &self.states
+    }
+
+    /// The first state.
+    #[inline(always)]
+    pub(super) fn begin(&self, bits: &mut Bits<'_>) -> usize {
+        index(bits.take(self.log))
+    }
+}
+
+impl<M> State<M> {
+    /// The state that comes after it.
+    #[inline(always)]
+    pub(super) fn next(&self, bits: &mut Bits<'_>) -> usize {
+        usize::from(self.base).wrapping_add(index(bits.take(self.bits.into())))
+    }
+}
+
+/// Reads the description of a table of at most `2^most` states for the symbols that `shares` has
+/// room for: what follows it, and the table's logarithm.
+pub(super) fn describe<'s>(
+    stream: &'s [u8],
+    most: u32,
+    shares: &mut [i16],
+) -> Option<(&'s [u8], u32)> {
+    shares.fill(0);
+    let log = forward(stream, 0, 4).wrapping_add(SMALLEST_LOG);
+    if log > most {
+        return None;
+    }
+    let end = short(stream.len()).saturating_mul(8);
+    let mut left = 1_u32.wrapping_shl(log);
+    let mut at = 4_u32;
+    let mut symbols = shares.iter_mut();
+    while left > 0 {
+        let share = symbols.next().filter(|_| at < end)?;
+        // Values up to `most` do not need all numbers of so many bits: the lowest are told in a
+        // bit less.
+        let most = left.wrapping_add(1);
+        let bits = most.ilog2().wrapping_add(1);
+        let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
+        let saved = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
+        let value = forward(stream, at, bits);
+        let low = value & half.wrapping_sub(1);
+        let (value, bits) = if low < saved {
+            (low, bits.wrapping_sub(1))
+        } else if value < half {
+            (value, bits)
+        } else {
+            (value.wrapping_sub(saved), bits)
+        };
+        at = at.wrapping_add(bits);
+        // 0 is a share worth less than one state, which takes one all the same.
+        *share = i16::try_from(value).unwrap_or_default().wrapping_sub(1);
+        left = left.checked_sub(share.unsigned_abs().into())?;
+        if *share == 0 {
+            loop {
+                let run = forward(stream, at, 2);
+                at = at.wrapping_add(2);
+                for _ in 0..run {
+                    symbols.next()?;
+                }
+                if run < 3 {
+                    break;
+                }
+            }
+        }
+    }
+    let rest = stream.get(index(at.div_ceil(8))..)?;
+    Some((rest, log))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Table, describe};
+
+    #[test]
+    fn tables_are_told_in_as_many_bits_as_it_takes() {
+        let mut shares = [0; 4];
+        // 32 states, all of symbol 1: none (bits 00001), no more zeros (00), all (bits 111111).
+        let (rest, log) = describe(&[0x10, 0xf8, 0x01, 7], 9, &mut shares).unwrap();
+        assert_eq!((rest, log, shares), (&[7][..], 5, [0, 32, 0, 0]));
+        // Cut, too large, and zeros for more symbols than there are.
+        assert!(describe(&[0x10], 9, &mut shares).is_none());
+        assert!(describe(&[0x11, 0xf8, 0x01], 5, &mut shares).is_none());
+        assert!(describe(&[0x10, 0xfe, 0xff, 0xff, 0xff], 9, &mut shares).is_none());
+    }
+
+    #[test]
+    fn every_state_is_reached() {
+        let mut table = Table::<u8, 64>::new();
+        assert!(!table.is_made());
+        table.make(6, &[30, -1, 0, 20, 13], |symbol| symbol).ok().unwrap();
+        let states = table.states();
+        for (symbol, wanted) in [(0, 30), (1, 1), (2, 0), (3, 20), (4, 13)] {
+            let own = || states.iter().filter(move |state| state.means == symbol);
+            assert_eq!(own().count(), wanted);
+            // Those of a symbol lead to every state, each from one of them.
+            let reached: usize = own().map(|state| 1 << state.bits).sum();
+            assert!(wanted == 0 || reached == 64, "{symbol}: {reached}");
+        }
+        assert_eq!(states[63].means, 1);
+    }
+}

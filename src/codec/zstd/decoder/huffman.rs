@@ -1,0 +1,221 @@
+//! Huffman codes of literals: RFC 8878 §4.2.
+
+use alloc::vec::Vec;
+
+use super::bits::{AT_ONCE, Bits};
+use super::fse::{Table, describe};
+use crate::codec::zstd::Broken;
+use crate::num::index;
+
+/// The longest code: §4.2.1.
+const LONGEST: u32 = 11;
+const CODES: usize = 1 << LONGEST;
+/// Values of a byte.
+const SYMBOLS: usize = 256;
+/// Headers from here on list weights as they are: §4.2.1.1.
+const LISTED: u8 = 128;
+/// The largest table for weights: §4.2.1.2.
+const WEIGHTS_LOG: u32 = 6;
+const WEIGHTS: usize = 1 << WEIGHTS_LOG;
+/// Codes that are read at once.
+const TOGETHER: usize = 5;
+
+/// Fewer bytes are not in four streams.
+const QUARTERED: usize = 6;
+
+const _: () = assert!(TOGETHER * index(LONGEST) <= index(AT_ONCE), "so many bits are held");
+
+/// What the next bits stand for, and how many of them it takes.
+#[derive(Clone, Copy, Default)]
+struct Code {
+    symbol: u8,
+    bits: u8,
+}
+
+/// The codes of the literals at hand, and of those to come that have none of their own.
+pub(super) struct Huffman {
+    /// The length of the longest code; 0 before there are any.
+    longest: u32,
+    codes: Vec<Code>,
+    weights: Table<u8, WEIGHTS>,
+}
+
+impl Huffman {
+    pub(super) fn new() -> Self {
+        Self { longest: 0, codes: Vec::new(), weights: Table::new() }
+    }
+
+    /// Forgets the codes, but not the room for them.
+    pub(super) fn clear(&mut self) {
+        self.longest = 0;
+    }
+
+    /// Reads the description of codes: what follows it.
+    pub(super) fn describe<'s>(&mut self, stream: &'s [u8]) -> Result<&'s [u8], Broken> {
+        let (header, rest) = stream.split_first().ok_or(Broken::Corrupt)?;
+        let mut weights = [0_u8; SYMBOLS];
+        let (listed, rest) = if let Some(more) = header.checked_sub(LISTED) {
+            let count = usize::from(more).wrapping_add(1);
+            let split = rest.split_at_checked(count.div_ceil(2));
+            let (packed, rest) = split.ok_or(Broken::Corrupt)?;
+            let nibbles = packed.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            weights.iter_mut().zip(nibbles).take(count).for_each(|(to, from)| *to = from);
+            (count, rest)
+        } else {
+            let split = rest.split_at_checked(usize::from(*header));
+            let (stream, rest) = split.ok_or(Broken::Corrupt)?;
+            (self.stream(stream, &mut weights)?, rest)
+        };
+        self.make(&mut weights, listed)?;
+        Ok(rest)
+    }
+
+    /// Reads weights from a stream of two states in turn: how many they are. §4.2.1.2.
+    fn stream(&mut self, stream: &[u8], weights: &mut [u8; SYMBOLS]) -> Result<usize, Broken> {
+        let mut shares = [0; SYMBOLS];
+        let described = describe(stream, WEIGHTS_LOG, &mut shares);
+        let (stream, log) = described.ok_or(Broken::Corrupt)?;
+        self.weights.make(log, &shares, |weight| weight)?;
+        let states = self.weights.states();
+        let mut bits = Bits::new(stream).ok_or(Broken::Corrupt)?;
+        let mut first = self.weights.begin(&mut bits);
+        let mut second = self.weights.begin(&mut bits);
+        bits.refill();
+        // The last weight goes without saying, so there is always room for one more.
+        for (count, weight) in (1..SYMBOLS).zip(&mut *weights) {
+            let state = states.get(first).ok_or(Broken::Corrupt)?;
+            *weight = state.means;
+            first = state.next(&mut bits);
+            bits.refill();
+            // Where the bits run out, the other state is the last one.
+            if bits.is_overrun() {
+                let last = states.get(second).ok_or(Broken::Corrupt)?;
+                *weights.get_mut(count).ok_or(Broken::Corrupt)? = last.means;
+                return Ok(count.wrapping_add(1));
+            }
+            core::mem::swap(&mut first, &mut second);
+        }
+        Err(Broken::Corrupt)
+    }
+
+    /// Makes the codes by their weights, of which the last is to be found: §4.2.1.
+    fn make(&mut self, weights: &mut [u8; SYMBOLS], listed: usize) -> Result<(), Broken> {
+        let room = |weight: u8| 1_u32.wrapping_shl(u32::from(weight)) >> 1;
+        let mut sum = 0_u32;
+        for weight in weights.iter().take(listed) {
+            if u32::from(*weight) > LONGEST {
+                return Err(Broken::Corrupt);
+            }
+            sum = sum.wrapping_add(room(*weight));
+        }
+        let longest = sum.checked_ilog2().ok_or(Broken::Corrupt)?.wrapping_add(1);
+        let left = 1_u32.wrapping_shl(longest).wrapping_sub(sum);
+        if longest > LONGEST || !left.is_power_of_two() {
+            return Err(Broken::Corrupt);
+        }
+        let last = weights.get_mut(listed).ok_or(Broken::Corrupt)?;
+        *last = u8::try_from(left.ilog2().wrapping_add(1)).unwrap_or_default();
+        // The longest codes come in pairs, and there are some.
+        let longest_codes = weights.iter().map(|weight| u32::from(*weight == 1)).sum::<u32>();
+        if longest_codes == 0 || longest_codes & 1 == 1 {
+            return Err(Broken::Corrupt);
+        }
+        self.longest = 0;
+        self.codes.try_reserve_exact(CODES).map_err(|_| Broken::Memory)?;
+        self.codes.resize(CODES, Code::default());
+        let mut rest = self.codes.as_mut_slice();
+        for weight in (1..=u8::MAX).take_while(|weight| u32::from(*weight) <= longest) {
+            let bits = longest.wrapping_add(1).wrapping_sub(weight.into());
+            let bits = u8::try_from(bits).unwrap_or_default();
+            let count = index(room(weight));
+            let own = (0..=u8::MAX).zip(&*weights).filter(|(_, own)| **own == weight);
+            for (symbol, _) in own {
+                let (codes, others) = rest.split_at_mut_checked(count).ok_or(Broken::Corrupt)?;
+                codes.fill(Code { symbol, bits });
+                rest = others;
+            }
+        }
+        self.longest = longest;
+        Ok(())
+    }
+
+    /// Decodes one stream, which fills `out`.
+    pub(super) fn one(&self, stream: &[u8], out: &mut [u8]) -> Result<(), Broken> {
+        let codes = self.codes()?;
+        let mut bits = Bits::new(stream).ok_or(Broken::Corrupt)?;
+        self.finish(codes, &mut bits, out)
+    }
+
+    /// Decodes four streams, each of which fills a quarter of `out`: §4.2.2.
+    pub(super) fn four(&self, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Broken> {
+        let codes = self.codes()?;
+        if out.len() < QUARTERED {
+            return Err(Broken::Corrupt);
+        }
+        let quarter = out.len().div_ceil(4);
+        let (first, out) = out.split_at_mut_checked(quarter).ok_or(Broken::Corrupt)?;
+        let (second, out) = out.split_at_mut_checked(quarter).ok_or(Broken::Corrupt)?;
+        let (third, fourth) = out.split_at_mut_checked(quarter).ok_or(Broken::Corrupt)?;
+        let [Some(mut a), Some(mut b), Some(mut c), Some(mut d)] = streams.map(Bits::new) else {
+            return Err(Broken::Corrupt);
+        };
+        // In step, for each stream by itself would wait for its own bits; the fourth is shortest.
+        let whole = fourth.len().saturating_sub(fourth.len().checked_rem(TOGETHER).unwrap_or(0));
+        let [first, second, third, fourth] =
+            [first, second, third, fourth].map(|out| out.split_at_mut_checked(whole));
+        let (Some(first), Some(second), Some(third), Some(fourth)) = (first, second, third, fourth)
+        else {
+            return Err(Broken::Corrupt);
+        };
+        let [firsts, seconds, thirds, fourths] =
+            [first.0, second.0, third.0, fourth.0].map(|out| out.as_chunks_mut::<TOGETHER>().0);
+        let chunks = firsts.iter_mut().zip(seconds).zip(thirds.iter_mut().zip(fourths));
+        for ((first, second), (third, fourth)) in chunks {
+            for bits in [&mut a, &mut b, &mut c, &mut d] {
+                bits.refill();
+            }
+            let slots = first.iter_mut().zip(second).zip(third.iter_mut().zip(fourth));
+            for ((first, second), (third, fourth)) in slots {
+                *first = self.next(codes, &mut a);
+                *second = self.next(codes, &mut b);
+                *third = self.next(codes, &mut c);
+                *fourth = self.next(codes, &mut d);
+            }
+        }
+        self.finish(codes, &mut a, first.1)?;
+        self.finish(codes, &mut b, second.1)?;
+        self.finish(codes, &mut c, third.1)?;
+        self.finish(codes, &mut d, fourth.1)
+    }
+
+    fn codes(&self) -> Result<&[Code; CODES], Broken> {
+        let codes = self.codes.first_chunk().filter(|_| self.longest > 0);
+        codes.ok_or(Broken::Corrupt)
+    }
+
+    /// Decodes the rest of a stream.
+    fn finish(
+        &self,
+        codes: &[Code; CODES],
+        bits: &mut Bits<'_>,
+        out: &mut [u8],
+    ) -> Result<(), Broken> {
+        for chunk in out.chunks_mut(TOGETHER) {
+            bits.refill();
+            for byte in chunk {
+                *byte = self.next(codes, bits);
+            }
+        }
+        bits.refill();
+        if bits.is_over() { Ok(()) } else { Err(Broken::Corrupt) }
+    }
+
+    #[inline(always)]
+    fn next(&self, codes: &[Code; CODES], bits: &mut Bits<'_>) -> u8 {
+        const MASK: u64 = (1 << LONGEST) - 1;
+        let at = usize::try_from(bits.peek(self.longest) & MASK).unwrap_or_default();
+        let code = codes.get(at).copied().unwrap_or_default();
+        bits.skip(code.bits.into());
+        code.symbol
+    }
+}

@@ -1,0 +1,148 @@
+//! The zstd decoder against another: what ours accepts, that one accepts, and the bytes are equal.
+#![cfg(feature = "zstd")]
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+#[path = "../benches/open/generate.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "the benchmark uses the rest")]
+mod generate;
+
+use common::accepted;
+use generate::{Random, head, text};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use zten::{Archive, Encoding, Error, Limits};
+
+/// A 1.1 file of one compressed component, whose size is not declared.
+fn file(frame: &[u8]) -> Vec<u8> {
+    let mut file = b"ZTEN1000".to_vec();
+    file.resize(64, 0);
+    file.extend(frame);
+    let start = file.len();
+    let out = &mut file;
+    head(out, 5, 2);
+    text(out, "version");
+    text(out, "1.1.0");
+    text(out, "objects");
+    head(out, 5, 1);
+    text(out, "w");
+    head(out, 5, 3);
+    text(out, "shape");
+    head(out, 4, 0);
+    text(out, "format");
+    text(out, "x");
+    text(out, "components");
+    head(out, 5, 1);
+    text(out, "data");
+    head(out, 5, 4);
+    for (key, value) in [("dtype", "u8"), ("encoding", "zstd")] {
+        text(out, key);
+        text(out, value);
+    }
+    for (key, value) in [("offset", 64), ("length", frame.len())] {
+        text(out, key);
+        head(out, 0, value as u64);
+    }
+    let size = (file.len() - start) as u64;
+    file.extend(size.to_le_bytes());
+    file.extend(b"ZTEN1000");
+    file
+}
+
+fn ours(frame: &[u8]) -> Result<Vec<u8>, Error> {
+    let file = file(frame);
+    let limits = Limits::default().with("decoded", 1 << 20)?.with("window", 1 << 22)?;
+    let archive = Archive::open(&file)?;
+    let component = archive.get("w").unwrap().component("data").unwrap();
+    Ok(component.read_to_vec(&file[..], &limits)?)
+}
+
+/// None where it refuses, or breaks down.
+fn theirs(frame: &[u8]) -> Option<Vec<u8>> {
+    let run = || {
+        let (mut all, mut rest) = (Vec::new(), frame);
+        while !rest.is_empty() {
+            let mut decoder = FrameDecoder::new();
+            decoder.init(&mut rest).ok()?;
+            decoder.decode_blocks(&mut rest, BlockDecodingStrategy::All).ok()?;
+            all.extend(decoder.collect()?);
+            let stored = decoder.get_checksum_from_data();
+            if stored.is_some() && stored != decoder.get_calculated_checksum() {
+                return None;
+            }
+        }
+        Some(all)
+    };
+    std::panic::catch_unwind(run).ok().flatten()
+}
+
+/// Frames of the reference writers, and of another encoder.
+fn frames(random: &mut Random) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    for file in accepted() {
+        let archive = Archive::open(&file.bytes).unwrap();
+        for part in archive.objects().flat_map(|object| object.components()) {
+            if part.encoding() == Encoding::Zstd {
+                let range = part.extent().range();
+                frames.push(file.bytes[range.start as usize..range.end as usize].to_vec());
+            }
+        }
+    }
+    for kind in 0..40 {
+        let (count, most) = (10 + random.next() % 20_000, 1 + random.next() % 40);
+        let mut byte = |place: u64| match kind % 2 {
+            0 => random.next() % most,
+            _ => (place / (1 + most)) ^ u64::from(random.next().is_multiple_of(7)),
+        };
+        let content: Vec<u8> = (0..count).map(|place| byte(place) as u8).collect();
+        frames.push(compress_to_vec(&content[..], CompressionLevel::Fastest));
+    }
+    frames.retain(|frame| frame.len() < 20_000);
+    frames.sort();
+    frames.dedup();
+    frames
+}
+
+#[test]
+fn another_decoder_agrees() {
+    let mut random = Random(5);
+    let frames = frames(&mut random);
+    assert!(frames.len() > 100, "only {} frames", frames.len());
+    for frame in &frames {
+        let decoded = ours(frame).ok();
+        assert!(decoded.is_none() || decoded == theirs(frame), "{frame:x?}");
+    }
+    let (mut agreed, mut refused) = (0, 0);
+    std::panic::set_hook(Box::new(|_| {}));
+    for _ in 0..60_000 {
+        let mut frame = frames[random.next() as usize % frames.len()].clone();
+        // Headers and tables stand in front.
+        for within in [frame.len(), frame.len().min(40)] {
+            let at = random.next() as usize % within;
+            frame[at] = match random.next() % 3 {
+                0 => frame[at] ^ 1 << (random.next() % 8),
+                1 => frame[at].wrapping_add(1),
+                _ => random.next() as u8,
+            };
+        }
+        match ours(&frame) {
+            Ok(decoded) if theirs(&frame).as_ref() == Some(&decoded) => agreed += 1,
+            Ok(_) => {
+                drop(std::panic::take_hook());
+                panic!("they differ: {frame:x?}");
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    println!("{agreed} decoded alike, {refused} refused");
+    assert!(agreed > 5_000 && refused > 5_000, "{agreed} decoded alike, {refused} refused");
+}
