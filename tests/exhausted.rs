@@ -1,0 +1,99 @@
+//! Memory that runs out and stays so: however many bytes there are, what was asked for is done or
+//! ends in an error. Beside `out_of_memory`, where one allocation fails and those after it do not.
+#![cfg(all(feature = "write", feature = "zstd"))]
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+#[path = "out_of_memory/work.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "`out_of_memory` uses the rest")]
+mod work;
+
+use std::alloc::System;
+use std::cell::Cell;
+
+use alloc_chaos::{ChaosAllocator, Check};
+use cap::Cap;
+use common::{accepted, reject_index};
+use work::{WORKS, is_memory};
+use zten::write::Checksum;
+use zten::{Error, Options};
+
+/// It lets no more than a limit be had, and counts what is had.
+#[global_allocator]
+static ALLOCATOR: Cap<ChaosAllocator> = Cap::new(ChaosAllocator::<System>::system(), usize::MAX);
+
+/// What some work comes to with so many bytes, and how many allocations there were.
+fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error>, usize) {
+    let outcome = Cell::new(Ok(()));
+    let report = Check::new().failure_range(0..0).run(|| {
+        ALLOCATOR.set_limit(ALLOCATOR.allocated() + bytes).unwrap();
+        outcome.set(work());
+        ALLOCATOR.set_limit(usize::MAX).unwrap();
+    });
+    assert!(report.baseline().outcome().is_completed(), "{report}");
+    (outcome.get(), report.baseline_allocations())
+}
+
+/// Runs some work with every number of bytes that makes a difference: how many those are.
+///
+/// The more bytes, the more allocations there are; so between two numbers of bytes with as many
+/// allocations, there is nothing to be found.
+fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
+    let usual = run(1 << 30, work);
+    let judged = |bytes| {
+        let (outcome, count) = run(bytes, work);
+        if outcome != usual.0 {
+            assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}: {outcome:?}");
+        }
+        count
+    };
+    let mut enough = 1;
+    while run(enough, work) != usual {
+        enough *= 2;
+    }
+    let mut differences = 0;
+    let mut open = vec![((0, judged(0)), (enough, judged(enough)))];
+    while let Some((few, many)) = open.pop() {
+        if few.1 == many.1 {
+            continue;
+        }
+        let middle = usize::midpoint(few.0, many.0);
+        if middle == few.0 {
+            differences += 1;
+            continue;
+        }
+        let middle = (middle, judged(middle));
+        open.extend([(few, middle), (middle, many)]);
+    }
+    differences
+}
+
+/// All accepted files and every tenth of the refused ones, by name; all kinds of writing. One
+/// test, for the limit is that of the process.
+#[test]
+fn memory_that_runs_out() {
+    let mut differences = 0;
+    for (name, work) in WORKS {
+        for file in accepted() {
+            let what = format!("{name}, {}", file.name);
+            differences += sweep(&what, &|| work(&file.bytes, &Options::default()));
+        }
+        for row in reject_index().step_by(10) {
+            let file = row.read();
+            let what = format!("{name}, {}", row.file);
+            differences += sweep(&what, &|| work(&file, &row.options));
+        }
+    }
+    for level in [None, Some(1), Some(5)] {
+        differences += sweep("write", &|| work::write(Checksum::Sha256, level));
+    }
+    println!("{differences} limits that make a difference");
+    assert!(differences > 50_000, "only {differences} limits make a difference");
+}

@@ -1,0 +1,126 @@
+//! Out of memory: whichever allocation fails, what was asked for ends in an error.
+#![cfg(all(feature = "std", feature = "write", feature = "zstd"))]
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+#[path = "out_of_memory/work.rs"]
+mod work;
+
+use std::cell::Cell;
+use std::sync::Mutex;
+
+use alloc_chaos::{ChaosAllocator, Check};
+use common::{accepted, reject_index};
+use work::{WORKS, is_memory};
+use zten::source::FileArchive;
+use zten::write::Checksum;
+use zten::{Error, Options, ReadError};
+
+#[global_allocator]
+static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
+
+/// There can be one check at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// What came of failing each allocation of some work by itself.
+#[derive(Default)]
+struct Tally {
+    /// Allocations that were failed.
+    failed: usize,
+    /// Those that made no difference.
+    harmless: usize,
+}
+
+impl Tally {
+    /// Fails each allocation of `work` by itself: each time it must end for want of memory, or
+    /// as it does when it has memory.
+    fn sweep(&mut self, what: &str, work: impl Fn() -> Result<(), Error>) {
+        let usual = work();
+        let harmless = Cell::new(0);
+        let report = Check::new().run(|| {
+            let outcome = work();
+            if outcome == usual {
+                harmless.set(harmless.get() + 1);
+            } else {
+                assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}: {outcome:?}");
+            }
+        });
+        // All that a report asks for but a probe of its own, which an optimizer takes away.
+        let all = report.injected_failures() == report.baseline_allocations();
+        let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
+        assert!(all && well && !report.is_truncated(), "{what}: {report}");
+        self.failed += report.tested_failures();
+        // The run that counts is one of them.
+        self.harmless += harmless.get() - 1;
+    }
+
+    /// Only an index that could be smaller does without the memory for it.
+    fn judge(&self, what: &str, least: usize) {
+        println!("{what}: {} failed, {} of them harmless", self.failed, self.harmless);
+        assert!(self.failed >= least, "{what}: only {} allocations", self.failed);
+        assert!(self.harmless * 10 < self.failed, "{what}: {} harmless", self.harmless);
+    }
+}
+
+#[test]
+fn accepted_files() {
+    let _one = ONE.lock();
+    for (name, work) in WORKS {
+        let mut tally = Tally::default();
+        for file in accepted() {
+            let what = format!("{name}, {}", file.name);
+            tally.sweep(&what, || work(&file.bytes, &Options::default()));
+        }
+        tally.judge(name, 1500);
+    }
+}
+
+#[test]
+fn refused_files() {
+    let _one = ONE.lock();
+    for (name, work) in &WORKS[..4] {
+        let mut tally = Tally::default();
+        for row in reject_index() {
+            let file = row.read();
+            let what = format!("{name}, {}", row.file);
+            tally.sweep(&what, || work(&file, &row.options));
+        }
+        tally.judge(name, 1500);
+    }
+}
+
+#[test]
+fn files_that_are_read_at_positions() {
+    let _one = ONE.lock();
+    let mut tally = Tally::default();
+    for file in accepted() {
+        let path = common::corpus().join("accept").join(&file.name);
+        tally.sweep(&file.name, || match FileArchive::open(&path, &Options::default()) {
+            Ok(_) => Ok(()),
+            Err(ReadError::Refused(error)) => Err(error),
+            Err(ReadError::Source(error)) => panic!("{error}"),
+        });
+    }
+    tally.judge("open a file", 2000);
+}
+
+#[test]
+fn what_is_written() {
+    let _one = ONE.lock();
+    for level in [None, Some(1), Some(5)] {
+        for checksum in [Checksum::None, Checksum::Crc32c, Checksum::Sha256] {
+            let mut tally = Tally::default();
+            let what = format!("write, {level:?}, {checksum:?}");
+            tally.sweep(&what, || work::write(checksum, level));
+            tally.judge(&what, 30);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! All that the library does with a file, each as a function that gives the error it ends in.
+
+use zten::write::{
+    Checksum, Copier, CopyError, Encoded, Level, NewComponent, NewObject, Settings, WriteError,
+    Writer,
+};
+use zten::{
+    Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError,
+    StorageType, Verifier,
+};
+
+/// Something that may be done with a file.
+pub(crate) type Work = fn(&[u8], &Options) -> Result<(), Error>;
+
+/// All that may be, and what it is called.
+pub(crate) const WORKS: &[(&str, Work)] = &[
+    ("open", open),
+    ("check", check),
+    ("decode", decode),
+    ("views", views),
+    ("look up", look_up),
+    ("copy", |file, options| copy(file, options, &Settings::default(), None)),
+    ("copy in canonical form", |file, options| {
+        copy(file, options, &Settings::default().canonical(), None)
+    }),
+    ("copy compressed", |file, options| {
+        copy(file, options, &Settings::default().checksum(Checksum::Crc32c), Some(FASTEST))
+    }),
+    ("append", append),
+];
+
+const FASTEST: u8 = 1;
+
+pub(crate) fn open(file: &[u8], options: &Options) -> Result<(), Error> {
+    Archive::open_with(file, options).map(drop)
+}
+
+/// Opens a file and reads all of it, as `check` does.
+pub(crate) fn check(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    for object in archive.objects() {
+        verifier.object(&object, file, |_, _| ())?;
+    }
+    if *options == options.canonical() {
+        verifier.padding(archive.manifest(), file)?;
+    }
+    Ok(())
+}
+
+/// Reads every component by itself, whatever the others are.
+fn decode(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let parts = archive.objects().flat_map(|object| object.components());
+    all(parts.map(|part| decode_one(&part, file, options.limit())))
+}
+
+/// The first error, but want of memory before any other.
+fn all(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
+    let mut first = Ok(());
+    for outcome in outcomes {
+        ignore(outcome)?;
+        first = first.and(outcome);
+    }
+    first
+}
+
+fn decode_one(part: &Component<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> {
+    part.read_to_vec(file, limits)?;
+    let decoded = part.decode(file, limits)?;
+    if decoded.view().storage_type() == StorageType::U8 {
+        decoded.view().to_vec::<u8>()?;
+    }
+    Ok(())
+}
+
+/// Binds, decodes and looks through every object as what it is.
+fn views(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    all(archive.objects().map(|object| view(&object, file, options.limit())))
+}
+
+fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> {
+    let compressed = object.components().any(|part| part.bind(file).is_err());
+    match object.format() {
+        Format::Dense => {
+            let dense = object.dense()?;
+            if !compressed {
+                dense.bind(file)?;
+                ignore(dense.rows(0..0).map(drop))?;
+                let all = dense.shape().map(|dimension| 0..dimension);
+                let mut ranges = Vec::new();
+                reserve(&mut ranges, dense.shape().count())?;
+                ranges.extend(all);
+                ignore(dense.slice(&ranges).map(drop))?;
+            }
+        }
+        Format::SparseCsr => {
+            let csr = object.sparse_csr()?;
+            csr.decode(file, limits)?.csr().has_duplicates()?;
+            if !compressed {
+                csr.bind(file)?.has_duplicates()?;
+            }
+        }
+        Format::SparseCoo => {
+            let coo = object.sparse_coo()?;
+            coo.decode(file, limits)?.coo().has_duplicates()?;
+            if !compressed {
+                coo.bind(file)?.has_duplicates()?;
+            }
+        }
+        Format::QuantizedGroup => {
+            object.quantized_group()?.decode(file, limits).map(drop).map_err(Error::from)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Passes over any error but the one that is tested here.
+fn ignore(outcome: Result<(), Error>) -> Result<(), Error> {
+    match outcome {
+        Err(error) if is_memory(&error) => outcome,
+        _ => Ok(()),
+    }
+}
+
+fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
+    vec.try_reserve_exact(count).map_err(|_| zten::Misuse::Memory.into())
+}
+
+/// Whether memory could not be had.
+pub(crate) fn is_memory(error: &Error) -> bool {
+    error.kind() == zten::ErrorKind::Misuse(zten::Misuse::Memory)
+}
+
+/// Finds every object by its name, and reads every attribute.
+fn look_up(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    for object in archive.objects() {
+        assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
+        for (_, item) in object.attributes().into_iter().flatten() {
+            // A string in chunks is put together to be compared, if it is not too long.
+            item.get::<Any>().map_or_else(|error| ignore(Err(error)), |_| Ok(()))?;
+        }
+    }
+    Ok(())
+}
+
+fn copy(
+    file: &[u8],
+    options: &Options,
+    settings: &Settings,
+    level: Option<u8>,
+) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut copier = Copier::new(file.len() as u64, options.limit());
+    if let Some(level) = level {
+        copier = copier.compressed(Level::new(level)?);
+    }
+    let outcome = copier.file(archive.manifest(), file, Vec::new(), settings);
+    outcome.map(drop).map_err(|error| match error {
+        CopyError::Read(ReadError::Source(error) | ReadError::Refused(error))
+        | CopyError::Write(WriteError::Sink(error) | WriteError::Refused(error)) => error,
+    })
+}
+
+fn append(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut writer = Writer::append(Vec::new(), archive.manifest(), &Settings::default())?;
+    let object = NewObject::dense("a name that is in no file", &[2], StorageType::U8);
+    writer.add(&object, &[("data", &[1, 2])])?;
+    Ok(writer.finish().map(drop)?)
+}
+
+/// Names that do not rise: they go into a table, which grows.
+const NAMES: &str = "zyxwvutsrqponmlkjihgfedcba9876543210ZYXWVUTSRQPONMLKJIHGFEDCBA_-.:";
+
+/// Writes objects of every format, with every kind of checksum, compressed or not.
+pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> {
+    let level = level.map(Level::new).transpose()?;
+    let at = |object: NewObject<'static>| match level {
+        Some(level) => object.compressed(level),
+        None => object,
+    };
+    let mut writer = Writer::new(Vec::new(), &Settings::default().checksum(checksum))?;
+    let attributes = Encoded::of(&Attributes { bits: 4, packing: "int32_le" })?;
+    writer.attributes(&attributes)?;
+    for at in 0..NAMES.len() {
+        let name = NAMES.get(at..=at).unwrap_or_default();
+        writer.add(&NewObject::dense(name, &[0], StorageType::U8), &[])?;
+    }
+    let dense = NewObject::dense("dense", &[2, 3], LogicalType::Complex64);
+    writer.add(&at(dense).attributes(&attributes), &[("data", &[7; 48])])?;
+    let [zero, one] = [[0; 8], [1, 0, 0, 0, 0, 0, 0, 0]];
+    let csr = NewObject::sparse_csr("csr", &[1, 9], StorageType::U8, 1);
+    let indptr = [zero, one];
+    let parts = [("indptr", indptr.as_flattened()), ("values", &[1][..]), ("indices", &one[..])];
+    writer.add(&at(csr), &parts)?;
+    let coo = NewObject::sparse_coo("coo", &[4, 5], StorageType::I16, 1);
+    writer.add(&at(coo), &[("coords", indptr.as_flattened()), ("values", &[1, 0])])?;
+    let quantized = [(StorageType::I32, 2), (StorageType::F16, 1), (StorageType::F16, 1)];
+    let quantized = NewObject::quantized_group("quantized", &[16, 1], quantized);
+    let parts = [("zeros", &[0; 2][..]), ("scales", &[0; 2]), ("packed_weight", &[0; 8])];
+    writer.add(&at(quantized), &parts)?;
+    let parts = ["b", "a"].map(|role| NewComponent::new(role, StorageType::U8, 1));
+    let custom = NewObject::custom("custom", &[6], "mine", &parts);
+    writer.add(&custom, &[("b", &[1]), ("a", &[2])])?;
+    Ok(writer.finish().map(drop)?)
+}
+
+/// A type that takes any value, and no memory for it.
+struct Any;
+
+impl<'de> serde::Deserialize<'de> for Any {
+    fn deserialize<D: serde::Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(value).map(|_| Self)
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Attributes {
+    bits: u8,
+    packing: &'static str,
+}
