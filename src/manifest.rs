@@ -168,6 +168,12 @@ impl<'m> Manifest<'m> {
         self.object(self.index.names.find(name.as_bytes(), self.len(), read)?)
     }
 
+    /// The name of the object at that place, which costs nothing to read.
+    #[cfg(feature = "write")]
+    pub(crate) fn name(&self, ordinal: u32) -> &[u8] {
+        self.reader().name(&self.index.objects, ordinal)
+    }
+
     /// Bytes of heap that the index takes, beside the manifest's own bytes.
     pub fn index_bytes(&self) -> usize {
         let names = match &self.index.names {

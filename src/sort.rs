@@ -69,6 +69,18 @@ pub(crate) fn by_text<'t, P: Copy>(
     Ok(())
 }
 
+/// Sorts `places` by the lengths of what `read` finds there, and bytewise where those are the same:
+/// RFC 8949 §4.2.1.
+#[cfg(feature = "write")]
+pub(crate) fn by_length<'t, P: Copy>(
+    places: &mut [P],
+    read: impl Fn(P) -> &'t [u8],
+) -> Result<(), NoMemory> {
+    let length = |place: &P| read(*place).len();
+    places.sort_unstable_by_key(length);
+    places.chunk_by_mut(|a, b| length(a) == length(b)).try_for_each(|run| by_text(run, &read, |_| ()))
+}
+
 fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
     groups.try_reserve(1).map_err(|_| NoMemory)?;
     groups.push(group);
@@ -236,6 +248,16 @@ mod tests {
         check(&nested);
         check(&alloc::vec![Vec::new(); 20]);
         check(&[]);
+    }
+
+    #[cfg(feature = "write")]
+    #[test]
+    fn shorter_texts_come_first() {
+        let texts: Vec<Vec<u8>> =
+            (0..500_u16).map(|n| alloc::vec![(n * 7 % 5).to_le_bytes()[0]; usize::from(n * 11 % 40)]).collect();
+        let mut places: Vec<usize> = (0..texts.len()).collect();
+        super::by_length(&mut places, |place| texts[place].as_slice()).unwrap();
+        assert!(places.is_sorted_by_key(|place| (texts[*place].len(), &texts[*place])));
     }
 
     /// The same as the standard library's, whatever the numbers are like.

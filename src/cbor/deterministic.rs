@@ -15,6 +15,7 @@ use crate::error::{ErrorKind, Misuse};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::wide;
 use crate::rules::{Limit, Rule};
+use crate::sort::by_text;
 
 /// Levels that may be open.
 const MOST: usize = 64;
@@ -270,8 +271,10 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
         entry.end = end;
         end = entry.key;
     }
-    entries.sort_unstable_by(|a, b| a.key(out.as_bytes()).cmp(b.key(out.as_bytes())));
-    if !entries.windows(2).all(|pair| rise(pair, out)) {
+    let mut twice = false;
+    by_text(entries, |entry: Entry| entry.key(out.as_bytes()), |_| twice = true)
+        .map_err(|_| Misuse::Memory)?;
+    if twice {
         return Err(Rule::DuplicateKey.into());
     }
     // `end` is now where the first entry began.

@@ -80,6 +80,15 @@ impl<'a> Component<'a> {
         }
     }
 
+    /// Its role, which costs nothing to read.
+    #[cfg(feature = "write")]
+    pub(crate) fn role_bytes(&self) -> &'a [u8] {
+        match self.parts.reader.generation {
+            Generation::V0_1 => v0_1::ROLE.as_bytes(),
+            _ => self.parts.reader.role(self.record),
+        }
+    }
+
     /// Where in the manifest it stands: object and component, from 0.
     pub fn place(&self) -> Place {
         Place::new(Some(self.object), Some(self.ordinal))

@@ -11,7 +11,6 @@
 
 use alloc::vec::Vec;
 
-use super::canonical_order;
 use super::compress::Level;
 use super::declare::{Encoded, NewComponent, NewObject};
 use super::object::ObjectWriter;
@@ -28,6 +27,7 @@ use crate::manifest::{Component, ElementType, Generation, Manifest, Object};
 use crate::num::{index, wide};
 use crate::rules::Rule;
 use crate::schema::{Format, v0_1};
+use crate::sort::{NoMemory, by_length};
 use crate::verify::{Verifier, foreign};
 
 /// Why an object could not be copied: it could not be read, or not be written.
@@ -125,8 +125,7 @@ impl Copier {
             .map_err(|_| Error::misuse(Misuse::Memory))?;
         order.extend(0..manifest.len());
         if settings.is_canonical() {
-            let name = |ordinal: u32| manifest.object(ordinal).map_or("", |object| object.name());
-            order.sort_unstable_by(|a, b| canonical_order(name(*a), name(*b)));
+            by_length(&mut order, |ordinal| manifest.name(ordinal)).map_err(no_memory)?;
         }
         for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
             self.object(&object, source, &mut writer)?;
@@ -152,7 +151,7 @@ impl Copier {
         parts.try_reserve_exact(count).map_err(|_| Error::misuse(Misuse::Memory))?;
         parts.extend(object.components());
         if writer.settings.is_canonical() {
-            parts.sort_unstable_by(|a, b| canonical_order(a.role(), b.role()));
+            by_length(&mut parts, |part: Component<'_>| part.role_bytes()).map_err(no_memory)?;
         }
         let mut components = Vec::new();
         components.try_reserve_exact(count).map_err(|_| Error::misuse(Misuse::Memory))?;
@@ -240,6 +239,10 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
         out.raw(item.as_bytes())?;
     }
     Ok(Some(Encoded::from_cbor(out.into_bytes())))
+}
+
+fn no_memory(_: NoMemory) -> Error {
+    Error::misuse(Misuse::Memory)
 }
 
 fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {

@@ -14,6 +14,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 use crate::schema::{
     ComponentClaim, Dtype, Encoding, Format, ObjectClaim, Opaque, Role, Shape, Uint,
 };
+use crate::sort::by_text;
 
 /// Judges the object of that ordinal: how many bytes its compressed components decode to.
 pub(super) fn object(
@@ -113,8 +114,9 @@ fn roles_differ(components: &[NewComponent<'_>], settings: &Settings) -> Result<
     let mut sorted = alloc::vec::Vec::new();
     sorted.try_reserve_exact(components.len()).map_err(|_| Misuse::Memory)?;
     sorted.extend(roles());
-    sorted.sort_unstable();
-    if sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a == b) {
+    let mut twice = false;
+    by_text(&mut sorted, str::as_bytes, |_| twice = true).map_err(|_| Misuse::Memory)?;
+    if twice {
         return Err(Error::nowhere(Rule::DuplicateKey));
     }
     if settings.is_canonical() { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
