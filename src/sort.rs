@@ -78,7 +78,9 @@ pub(crate) fn by_length<'t, P: Copy>(
 ) -> Result<(), NoMemory> {
     let length = |place: &P| read(*place).len();
     places.sort_unstable_by_key(length);
-    places.chunk_by_mut(|a, b| length(a) == length(b)).try_for_each(|run| by_text(run, &read, |_| ()))
+    places
+        .chunk_by_mut(|a, b| length(a) == length(b))
+        .try_for_each(|run| by_text(run, &read, |_| ()))
 }
 
 fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
@@ -253,8 +255,9 @@ mod tests {
     #[cfg(feature = "write")]
     #[test]
     fn shorter_texts_come_first() {
-        let texts: Vec<Vec<u8>> =
-            (0..500_u16).map(|n| alloc::vec![(n * 7 % 5).to_le_bytes()[0]; usize::from(n * 11 % 40)]).collect();
+        let texts: Vec<Vec<u8>> = (0..500_u16)
+            .map(|n| alloc::vec![(n * 7 % 5).to_le_bytes()[0]; usize::from(n * 11 % 40)])
+            .collect();
         let mut places: Vec<usize> = (0..texts.len()).collect();
         super::by_length(&mut places, |place| texts[place].as_slice()).unwrap();
         assert!(places.is_sorted_by_key(|place| (texts[*place].len(), &texts[*place])));

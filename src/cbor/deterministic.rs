@@ -8,9 +8,7 @@ use alloc::vec::Vec;
 
 use super::encode::{Output, shortest};
 use super::value::Value;
-use super::{
-    Entries, Fault, Head, Input, Item, Mark, UNLIMITED, entries, fault, head, major, skip,
-};
+use super::{BREAK, Fault, Head, Input, Item, Mark, fault, head, major, skip};
 use crate::error::{ErrorKind, Misuse};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::wide;
@@ -26,10 +24,9 @@ const _: () = assert!(DEPTH_CAP == 64, "a place for every one");
 struct Level<K> {
     /// Items that are still to come; of a map, two an entry.
     left: u64,
-    /// Whether a break follows its items.
-    indefinite: bool,
-    /// What is remembered of a map.
-    map: Option<K>,
+    map: bool,
+    /// What is remembered of it.
+    own: K,
 }
 
 /// The open levels above an item: counted, never recursed into.
@@ -38,9 +35,9 @@ struct Levels<K> {
     depth: usize,
 }
 
-impl<K: Copy> Levels<K> {
+impl<K: Copy + Default> Levels<K> {
     fn new() -> Self {
-        Self { open: [Level { left: 0, indefinite: false, map: None }; MOST], depth: 0 }
+        Self { open: [Level { left: 0, map: false, own: K::default() }; MOST], depth: 0 }
     }
 
     fn push(&mut self, at: Input<'_>, level: Level<K>) -> Result<(), Fault> {
@@ -54,10 +51,17 @@ impl<K: Copy> Levels<K> {
         self.open.get_mut(self.depth.checked_sub(1)?)
     }
 
-    fn pop(&mut self) -> Option<Level<K>> {
-        self.depth = self.depth.checked_sub(1)?;
-        self.open.get(self.depth).copied()
+    fn pop(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
     }
+}
+
+/// A map that is being judged.
+#[derive(Clone, Copy, Default)]
+struct Judged<'m> {
+    /// Its last key, and where the one at hand begins.
+    last: Option<Input<'m>>,
+    key: Input<'m>,
 }
 
 /// Judges the well-formed item at `at`.
@@ -65,10 +69,10 @@ impl<K: Copy> Levels<K> {
 /// # Errors
 /// `canonical-cbor`, at the first item or key that has not the one form.
 pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
-    let mut levels = Levels::<Option<Input<'_>>>::new();
+    let mut levels = Levels::<Judged<'_>>::new();
     let mut input = at;
     loop {
-        if let Some(Level { left, map, .. }) = levels.top() {
+        if let Some(Level { left, map, own: Judged { last, key } }) = levels.top() {
             if *left == 0 {
                 levels.pop();
                 if levels.depth == 0 {
@@ -76,14 +80,17 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
                 }
                 continue;
             }
-            if let Some(last) = map
-                && left.is_multiple_of(2)
-            {
-                let key = encoding(input)?;
-                if last.is_some_and(|last| last >= key) {
-                    return Err(Fault::new(Rule::CanonicalCbor, Mark::of(input)));
+            // The key is what stands before its value: keys that are maps themselves, and have such
+            // keys, would be passed over again and again to find where they end.
+            if *map && left.is_multiple_of(2) {
+                *key = input;
+            } else if *map {
+                let length = key.len().saturating_sub(input.len());
+                let own = key.get(..length).unwrap_or_default();
+                if last.is_some_and(|last| last >= own) {
+                    return Err(Fault::new(Rule::CanonicalCbor, Mark::of(key)));
                 }
-                *last = Some(key);
+                *last = Some(own);
             }
             *left = left.saturating_sub(1);
         }
@@ -97,7 +104,7 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
                 input = rest.get(length..).unwrap_or_default();
             }
             major::ARRAY | major::TAG | major::MAP => {
-                levels.push(input, opened(head, head.argument, None))?;
+                levels.push(input, Level::of(head, Judged::default()))?;
                 input = rest;
             }
             _ => input = rest,
@@ -108,20 +115,20 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
     }
 }
 
-/// The level that a head opens, of so many items or entries.
-fn opened<K>(head: Head, count: u64, remembered: K) -> Level<K> {
-    let indefinite = head.indefinite();
-    match head.major {
-        major::TAG => Level { left: 1, indefinite, map: None },
-        major::MAP => Level { left: count.saturating_mul(2), indefinite, map: Some(remembered) },
-        _ => Level { left: count, indefinite, map: None },
-    }
-}
+/// More items than any map or array has; whole entries of a map.
+const ENDLESS: u64 = u64::MAX - 1;
 
-/// The bytes of the item at `at`.
-fn encoding(at: Input<'_>) -> Result<Input<'_>, Fault> {
-    let (rest, ()) = skip(at, 0, DEPTH_CAP).map_err(fault)?;
-    Ok(at.get(..at.len().saturating_sub(rest.len())).unwrap_or_default())
+impl<K> Level<K> {
+    /// The level that a head opens.
+    fn of(head: Head, own: K) -> Self {
+        let left = match head.major {
+            major::TAG => 1,
+            _ if head.indefinite() => ENDLESS,
+            major::MAP => head.argument.saturating_mul(2),
+            _ => head.argument,
+        };
+        Self { left, map: head.major == major::MAP, own }
+    }
 }
 
 /// Whether a head is the only one for what it says.
@@ -140,12 +147,25 @@ fn is_shortest(head: Head) -> bool {
     }
 }
 
-/// A map that is being written.
-#[derive(Clone, Copy)]
+/// A map, array or tag that is being written.
+#[derive(Clone, Copy, Default)]
 struct Open<'m> {
     at: Input<'m>,
+    /// Where it begins in the output, if its head is written only when its items have been counted.
+    begin: Option<usize>,
     /// How many entries of maps outside it are listed.
     outside: usize,
+}
+
+impl Level<Open<'_>> {
+    /// Whether nothing of it is to come, `input` being what is.
+    fn is_over(&self, input: Input<'_>) -> bool {
+        match self.own.begin {
+            None => self.left == 0,
+            Some(_) if self.map && !self.left.is_multiple_of(2) => false,
+            Some(_) => input.first() == Some(&BREAK),
+        }
+    }
 }
 
 /// Where in the output an entry of a map that is being written stands.
@@ -173,14 +193,20 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
     let mut input = at;
     loop {
         if let Some(level) = levels.top() {
-            if level.left == 0 {
-                if level.indefinite {
-                    input = input.get(1..).unwrap_or_default();
-                }
-                if let Some(Open { at, outside }) = level.map {
-                    let entries = listed.get_mut(outside..).unwrap_or_default();
+            if level.is_over(input) {
+                let Open { at, begin, outside } = level.own;
+                let entries = listed.get_mut(outside..).unwrap_or_default();
+                if level.map {
                     sort(entries, out).map_err(|broken| Fault::new(broken, Mark::of(at)))?;
-                    listed.truncate(outside);
+                }
+                listed.truncate(outside);
+                if let Some(begin) = begin {
+                    input = input.get(1..).unwrap_or_default();
+                    let items = ENDLESS.wrapping_sub(level.left);
+                    let (kind, count) =
+                        if level.map { (major::MAP, items >> 1) } else { (major::ARRAY, items) };
+                    let written = out.insert_head(begin, kind, count);
+                    written.map_err(|misuse| Fault::new(misuse, Mark::of(at)))?;
                 }
                 levels.pop();
                 if levels.depth == 0 {
@@ -188,7 +214,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                 }
                 continue;
             }
-            if level.map.is_some() {
+            if level.map {
                 let here = out.len();
                 if level.left.is_multiple_of(2) {
                     let memory = |_| Fault::new(Misuse::Memory, Mark::of(input));
@@ -203,11 +229,13 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
         let (rest, head) = head(input).map_err(fault)?;
         match head.major {
             major::ARRAY | major::MAP | major::TAG => {
-                let count = count(input, head, rest)?;
-                let written = out.head(head.major, count);
-                written.map_err(|misuse| Fault::new(misuse, Mark::of(input)))?;
-                let open = Open { at: input, outside: listed.len() };
-                levels.push(input, opened(head, count, open))?;
+                let begin = head.indefinite().then_some(out.len());
+                if begin.is_none() {
+                    let written = out.head(head.major, head.argument);
+                    written.map_err(|misuse| Fault::new(misuse, Mark::of(input)))?;
+                }
+                let open = Open { at: input, begin, outside: listed.len() };
+                levels.push(input, Level::of(head, open))?;
                 input = rest;
             }
             _ => input = leaf(input, out)?,
@@ -216,24 +244,6 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
             return Ok(input);
         }
     }
-}
-
-/// The argument of the head of a map, array or tag in definite form.
-fn count(at: Input<'_>, head: Head, rest: Input<'_>) -> Result<u64, Fault> {
-    if !head.indefinite() {
-        return Ok(head.argument);
-    }
-    let items = if head.major == major::MAP { 2 } else { 1 };
-    let (mut input, mut entries): (_, Entries) =
-        entries((at, head), UNLIMITED, rest).map_err(fault)?;
-    let mut count = 0_u64;
-    while entries.next(input) {
-        for _ in 0..items {
-            input = skip(input, 0, DEPTH_CAP).map_err(fault)?.0;
-        }
-        count = count.saturating_add(1);
-    }
-    Ok(count)
 }
 
 /// A number, string or simple value in its one form: what is left after it.

@@ -62,6 +62,28 @@ impl Output {
         self.raw(&argument.to_be_bytes())
     }
 
+    /// Puts a head before what stands from `at` on.
+    pub(super) fn insert_head(
+        &mut self,
+        at: usize,
+        major: u8,
+        argument: u64,
+    ) -> Result<(), Misuse> {
+        let before = self.0.len();
+        self.head(major, argument)?;
+        let mut head = [0; 9];
+        let length = self.0.len().saturating_sub(before);
+        for (to, from) in head.iter_mut().zip(self.0.get(before..).unwrap_or_default()) {
+            *to = *from;
+        }
+        let after = at.saturating_add(length);
+        self.0.copy_within(at..before, after);
+        if let (Some(room), Some(head)) = (self.0.get_mut(at..after), head.get(..length)) {
+            room.copy_from_slice(head);
+        }
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn uint(&mut self, number: u64) -> Result<(), Misuse> {
         self.head(major::UINT, number)
