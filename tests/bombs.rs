@@ -163,8 +163,8 @@ fn block(content: &[u8]) -> Vec<u8> {
 }
 
 /// Blocks whose tables and streams ask for more than the block may make. Each is refused within
-/// 96 KiB and what the block itself takes, twice, and the window, three times.
-#[cfg(not(feature = "zstd-fast"))]
+/// 96 KiB and what the block itself takes, twice, and the window, three times; decoders from
+/// elsewhere take more.
 #[test]
 fn tables_and_streams_are_not_believed() {
     // A table of literals lengths that goes on with zeros to the end of the block.
@@ -179,13 +179,14 @@ fn tables_and_streams_are_not_believed() {
     literals.extend([24_998_u16; 3].iter().flat_map(|length| length.to_le_bytes()));
     literals.resize(5 + 100_000, 0xff);
     literals.push(0);
+    let own = !cfg!(any(feature = "zstd-fast", feature = "zstd-ruzstd"));
     for content in [&zeros[..], &sequences, &literals] {
         for declared in [None, Some(1000)] {
             let (verdict, heap) = check(&file(&block(content), declared), Limits::default());
             assert_eq!(verdict.unwrap_err().id(), Some("zstd-corrupt"));
             let window = declared.unwrap_or(128 << 10);
             let bound = (96 << 10) + 2 * (content.len() as u64).max(128) + 3 * window;
-            assert!(heap <= bound, "{heap} bytes of heap, not {bound}");
+            assert!(heap <= bound || !own, "{heap} bytes of heap, not {bound}");
         }
     }
 }

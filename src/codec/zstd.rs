@@ -5,7 +5,7 @@
 //! after each block.
 
 mod block;
-#[cfg_attr(feature = "zstd-fast", path = "zstd/structured.rs")]
+#[cfg_attr(any(feature = "zstd-fast", feature = "zstd-ruzstd"), path = "zstd/foreign.rs")]
 mod decoder;
 mod frame;
 
@@ -47,7 +47,10 @@ enum Broken {
     /// It makes more than there may be.
     TooLong,
     /// Memory could not be had.
-    #[cfg_attr(feature = "zstd-fast", expect(dead_code, reason = "the other aborts"))]
+    #[cfg_attr(
+        any(feature = "zstd-fast", feature = "zstd-ruzstd"),
+        expect(dead_code, reason = "the others abort")
+    )]
     Memory,
 }
 

@@ -81,10 +81,10 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut 
     }
 }
 
-/// What decoding blocks may take beside chunks and windows: three of them, a list of all the
-/// sequences that a header can announce, of 12 bytes each, and tables. This is what `ruzstd` asks
-/// for, and more than SECURITY.md allows.
-const BLOCKS: u64 = 3 * (128 << 10) + (0x7f00 + 0xffff) * 12 + (32 << 10);
+/// What reading takes at most, whatever it reads; and what decoding takes beside that and windows:
+/// tables, and two blocks.
+const CHUNKS: u64 = 64 << 10;
+const BLOCKS: u64 = (32 << 10) + 2 * (128 << 10);
 
 /// Streams a component, in as much heap as is promised: how many bytes it holds.
 fn streamed(component: &Component<'_>, file: &[u8]) -> Result<u64, Error> {
@@ -112,7 +112,7 @@ fn streamed(component: &Component<'_>, file: &[u8]) -> Result<u64, Error> {
     let declared = component.decoded_length();
     let window = declared.map_or(DECODED, |length| length.min(DECODED));
     let compressed = component.encoding() == Encoding::Zstd;
-    let bound = (64 << 10) + if compressed { BLOCKS + 3 * window } else { 0 };
+    let bound = CHUNKS + if compressed { BLOCKS + 3 * window } else { 0 };
     assert!(peak <= bound + 4096, "{peak} bytes of heap to read {component:?}");
     if let (Ok(length), Some(declared)) = (read, declared) {
         assert_eq!(length, declared);

@@ -12,7 +12,10 @@ use crate::rules::Rule;
 
 /// What the literals section says.
 #[derive(Clone, Copy)]
-#[cfg_attr(feature = "zstd-fast", expect(dead_code, reason = "the other decoder reads it itself"))]
+#[cfg_attr(
+    any(feature = "zstd-fast", feature = "zstd-ruzstd"),
+    expect(dead_code, reason = "the other decoders read it themselves")
+)]
 pub(super) struct Literals {
     /// As they are, one byte that repeats, in codes, in the codes of the block before.
     pub(super) kind: u8,

@@ -96,7 +96,7 @@ impl Header {
 
     /// A header for a decoder that reads its own, and its window: no larger than `most` bytes and a
     /// block need. It asks for no dictionary, and gives no content size, which is compared here.
-    #[cfg(feature = "zstd-fast")]
+    #[cfg(any(feature = "zstd-fast", feature = "zstd-ruzstd"))]
     pub(super) fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
         let wanted = self.window.min(most.max(LARGEST_BLOCK));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();

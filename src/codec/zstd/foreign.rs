@@ -1,12 +1,17 @@
-//! The decoder of blocks that the feature `zstd-fast` puts in the place of ours:
-//! `structured-zstd`.
+//! A decoder of blocks from elsewhere in the place of ours: `structured-zstd` with the feature
+//! `zstd-fast`, otherwise `ruzstd`, which it is a fork of.
 //!
-//! Both have the same interface and get the same blocks under the same header, so whatever one
-//! accepts here, the other must decode to the same bytes. This one takes its memory as it likes,
-//! and aborts where it cannot be had.
+//! All have the same interface and get the same blocks under the same header, so whatever one
+//! accepts here, the others must decode to the same bytes. These take their memory as they like,
+//! and abort where it cannot be had.
 
-use structured_zstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use structured_zstd::io::Read as _;
+#[cfg(not(feature = "zstd-fast"))]
+use ruzstd as backend;
+#[cfg(feature = "zstd-fast")]
+use structured_zstd as backend;
+
+use backend::decoding::{BlockDecodingStrategy, FrameDecoder};
+use backend::io::Read as _;
 
 use super::Broken;
 use super::frame::Header;
@@ -24,6 +29,9 @@ impl Decoder {
     pub(super) fn begin(&mut self, header: &Header, most: u64) -> Result<(), Broken> {
         let (own, window) = header.for_decoder(most);
         self.0 = FrameDecoder::new();
+        #[cfg(not(feature = "zstd-fast"))]
+        self.0.set_max_window_size(window);
+        #[cfg(feature = "zstd-fast")]
         self.0.set_max_window_size(window).map_err(|_| Broken::Corrupt)?;
         self.0.init(own.as_slice()).map_err(|_| Broken::Corrupt)
     }
