@@ -97,6 +97,24 @@ fn the_index_names_every_reject_file() {
 }
 
 #[test]
+fn the_corpus_tries_what_it_says() {
+    let list = std::fs::read_to_string(corpus().join("CHECKLIST.md")).unwrap();
+    let mut count = 0;
+    for row in list.lines().filter(|line| line.starts_with("| ")).skip(2) {
+        let cells: Vec<&str> = row.split('|').skip(2).collect();
+        let patterns = cells.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        for pattern in patterns {
+            let folder = if pattern.starts_with("accept/") { "" } else { "reject/" };
+            let files = corpus().join(format!("{folder}{pattern}.zt"));
+            let found = glob::glob(files.to_str().unwrap()).unwrap().count();
+            assert!(found > 0, "{row}: no {pattern}");
+            count += 1;
+        }
+    }
+    assert!(count > 100, "only {count} patterns");
+}
+
+#[test]
 fn every_accepted_file_is_good_or_opens() {
     let mut count = 0;
     for file in accepted() {

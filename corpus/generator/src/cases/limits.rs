@@ -104,6 +104,9 @@ fn deep(t: &mut Table) {
         ("70000-maps", &[0xa1, 0], &[0], &[], 70_000),
         ("70000-indefinite-arrays", &[0x9f], &[0], &[0xff], 70_000),
         ("100000-unclosed-arrays", &[0x9f], &[], &[], 100_000),
+        ("1000000-arrays", &[0x81], &[0], &[], 1_000_000),
+        ("1000000-tags", &[0xc6], &[0], &[], 1_000_000),
+        ("1000000-unclosed-arrays", &[0x9f], &[], &[], 1_000_000),
     ] {
         let room = (DEPTH - 1) * open.len();
         let file = ignored().set("x", marked_at(room, nested(times, open, inner, close)));
@@ -112,8 +115,10 @@ fn deep(t: &mut Table) {
     for (place, path) in [IGNORED[1], IGNORED[4], IGNORED[5]] {
         let (file, neighbour) = base_of(path);
         let room = DEPTH + 1 - level(place);
-        let file = file.set(path, marked_at(room, nested(100_000, &[0x81], &[0], &[])));
-        t.reject("limit-depth", format!("100000-arrays-in-{place}"), file, neighbour);
+        for (kind, times) in [("100000-arrays", 100_000), ("1000000-arrays", 1_000_000)] {
+            let file = file.clone().set(path, marked_at(room, nested(times, &[0x81], &[0], &[])));
+            t.reject("limit-depth", format!("{kind}-in-{place}"), file, neighbour);
+        }
     }
 }
 
