@@ -1,0 +1,53 @@
+//! What SECURITY.md says of limits and of the corpus is so.
+#![allow(
+    clippy::allow_attributes,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
+
+mod common;
+
+use common::{accepted, corpus, reject_index};
+use zten::Limits;
+
+fn security() -> String {
+    std::fs::read_to_string(corpus().join("../SECURITY.md")).unwrap()
+}
+
+/// A number as it is written there: 1,234.
+fn written(number: usize) -> String {
+    if number < 1000 {
+        return number.to_string();
+    }
+    format!("{},{:03}", number / 1000, number % 1000)
+}
+
+#[test]
+fn every_limit_is_there_with_its_default() {
+    let (text, limits) = (security(), Limits::default());
+    let (mib, gib) = (1 << 20, 1 << 30);
+    let total = limits.decoded_total(0);
+    assert_eq!(limits.decoded_total(1) - total, 64);
+    for (name, value) in [
+        ("manifest", format!("{} GiB", limits.manifest() / gib)),
+        ("depth", format!("{} levels", limits.depth())),
+        ("rank", format!("{} dimensions", limits.rank())),
+        ("keys", written(usize::try_from(limits.keys()).unwrap())),
+        ("window", format!("{} MiB", limits.window() / mib)),
+        ("decoded", format!("{} GiB", limits.decoded() / gib)),
+        ("decoded-total", format!("{} GiB + 64 × the file", total / gib)),
+    ] {
+        assert!(Limits::NAMES.contains(&name));
+        assert!(text.contains(&format!("| `{name}` | {value}")), "{name}: {value}");
+    }
+    assert_eq!(Limits::NAMES.len(), 7);
+}
+
+#[test]
+fn the_corpus_has_as_many_files() {
+    let text = security();
+    let (reject, accept) = (written(reject_index().count()), accepted().count());
+    assert!(text.contains(&format!("| {reject} files in `corpus/reject`")), "{reject}");
+    assert!(text.contains(&format!("; {accept} in `corpus/accept`")), "{accept}");
+}
