@@ -191,18 +191,19 @@ impl Copier {
     }
 
     /// What a component becomes.
-    fn component<'a, R: ReadAt + ?Sized>(
+    fn component<'a, R: ReadAt + ?Sized, W>(
         &self,
         object: &Object<'a>,
         part: &Component<'a>,
         source: &R,
-    ) -> Result<NewComponent<'a>, ReadError<R::Error>> {
+    ) -> Result<NewComponent<'a>, CopyError<R::Error, W>> {
         let storage = part.readable()?;
         if let ElementType::UnknownLogical(..) = part.element_type()
             && part.dtype_name() != storage.name()
         {
             // A dtype of 1.1 that would be a `type`, where another stands already.
-            return Err(Error::nowhere(Rule::LogicalTypeStorage).at(part.place()).into());
+            let error = Error::nowhere(Rule::LogicalTypeStorage).at(part.place());
+            return Err(CopyError::Write(WriteError::Refused(error)));
         }
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,

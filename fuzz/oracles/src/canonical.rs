@@ -53,9 +53,9 @@ pub fn canonical(bytes: &[u8]) -> Form {
     if own.is_ok() { Form::Own } else { Form::Other }
 }
 
-/// The rules that keep what is accepted from being written as 1.2: a key twice in a value, and a
-/// field of 0.1 that is too deep as an attribute.
-const HAS_NO_FORM: [&str; 2] = ["duplicate-key", "limit-depth"];
+/// The rules that keep what is accepted from being written as 1.2: a key twice in a value, a field
+/// of 0.1 that is too deep as an attribute, and an unknown type on a dtype of 1.1 that becomes one.
+const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
 
 /// Judges all of a file.
 fn judge(file: &[u8], options: &Options) -> Result<(), Error> {

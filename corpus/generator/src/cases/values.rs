@@ -184,6 +184,9 @@ fn logical_types(t: &mut Table) {
     t.accept("unsupported-type--v12-storage-type-on-another", unknown);
     let unknown = dense("1.1.0").set("w:data/type", text("Complex64"));
     t.accept("unsupported-type--v11-other-case", unknown);
+    // In 1.2 the dtype would be a type itself.
+    let unknown = dense("1.1.0").set("w:data/type", text("complex28"));
+    t.accept("unsupported-type--v11-on-complex64", unknown.set("w:data/dtype", text("complex64")));
     t.accept("unsupported-type--v12-empty", dense("1.2.0").set("w:data/type", text("")));
     // The shape says nothing of a type that is not known.
     let packed = dense("1.2.0").set("w:data/type", text("int4")).set("w:/shape", uints(&[32]));
