@@ -51,19 +51,19 @@ pub(crate) fn whole(results: &Results) -> Result<String> {
 pub(crate) fn list(results: &Results) -> String {
     let refused = results.refused.iter().map(|file| (&*file.file, file.row.id, &file.outcomes));
     let good = results.good.iter().map(|file| (&*file.file, "good", &file.outcomes));
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for (file, rule, outcomes) in refused.chain(good) {
         for (subject, outcome) in Subject::ZTENSOR.iter().zip(outcomes) {
             let (kind, words) = (outcome.kind.name(), outcome.words());
-            lines += &format!("{file}\t{rule}\t{}\t{kind}\t{words}\n", subject.key());
+            lines.push(format!("{file}\t{rule}\t{}\t{kind}\t{words}\n", subject.key()));
         }
     }
     for one in &results.translated {
         let (kind, words) = (one.outcome.kind.name(), one.outcome.words());
         let rule = one.case.rule.unwrap_or("good");
-        lines += &format!("{}\t{rule}\tsafetensors\t{kind}\t{words}\n", one.case.name);
+        lines.push(format!("{}\t{rule}\tsafetensors\t{kind}\t{words}\n", one.case.name));
     }
-    lines
+    lines.concat()
 }
 
 /// The part of a document that is the same wherever it is made.

@@ -3,7 +3,14 @@
 /// The group of a rule, as the document heads it.
 pub(crate) fn group(rule: &str) -> &'static str {
     let starts = |with: &[&str]| with.iter().any(|with| rule.starts_with(with));
-    if starts(&["file-", "header-", "footer-", "manifest-", "unsupported-container"]) {
+    if starts(&[
+        "file-",
+        "header-",
+        "footer-",
+        "manifest-",
+        "limit-manifest",
+        "unsupported-container",
+    ]) {
         "framing"
     } else if starts(&["cbor-", "limit-depth"]) {
         "CBOR"

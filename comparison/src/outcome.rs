@@ -77,7 +77,7 @@ impl Outcome {
     pub(crate) fn of(output: &Output) -> Result<Self> {
         let said = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);
-        let words = error.lines().next().unwrap_or_default();
+        let words = error.lines().find(|line| !line.is_empty()).unwrap_or_default();
         let ended = |kind, message: &str| {
             let (wrong, content) = (Vec::new(), None);
             Ok(Self { kind, wrong, message: message.to_owned(), content })

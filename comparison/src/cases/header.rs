@@ -34,6 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
         vector("a header of 2^63 bytes", "manifest-cap").says(1 << 63),
         vector("a header of 2^64 - 8 bytes", "manifest-cap").says(u64::MAX - 7),
         vector("a header of 2^64 - 1 bytes", "manifest-cap").says(u64::MAX),
+        text("a space before the map", "header-magic", " {}"),
         text("two values", "manifest-trailing", "{}{}"),
         text("a NUL behind the value", "manifest-trailing", "{}\0"),
         text("a map that does not end", "cbor-truncated", r#"{"x":"#),
@@ -53,7 +54,7 @@ pub(super) fn cases() -> Vec<Case> {
         text("metadata that is null", "attributes-type", r#"{"__metadata__":null}"#),
         text("metadata that is an array", "attributes-type", r#"{"__metadata__":[]}"#),
         text("metadata that is text", "attributes-type", r#"{"__metadata__":"a"}"#),
-        text("a key that is a number", "key-type", r#"{1:{}}"#),
+        text("a key that is a number", "key-type", r"{1:{}}"),
         text(
             "metadata twice",
             "duplicate-key",
@@ -64,7 +65,7 @@ pub(super) fn cases() -> Vec<Case> {
             "duplicate-key",
             r#"{"__metadata__":{"a":"b","a":"c"}}"#,
         ),
-        twice_named(x()),
+        twice_named(&x()),
         Case::new("a name twice, the second of other bytes", "duplicate-name", {
             let entry =
                 |offsets| format!(r#""x":{{"dtype":"U8","shape":[8],"data_offsets":{offsets}}}"#);
@@ -76,7 +77,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn twice_named(header: String) -> Case {
+fn twice_named(header: &str) -> Case {
     let entry = header.trim_start_matches('{').trim_end_matches('}');
     let twice = format!("{{{entry}}},{entry}}}}}");
     Case::new("a name twice, the same entry", "duplicate-name", twice).data(8)
