@@ -21,7 +21,7 @@ pub(super) fn worst(results: &Results) -> String {
         if rows.is_empty() {
             return text;
         }
-        text + &format!("### {}\n\n{}\n", kind.name(), by_reader(rows))
+        text + &format!("#### {}\n\n{}\n", kind.name(), by_reader(rows))
     })
 }
 
