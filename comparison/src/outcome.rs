@@ -8,7 +8,6 @@ use zten_subject::{OVERRUN, PANIC};
 
 /// The signals that are told apart, as Linux numbers them.
 const SIGABRT: i32 = 6;
-const SIGKILL: i32 = 9;
 const SIGXCPU: i32 = 24;
 
 /// What came of it: the worst, where several calls gave several things.
@@ -89,7 +88,7 @@ impl Outcome {
                 ended(Kind::Panicked, &line.context("a panic without a line")?.replace('\t', ": "))
             }
             (_, Some(SIGABRT)) if error.contains(OVERRUN) => ended(Kind::Overrun, OVERRUN),
-            (_, Some(SIGXCPU | SIGKILL)) => ended(Kind::OutOfTime, ""),
+            (_, Some(SIGXCPU)) => ended(Kind::OutOfTime, ""),
             (_, Some(SIGABRT)) => ended(Kind::Aborted, words),
             (_, Some(signal)) => ended(Kind::Aborted, &format!("signal {signal} {words}")),
             (code, _) => bail!("ended with {code:?}: {words}"),
