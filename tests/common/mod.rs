@@ -7,13 +7,14 @@
     reason = "each test uses some of this, and one that panics has failed"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use zten::{Error, Limits, Options};
 
-/// Where the corpus is.
+/// Where the corpus is: beside the package, or beside a folder that the package is in.
 pub(crate) fn corpus() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.map(|folder| folder.join("corpus")).find(|corpus| corpus.is_dir()).unwrap()
 }
 
 /// What an error should be.
@@ -44,6 +45,8 @@ pub(crate) struct Reject {
     pub(crate) expected: Expected,
     /// Whether it opens, and is refused when its content is read.
     pub(crate) content: bool,
+    /// The options, as the index spells them.
+    pub(crate) given: String,
     pub(crate) options: Options,
     pub(crate) neighbour: String,
 }
@@ -54,7 +57,8 @@ impl Reject {
     }
 }
 
-fn options(text: &str) -> Options {
+/// What the index says in its column of options.
+pub(crate) fn options(text: &str) -> Options {
     let (mut limits, mut options) = (Limits::default(), Options::default());
     for option in text.split(' ').filter(|option| *option != "-") {
         match option.split_once('=').unwrap() {
@@ -95,6 +99,7 @@ pub(crate) fn reject_index() -> impl Iterator<Item = Reject> {
                     "content" => true,
                     other => panic!("unknown stage {other:?}"),
                 },
+                given: option.to_owned(),
                 options: options(option),
                 neighbour: neighbour.to_owned(),
             }

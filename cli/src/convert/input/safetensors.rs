@@ -9,7 +9,7 @@ use std::mem;
 use ::safetensors::SafeTensorError;
 use ::safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use serde::Deserialize;
-use serde::de::value::{Error as ValueError, StrDeserializer};
+use serde::de::value::{Error as ValueError, MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer as _};
 use serde::de::{MapAccess, Visitor};
 use zten::{Limits, LogicalType, StorageType};
@@ -134,6 +134,29 @@ impl Entry {
     }
 }
 
+/// An entry that is a map: what is derived for [`Entry`] takes an array, too.
+struct Keyed(Entry);
+
+impl<'de> Deserialize<'de> for Keyed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfEntry;
+
+        impl<'de> Visitor<'de> for OfEntry {
+            type Value = Keyed;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of `dtype`, `shape` and `data_offsets`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keyed, A::Error> {
+                Entry::deserialize(MapAccessDeserializer::new(map)).map(Keyed)
+            }
+        }
+
+        deserializer.deserialize_map(OfEntry)
+    }
+}
+
 /// The header, while it is read.
 struct Header<'l> {
     limits: &'l Limits,
@@ -211,7 +234,7 @@ impl<'de> Visitor<'de> for &mut Header<'_> {
                 self.entry.clear();
                 continue;
             }
-            let entry: Entry = map.next_value()?;
+            let Keyed(entry) = map.next_value()?;
             match entry.info(self.limits) {
                 Ok(info) => self.tensors.push((mem::take(&mut self.entry), info)),
                 Err(sentence) => return Err(self.refuse(sentence)),

@@ -119,6 +119,7 @@ fn damaged_headers() {
         ("{} x", 0, "trailing characters"),
         ("{}", 1, "there are 1 bytes of data, and tensors for 0"),
         (r#"{"a":1}"#, 0, "\"a\": "),
+        (r#"{"a":["U8",[1],[0,1]]}"#, 1, "expected a map of `dtype`"),
         (r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}}"#, 1, "unknown field"),
         (r#"{"a":{"dtype":"U8","shape":[1]}}"#, 1, "missing field"),
         (r#"{"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}}"#, 1, "\"a\": "),

@@ -1,0 +1,74 @@
+//! The files that stand out, by name.
+
+use super::{code, peers, table};
+use crate::outcome::Kind;
+use crate::run::Results;
+use crate::subjects::Subject;
+
+/// Every file of the corpus that did more than be accepted, under what it did.
+pub(super) fn worst(results: &Results) -> String {
+    let kinds = [Kind::Overrun, Kind::Aborted, Kind::OutOfTime, Kind::Panicked, Kind::Wrong];
+    kinds.iter().fold(String::new(), |text, kind| {
+        let rows = results.refused.iter().filter_map(|file| {
+            let cells = peers().map(|(at, _)| match &file.outcomes[at] {
+                outcome if outcome.kind != *kind => String::new(),
+                outcome if *kind == Kind::Wrong => outcome.words(),
+                _ => "yes".to_owned(),
+            });
+            row(&file.file, cells)
+        });
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return text;
+        }
+        text + &format!("#### {}\n\n{}\n", kind.name(), by_reader(rows))
+    })
+}
+
+/// Good files whose content is not what ours reads.
+pub(super) fn control(results: &Results) -> String {
+    let ours = Subject::ZTENSOR.len() - 1;
+    let rows = results.good.iter().filter_map(|file| {
+        let cells = peers().map(|(at, _)| {
+            let outcome = &file.outcomes[at];
+            match outcome.kind {
+                Kind::Accepted if outcome.content == file.outcomes[ours].content => String::new(),
+                Kind::Accepted => "other bytes".to_owned(),
+                Kind::RefusedAtOpening | Kind::RefusedOnReading => String::new(),
+                Kind::Wrong => outcome.words(),
+                kind => kind.name().to_owned(),
+            }
+        });
+        row(&file.file, cells)
+    });
+    by_reader(rows)
+}
+
+/// The file and its cells, unless all are empty.
+fn row(file: &str, cells: impl Iterator<Item = String>) -> Option<Vec<String>> {
+    let row: Vec<String> = std::iter::once(code(file)).chain(cells).collect();
+    row.iter().skip(1).any(|cell| !cell.is_empty()).then_some(row)
+}
+
+fn by_reader(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let head: Vec<&str> =
+        std::iter::once("file").chain(peers().map(|(_, subject)| subject.name())).collect();
+    table(&head, head.len(), rows)
+}
+
+/// What panics and aborts say.
+pub(super) fn messages(results: &Results) -> String {
+    let refused = results.refused.iter().map(|file| (&file.file, &file.outcomes));
+    let good = results.good.iter().map(|file| (&file.file, &file.outcomes));
+    let mut rows = Vec::new();
+    for (file, outcomes) in refused.chain(good) {
+        for (at, subject) in peers() {
+            let outcome = &outcomes[at];
+            if [Kind::Panicked, Kind::Aborted, Kind::OutOfTime].contains(&outcome.kind) {
+                let name = subject.name().to_owned();
+                rows.push(vec![code(file), name, code(&outcome.message)]);
+            }
+        }
+    }
+    table(&["file", "reader", "message"], 3, rows)
+}

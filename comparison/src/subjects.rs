@@ -1,0 +1,87 @@
+//! The readers that are compared, and what each does in a process of its own.
+
+mod demo;
+mod safetensors;
+mod zten;
+mod ztensor;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+
+/// A reader, in one of the ways in which it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    Zten,
+    Ztensor123Stream,
+    Ztensor123Mapped,
+    Ztensor111Stream,
+    Ztensor111Mapped,
+    Safetensors,
+    /// Does what its options say, so that tests see every outcome.
+    Demo,
+}
+
+impl Subject {
+    /// Those that read zTensor files.
+    pub(crate) const ZTENSOR: [Self; 5] = [
+        Self::Ztensor123Stream,
+        Self::Ztensor123Mapped,
+        Self::Ztensor111Stream,
+        Self::Ztensor111Mapped,
+        Self::Zten,
+    ];
+
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Zten => "zten",
+            Self::Ztensor123Stream => "ztensor 1.2.3",
+            Self::Ztensor123Mapped => "ztensor 1.2.3, mapped",
+            Self::Ztensor111Stream => "ztensor 1.1.1",
+            Self::Ztensor111Mapped => "ztensor 1.1.1, mapped",
+            Self::Safetensors => "safetensors 0.8.0",
+            Self::Demo => "demo",
+        }
+    }
+
+    /// What it is called on the command line.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Zten => "zten",
+            Self::Ztensor123Stream => "ztensor-1.2.3",
+            Self::Ztensor123Mapped => "ztensor-1.2.3-mapped",
+            Self::Ztensor111Stream => "ztensor-1.1.1",
+            Self::Ztensor111Mapped => "ztensor-1.1.1-mapped",
+            Self::Safetensors => "safetensors",
+            Self::Demo => "demo",
+        }
+    }
+
+    /// The one that is called so.
+    pub(crate) fn find(key: &str) -> Result<Self> {
+        let all = Self::ZTENSOR.into_iter().chain([Self::Safetensors, Self::Demo]);
+        all.into_iter().find(|one| one.key() == key).with_context(|| format!("no reader {key:?}"))
+    }
+
+    /// Whether it is of 1.1, and knows nothing of what came later.
+    pub(crate) fn is_1_1(self) -> bool {
+        matches!(self, Self::Ztensor111Stream | Self::Ztensor111Mapped)
+    }
+}
+
+/// Reads one file by one reader, and prints what came of it. `options` are those of the corpus, and
+/// for `zten` alone.
+pub(crate) fn work(subject: &str, file: &Path, options: &str) -> Result<()> {
+    match Subject::find(subject)? {
+        Subject::Zten => zten_subject::run(file, |file, report| zten::read(file, options, report)),
+        Subject::Ztensor123Stream => zten_subject::run(file, ztensor::stream),
+        Subject::Ztensor123Mapped => zten_subject::run(file, ztensor::mapped),
+        Subject::Safetensors => zten_subject::run(file, safetensors::read),
+        Subject::Demo => zten_subject::run(file, |_, report| demo::read(options, report)),
+        Subject::Ztensor111Stream | Subject::Ztensor111Mapped => {
+            bail!("it has a program of its own")
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! The crate `ztensor` 1.2.3.
+
+use std::fs;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use zten_subject::{Component, Report, by_type};
+use ztensor::{Component as Theirs, Encoding, Format, Object, Reader, TensorReader};
+
+/// Everything, read from a file, with checksums verified.
+pub(super) fn stream(path: &Path, report: &mut Report) {
+    let file = fs::read(path).unwrap_or_default();
+    let Some(reader) = report.opened(Reader::open_any_path(path)) else { return };
+    for (name, object) in reader.tensors() {
+        typed(&reader, (name, object), &file, report);
+        components(&reader, (name, object), report);
+    }
+}
+
+/// Everything, borrowed from a mapped file where that can be done: what `ztensor::open` opens.
+pub(super) fn mapped(path: &Path, report: &mut Report) {
+    let file = fs::read(path).unwrap_or_default();
+    let Some(reader) = report.opened(Reader::open_mmap_shared_any(path)) else { return };
+    for (name, object) in reader.tensors() {
+        match object.components.get("data") {
+            Some(data) if object.format == Format::Dense && data.encoding == Encoding::Raw => {
+                if let Some(bytes) = report.read(reader.view(name)) {
+                    report.size(&file, component(data), bytes.len());
+                }
+                by_type!(data.dtype, T => {
+                    if let Some(elements) = report.read(reader.view_as::<T>(name)) {
+                        report.elements(elements);
+                    }
+                });
+            }
+            _ => typed(&reader, (name, object), &file, report),
+        }
+        components(&reader, (name, object), report);
+    }
+}
+
+/// By what knows the object's format.
+fn typed<R: Read + Seek>(
+    reader: &Reader<R>,
+    (name, object): (&str, &Object),
+    file: &[u8],
+    report: &mut Report,
+) {
+    let role = if object.format == Format::Dense { "data" } else { "values" };
+    let part = object.components.get(role);
+    match (&object.format, part) {
+        (Format::Dense, part) => {
+            let bytes = report.read(reader.read(name, true));
+            let Some(part) = part else { return };
+            if let Some(bytes) = bytes {
+                report.size(file, component(part), bytes.len());
+            }
+            by_type!(part.dtype, T => {
+                if let Some(elements) = report.read(reader.read_as::<T>(name)) {
+                    let bytes = report.elements(&elements);
+                    report.size(file, component(part), bytes);
+                }
+            });
+        }
+        (Format::SparseCsr, Some(values)) => by_type!(values.dtype, T => {
+            if let Some(csr) = report.read(reader.read_csr::<T>(name)) {
+                report.elements(&csr.values);
+            }
+        }),
+        (Format::SparseCoo, Some(values)) => by_type!(values.dtype, T => {
+            if let Some(coo) = report.read(reader.read_coo::<T>(name)) {
+                report.elements(&coo.values);
+            }
+        }),
+        (Format::SparseCsr, None) => drop(report.read(reader.read_csr::<u8>(name))),
+        (Format::SparseCoo, None) => drop(report.read(reader.read_coo::<u8>(name))),
+        _ => {}
+    }
+}
+
+/// Component by component, as bytes.
+fn components(reader: &impl TensorReader, (name, object): (&str, &Object), report: &mut Report) {
+    for role in object.components.keys() {
+        if let Some(bytes) = report.read(reader.read_component_data(name, role)) {
+            report.content(name, role, bytes.as_slice());
+        }
+    }
+}
+
+/// What its manifest says of a component.
+fn component(theirs: &Theirs) -> Component {
+    Component {
+        offset: theirs.offset,
+        length: theirs.length,
+        packed: theirs.encoding == Encoding::Zstd,
+    }
+}

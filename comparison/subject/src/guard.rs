@@ -1,0 +1,94 @@
+//! An allocator that sees when memory past an allocation was written.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Write as _;
+
+/// Printed when it was; the process then aborts.
+pub const OVERRUN: &str = "memory past an allocation was written";
+
+/// What stands behind every allocation.
+const MARK: [u8; 16] = *b"\x9d\xe1\x5c\xb3the end\xf4\x87\xca\x31\x06";
+
+struct Guarded;
+
+#[global_allocator]
+static GUARDED: Guarded = Guarded;
+
+/// The layout with room for the mark.
+fn marked(layout: Layout) -> Option<Layout> {
+    let size = layout.size().checked_add(MARK.len())?;
+    Layout::from_size_align(size, layout.align()).ok()
+}
+
+/// Writes the mark behind `size` bytes.
+///
+/// # Safety
+/// `start` is null, or there are `size` bytes there and those of the mark.
+unsafe fn mark(start: *mut u8, size: usize) -> *mut u8 {
+    if !start.is_null() {
+        // SAFETY: the caller has room for it.
+        unsafe { start.add(size).cast::<[u8; 16]>().write_unaligned(MARK) };
+    }
+    start
+}
+
+/// Ends the process if the mark is no longer there.
+///
+/// # Safety
+/// `start` was returned by [`mark`] with that size, and is not null.
+unsafe fn check(start: *mut u8, size: usize) {
+    // SAFETY: the mark was written there.
+    let found = unsafe { start.add(size).cast::<[u8; 16]>().read_unaligned() };
+    if found != MARK {
+        // Nobody is left to tell if this cannot be printed.
+        let _ = std::io::stderr().write_all(OVERRUN.as_bytes());
+        std::process::abort();
+    }
+}
+
+// SAFETY: everything is the system's, but for the mark, which lies in room of its own.
+unsafe impl GlobalAlloc for Guarded {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(with) = marked(layout) else { return std::ptr::null_mut() };
+        // SAFETY: the layout is not empty, because the mark is not.
+        unsafe { mark(System.alloc(with), layout.size()) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let Some(with) = marked(layout) else { return std::ptr::null_mut() };
+        // SAFETY: as above.
+        unsafe { mark(System.alloc_zeroed(with), layout.size()) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        let Some(with) = marked(layout) else { return };
+        // SAFETY: it was allocated with this layout and the mark.
+        unsafe {
+            check(start, layout.size());
+            System.dealloc(start, with);
+        }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let (Some(with), Some(size_with)) = (marked(layout), size.checked_add(MARK.len())) else {
+            return std::ptr::null_mut();
+        };
+        if Layout::from_size_align(size_with, layout.align()).is_err() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: it was allocated with this layout and the mark, and the new size can be one.
+        unsafe {
+            check(start, layout.size());
+            mark(System.realloc(start, with, size_with), size)
+        }
+    }
+}
+
+/// Writes past an allocation, where the mark is: to show that it is seen.
+pub fn overrun() {
+    let mut bytes = vec![0_u8; 8];
+    let end = bytes.as_mut_ptr_range().end;
+    // SAFETY: there is room for a mark behind every allocation.
+    unsafe { end.write_volatile(1) };
+    drop(std::hint::black_box(bytes));
+}

@@ -1,0 +1,126 @@
+//! What a reader did with a file.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+
+use bytemuck::NoUninit;
+use sha2::{Digest as _, Sha256};
+
+/// What a reader's manifest says of a component.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// Where its bytes begin in the file.
+    pub offset: u64,
+    /// Its stored bytes.
+    pub length: u64,
+    /// Whether they are zstd.
+    pub packed: bool,
+}
+
+/// What was refused, and what came back.
+#[derive(Debug, Default)]
+pub struct Report {
+    refused: Option<String>,
+    contents: BTreeMap<(String, String), [u8; 32]>,
+    wrong: BTreeMap<&'static str, String>,
+}
+
+impl Report {
+    /// What opening the file gave. It is printed at once, so that it is known if reading ends the
+    /// process.
+    pub fn opened<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
+        match result {
+            Ok(opened) => {
+                println!("opened\tyes");
+                Some(opened)
+            }
+            Err(error) => {
+                println!("opened\t{}", line(error));
+                None
+            }
+        }
+    }
+
+    /// What one call gave that reads.
+    pub fn read<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
+        match result {
+            Ok(read) => Some(read),
+            Err(error) => {
+                self.refused.get_or_insert_with(|| line(error));
+                None
+            }
+        }
+    }
+
+    /// The decoded little-endian bytes of a component, that all were returned.
+    pub fn content(&mut self, object: &str, role: &str, bytes: &[u8]) {
+        let key = (object.to_owned(), role.to_owned());
+        self.contents.insert(key, Sha256::digest(bytes).into());
+    }
+
+    /// Holds the bytes that a call returned for a whole component against those that there are.
+    pub fn size(&mut self, file: &[u8], component: Component, returned: usize) {
+        let Component { offset, length, packed } = component;
+        let (Ok(start), Ok(length)) = (usize::try_from(offset), usize::try_from(length)) else {
+            return;
+        };
+        if !packed {
+            if returned > length {
+                self.wrong("outside", || format!("{returned} bytes of a component of {length}"));
+            }
+            return;
+        }
+        let stored = start.checked_add(length).and_then(|end| file.get(start..end));
+        let Some(Ok(decoded)) = stored.map(zstd::decode_all) else { return };
+        if returned > decoded.len() {
+            let there = decoded.len();
+            self.wrong("invented", || format!("{returned} bytes where there are {there}"));
+        }
+    }
+
+    /// Looks at the elements that a call returned, as they lie in memory: a `bool` may be neither
+    /// `true` nor `false`. Returns how many bytes they are.
+    pub fn elements<T: NoUninit>(&mut self, elements: &[T]) -> usize {
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
+        let bools = TypeId::of::<T>() == TypeId::of::<bool>();
+        if let Some(byte) = bytes.iter().find(|byte| bools && **byte > 1) {
+            self.wrong("bool", || format!("a `bool` that is {byte}"));
+        }
+        bytes.len()
+    }
+
+    fn wrong(&mut self, kind: &'static str, detail: impl FnOnce() -> String) {
+        self.wrong.entry(kind).or_insert_with(detail);
+    }
+
+    /// Prints what is not printed yet.
+    pub(crate) fn end(self) {
+        if let Some(message) = self.refused {
+            println!("refused\t{message}");
+        }
+        for (kind, detail) in self.wrong {
+            println!("{kind}\t{detail}");
+        }
+        let mut sum = Sha256::new();
+        for ((object, role), content) in self.contents {
+            for name in [object, role] {
+                sum.update(name.len().to_le_bytes());
+                sum.update(name);
+            }
+            sum.update(content);
+        }
+        let hex = sum.finalize().iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        println!("content\t{hex}");
+    }
+}
+
+/// A message in one line, without characters that a terminal obeys.
+fn line(message: impl Display) -> String {
+    let text = message.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}

@@ -1,0 +1,105 @@
+//! Every outcome is told for what it is, and `zten` does what the corpus says.
+#![allow(
+    clippy::allow_attributes,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+/// What the program says of one file: the outcome, and its words.
+fn one(reader: &str, file: &Path, options: &str) -> (String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_zten-comparison"))
+        .args(["one", reader])
+        .arg(file)
+        .arg(options)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let (kind, words) = said.trim_end_matches('\n').split_once('\t').unwrap();
+    (kind.to_owned(), words.to_owned())
+}
+
+fn demo(what: &str) -> (String, String) {
+    one("demo", Path::new("/dev/null"), what)
+}
+
+fn assert_demo(what: &str, kind: &str, words: &str) {
+    assert_eq!(demo(what), (kind.to_owned(), words.to_owned()), "{what}");
+}
+
+#[test]
+fn what_returns_is_told() {
+    assert_demo("returns", "accepted", "");
+    assert_demo("refuses-opening", "refused at opening", "not this one");
+    assert_demo("refuses-reading", "refused on reading", "not this one");
+    assert_demo("invents", "wrong data", "invented: 11 bytes where there are 10");
+    assert_demo("reads-outside", "wrong data", "outside: 11 bytes of a component of 10");
+    assert_demo("is-exact", "accepted", "");
+    // The worst counts.
+    assert_demo("refuses-and-invents", "wrong data", "outside: 11 bytes of a component of 10");
+}
+
+#[test]
+fn what_does_not_return_is_told() {
+    for what in ["panics", "panics-opening"] {
+        let (kind, words) = demo(what);
+        assert_eq!(kind, "panicked", "{what}");
+        assert!(words.ends_with(": on demand"), "{words}");
+    }
+    assert_demo("aborts", "aborted", "");
+    assert_demo("exhausts", "aborted", "memory allocation of 8589934592 bytes failed");
+    assert_demo("overruns", "wrote past memory", "memory past an allocation was written");
+    let (kind, words) = demo("overflows");
+    assert_eq!(kind, "aborted");
+    assert!(words.contains("overflowed its stack") || words.contains("signal 11"), "{words}");
+}
+
+#[test]
+fn what_does_not_end_is_told() {
+    assert_demo("spins", "out of time", "");
+}
+
+#[test]
+fn what_ends_otherwise_is_an_error() {
+    let output = Command::new(env!("CARGO_BIN_EXE_zten-comparison"))
+        .args(["one", "demo", "/dev/null", "exits"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+}
+
+#[test]
+fn zten_refuses_what_the_corpus_says_it_refuses() {
+    for row in common::reject_index() {
+        let (kind, words) = one("zten", &row.path, &row.given);
+        let stage = if row.content { "refused on reading" } else { "refused at opening" };
+        assert_eq!((&*kind, words), (stage, row.expected.rule), "{}", row.file);
+    }
+}
+
+#[test]
+fn zten_accepts_what_the_corpus_says_is_good() {
+    for file in common::accepted() {
+        let path = common::corpus().join("accept").join(&file.name);
+        let expected = match file.opens_only {
+            Some(rule) => ("refused on reading".to_owned(), rule),
+            None => ("accepted".to_owned(), String::new()),
+        };
+        assert_eq!(one("zten", &path, "-"), expected, "{}", file.name);
+    }
+}
+
+/// What would be undefined behaviour if it were made here comes from a reader that makes it.
+#[test]
+fn a_bool_that_is_none_is_told() {
+    let file = common::corpus().join("reject/bool-value--v12-2-first.zt");
+    let found = one("ztensor-1.2.3", &file, "-");
+    assert_eq!(found, ("wrong data".to_owned(), "bool: a `bool` that is 2".to_owned()));
+}
