@@ -100,6 +100,7 @@ const FIVE_GIB: u64 = 5 << 30;
 const BLOCKS: usize = (FIVE_GIB >> 17) as usize;
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn bombs_of_five_gib() {
     let frame = repeated(BLOCKS);
     assert!(frame.len() < 165_000);
@@ -118,6 +119,7 @@ fn bombs_of_five_gib() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn honest_output_takes_a_window() {
     let (verdict, heap) = check(&file(&repeated(512), Some(64 << 20)), Limits::default());
     verdict.unwrap();
@@ -125,6 +127,7 @@ fn honest_output_takes_a_window() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn memory_follows_the_declared_output() {
     // 128 MiB of window for 1,000 bytes.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
@@ -136,6 +139,7 @@ fn memory_follows_the_declared_output() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn empty_blocks_are_passed_over() {
     let (verdict, heap) = check(&file(&empty(300_000), Some(0)), Limits::default());
     verdict.unwrap();
@@ -148,6 +152,7 @@ fn frames(count: usize) -> Vec<u8> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn empty_frames_are_passed_over() {
     let (verdict, heap) = check(&file(&frames(50_000), Some(0)), Limits::default());
     verdict.unwrap();
@@ -166,6 +171,7 @@ fn block(content: &[u8]) -> Vec<u8> {
 /// 96 KiB and what the block itself takes, twice, and the window, three times; decoders from
 /// elsewhere take more.
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn tables_and_streams_are_not_believed() {
     // A table of literals lengths that goes on with zeros to the end of the block.
     let mut zeros = vec![0x00, 0x01, 0x80, 0x10, 0xfe];

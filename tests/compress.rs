@@ -59,6 +59,7 @@ fn file(bytes: &[u8], level: u8, piece: usize) -> Vec<u8> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn every_reader_reads_what_was_written() {
     for kind in 0..5 {
         for size in SIZES {
@@ -89,6 +90,7 @@ fn every_reader_reads_what_was_written() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn pieces_make_no_difference() {
     for kind in 0..5 {
         let bytes = content(kind, (1 << 20) + 3);
@@ -100,6 +102,7 @@ fn pieces_make_no_difference() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn memory_does_not_follow_the_component() {
     let bytes = content(2, 1 << 20);
     let heap = |level, times: u64| {

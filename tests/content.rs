@@ -12,6 +12,7 @@ mod common;
 
 use std::cell::Cell;
 
+use common::sample::least;
 use common::{corpus, reject_index};
 use zten::{Archive, Error, ErrorKind, Limits, Misuse, ReadAt, ReadError, Verified};
 
@@ -73,10 +74,11 @@ fn a_refusal_is_final() {
             }
         }
     }
-    assert!(count > 100, "only {count} refusals");
+    assert!(count >= least(101), "only {count} refusals");
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn a_failed_read_is_not_gone_on_with() {
     for name in ["1.2.3/sha256.zt", "1.2.3/zstd.zt"] {
         let file = std::fs::read(corpus().join("accept").join(name)).unwrap();

@@ -14,6 +14,7 @@
 
 mod common;
 
+use common::sample::{least, stride};
 use common::{accepted, reject_index};
 use zten::{Archive, Limits, Options, Verifier};
 
@@ -43,7 +44,7 @@ fn walk(file: &[u8]) -> bool {
 fn no_prefix_of_an_accepted_file_opens() {
     for file in accepted() {
         // All of them, but of the few files of 100 KB.
-        let step = 1 + file.bytes.len() / 20_000;
+        let step = stride(1 + file.bytes.len() / 20_000);
         for length in (0..file.bytes.len()).step_by(step) {
             assert!(!walk(&file.bytes[..length]), "{} cut to {length}", file.name);
         }
@@ -54,7 +55,7 @@ fn no_prefix_of_an_accepted_file_opens() {
 fn prefixes_of_reject_files_do_not_panic() {
     for row in reject_index() {
         let file = row.read();
-        for length in (0..file.len()).step_by(1 + file.len() / 5_000) {
+        for length in (0..file.len()).step_by(stride(1 + file.len() / 5_000)) {
             walk(&file[..length]);
         }
     }
@@ -69,7 +70,7 @@ fn no_changed_byte_panics() {
         // Every other value in the smallest, some in the others.
         let changes =
             if bytes.len() <= 180 { (1..=255).collect() } else { vec![1, 0x20, 0x80, 0xff] };
-        for at in 0..bytes.len() {
+        for at in (0..bytes.len()).step_by(stride(1)) {
             let original = bytes[at];
             for change in changes.clone() {
                 bytes[at] = original ^ change;
@@ -78,5 +79,5 @@ fn no_changed_byte_panics() {
             bytes[at] = original;
         }
     }
-    assert!(opened > 1000, "only {opened} damaged files opened");
+    assert!(opened >= least(1001), "only {opened} damaged files opened");
 }

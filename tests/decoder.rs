@@ -113,6 +113,7 @@ fn frames(random: &mut Random) -> Vec<Vec<u8>> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn another_decoder_agrees() {
     let mut random = Random(5);
     let frames = frames(&mut random);

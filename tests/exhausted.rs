@@ -78,6 +78,7 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
 /// All accepted files and every tenth of the refused ones, by name; all kinds of writing. One
 /// test, for the limit is that of the process.
 #[test]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn memory_that_runs_out() {
     let mut differences = 0;
     for (name, work) in WORKS {

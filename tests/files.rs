@@ -9,10 +9,12 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+#[path = "common/run.rs"]
+mod run;
+
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::Command;
 
 use zten::source::FileArchive;
 use zten::write::{FileSink, NewObject, Settings, Sink, Writer, append};
@@ -137,6 +139,7 @@ const LIFE: &str = "ZTEN_TEST_LIFE";
 
 /// Run by the test below in processes of their own; by itself it has nothing to do.
 #[test]
+#[cfg_attr(miri, ignore = "it starts processes")]
 fn append_and_die() {
     let (Ok(path), Ok(life)) = (std::env::var(PATH), std::env::var(LIFE)) else { return };
     let (sink, manifest) = FileSink::edition(Path::new(&path), &Options::default()).unwrap();
@@ -151,12 +154,13 @@ fn append_and_die() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it starts processes")]
 fn whenever_the_process_dies_the_file_is_the_old_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     create(&path, &["old"]);
     for life in 0.. {
-        let status = Command::new(std::env::current_exe().unwrap())
+        let status = run::command(std::env::current_exe().unwrap())
             .args(["--exact", "append_and_die"])
             .env(PATH, &path)
             .env(LIFE, life.to_string())

@@ -46,6 +46,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads the sources alone")]
 fn modules_use_what_the_table_lets_them() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (table, mut files) = (table(), Vec::new());

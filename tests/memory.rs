@@ -38,6 +38,7 @@ fn bounded(file: &File, what: &str) -> (u64, Result<(), zten::Error>) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn ordinary_manifests_take_a_quarter() {
     let mut names = generate::names(100_000);
     for shuffled in [false, true] {
@@ -59,6 +60,7 @@ fn ordinary_manifests_take_a_quarter() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn the_smallest_objects_take_no_more_than_they_are() {
     for component in [false, true] {
         for indefinite in [false, true] {
@@ -72,6 +74,7 @@ fn the_smallest_objects_take_no_more_than_they_are() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn claims_are_not_believed() {
     for file in generate::claims() {
         let (peak, opened) = bounded(&file, "claim");
@@ -84,6 +87,7 @@ fn claims_are_not_believed() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn disorder_is_bounded() {
     for count in [100, 5_000, 100_000] {
         let (_, opened) = bounded(&generate::same_names(count), "same names");

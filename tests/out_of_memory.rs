@@ -71,6 +71,7 @@ impl Tally {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn accepted_files() {
     let _one = ONE.lock();
     for (name, work) in WORKS {
@@ -84,6 +85,7 @@ fn accepted_files() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn refused_files() {
     let _one = ONE.lock();
     for (name, work) in &WORKS[..4] {
@@ -98,6 +100,7 @@ fn refused_files() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn files_that_are_read_at_positions() {
     let _one = ONE.lock();
     let mut tally = Tally::default();
@@ -113,6 +116,7 @@ fn files_that_are_read_at_positions() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn what_is_written() {
     let _one = ONE.lock();
     for level in [None, Some(1), Some(5)] {

@@ -408,6 +408,7 @@ fn appending_keeps_what_is_there() {
 
 #[cfg(feature = "zstd")]
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn compressed_components_can_be_read_again() {
     use zten::write::Level;
     let bytes: Vec<u8> = (0..300_000_u32).map(|n| (n / 7) as u8).collect();

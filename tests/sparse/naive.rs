@@ -8,6 +8,7 @@ use super::generated::{self, Random};
 use super::{coo, csr, dense, judge, verify};
 
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn generated_matrices_are_what_they_are() {
     let mut random = Random(7);
     for _ in 0..400 {
@@ -39,6 +40,7 @@ fn generated_matrices_are_what_they_are() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn generated_tensors_are_what_they_are() {
     let mut random = Random(8);
     for _ in 0..400 {
@@ -68,6 +70,7 @@ fn generated_tensors_are_what_they_are() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn damaged_matrices_end_as_the_verifier_says() {
     let mut random = Random(9);
     let mut refused = 0;

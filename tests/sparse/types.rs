@@ -2,8 +2,9 @@
 
 #[cfg(feature = "zstd")]
 use zten::Limits;
-use zten::{Archive, Misuse, StorageType};
+use zten::{Archive, ByteOrder, Misuse, StorageType};
 
+use super::common::{borrows, placed};
 use super::reference::{FLOATS, expected};
 use super::{coo, csr, dense, misuse, read};
 
@@ -36,7 +37,7 @@ fn every_index_type_is_widened() {
     }
     let file = read("v11-indices-i32.zt");
     csr(&file, "w", "decode", |csr| {
-        assert_eq!(csr.indices().view().as_slice::<i32>().unwrap(), [0, 2, 1]);
+        borrows(csr.indices().view().as_slice(), ByteOrder::Little, &[0, 2, 1]);
     });
 }
 
@@ -128,21 +129,22 @@ fn compressed_components_are_not_bound() {
 #[test]
 fn unaligned_files_are_read_without_slices() {
     let file = read("1.2.3/csr_raw.zt");
-    let mut wide = vec![0_u64; file.len() / 8 + 2];
-    for shift in [1, 4] {
-        // Somewhere that no eight bytes are aligned.
-        let bytes = zerocopy::IntoBytes::as_mut_bytes(wide.as_mut_slice());
-        bytes[shift..shift + file.len()].copy_from_slice(&file);
-        let odd = &bytes[shift..shift + file.len()];
+    let native = ByteOrder::NATIVE == ByteOrder::Little;
+    let why = if native { Misuse::Alignment } else { Misuse::ByteOrder };
+    // Eight bytes are aligned nowhere; on some machines, four bytes are enough.
+    for shift in [1, 2] {
+        let placed = placed(&file, shift);
+        let odd = &placed[..];
         csr(odd, "csr_f64", "bind", |csr| {
-            assert_eq!(misuse(csr.indices().as_slice().unwrap_err()), Misuse::Alignment);
-            assert_eq!(misuse(csr.values().as_slice::<f64>().unwrap_err()), Misuse::Alignment);
+            assert_eq!(misuse(csr.indices().as_slice().unwrap_err()), why);
+            assert_eq!(misuse(csr.values().as_slice::<f64>().unwrap_err()), why);
             assert_eq!(dense::<f64>(&csr), expected(FLOATS.map(f64::from)));
         });
         // Decoded, they are aligned again.
         csr(odd, "csr_f64", "decode", |csr| {
-            assert_eq!(csr.indptr().as_slice().unwrap(), [0, 2, 2, 4]);
-            assert_eq!(csr.values().as_slice::<f64>().unwrap().len(), 4);
+            borrows(csr.indptr().as_slice(), ByteOrder::Little, &[0, 2, 2, 4]);
+            let wanted = FLOATS.map(f64::from);
+            borrows(csr.values().as_slice(), ByteOrder::Little, &wanted);
             assert_eq!(csr.values().as_bytes().as_ptr().align_offset(64), 0);
         });
     }

@@ -1,12 +1,12 @@
 //! `zten cat`
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::json;
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{corpus_folder, ended, good, good_json, good_text, in_corpus, zten};
+use crate::{command, corpus_folder, ended, good, good_json, good_text, in_corpus, zten};
 
 const DENSE: &str = "accept/1.2.3/dense_all.zt";
 
@@ -215,7 +215,7 @@ fn readers_that_leave_are_no_failure() {
     const LENGTH: usize = 4 << 20;
     let objects = [("w", object("dense", &[LENGTH], &[("data", raw("u8", 64, LENGTH, &[]))]))];
     let path = file("long.zt", &objects, &vec![1; LENGTH]);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_zten"))
+    let mut child = command()
         .args(["cat".as_ref(), path.as_os_str(), "w".as_ref()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

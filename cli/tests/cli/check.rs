@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{corpus_folder, ended, good_text, in_corpus, json_lines, zten};
+use crate::{command, corpus_folder, ended, good_text, in_corpus, json_lines, zten};
 
 #[test]
 fn one_message_for_each() {
@@ -170,7 +170,7 @@ fn readers_that_leave_are_no_failure() {
     let mut files = vec!["check"];
     files.extend(std::iter::repeat_n("accept/1.2.3/scalar.zt", 5000));
     for args in [files, vec!["explain"]] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_zten"))
+        let mut child = command()
             .args(args)
             .current_dir(corpus_folder())
             .stdout(Stdio::piped())
@@ -187,8 +187,7 @@ fn readers_that_leave_are_no_failure() {
 #[test]
 fn output_that_cannot_be_written_is() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zten"));
-    let output = command.arg("explain").stdout(full).output().unwrap();
+    let output = command().arg("explain").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(ended(&output).2.starts_with("standard output: "));
 }

@@ -9,21 +9,27 @@ mod explain;
 mod files;
 mod hash;
 mod ls;
+#[path = "../../../tests/common/run.rs"]
+mod run;
 mod threads;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Runs the command.
-fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zten")).args(args).output().unwrap()
+/// The command.
+fn command() -> Command {
+    run::command(env!("CARGO_BIN_EXE_zten"))
 }
 
-/// Runs the command in the corpus, whose files are then called by short names.
+/// Runs it.
+fn zten<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    command().args(args).output().unwrap()
+}
+
+/// Runs it in the corpus, whose files are then called by short names.
 fn in_corpus(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zten"));
-    command.args(args).current_dir(corpus_folder()).output().unwrap()
+    command().args(args).current_dir(corpus_folder()).output().unwrap()
 }
 
 /// Where the corpus is.

@@ -111,6 +111,8 @@ fn what_stands_twice_is_refused() {
 fn damaged_headers() {
     let tensor =
         |offsets: &str| format!(r#"{{"a":{{"dtype":"U8","shape":[2],"data_offsets":{offsets}}}}}"#);
+    // `safetensors` reads dimensions as `usize`.
+    let huge = if cfg!(target_pointer_width = "64") { "as long as" } else { "expected usize" };
     for (header, data, why) in [
         ("", 0, "brace"),
         (" {}", 0, "brace"),
@@ -133,11 +135,7 @@ fn damaged_headers() {
         (&tensor("[0,2]"), 3, "there are 3 bytes of data, and tensors for 2 at byte 0x"),
         (&tensor("[0,2]"), 1, "there are 1 bytes of data, and tensors for 2"),
         (&tensor("[0,2,4]"), 2, "\"a\": "),
-        (
-            r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,1]}}"#,
-            1,
-            "as long as",
-        ),
+        (r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,1]}}"#, 1, huge),
     ] {
         let sentence = refusal("x.safetensors", &file(header, &vec![0; data]));
         assert!(sentence.contains(why), "{header}: {sentence}");

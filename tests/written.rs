@@ -1,0 +1,106 @@
+//! What is written is the same on every machine, byte for byte: sums over files that the writer
+//! makes, which stand in the corpus.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::accepted;
+use sha2::{Digest, Sha256};
+use zten::write::{Checksum, Copier, CopyError, Level, NewObject, Settings, WriteError, Writer};
+use zten::{Archive, Limits, StorageType};
+
+/// Every way to write that makes another file: its name, the settings, and the level.
+fn ways() -> Vec<(String, Settings, Option<Level>)> {
+    let plain = Settings::default();
+    let mut ways = vec![
+        ("canonical".to_owned(), plain.canonical(), None),
+        ("sha256".to_owned(), plain, None),
+        ("none".to_owned(), plain.checksum(Checksum::None), None),
+    ];
+    for level in 1..=5 {
+        let settings = plain.checksum(Checksum::Crc32c);
+        ways.push((format!("crc32c, level {level}"), settings, Some(Level::new(level).unwrap())));
+    }
+    ways
+}
+
+/// Adds the copies of all accepted files, where they can be copied: their number.
+fn copies(sum: &mut Sha256, settings: &Settings, level: Option<Level>) -> u32 {
+    let mut count = 0;
+    for file in accepted().filter(|file| file.opens_only.is_none()) {
+        let archive = Archive::open(&file.bytes).unwrap();
+        let mut copier = Copier::new(file.bytes.len() as u64, &Limits::default());
+        if let Some(level) = level {
+            copier = copier.compressed(level);
+        }
+        match copier.file(archive.manifest(), &file.bytes[..], Vec::new(), settings) {
+            Ok(copy) => {
+                sum.update((copy.len() as u64).to_le_bytes());
+                sum.update(copy);
+                count += 1;
+            }
+            Err(CopyError::Write(WriteError::Refused(_))) => {}
+            Err(error) => panic!("{}: {error:?}", file.name),
+        }
+    }
+    count
+}
+
+/// Noise, rising numbers, floats, and a few values of many, for blocks of more than one kind.
+fn content() -> Vec<u8> {
+    let (mut state, mut rising) = (7_u64, 0_u64);
+    let mut bytes = Vec::new();
+    for place in 0..60_000_u32 {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let number = state >> 32;
+        rising += number % 200;
+        match place / 15_000 {
+            0 => bytes.extend((number as u32).to_le_bytes()),
+            1 => bytes.extend(rising.to_le_bytes()),
+            2 => bytes.extend((number as f32 / 1e6 - 2e3).to_le_bytes()),
+            _ => bytes.extend([[7_u8, 7, 200, 3][number as usize % 4]]),
+        }
+    }
+    bytes
+}
+
+/// A file of one array of many blocks.
+fn large(settings: &Settings, level: Option<Level>) -> Vec<u8> {
+    let bytes = content();
+    let mut writer = Writer::new(Vec::new(), settings).unwrap();
+    let shape = [bytes.len() as u64];
+    let mut object = NewObject::dense("x", &shape, StorageType::U8);
+    if let Some(level) = level {
+        object = object.compressed(level);
+    }
+    writer.add(&object, &[("data", &bytes)]).unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it needs the whole corpus")]
+fn what_is_written_is_the_same_on_every_machine() {
+    let mut table = String::from("written\tfiles\tsha256\n");
+    for (name, settings, level) in ways() {
+        let mut sum = Sha256::new();
+        let count = copies(&mut sum, &settings, level) + 1;
+        sum.update(large(&settings, level));
+        let digest: [u8; 32] = sum.finalize().into();
+        writeln!(table, "{name}\t{count}\t{}", common::hex(&digest)).unwrap();
+        assert!(count > 300, "{name}: only {count} files");
+    }
+    let golden = std::fs::read_to_string(common::corpus().join("accept/written.tsv")).unwrap();
+    assert!(table == golden, "what is written has changed:\n{table}");
+}
