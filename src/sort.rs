@@ -42,7 +42,7 @@ pub(crate) fn by_text<'t, P: Copy>(
     if places.len() > FEW {
         push(&mut groups, whole)?;
     } else {
-        few(places, &read, &mut equal);
+        few(places, 0, &read, &mut equal);
     }
     while let Some(Group { start, end, depth }) = groups.pop() {
         let Some(group) = places.get_mut(index(start)..index(end)) else { break };
@@ -54,7 +54,7 @@ pub(crate) fn by_text<'t, P: Copy>(
             match run.len() {
                 0 | 1 => {}
                 _ if class == ENDED => equal(run),
-                2..=FEW => few(run, &read, &mut equal),
+                2..=FEW => few(run, depth.saturating_add(1), &read, &mut equal),
                 length => {
                     let mut depth = depth.saturating_add(1);
                     if length == index(end.saturating_sub(start)) {
@@ -87,10 +87,16 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// Sorts a few places by comparing their texts.
-fn few<'t, P: Copy>(places: &mut [P], read: &impl Fn(P) -> &'t [u8], equal: &mut impl FnMut(&[P])) {
-    places.sort_unstable_by(|a, b| read(*a).cmp(read(*b)));
-    let runs = runs(places, |a, b| read(*a) == read(*b));
+/// Sorts a few places by comparing their texts, which begin with the same `depth` bytes.
+fn few<'t, P: Copy>(
+    places: &mut [P],
+    depth: usize,
+    read: &impl Fn(P) -> &'t [u8],
+    equal: &mut impl FnMut(&[P]),
+) {
+    let rest = |place: &P| read(*place).get(depth..).unwrap_or_default();
+    places.sort_unstable_by(|a, b| rest(a).cmp(rest(b)));
+    let runs = runs(places, |a, b| rest(a) == rest(b));
     runs.filter(|run| run.len() > 1).for_each(|run| equal(run));
 }
 
