@@ -136,7 +136,7 @@ fn names_and_blobs() -> Vec<Generator> {
             .from(1024)
             .call(Open, 40)
             .call(Check, 40)
-            .call(Copy, 280),
+            .call(Copy, 135),
         kind("names whose hashes collide", names::colliding)
             .call(Open, 40)
             .call(Check, 70)
