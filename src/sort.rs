@@ -14,7 +14,7 @@ use crate::num::{index, short};
 pub(crate) struct NoMemory;
 
 /// Groups of at most so many texts are sorted by comparing.
-const FEW: usize = 8;
+const FEW: usize = 16;
 /// Below so many numbers, dividing them is not worth the while.
 const FEW_NUMBERS: usize = 512;
 /// A text ends, or goes on with one of 256 bytes.
@@ -42,7 +42,7 @@ pub(crate) fn by_text<'t, P: Copy>(
     if places.len() > FEW {
         push(&mut groups, whole)?;
     } else {
-        few(places, &read, &mut equal);
+        few(places, 0, &read, &mut equal);
     }
     while let Some(Group { start, end, depth }) = groups.pop() {
         let Some(group) = places.get_mut(index(start)..index(end)) else { break };
@@ -54,7 +54,7 @@ pub(crate) fn by_text<'t, P: Copy>(
             match run.len() {
                 0 | 1 => {}
                 _ if class == ENDED => equal(run),
-                2..=FEW => few(run, &read, &mut equal),
+                2..=FEW => few(run, depth.saturating_add(1), &read, &mut equal),
                 length => {
                     let mut depth = depth.saturating_add(1);
                     if length == index(end.saturating_sub(start)) {
@@ -78,9 +78,7 @@ pub(crate) fn by_length<'t, P: Copy>(
 ) -> Result<(), NoMemory> {
     let length = |place: &P| read(*place).len();
     places.sort_unstable_by_key(length);
-    places
-        .chunk_by_mut(|a, b| length(a) == length(b))
-        .try_for_each(|run| by_text(run, &read, |_| ()))
+    runs(places, |a, b| length(a) == length(b)).try_for_each(|run| by_text(run, &read, |_| ()))
 }
 
 fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
@@ -89,11 +87,17 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// Sorts a few places by comparing their texts.
-fn few<'t, P: Copy>(places: &mut [P], read: &impl Fn(P) -> &'t [u8], equal: &mut impl FnMut(&[P])) {
-    places.sort_unstable_by(|a, b| read(*a).cmp(read(*b)));
-    let runs = places.chunk_by(|a, b| read(*a) == read(*b));
-    runs.filter(|run| run.len() > 1).for_each(equal);
+/// Sorts a few places by comparing their texts, which begin with the same `depth` bytes.
+fn few<'t, P: Copy>(
+    places: &mut [P],
+    depth: usize,
+    read: &impl Fn(P) -> &'t [u8],
+    equal: &mut impl FnMut(&[P]),
+) {
+    let rest = |place: &P| read(*place).get(depth..).unwrap_or_default();
+    places.sort_unstable_by(|a, b| rest(a).cmp(rest(b)));
+    let runs = runs(places, |a, b| rest(a) == rest(b));
+    runs.filter(|run| run.len() > 1).for_each(|run| equal(run));
 }
 
 /// The class of a text that ends.
@@ -129,7 +133,23 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
     }
     let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
     distribute(items, |item| usize::try_from(item >> shift).unwrap_or(CLASSES));
-    items.chunk_by_mut(|a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
+    runs(items, |a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
+}
+
+/// Runs of neighbours that are alike: `chunk_by_mut`, in which the compiler leaves a panic.
+pub(crate) fn runs<T>(
+    items: &mut [T],
+    alike: impl Fn(&T, &T) -> bool,
+) -> impl Iterator<Item = &mut [T]> {
+    let mut rest = items;
+    core::iter::from_fn(move || {
+        let pairs = rest.iter().zip(rest.iter().skip(1));
+        let more = pairs.take_while(|(a, b)| alike(a, b)).count();
+        let split = core::mem::take(&mut rest).split_at_mut_checked(more.saturating_add(1));
+        let (run, others) = split?;
+        rest = others;
+        Some(run)
+    })
 }
 
 /// Puts items in the order of their classes, in place, going round the cycles of places that

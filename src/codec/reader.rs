@@ -209,7 +209,9 @@ impl<R: ReadAt> Content<'_, R> {
             }
             #[cfg(feature = "zstd")]
             Stored::Zstd(frames) => {
-                extend(&mut self.buffer, CHUNK)?;
+                // Room for a byte more than is to come: where there is none, nothing would be read.
+                let room = usize::try_from(frames.left().saturating_add(1));
+                extend(&mut self.buffer, room.unwrap_or(CHUNK).min(CHUNK))?;
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
                 let length = frames
                     .read(&self.source, &mut self.buffer, &mut tap)

@@ -88,6 +88,11 @@ impl Frames {
         })
     }
 
+    /// How many bytes may still come.
+    pub(super) fn left(&self) -> u64 {
+        self.most.saturating_sub(self.produced)
+    }
+
     /// Decodes into `buffer` until it is full or the component ends; how many bytes it is.
     /// `tap` sees the stored bytes, in order.
     pub(super) fn read<R: ReadAt>(
@@ -142,7 +147,7 @@ impl Frames {
         let after = self.walk.position();
         self.fetch(source, before, after.saturating_sub(before))?;
         tap(&self.block);
-        let left = self.most.saturating_sub(self.produced);
+        let left = self.left();
         self.decoder.begin(&header, left).map_err(|broken| self.error(broken))?;
         self.frame = Some(Frame { header, produced: 0 });
         Ok(true)

@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 #[cfg(feature = "write")]
 use crate::error::Misuse;
 use crate::num::{index, short};
-use crate::sort::{NoMemory, by_text, numbers};
+use crate::sort::{NoMemory, by_text, numbers, runs};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
 const ORDINAL_BITS: u32 = 26;
@@ -81,8 +81,8 @@ impl Names {
         let mut duplicate = None;
         let name = |entry| read(ordinal(entry));
         // Names that only look alike are put in order, which finding one of them relies on.
-        for run in entries.chunk_by_mut(|a, b| (a ^ b) & !ORDINAL == 0).filter(|run| run.len() > 1)
-        {
+        let alike = runs(&mut entries, |a, b| (a ^ b) & !ORDINAL == 0);
+        for run in alike.filter(|run| run.len() > 1) {
             by_text(run, name, |equal| {
                 duplicate = [duplicate, Some(second(equal))].into_iter().flatten().min();
             })

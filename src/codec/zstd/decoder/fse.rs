@@ -95,7 +95,7 @@ impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
         }
         for (state, owner) in states.iter_mut().zip(owners).take(size) {
             let Some(number) = numbers.get_mut(usize::from(owner)) else { continue };
-            let bits = log.wrapping_sub(number.ilog2());
+            let bits = log.wrapping_sub(number.checked_ilog2().unwrap_or_default());
             let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).unwrap_or(0));
             *number = number.wrapping_add(1);
             let bits = u8::try_from(bits).unwrap_or_default();
@@ -146,7 +146,7 @@ pub(super) fn describe<'s>(
         // Values up to `most` do not need all numbers of so many bits: the lowest are told in a
         // bit less.
         let most = left.wrapping_add(1);
-        let bits = most.ilog2().wrapping_add(1);
+        let bits = most.checked_ilog2().unwrap_or_default().wrapping_add(1);
         let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
         let saved = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
         let value = forward(stream, at, bits);

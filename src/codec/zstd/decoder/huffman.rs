@@ -10,6 +10,8 @@ use crate::num::index;
 /// The longest code: §4.2.1.
 const LONGEST: u32 = 11;
 const CODES: usize = 1 << LONGEST;
+/// Weights of codes, 0 for none, and one more.
+const WEIGHTS_MOST: usize = index(LONGEST) + 2;
 /// Values of a byte.
 const SYMBOLS: usize = 256;
 /// Headers from here on list weights as they are: §4.2.1.1.
@@ -114,7 +116,8 @@ impl Huffman {
             return Err(Broken::Corrupt);
         }
         let last = weights.get_mut(listed).ok_or(Broken::Corrupt)?;
-        *last = u8::try_from(left.ilog2().wrapping_add(1)).unwrap_or_default();
+        *last = u8::try_from(left.checked_ilog2().unwrap_or_default().wrapping_add(1))
+            .unwrap_or_default();
         // The longest codes come in pairs, and there are some.
         let longest_codes = weights.iter().map(|weight| u32::from(*weight == 1)).sum::<u32>();
         if longest_codes == 0 || longest_codes & 1 == 1 {
@@ -123,17 +126,24 @@ impl Huffman {
         self.longest = 0;
         self.codes.try_reserve_exact(CODES).map_err(|_| Broken::Memory)?;
         self.codes.resize(CODES, Code::default());
-        let mut rest = self.codes.as_mut_slice();
-        for weight in (1..=u8::MAX).take_while(|weight| u32::from(*weight) <= longest) {
-            let bits = longest.wrapping_add(1).wrapping_sub(weight.into());
-            let bits = u8::try_from(bits).unwrap_or_default();
-            let count = index(room(weight));
-            let own = (0..=u8::MAX).zip(&*weights).filter(|(_, own)| **own == weight);
-            for (symbol, _) in own {
-                let (codes, others) = rest.split_at_mut_checked(count).ok_or(Broken::Corrupt)?;
-                codes.fill(Code { symbol, bits });
-                rest = others;
+        // The codes of a weight follow those of the lower ones, in the order of their symbols.
+        let mut next = [0_usize; WEIGHTS_MOST];
+        for weight in &*weights {
+            if let Some(above) = next.get_mut(usize::from(*weight).wrapping_add(1)) {
+                *above = above.wrapping_add(index(room(*weight)));
             }
+        }
+        next.iter_mut().fold(0, |sum: usize, start| {
+            *start = start.wrapping_add(sum);
+            *start
+        });
+        for (symbol, weight) in (0..=u8::MAX).zip(&*weights).filter(|(_, weight)| **weight > 0) {
+            let start = next.get_mut(usize::from(*weight)).ok_or(Broken::Corrupt)?;
+            let end = start.wrapping_add(index(room(*weight)));
+            let codes = self.codes.get_mut(*start..end).ok_or(Broken::Corrupt)?;
+            let bits = longest.wrapping_add(1).wrapping_sub(u32::from(*weight));
+            codes.fill(Code { symbol, bits: u8::try_from(bits).unwrap_or_default() });
+            *start = end;
         }
         self.longest = longest;
         Ok(())

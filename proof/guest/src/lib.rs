@@ -1,0 +1,71 @@
+//! Opens and checks a file that its host hands it, for the host to count what that takes.
+//!
+//! Every call returns what came of it: 0 where the file is good; else where the id of the rule
+//! that it breaks lies, in the high half, and how long it is.
+#![expect(unsafe_code, reason = "the host finds functions by name, which is an unsafe attribute")]
+
+use std::sync::{Mutex, PoisonError};
+
+use zten::write::{Copier, CopyError, Settings, WriteError};
+use zten::{Archive, Error, Limits, Options, Verifier};
+
+/// The file at hand.
+static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Makes room for a file of so many bytes, and returns where it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn reserve(length: usize) -> *mut u8 {
+    let mut file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
+    *file = vec![0; length];
+    file.as_mut_ptr()
+}
+
+/// Opens the file.
+#[unsafe(no_mangle)]
+pub extern "C" fn open(canonical: u32) -> u64 {
+    run(canonical, |_, _| Ok(()))
+}
+
+/// Opens the file and judges all that is in it.
+#[unsafe(no_mangle)]
+pub extern "C" fn check(canonical: u32) -> u64 {
+    run(canonical, |archive, file| {
+        let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
+        for object in archive.objects() {
+            verifier.object(&object, file, |_, _| ())?;
+        }
+        if canonical == 1 {
+            verifier.padding(archive.manifest(), file)?;
+        }
+        Ok(())
+    })
+}
+
+/// Opens the file and copies it into canonical form.
+#[unsafe(no_mangle)]
+pub extern "C" fn copy(canonical: u32) -> u64 {
+    run(canonical, |archive, file| {
+        let copier = Copier::new(file.len() as u64, &Limits::default());
+        let settings = Settings::default().canonical();
+        match copier.file(archive.manifest(), file, Vec::new(), &settings) {
+            Ok(_) => Ok(()),
+            Err(CopyError::Read(error)) => Err(error.into()),
+            Err(CopyError::Write(WriteError::Refused(error) | WriteError::Sink(error))) => {
+                Err(error)
+            }
+        }
+    })
+}
+
+fn run(canonical: u32, work: impl FnOnce(&Archive<'_>, &[u8]) -> Result<(), Error>) -> u64 {
+    let file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options::default();
+    let options = if canonical == 1 { options.canonical() } else { options };
+    match Archive::open_with(&file, &options).and_then(|archive| work(&archive, &file)) {
+        Ok(()) => 0,
+        Err(error) => {
+            let id = error.id().unwrap_or("misuse");
+            (id.as_ptr() as u64) << 32 | id.len() as u64
+        }
+    }
+}

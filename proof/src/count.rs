@@ -1,0 +1,138 @@
+//! Makes a module count its own instructions: each stretch that is run as a whole adds its length
+//! to a global.
+
+use std::convert::Infallible;
+
+use wasm_encoder::reencode::{Error, Reencode, utils};
+use wasm_encoder::{
+    CodeSection, ConstExpr, ExportKind, ExportSection, Function, GlobalSection, GlobalType,
+    Instruction, Module, ValType,
+};
+use wasmparser::{ExportSectionReader, FunctionBody, GlobalSectionReader, Parser};
+
+/// The name of the global that instructions are counted in, an `i64`.
+pub const WORK: &str = "work";
+
+/// Bytes that `memory.copy` and `memory.fill` handle in one instruction, as `i64.store` does: the
+/// logarithm.
+const MOVED: i64 = 3;
+
+/// The module with its instructions counted.
+///
+/// # Errors
+/// Where it is not a module.
+pub fn counting(module: &[u8]) -> Result<Vec<u8>, Error<Infallible>> {
+    let mut counted = Module::new();
+    utils::parse_core_module(&mut Counter::default(), &mut counted, Parser::new(0), module)?;
+    Ok(counted.finish())
+}
+
+#[derive(Default)]
+struct Counter {
+    /// The global that work is counted in; after it, one for a length that is on the stack.
+    work: u32,
+}
+
+impl Reencode for Counter {
+    type Error = Infallible;
+
+    fn parse_global_section(
+        &mut self,
+        globals: &mut GlobalSection,
+        section: GlobalSectionReader<'_>,
+    ) -> Result<(), Error<Infallible>> {
+        utils::parse_global_section(self, globals, section)?;
+        self.work = globals.len();
+        let of = |val_type| GlobalType { val_type, mutable: true, shared: false };
+        globals.global(of(ValType::I64), &ConstExpr::i64_const(0));
+        globals.global(of(ValType::I32), &ConstExpr::i32_const(0));
+        Ok(())
+    }
+
+    fn parse_export_section(
+        &mut self,
+        exports: &mut ExportSection,
+        section: ExportSectionReader<'_>,
+    ) -> Result<(), Error<Infallible>> {
+        utils::parse_export_section(self, exports, section)?;
+        exports.export(WORK, ExportKind::Global, self.work);
+        Ok(())
+    }
+
+    fn parse_function_body(
+        &mut self,
+        code: &mut CodeSection,
+        body: FunctionBody<'_>,
+    ) -> Result<(), Error<Infallible>> {
+        let mut function = self.new_function_with_parsed_locals(&body)?;
+        let mut reader = body.get_operators_reader()?;
+        let mut stretch = Vec::new();
+        while !reader.eof() {
+            let instruction = self.parse_instruction(&mut reader)?;
+            let ends = is_end(&instruction);
+            stretch.push(instruction);
+            if ends {
+                self.write(&mut function, &stretch);
+                stretch.clear();
+            }
+        }
+        self.write(&mut function, &stretch);
+        code.function(&function);
+        Ok(())
+    }
+}
+
+impl Counter {
+    /// Writes instructions that are run one after the other, counting them before.
+    fn write(&self, function: &mut Function, stretch: &[Instruction<'_>]) {
+        let length = stretch.iter().filter(|instruction| is_work(instruction)).count();
+        if length > 0 {
+            function.instruction(&Instruction::I64Const(i64::try_from(length).expect("a few")));
+            self.add(function);
+        }
+        for instruction in stretch {
+            if matches!(instruction, Instruction::MemoryCopy { .. } | Instruction::MemoryFill(_)) {
+                let held = self.work + 1;
+                function.instruction(&Instruction::GlobalSet(held));
+                function.instruction(&Instruction::GlobalGet(held));
+                function.instruction(&Instruction::I64ExtendI32U);
+                function.instruction(&Instruction::I64Const(MOVED));
+                function.instruction(&Instruction::I64ShrU);
+                self.add(function);
+                function.instruction(&Instruction::GlobalGet(held));
+            }
+            function.instruction(instruction);
+        }
+    }
+
+    /// Adds what is on the stack to the work.
+    fn add(&self, function: &mut Function) {
+        function.instruction(&Instruction::GlobalGet(self.work));
+        function.instruction(&Instruction::I64Add);
+        function.instruction(&Instruction::GlobalSet(self.work));
+    }
+}
+
+/// Whether what follows may not be run, or may be come to from elsewhere.
+fn is_end(instruction: &Instruction<'_>) -> bool {
+    use Instruction as I;
+    matches!(
+        instruction,
+        I::Block(_)
+            | I::Loop(_)
+            | I::If(_)
+            | I::Else
+            | I::End
+            | I::Br(_)
+            | I::BrIf(_)
+            | I::BrTable(..)
+            | I::Return
+            | I::Unreachable
+    )
+}
+
+/// Whether a machine has anything to do for it.
+fn is_work(instruction: &Instruction<'_>) -> bool {
+    use Instruction as I;
+    !matches!(instruction, I::Block(_) | I::Loop(_) | I::End | I::Else | I::Nop | I::Drop)
+}

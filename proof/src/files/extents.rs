@@ -1,0 +1,48 @@
+//! Components that differ in where they lie only.
+
+use crate::base::{component, dense_object, v1};
+
+/// How the blobs lie.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Descending,
+    Shuffled,
+    /// Each within the one before.
+    Nested,
+    /// Descending, but for two at the end of the file, the last to be compared.
+    LastOverlaps,
+    Empty,
+    EmptyAlike,
+}
+
+/// Bytes of an object in the manifest, and of a blob.
+const OBJECT: usize = 66;
+const BLOB: usize = 64;
+
+/// One-byte objects, a blob each.
+pub(super) fn blobs(size: usize, kind: Kind) -> Vec<u8> {
+    let each = if matches!(kind, Kind::EmptyAlike) { OBJECT } else { OBJECT + BLOB };
+    let count = super::count(size, each);
+    let mut extents: Vec<(usize, usize)> = match kind {
+        Kind::Nested => (1..=count / 2).map(|n| (n * BLOB, (count - 2 * n) * BLOB + 1)).collect(),
+        Kind::Empty => (1..=count).rev().map(|n| (n * BLOB, 0)).collect(),
+        Kind::EmptyAlike => vec![(BLOB, 0); count],
+        _ => (1..=count).rev().map(|n| (n * BLOB, 1)).collect(),
+    };
+    match kind {
+        Kind::Shuffled => super::names::shuffle(&mut extents),
+        Kind::LastOverlaps => extents[1].1 = BLOB + 1,
+        _ => {}
+    }
+    let objects: Vec<(String, _)> = extents
+        .iter()
+        .enumerate()
+        .map(|(n, (offset, length))| {
+            let data = component("u8", *offset as u64, *length as u64);
+            (format!("{n:08}"), dense_object(&[*length as u64], data))
+        })
+        .collect();
+    let file =
+        v1("1.2.0", objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect());
+    file.start(count * BLOB + 2 * BLOB).build("").bytes
+}

@@ -1,0 +1,82 @@
+//! 0.1 files.
+
+use super::Made;
+use crate::base::{entry, v0};
+use crate::cbor::{Item, text, uint};
+use crate::file::File;
+use crate::zstd::Frame;
+
+/// Bytes of an entry in the manifest.
+const ENTRY: usize = 72;
+const BLOB: usize = 64;
+
+/// An entry of one element of one byte; with a field more, if one is given.
+fn small(name: &str, at: usize, dtype: &str) -> Item {
+    entry(name, dtype, &[1], at as u64, 1)
+}
+
+fn with(entry: Item, more: impl IntoIterator<Item = (Item, Item)>) -> Item {
+    match entry {
+        Item::Map(head, mut pairs) => {
+            pairs.extend(more);
+            Item::Map(head, pairs)
+        }
+        item => item,
+    }
+}
+
+fn file(entries: Vec<Item>, end: usize) -> File {
+    v0(entries).start(end.next_multiple_of(BLOB))
+}
+
+/// Entries of one byte.
+pub(super) fn entries(size: usize, reversed: bool) -> Vec<u8> {
+    let count = super::count(size, ENTRY + BLOB);
+    let name = |n| if reversed { format!("{:08}", count - n) } else { format!("{n:08}") };
+    let entries = (1..=count).map(|n| small(&name(n), n * BLOB, "uint8")).collect();
+    file(entries, (count + 1) * BLOB).build("").bytes
+}
+
+/// Entries of one byte, the last of which has the name of the first.
+pub(super) fn twice(size: usize) -> Vec<u8> {
+    let count = super::count(size, ENTRY + BLOB);
+    let name = |n| format!("{:08}", (count - n) % (count - 1));
+    let entries = (1..=count).map(|n| small(&name(n), n * BLOB, "uint8")).collect();
+    file(entries, (count + 1) * BLOB).build("").bytes
+}
+
+/// One big-endian array.
+pub(super) fn big_endian(size: usize) -> Vec<u8> {
+    let big = [(text("data_endianness"), text("big"))];
+    let elements = size / 2;
+    let entry = entry("w", "uint16", &[elements as u64], 64, 2 * elements as u64);
+    v0(vec![with(entry, big)]).blob(64, &vec![7; 2 * elements]).build("").bytes
+}
+
+/// Entries of one compressed byte.
+pub(super) fn zstd(size: usize) -> Made {
+    let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
+    let count = super::count(size, ENTRY + BLOB);
+    let entries = (1..=count).map(|n| {
+        let length = frame.len() as u64;
+        match entry(&format!("{n:08}"), "uint8", &[1], (n * BLOB) as u64, length) {
+            Item::Map(head, mut pairs) => {
+                pairs.last_mut().expect("fields").1 = text("zstd");
+                Item::Map(head, pairs)
+            }
+            item => item,
+        }
+    });
+    let file = file(entries.collect(), (count + 1) * BLOB);
+    let file = (1..=count).fold(file, |file, n| file.blob(n * BLOB, &frame));
+    Made { file: file.build("").bytes, decoded: count as u64 }
+}
+
+/// Entries with many fields that are not known, which become attributes when they are copied.
+pub(super) fn fields(size: usize) -> Vec<u8> {
+    let fields = || (0..1000).rev().map(|n| (text(&format!("x{n:03}")), uint(n)));
+    let count = super::count(size, ENTRY + 1000 * 8);
+    let entries =
+        (1..=count).map(|n| with(small(&format!("{n:04}"), n * BLOB, "uint8"), fields())).collect();
+    file(entries, (count + 1) * BLOB).build("").bytes
+}

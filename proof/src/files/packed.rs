@@ -1,0 +1,186 @@
+//! Compressed content that is dear to decode.
+
+use super::Made;
+use super::content::Layout;
+use crate::base::{object, zstd_component};
+use crate::cbor::{fields, text, uint};
+use crate::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
+
+/// Frames, and how many bytes they decode to.
+pub(super) struct Content {
+    stored: Vec<u8>,
+    decoded: usize,
+}
+
+/// A file of one component.
+pub(super) fn one(Content { stored, decoded }: Content) -> Made {
+    let mut layout = Layout::default();
+    let length = stored.len() as u64;
+    let data = zstd_component("u8", layout.blob(stored), length, decoded as u64);
+    layout.object(object(&[], "x", vec![("data", data)]));
+    Made { file: layout.build("1.2.0"), decoded: decoded as u64 }
+}
+
+/// What all blocks of a frame are like.
+#[derive(Clone, Copy)]
+pub(super) enum Block {
+    Raw,
+    Repeat,
+    Empty,
+    /// One literal, three bytes long match.
+    Sequence,
+    /// Two literals, by codes of their own.
+    Huffman,
+    /// One sequence, by tables of its own.
+    Tables,
+}
+
+/// A frame of alike blocks, of a window of 2^(10 + `window`) bytes.
+pub(super) fn blocks(size: usize, window: u8, kind: Block) -> Content {
+    let (stored, decoded) = block(kind);
+    let mut frame = Frame::windowed(window << 3, 0);
+    // Something to refer to; where the window is to be full, as much as fills it, and more in a
+    // larger file, so that what this takes grows with the rest.
+    let before = match kind {
+        Block::Sequence => 2 * size,
+        Block::Tables => 64,
+        _ => 0,
+    };
+    let largest = FULL.min(1024 << window);
+    for at in (0..before).step_by(largest) {
+        frame = frame.repeat(7, largest.min(before - at));
+    }
+    let count = super::count(size, stored.len() + 3);
+    for _ in 0..count {
+        frame = match kind {
+            Block::Raw => frame.raw(&[]),
+            Block::Repeat => frame.repeat(7, 0),
+            _ => frame.compressed(&stored, &[]),
+        };
+    }
+    Content { stored: frame.end().bytes, decoded: before + count * decoded }
+}
+
+/// The largest block.
+const FULL: usize = 128 << 10;
+
+/// A block without its header, and how many bytes it decodes to.
+fn block(kind: Block) -> (Vec<u8>, usize) {
+    match kind {
+        Block::Raw => (Vec::new(), 0),
+        Block::Repeat => (vec![7], 0),
+        Block::Empty => ([raw_literals(&[]), vec![0]].concat(), 0),
+        // No literals, the second of the last offsets, three bytes.
+        Block::Sequence => (sequence(&[], [0, 0, 0], &[1]), 3),
+        Block::Huffman => (huffman(), 2),
+        Block::Tables => (tables(), 3),
+    }
+}
+
+/// Literals by codes that are told as weights, each of which is one of a pair.
+fn huffman() -> Vec<u8> {
+    // Weights 11, 10, ..., 1 of symbols 0 to 10; that of symbol 11, 1, goes without saying.
+    let weights = [0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
+    let codes = [&[127 + 11][..], &weights].concat();
+    // One stream of two symbols 0, of which each is one bit; then the bit that ends it.
+    let stream = [&codes[..], &[0b111]].concat();
+    let (made, stored) = (2_u32, u32::try_from(stream.len()).expect("a short stream"));
+    let header = (2 | made << 4 | stored << 14).to_le_bytes();
+    [&header[..3], &stream, &[0]].concat()
+}
+
+/// One sequence by tables of as many states as may be, all of symbol 0: RFC 8878 §4.1.1.
+fn tables() -> Vec<u8> {
+    // The logarithm less 5 in 4 bits, and one more than all states in 10 or 9, which are ones.
+    let [lengths, offsets] = [4 | 0x3ff << 4, 3 | 0x1ff << 4_u16].map(u16::to_le_bytes);
+    // The first states, of 9, 8 and 9 bits; then the bit that ends them.
+    let bits = (1_u32 << 26).to_le_bytes();
+    [&raw_literals(&[])[..], &[1, 0xa8], &lengths, &offsets, &lengths, &bits].concat()
+}
+
+/// Frames of one byte each.
+pub(super) fn frames(size: usize) -> Content {
+    repeated(size, &Frame::single(1, 0).raw(&[7]).end().bytes)
+}
+
+/// Frames of one byte each, with a checksum.
+pub(super) fn checked_frames(size: usize) -> Content {
+    repeated(size, &Frame::single(1, CHECKED).raw(&[7]).end().bytes)
+}
+
+fn repeated(size: usize, frame: &[u8]) -> Content {
+    let count = super::count(size, frame.len());
+    Content { stored: frame.repeat(count), decoded: count }
+}
+
+/// Blocks of as many of the shortest sequences as there may be.
+pub(super) fn short_sequences(size: usize) -> Content {
+    // Those of one block, none of which takes a bit: its size field has its own offset.
+    let count = FULL / 3;
+    let number = u16::try_from(count - 0x7f00).expect("16 bits").to_le_bytes();
+    let stored = [&raw_literals(&[])[..], &[255], &number, &[0x54, 0, 0, 0, 1]].concat();
+    let blocks = super::count(size, 3 * count);
+    let mut frame = Frame::windowed(7 << 3, 0).raw(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    for _ in 0..blocks {
+        frame = frame.compressed(&stored, &[]);
+    }
+    Content { stored: frame.end().bytes, decoded: 8 + blocks * 3 * count }
+}
+
+/// A frame whose last block, after many good ones, is cut.
+pub(super) fn corrupt(size: usize) -> Content {
+    let (stored, made) = block(Block::Huffman);
+    let count = super::count(size, stored.len() + 3);
+    let mut frame = Frame::windowed(WINDOW_1_KIB, 0);
+    for _ in 0..count {
+        frame = frame.compressed(&stored, &[]);
+    }
+    let frame = frame.compressed(&stored[..stored.len() - 2], &[]);
+    Content { stored: frame.end().bytes, decoded: (count + 1) * made }
+}
+
+/// Components of one frame of one byte.
+pub(super) fn components(size: usize) -> Made {
+    let frame = Frame::single(1, 0).raw(&[7]).end().bytes;
+    let mut layout = Layout::default();
+    let mut left = super::count(size, 80 + 64);
+    let decoded = left as u64;
+    while left > 0 {
+        let count = left.min(4096);
+        let roles: Vec<String> = (0..count).map(|n| format!("{n:04}")).collect();
+        let parts = roles.iter().map(|role| {
+            let at = layout.blob(frame.clone());
+            (role.as_str(), zstd_component("u8", at, frame.len() as u64, 1))
+        });
+        let parts = parts.collect();
+        layout.object(object(&[], "x", parts));
+        left -= count;
+    }
+    Made { file: layout.build("1.2.0"), decoded }
+}
+
+/// Matrices of one value, whose sizes only decoding shows.
+pub(super) fn unsized_csr(size: usize) -> Made {
+    let mut layout = Layout::default();
+    let count = super::count(size, 240 + 3 * 64);
+    for _ in 0..count {
+        let mut part = |dtype, bytes: &[u8]| {
+            let length = u8::try_from(bytes.len()).expect("a few bytes");
+            let frame = Frame::single(length, 0).raw(bytes).end().bytes;
+            let stored = frame.len() as u64;
+            fields([
+                ("dtype", text(dtype)),
+                ("offset", uint(layout.blob(frame))),
+                ("length", uint(stored)),
+                ("encoding", text("zstd")),
+            ])
+        };
+        let components = vec![
+            ("values", part("u8", &[1])),
+            ("indices", part("u8", &[0])),
+            ("indptr", part("u8", &[0, 1])),
+        ];
+        layout.object(object(&[1, 1], "sparse_csr", components));
+    }
+    Made { file: layout.build("1.1.0"), decoded: 4 * count as u64 }
+}

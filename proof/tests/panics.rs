@@ -1,0 +1,65 @@
+//! No panic is in a linked image but those that `docs/no-panic.md` gives a reason for.
+//!
+//! `cargo test --release --test panics -- --nocapture` lists them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use zten_proof::image::{Calls, calls};
+use zten_proof::panics::{Site, sites};
+use zten_proof::{allowed, guest};
+
+/// Targets, and what their linkers are told.
+const TARGETS: [(&str, &str, &str); 2] = [
+    ("thumbv7em-none-eabihf", "-Clink-arg=--emit-relocs", "zten-walk"),
+    ("wasm32-unknown-unknown", "", "zten-walk.wasm"),
+];
+const FEATURES: [&str; 4] = ["", "zstd", "zstd,digest", "zstd,write"];
+
+fn image(target: (&str, &str, &str), features: &str) -> Calls {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (target, flags, file) = target;
+    let built = guest::build(folder, "zten-walk", target, features, flags).expect("the program");
+    let image = std::fs::read(built.join(file)).expect("the image");
+    calls(&image).expect("an image")
+}
+
+#[test]
+fn panics_have_reasons() {
+    let mut used = BTreeSet::new();
+    let mut others: Vec<(String, Site)> = Vec::new();
+    for target in TARGETS {
+        for features in FEATURES {
+            let calls = image(target, features);
+            // Were the program left out, no panic would be in it.
+            let ours = calls.keys().filter(|name| name.contains("zten::")).count();
+            assert!(ours > 30, "only {ours} functions of ours");
+            let sites = sites(&calls);
+            println!("{} [{features}]: {} functions, {} sites", target.0, calls.len(), sites.len());
+            for site in sites {
+                match allowed::SITES.iter().position(|allowed| allowed.is(&site)) {
+                    Some(allowed) => {
+                        used.insert(allowed);
+                    }
+                    None => others.push((format!("{} [{features}]", target.0), site)),
+                }
+            }
+        }
+    }
+    for (image, Site { caller, callee }) in &others {
+        println!("{image}: {caller} -> {callee}");
+    }
+    assert!(others.is_empty(), "{} sites without a reason", others.len());
+    for (row, allowed) in allowed::SITES.iter().enumerate() {
+        assert!(used.contains(&row), "{} -> {} is gone", allowed.caller, allowed.callee);
+    }
+}
+
+/// What looks for panics finds one.
+#[test]
+fn a_panic_is_found() {
+    for target in TARGETS {
+        let found = sites(&image(target, "control"));
+        assert!(found.iter().any(|site| site.callee.ends_with("panic_bounds_check")), "{found:?}");
+    }
+}
