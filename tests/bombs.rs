@@ -9,7 +9,9 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-use zten::{Archive, Error, Limits, Options, Verifier};
+use std::cell::Cell;
+
+use zten::{Archive, Error, Limits, Options, ReadAt, Verifier};
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
 fn repeated(blocks: usize) -> Vec<u8> {
@@ -157,6 +159,34 @@ fn empty_frames_are_passed_over() {
     let (verdict, heap) = check(&file(&frames(50_000), Some(0)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
+}
+
+/// A file that counts how often it is read.
+struct Counted<'f>(&'f [u8], Cell<usize>);
+
+impl ReadAt for Counted<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.1.set(self.1.get() + 1);
+        self.0.read_at(offset, buffer)
+    }
+}
+
+/// Each read may be a system call.
+#[test]
+fn small_blocks_are_not_read_one_by_one() {
+    for frames in [empty(3000), frames(1000)] {
+        let file = file(&frames, Some(0));
+        let archive = Archive::open(&file).unwrap();
+        let source = Counted(&file, Cell::new(0));
+        let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
+        for object in archive.objects() {
+            verifier.object(&object, &source, |_, _| ()).unwrap();
+        }
+        let reads = source.1.get();
+        assert!(reads * 50 < file.len(), "{reads} reads of {} bytes", file.len());
+    }
 }
 
 /// A frame of one compressed block, of a window of 128 KiB.

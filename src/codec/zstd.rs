@@ -198,6 +198,10 @@ impl Frames {
         let length = usize::try_from(length).map_err(|_| Error::misuse(Misuse::Memory))?;
         self.block.clear();
         self.block.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+        if let Some(held) = self.walk.held(offset, length) {
+            self.block.extend_from_slice(held);
+            return Ok(());
+        }
         self.block.resize(length, 0);
         source.read_at(offset, &mut self.block).map_err(ReadError::Source)
     }

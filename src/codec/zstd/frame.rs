@@ -111,18 +111,49 @@ pub(super) struct Block {
     pub(super) last: bool,
 }
 
+/// Bytes that are read at once where headers stand: blocks may be as small as their headers, and
+/// a source be asked over a system call.
+const AHEAD: usize = 256;
+
 /// A walk over the frames of a component, by position.
 pub(super) struct Walk {
     start: u64,
     next: u64,
     end: u64,
     window: u64,
+    /// What was read last, and where in the file its first byte stands.
+    ahead: ([u8; AHEAD], u64),
+    /// How many bytes of it there are.
+    held: usize,
 }
 
 impl Walk {
     /// A walk that lets no frame ask for a larger `window`.
     pub(super) fn new(extent: Extent, window: u64) -> Self {
-        Self { start: extent.offset(), next: extent.offset(), end: extent.end(), window }
+        let start = extent.offset();
+        Self { start, next: start, end: extent.end(), window, ahead: ([0; AHEAD], start), held: 0 }
+    }
+
+    /// So many bytes from `at` on, as far as they have been read ahead.
+    pub(super) fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
+        let from = usize::try_from(at.checked_sub(self.ahead.1)?).ok()?;
+        let bytes = self.ahead.0.get(..self.held)?;
+        bytes.get(from..from.checked_add(count)?)
+    }
+
+    /// So many bytes from where the walk has come to, or as many as are left.
+    fn peek<R: ReadAt>(&mut self, source: &R, most: usize) -> Result<&[u8], ReadError<R::Error>> {
+        let fitting = |most: usize, left: u64| most.min(usize::try_from(left).unwrap_or(most));
+        let (at, left) = (self.next, self.left());
+        let count = fitting(most, left);
+        if self.held(at, count).is_none() {
+            (self.ahead.1, self.held) = (at, 0);
+            let more = fitting(AHEAD, left);
+            let bytes = self.ahead.0.get_mut(..more).unwrap_or_default();
+            source.read_at(at, bytes).map_err(ReadError::Source)?;
+            self.held = more;
+        }
+        Ok(self.held(at, count).unwrap_or_default())
     }
 
     /// Where the component begins.
@@ -163,11 +194,7 @@ impl Walk {
         if at == self.end && at > self.start {
             return Ok(None);
         }
-        let mut bytes = [0; LONGEST_HEADER];
-        let there = usize::try_from(self.left().min(wide(LONGEST_HEADER))).unwrap_or_default();
-        let bytes = bytes.get_mut(..there).unwrap_or_default();
-        source.read_at(at, bytes).map_err(ReadError::Source)?;
-        let bytes = &*bytes;
+        let bytes = self.peek(source, LONGEST_HEADER)?;
         match le_u32::<_, nom::error::Error<&[u8]>>(bytes) {
             Ok((rest, MAGIC)) => {
                 let truncated = |_| Error::new(Rule::ZstdTruncated, at);
@@ -205,11 +232,10 @@ impl Walk {
         header: &Header,
     ) -> Result<Block, ReadError<R::Error>> {
         let at = self.next;
-        self.advance(wide(BLOCK_HEADER), at)?;
-        let mut bytes = [0; BLOCK_HEADER];
-        source.read_at(at, &mut bytes).map_err(ReadError::Source)?;
         let truncated = |_| Error::new(Rule::ZstdTruncated, at);
-        let (_, bits) = le_u24::<_, nom::error::Error<&[u8]>>(&bytes[..]).map_err(truncated)?;
+        let bytes = self.peek(source, BLOCK_HEADER)?;
+        let (_, bits) = le_u24::<_, nom::error::Error<&[u8]>>(bytes).map_err(truncated)?;
+        self.advance(wide(BLOCK_HEADER), at)?;
         let size = u64::from(bits >> 3);
         if size > header.largest_block() {
             return Err(Error::new(Rule::ZstdBlock, at).found(size).into());
