@@ -60,11 +60,11 @@ fn what_may_be_decoded_is_decoded() {
         let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
         let archive = Archive::open(&file).unwrap();
         let component = archive.objects().next().unwrap().components().next().unwrap();
-        let read = |most| {
-            let limits = Limits::default().with("decoded", most).unwrap();
+        let read = |most: usize| {
+            let limits = Limits::default().with("decoded", most.try_into().unwrap()).unwrap();
             component.read_to_vec(&file[..], &limits).map_err(Error::from)
         };
-        assert_eq!(read(bytes).unwrap().len() as u64, bytes, "{name}");
+        assert_eq!(read(bytes).unwrap().len(), bytes, "{name}");
         assert_eq!(read(bytes - 1).unwrap_err().id(), Some("limit-decoded"), "{name}");
     }
 }

@@ -320,7 +320,7 @@ mod tests {
 
         let mut wanted: Vec<u8> =
             (0..400_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
-        let own: Vec<u8> = (0..32_768 + plain + 3).map(|at| (at * 7 >> 3) as u8).collect();
+        let own: Vec<u8> = (0..32_768 + plain + 3).map(|at: usize| (at % 251) as u8).collect();
         let size = 1 << 20;
         let mut output = Output::new();
         assert!(output.room((size, size), (size, size)).is_ok());
