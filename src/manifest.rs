@@ -120,10 +120,8 @@ impl<'m> Manifest<'m> {
 
     /// All fields of the root (1.x) as the manifest spells them, unknown ones included.
     pub fn fields(&self) -> Option<Attributes<'_>> {
-        match self.index.generation {
-            Generation::V0_1 => None,
-            _ => Attributes::read(&self.bytes),
-        }
+        // The root of 0.1 is an array.
+        Attributes::read(&self.bytes)
     }
 
     /// The manifest's CBOR.

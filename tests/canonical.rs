@@ -106,6 +106,17 @@ fn any_file_has_one_canonical_form() {
 }
 
 #[test]
+fn unknown_fields_of_0_1_become_attributes() {
+    for (name, fields) in [("v01-ignored-fields.zt", &["x"][..]), ("v01-all-fields.zt", &[])] {
+        let file = std::fs::read(common::corpus().join("accept").join(name)).unwrap();
+        let file = rewritten(&file);
+        let archive = Archive::open(&file).unwrap();
+        let attributes = archive.get("w").unwrap().attributes().into_iter().flatten();
+        assert_eq!(attributes.map(|(key, _)| key).collect::<Vec<_>>(), fields, "{name}");
+    }
+}
+
+#[test]
 fn no_bit_of_a_canonical_file_is_free() {
     let mut flips = 0;
     for Accepted { name, bytes, .. } in canonical() {

@@ -50,6 +50,26 @@ fn chunks_of_a_slice_are_not_copied() {
     assert_eq!(content.next_chunk().unwrap(), None);
 }
 
+/// As many bytes as the limit may be decoded, and not one more: where the manifest says how many
+/// there are, and where only the frame does.
+#[cfg(feature = "zstd")]
+#[test]
+fn what_may_be_decoded_is_decoded() {
+    let declared = "v12-frame-packed.zt";
+    let in_frame = "unsupported-format--v11-zstd.zt";
+    for (name, bytes) in [(declared, 16), (in_frame, 4)] {
+        let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
+        let archive = Archive::open(&file).unwrap();
+        let component = archive.objects().next().unwrap().components().next().unwrap();
+        let read = |most: usize| {
+            let limits = Limits::default().with("decoded", most.try_into().unwrap()).unwrap();
+            component.read_to_vec(&file[..], &limits).map_err(Error::from)
+        };
+        assert_eq!(read(bytes).unwrap().len(), bytes, "{name}");
+        assert_eq!(read(bytes - 1).unwrap_err().id(), Some("limit-decoded"), "{name}");
+    }
+}
+
 #[test]
 fn a_refusal_is_final() {
     let mut count = 0;

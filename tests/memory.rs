@@ -116,6 +116,25 @@ fn every_corpus_file_is_bounded() {
     }
 }
 
+/// Names that rise and blobs that come in order are judged as they go by.
+#[test]
+fn order_takes_no_more_than_the_index() {
+    let mut names = generate::names(10_000);
+    names.sort();
+    let file = generate::dense(&names, false, false);
+    let (peak, index) = peak(|| file.open().map(|manifest| manifest.index_bytes()));
+    let index = index.unwrap() as u64;
+    assert!(peak < index + index / 8, "{peak} bytes of heap for an index of {index}");
+}
+
+#[test]
+fn sorted_rows_are_searched_without_heap() {
+    let file = std::fs::read(common::corpus().join("accept/v12-csr.zt")).unwrap();
+    let archive = zten::Archive::open(&file).unwrap();
+    let csr = archive.get("w").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
+    assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
+}
+
 #[test]
 fn binding_takes_no_heap() {
     let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();

@@ -175,6 +175,16 @@ fn bools_are_judged_before_they_are_handed_out() {
 }
 
 #[test]
+fn bools_of_0_1_are_any_byte() {
+    let file = read("v01-bool-2-first.zt");
+    let archive = Archive::open(&file).unwrap();
+    let entry = archive.objects().next().unwrap().components().next().unwrap();
+    let view = entry.bind(&file).unwrap();
+    assert_eq!(misuse(view.as_slice::<bool>().unwrap_err()), Misuse::BoolBytes);
+    assert_eq!(view.elements::<bool>().unwrap().next(), Some(true));
+}
+
+#[test]
 fn attributes_are_a_tree_and_serde_types() {
     let file = read("0.1.0/custom_fields.zt");
     let archive = Archive::open(&file).unwrap();

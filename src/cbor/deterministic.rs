@@ -162,7 +162,6 @@ impl Level<Open<'_>> {
     fn is_over(&self, input: Input<'_>) -> bool {
         match self.own.begin {
             None => self.left == 0,
-            Some(_) if self.map && !self.left.is_multiple_of(2) => false,
             Some(_) => input.first() == Some(&BREAK),
         }
     }

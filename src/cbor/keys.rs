@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
-use super::{Entries, Fault, Input, Mark, UNLIMITED, fault, key, map_head, seek, skip};
+use super::{Fault, Input, Mark, UNLIMITED, fault, key, map_head, seek, skip};
 use crate::error::Misuse;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::short;
@@ -39,17 +39,17 @@ impl<'m> Keys<'m> {
 /// Sorts the keys of a map to find the first that stands there twice.
 #[inline(never)]
 fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
-    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at).map_err(fault)?;
+    let (first, _) = map_head(Rule::ObjectType, UNLIMITED).parse(at).map_err(fault)?;
     let span = first.len().saturating_sub(end.len());
     let map = first.get(..span).unwrap_or_default();
-    let count = walk(map, entries).count();
+    let count = walk(map).count();
     // Two bytes a key while the map is short, so that the places of its keys never take more
     // memory than the map itself.
     let left = if u16::try_from(span).is_ok() {
         let pack = |left| u16::try_from(left).unwrap_or(u16::MAX);
-        duplicate(map, (entries, count), pack, u32::from)
+        duplicate(map, count, pack, u32::from)
     } else {
-        duplicate(map, (entries, count), |left| left, |left| left)
+        duplicate(map, count, |left| left, |left| left)
     };
     match left.map_err(|misuse| Fault::new(misuse, Mark::of(at)))? {
         None => Ok(()),
@@ -63,21 +63,14 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
 /// How many keys of the map at `at` stand before `mark`.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
-    let before = |(map, entries)| {
-        let keys = walk(map, entries).take_while(|left| *left > mark.left());
-        short(keys.count())
-    };
+    let before = |(first, _)| short(walk(first).take_while(|left| *left > mark.left()).count());
     map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
 }
 
-/// Where the keys of a map stand, as bytes left of it.
-fn walk(map: Input<'_>, mut entries: Entries) -> impl Iterator<Item = u32> {
-    let mut input = map;
+/// Where the keys in the entries of a map stand, as bytes left of them.
+fn walk(entries: Input<'_>) -> impl Iterator<Item = u32> {
+    let mut input = entries;
     core::iter::from_fn(move || {
-        // The break of an indefinite map is outside `map`.
-        if input.is_empty() || !entries.next(input) {
-            return None;
-        }
         let at = short(input.len());
         let (value, _) = key(input).ok()?;
         input = skip(value, 0, DEPTH_CAP).ok()?.0;
@@ -88,13 +81,13 @@ fn walk(map: Input<'_>, mut entries: Entries) -> impl Iterator<Item = u32> {
 /// The first of `count` keys that stands there twice, in bytes left of the map.
 fn duplicate<P: Copy + Ord>(
     map: Input<'_>,
-    (entries, count): (Entries, usize),
+    count: usize,
     pack: impl Fn(u32) -> P,
     unpack: impl Fn(P) -> u32,
 ) -> Result<Option<u32>, Misuse> {
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| Misuse::Memory)?;
-    places.extend(walk(map, entries).take(count).map(pack));
+    places.extend(walk(map).take(count).map(pack));
     let read = |place: P| key(seek(map, Mark(unpack(place)))).map_or(&[][..], |(_, key)| key);
     let mut twice = None;
     by_text(&mut places, read, |equal| twice = twice.max(second(equal)))

@@ -80,13 +80,10 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Its role, which costs nothing to read.
+    /// Its role in a 1.x object, which costs nothing to read.
     #[cfg(feature = "write")]
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
-        match self.parts.reader.generation {
-            Generation::V0_1 => v0_1::ROLE.as_bytes(),
-            _ => self.parts.reader.role(self.record),
-        }
+        self.parts.reader.role(self.record)
     }
 
     /// Where in the manifest it stands: object and component, from 0.
@@ -140,7 +137,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The order of the bytes of its elements.
+    /// The order of the bytes of its elements; little-endian where they have but one.
     pub fn byte_order(&self) -> ByteOrder {
         if self.record.big() == 1 { ByteOrder::Big } else { ByteOrder::Little }
     }

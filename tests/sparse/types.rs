@@ -60,6 +60,44 @@ fn order_and_repetition_are_reported() {
 }
 
 #[test]
+fn shapes_and_numbers_of_entries_are_told() {
+    let file = read("v12-csr.zt");
+    let archive = Archive::open(&file).unwrap();
+    let sparse = archive.get("w").unwrap().sparse_csr().unwrap();
+    assert_eq!((sparse.rows(), sparse.columns()), (2, 3));
+    let bound = sparse.bind(&file).unwrap();
+    assert!(!bound.indices().is_empty() && !bound.values().is_empty());
+    csr(&read("v12-csr-no-rows.zt"), "w", "bind", |csr| {
+        assert!(csr.indices().is_empty() && csr.values().is_empty());
+    });
+    coo(&read("v12-coo-without-values.zt"), "w", "bind", |coo| {
+        assert_eq!(coo.nnz(), 0);
+        for dimension in 0..coo.shape().len() {
+            assert!(coo.axis(dimension).unwrap().is_empty());
+        }
+        assert!(coo.axis(coo.shape().len()).is_none());
+    });
+}
+
+#[test]
+fn iterators_know_how_many_are_left() {
+    csr(&read("v12-csr.zt"), "w", "bind", |csr| {
+        let mut entries = csr.entries::<f32>().unwrap();
+        let mut row = csr.by_row::<f32>().unwrap().next().unwrap();
+        assert_eq!((entries.size_hint(), row.size_hint()), ((3, Some(3)), (2, Some(2))));
+        entries.next();
+        row.next();
+        assert_eq!((entries.size_hint(), row.size_hint()), ((2, Some(2)), (1, Some(1))));
+    });
+    coo(&read("v12-coo.zt"), "w", "bind", |coo| {
+        let mut coordinate = coo.coordinate(0).unwrap();
+        assert_eq!(coordinate.size_hint(), (2, Some(2)));
+        coordinate.next();
+        assert_eq!(coordinate.size_hint(), (1, Some(1)));
+    });
+}
+
+#[test]
 fn huge_shapes_have_no_dense_form() {
     csr(&read("v12-csr-huge-columns.zt"), "w", "bind", |csr| {
         let entries = csr.entries::<f32>().unwrap().map(|entry| (entry.0, entry.1));
@@ -109,6 +147,10 @@ fn other_formats_are_refused() {
         let object = archive.get(object).or_else(|| archive.objects().next()).unwrap();
         assert_eq!(misuse(object.sparse_csr().unwrap_err()), Misuse::Format);
     }
+    let file = read("unsupported-format--v12-unknown.zt");
+    let archive = Archive::open(&file).unwrap();
+    let object = archive.objects().next().unwrap();
+    assert_eq!(misuse(object.sparse_csr().unwrap_err()), Misuse::Format);
     let file = read("unsupported-layout--v01-sparsecsr.zt");
     let object = Archive::open(&file).unwrap();
     let error = object.objects().next().unwrap().sparse_csr().unwrap_err();

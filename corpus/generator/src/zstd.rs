@@ -22,7 +22,8 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     /// Where the header of each block stands in it.
     pub(crate) blocks: Vec<usize>,
-    content: Vec<u8>,
+    /// What it decodes to.
+    pub(crate) content: Vec<u8>,
     checked: bool,
 }
 

@@ -118,6 +118,8 @@ fn ignored_values(t: &mut Table) {
     t.accept("v12-known-words-elsewhere", words);
     let words = dense_v0().set("#0/length", raw(&[0xf6])).set("#0/sparse_format", uint(0));
     t.accept("v01-known-words-elsewhere", words);
+    let later = dense_v0().set("#0/attributes", fields([])).set("#0/format", text("sparse_csr"));
+    t.accept("v01-fields-named-as-later", later);
     t.accept(
         "v12-empty-attributes",
         full("1.2.0").set("attributes", fields([])).set("w:/attributes", fields([])),
@@ -176,6 +178,11 @@ fn names(t: &mut Table) {
         ),
     );
     t.accept("v12-role-names", role);
+    // A role that begins where a map ends is not a field of that map.
+    let roles = ["data", "digest", "encoding", "uncompressed_length", "type"];
+    let parts = roles.into_iter().zip(1..).map(|(role, at)| (role, component("u8", 64 * at, 1)));
+    let fields = v1("1.2.0", vec![("w", object(&[1], "dense", parts.collect()))]);
+    t.accept("v12-roles-named-as-fields", fields.blob(64, &[5; 64 * 4 + 1]));
 }
 
 fn sparse(t: &mut Table) {

@@ -22,6 +22,9 @@ fn sizes(t: &mut Table) {
     accept(t, "block-of-window", &small().raw(&ramp(1024)).end().bytes, 1024);
     accept(t, "rle-of-window", &small().repeat(7, 1024).end().bytes, 1024);
     accept(t, "packed-of-window", &packed(small(), 1021).end().bytes, 1021);
+    // A window of nine eighths of 1 KiB.
+    let ninth = || Frame::windowed(1, 0);
+    accept(t, "block-of-window-of-1152", &ninth().raw(&ramp(1152)).end().bytes, 1152);
     accept(t, "rle-of-128-kib", &large().repeat(7, 128 << 10).end().bytes, 128 << 10);
     let mut refused = |case: &str, frame: Frame, count, neighbour: &str| {
         let frame = frame.end();
@@ -29,6 +32,7 @@ fn sizes(t: &mut Table) {
         refuse(t, RULE, case, (&frame.bytes, at), count, neighbour);
     };
     refused("raw-over-window", small().raw(&ramp(1025)), 1025, "block-of-window");
+    refused("raw-over-1152", ninth().raw(&ramp(1153)), 1153, "block-of-window-of-1152");
     refused("rle-over-window", small().repeat(7, 1025), 1025, "rle-of-window");
     refused("packed-over-window", packed(small(), 1022), 1022, "packed-of-window");
     refused("second-over-window", small().raw(&ramp(1)).repeat(7, 1025), 1026, "rle-of-window");

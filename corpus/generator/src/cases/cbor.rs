@@ -81,6 +81,9 @@ fn reserved(t: &mut Table) {
         let file = ignored().bad(path, raw(&[0x1e]));
         t.reject("cbor-reserved", format!("head-1e-for-{name}"), file, "v12-ignored-fields");
     }
+    // A reader that takes its low bits for a width finds a whole argument after it.
+    let offset = ignored().bad("w:data/offset", raw(&[0x1c]));
+    t.reject("cbor-reserved", "head-1c-for-offset", offset, "v12-ignored-fields");
     t.reject(
         "cbor-reserved",
         "v01-head-1d-for-size",

@@ -12,7 +12,10 @@ pub(crate) fn cases(t: &mut Table) {
     sections(t);
     offsets(t);
     literals(t);
+    trees(t);
+    quarters(t);
     places(t);
+    frames(t);
 }
 
 /// 5 literals, and 11 bytes from 5 back.
@@ -164,8 +167,7 @@ fn literals(t: &mut Table) {
     accept(t, "huffman", &of(&huffman(tree, &one, false)), 16);
     accept(t, "huffman-of-4", &of(&huffman(tree, &four, true)), 16);
     let mut refused = |case: &str, block: &[u8], neighbour: &str| {
-        let stored = of(block);
-        refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbour);
+        corrupt_literals(t, case, block, neighbour);
     };
     let single = |tree: &[u8], stream: &[u8]| huffman(tree, stream, false);
     refused("tree-of-no-weight", &single(&[0x80, 0], &one), "huffman");
@@ -187,6 +189,109 @@ fn literals(t: &mut Table) {
     let mut stream = four;
     stream[9] = 0x01;
     refused("fourth-stream-too-short", &huffman(tree, &stream, true), "huffman-of-4");
+}
+
+/// Refuses a block of sixteen literals that cannot be decoded.
+fn corrupt_literals(t: &mut Table, case: &str, block: &[u8], neighbour: &str) {
+    let stored = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &[0; 16]).end().bytes;
+    refuse(t, CORRUPT, case, (&stored, stored.len()), 16, neighbour);
+}
+
+/// A stream that is read from the back: those bits, in the order in which they are read.
+fn stream(bits: &str) -> Vec<u8> {
+    let mut bits: Vec<char> = format!("1{bits}").chars().rev().collect();
+    bits.resize(bits.len().next_multiple_of(8), '0');
+    let byte =
+        |bits: &[char]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit == '1'));
+    bits.chunks(8).map(byte).collect()
+}
+
+/// Trees of more than two symbols.
+fn trees(t: &mut Table) {
+    // Twelve symbols, the weights of eleven of which are listed: codes of 1 to 11 bits.
+    let tree = [0x8a, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10];
+    let content: [u8; 16] = [0, 11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6, 11, 10, 0, 1];
+    let code = |symbol: u8| match symbol {
+        11 => "00000000001".to_owned(),
+        10 => "0".repeat(11),
+        _ => "0".repeat(symbol.into()) + "1",
+    };
+    let bits: String = content.into_iter().map(code).collect();
+    let block = huffman(&tree, &stream(&bits), false);
+    let frame = Frame::windowed(WINDOW_1_KIB, 0).compressed(&block, &content).end();
+    accept(t, "huffman-of-11-bits", &frame.bytes, 16);
+    let mut refused = |case: &str, tree: &[u8], bits: &str| {
+        corrupt_literals(t, case, &huffman(tree, &stream(bits), false), "huffman-of-11-bits");
+    };
+    // Two codes of one bit, as if codes of two were the longest.
+    refused("tree-without-longest", &[0x80, 0x20], "1011001001110001");
+    // Weights of 4, 1 and 1 leave room for six of the longest codes, which no one code fills; as
+    // far as it is filled, the stream is right.
+    refused("tree-with-a-gap", &[0x82, 0x41, 0x10], &"01".repeat(16));
+    refused("tree-of-12-bits", &[0x8b, 0xba, 0x98, 0x76, 0x54, 0x32, 0x11], &"1".repeat(16));
+}
+
+/// Six literals are the fewest in four streams.
+fn quarters(t: &mut Table) {
+    // One weight of 1 is given, the other follows.
+    let of = |content: &[u8], streams: &[u8]| {
+        let size = u32::try_from(2 + 6 + streams.len()).expect("a size");
+        let made = u32::try_from(content.len()).expect("a size");
+        let header = 2 | 1 << 2 | made << 4 | size << 14;
+        let jumps = [1, 0, 1, 0, 1, 0];
+        let block = [&header.to_le_bytes()[..3], &[0x80, 0x10], &jumps, streams, &[0]].concat();
+        Frame::windowed(WINDOW_1_KIB, 0).compressed(&block, content).end().bytes
+    };
+    accept(t, "huffman-of-4-of-6", &of(&[1, 0, 0, 1, 1, 1], &[0b110, 0b101, 0b111, 1]), 6);
+    let few = of(&[1, 0, 0, 1], &[0b11, 0b10, 0b10, 0b11]);
+    refuse(t, CORRUPT, "huffman-of-4-of-4", (&few, few.len()), 4, "huffman-of-4-of-6");
+}
+
+/// Tables, trees and offsets go on from block to block, and not from frame to frame.
+fn frames(t: &mut Table) {
+    let bits: [u8; 16] = [1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1];
+    let codes = [0x71, 0xb2, 1];
+    let tree = huffman(&[0x80, 0x10], &codes, false);
+    let mut no_tree = huffman(&[], &codes, false);
+    no_tree[0] |= 1;
+    // The second block says of all three tables that they are those of the first.
+    let again = [&raw_literals(&ramp(5))[..], &[1, 0xfc, 0x08]].concat();
+    for (what, block, next, content) in
+        [("tree", tree, no_tree, bits.to_vec()), ("tables", good(), again, content())]
+    {
+        let first = || Frame::windowed(WINDOW_1_KIB, 0).compressed(&block, &content);
+        let one = first().compressed(&next, &content).end().bytes;
+        accept(t, &format!("{what}-of-block-before"), &one, 32);
+        let second = Frame::windowed(WINDOW_1_KIB, 0).compressed(&next, &content).end().bytes;
+        let two = [first().end().bytes, second].concat();
+        let case = format!("{what}-of-frame-before");
+        let neighbour = format!("{what}-of-block-before");
+        refuse(t, CORRUPT, &case, (&two, two.len()), 32, &neighbour);
+    }
+    repeats(t);
+}
+
+/// The offsets that are told in short: 1, 4 and 8 where a frame begins.
+fn repeats(t: &mut Table) {
+    // Some literals, and three bytes from so far back.
+    let copy = |frame: Frame, literals: &[u8], (code, bits): (u8, u8), distance: usize| {
+        let plain = u8::try_from(literals.len()).expect("a length");
+        let mut output = [&frame.content, literals].concat();
+        for _ in 0..3 {
+            output.push(output[output.len() - distance]);
+        }
+        let made = output.split_off(frame.content.len());
+        frame.compressed(&sequence(literals, [plain, code, 0], &[bits]), &made)
+    };
+    let begun = || Frame::windowed(WINDOW_1_KIB, 0).raw(&ramp(16));
+    // The third comes first then, and what were the first two after it.
+    let third = copy(begun(), &[9], (1, 0b11), 8);
+    accept(t, "third-offset", &copy(third, &[7], (1, 0b11), 4).end().bytes, 24);
+    let bare = copy(begun(), &[], (1, 0b10), 8);
+    accept(t, "third-offset-without-literals", &bare.end().bytes, 19);
+    let first = Frame::windowed(WINDOW_1_KIB, 0).compressed(&good(), &content()).end();
+    let second = copy(begun(), &[9], (0, 1), 1).end();
+    accept(t, "first-offset-in-second-frame", &[first.bytes, second.bytes].concat(), 36);
 }
 
 /// Where a block that cannot be decoded ends.

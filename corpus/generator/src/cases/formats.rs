@@ -1,9 +1,9 @@
 //! What each format requires.
 
 use crate::base::{
-    component, coo, csr, dense, object, quantized, v1, words, zstd_component, zstd_frame,
+    DATA, component, coo, csr, dense, object, quantized, v1, words, zstd_component, zstd_frame,
 };
-use crate::cbor::{fields, text, uint, uints};
+use crate::cbor::{fields, marked, text, uint, uints};
 use crate::file::File;
 use crate::table::Table;
 
@@ -64,6 +64,32 @@ fn roles(t: &mut Table) {
     t.reject("quantized-roles", "v12-roles-of-dense", weight, "v12-dense");
     let only_zeros = quantized("1.2.0").without("w:scales").lacks("w:packed_weight");
     t.reject("quantized-roles", "v12-only-zeros", only_zeros, "v12-quantized");
+    // What follows an empty map is none of its fields.
+    let parts = vec![("data", marked(fields([]))), ("dtype", component("f32", 64, 16))];
+    let empty = v1("1.2.0", vec![("w", object(&[2, 2], "dense", parts))]).blob(64, &DATA);
+    t.reject("dtype-missing", "v12-before-a-role-of-that-name", empty, "v12-dense");
+    // What the object before has is not had by the next.
+    for (format, rule, before) in [
+        ("dense", "dense-roles", dense("1.2.0")),
+        ("sparse_csr", "csr-roles", csr("1.2.0")),
+        ("sparse_coo", "coo-roles", coo("1.2.0")),
+        ("quantized_group", "quantized-roles", quantized("1.2.0")),
+    ] {
+        let shape = before.clone().take("w:/shape");
+        let next = fields([
+            ("shape", shape),
+            ("format", text(format)),
+            ("components", marked(fields([]))),
+        ]);
+        let neighbour = format!("v12-{}", format.trim_start_matches("sparse_"));
+        let neighbour = neighbour.trim_end_matches("_group");
+        t.reject(
+            rule,
+            "v12-after-one-that-has-them",
+            before.push("objects", text("x"), next),
+            neighbour,
+        );
+    }
     // What a tolerance for absent zeros does not accept.
     let scales = quantized("1.2.0").lacks("w:scales");
     let case = "v12-no-scales-where-zeros-may-lack";

@@ -175,6 +175,8 @@ fn second_truncated(t: &mut Table) {
 fn dictionary(t: &mut Table) {
     let of = |id: &[u8]| sixteen(Frame::new(Some(WINDOW_1_KIB), id, &[], 0)).bytes;
     let single = |id: &[u8]| sixteen(Frame::new(None, id, &[16], 0)).bytes;
+    let longest = Frame::new(Some(WINDOW_1_KIB), &[0; 4], &16_u64.to_le_bytes(), 0);
+    accept(t, "longest-header", &sixteen(longest).bytes, 16);
     for width in [1, 2, 4] {
         let none = format!("dictionary-0-in-{width}");
         accept(t, &none, &of(&vec![0; width]), 16);

@@ -91,6 +91,15 @@ fn others(t: &mut Table) {
         full("1.1.0").bad("w:data/encoding", raw(&[0xf6])),
         "v11-all-fields",
     );
+    // Numbers that are the lengths of the names behind them.
+    let format = dense("1.2.0").bad("w:/format", raw(b"\x05dense"));
+    t.reject("format-type", "v12-number-before-name", format, "v12-dense");
+    let dtype = dense("1.2.0").bad("w:data/dtype", raw(b"\x03f32"));
+    t.reject("dtype-type", "v12-number-before-name", dtype, "v12-dense");
+    let data = dense("1.2.0").take("w:data");
+    let role = dense("1.2.0").without("w:data");
+    let role = role.push("w:/components", marked(raw(b"\x04data")), data);
+    t.reject("key-type", "v12-number-before-role", role, "v12-dense");
     t.reject(
         "version-type",
         "v12-number",

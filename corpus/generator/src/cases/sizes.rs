@@ -55,6 +55,10 @@ fn overflow(t: &mut Table) {
     let zstd = zstd_of(&[]).bad("w:/shape", uints(&[1 << 32, 1 << 32]));
     t.accept("v12-zstd-of-nothing", zstd_of(&[]));
     t.reject("shape-overflow", "v12-zstd", zstd, "v12-zstd-of-nothing");
+    // The elements can be counted, their bytes cannot; and nothing else says how many there are.
+    let bytes = dense_zstd("1.1.0").without("w:data/uncompressed_length");
+    let bytes = bytes.bad("w:/shape", uints(&[1 << 62]));
+    t.reject("shape-overflow", "v11-zstd-bytes", bytes, "v11-dense");
     let v11 = dense("1.1.0").bad("w:/shape", uints(&[1 << 62, 16, 1 << 62]));
     t.reject("shape-overflow", "v11", v11, "v11-dense");
     let group = quantized("1.2.0").bad("w:/shape", uints(&[1 << 40, 1 << 40]));

@@ -6,7 +6,7 @@ use crate::cbor::{chunked, map, marked, raw, text, text_of, uint};
 use crate::table::Table;
 
 /// Ways not to be UTF-8.
-const NOT_UTF8: [(&str, &[u8]); 12] = [
+const NOT_UTF8: [(&str, &[u8]); 13] = [
     ("overlong-nul", &[0xc0, 0x80]),
     ("overlong-slash", &[0xe0, 0x80, 0xaf]),
     ("overlong-in-4", &[0xf0, 0x80, 0x80, 0xaf]),
@@ -17,6 +17,8 @@ const NOT_UTF8: [(&str, &[u8]); 12] = [
     ("cut-in-3", &[b'a', 0xe2, 0x82]),
     ("cut-in-4", &[b'a', 0xf0, 0x9f, 0x98]),
     ("lone-continuation", &[b'a', 0x80, b'b']),
+    // Bytes that cancel each other, and what they are masked with, where they are taken in eights.
+    ("eight-continuations", &[0x80; 8]),
     ("ff", &[0xff]),
     ("latin-1", b"caf\xe9 noir"),
 ];

@@ -175,6 +175,10 @@ fn logical_types(t: &mut Table) {
             t.reject("type-storage", case, file, &format!("{prefix}-type-{logical}"));
         }
     }
+    // A dtype of 1.1 that is a logical type itself is not made another by `type`.
+    let twice = full("1.1.0").set("w:data/dtype", text("f8_e4m3"));
+    let twice = twice.bad("w:data/type", text("f8_e5m2"));
+    t.reject("type-storage", "v11-f8_e5m2-on-f8_e4m3", twice, "v11-all-fields");
     t.accept("v12-type-equal-to-dtype", dense("1.2.0").set("w:data/type", text("f32")));
     let equal = typed("1.1.0", "complex64", "complex64", 2);
     t.accept("v11-type-equal-to-dtype", equal);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::bits::{Bits, forward};
 use crate::codec::zstd::Broken;
-use crate::num::{index, short};
+use crate::num::index;
 
 /// The smallest table that can be described: §4.1.1.
 const SMALLEST_LOG: u32 = 5;
@@ -137,12 +137,12 @@ pub(super) fn describe<'s>(
     if log > most {
         return None;
     }
-    let end = short(stream.len()).saturating_mul(8);
     let mut left = 1_u32.wrapping_shl(log);
     let mut at = 4_u32;
     let mut symbols = shares.iter_mut();
     while left > 0 {
-        let share = symbols.next().filter(|_| at < end)?;
+        // Behind the end there are zeros, and what is told by them is found to be cut below.
+        let share = symbols.next()?;
         // Values up to `most` do not need all numbers of so many bits: the lowest are told in a
         // bit less.
         let most = left.wrapping_add(1);

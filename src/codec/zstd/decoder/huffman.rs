@@ -118,9 +118,9 @@ impl Huffman {
         let last = weights.get_mut(listed).ok_or(Broken::Corrupt)?;
         *last = u8::try_from(left.checked_ilog2().unwrap_or_default().wrapping_add(1))
             .unwrap_or_default();
-        // The longest codes come in pairs, and there are some.
-        let longest_codes = weights.iter().map(|weight| u32::from(*weight == 1)).sum::<u32>();
-        if longest_codes == 0 || longest_codes & 1 == 1 {
+        // There are codes of the length that is the longest. Their count is even, for all others
+        // take an even part of what is filled.
+        if !weights.contains(&1) {
             return Err(Broken::Corrupt);
         }
         self.longest = 0;

@@ -285,8 +285,64 @@ pub(super) fn last(
 }
 
 #[cfg(test)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers are small")]
 mod tests {
-    use super::{Code, LENGTHS, LITERALS, OFFSETS};
+    use alloc::format;
+    use alloc::string::String;
+    use alloc::vec::Vec;
+
+    use super::{Bounds, Code, LENGTHS, LITERALS, OFFSETS, Output, Sequences, Table};
+
+    /// Many literals, and a long match from far back: 49 bits, after which the next states take 17.
+    #[test]
+    fn a_sequence_may_have_more_bits_than_are_held() {
+        let state = |log: u32, shares: &[i16], means: fn(u8) -> Code, code: u8| {
+            let mut table = Table::<Code, 64>::new();
+            table.make(log, shares, means).ok().unwrap();
+            let number = means(code).number;
+            let at = table.states().iter().position(|state| state.means.number == number);
+            format!("{:01$b}", at.unwrap(), log as usize)
+        };
+        let literals = |code| state(6, &LITERALS, Code::literals, code);
+        let offsets = |code| state(5, &OFFSETS, Code::offset, code);
+        let lengths = |code| state(6, &LENGTHS, Code::length, code);
+        let (long, plain) = (0x1234, 0x2bcd);
+        // Bits that are not there are taken from the first that were held: not all can be alike.
+        for far in [0, 0x1_5555, 0x2_aaaa, 0x3_ffff] {
+            // In the order in which they are read. States of rare codes lead to any state.
+            let bits = [
+                [literals(34), offsets(18), lengths(52)].concat(),
+                format!("{far:018b}{long:016b}{plain:015b}"),
+                [literals(3), lengths(1), offsets(3)].concat(),
+                format!("{:03b}", 5),
+            ];
+            let bits: String = format!("1{}", bits.concat()).chars().rev().collect();
+            let byte = |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | (bit & 1));
+            let stream: Vec<u8> = bits.as_bytes().chunks(8).map(byte).collect();
+
+            let mut wanted: Vec<u8> =
+                (0..600_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
+            let own: Vec<u8> = (0..32_768 + plain + 3).map(|at: usize| (at % 251) as u8).collect();
+            let size = 1 << 20;
+            let mut output = Output::new();
+            assert!(output.room((size, size), (size, size)).is_ok());
+            output.push(&wanted);
+            let bounds = Bounds { left: size, block: size, window: size };
+            let run = Sequences::new().run(&stream, (2, 0), &own, &mut output, bounds);
+            assert!(run.is_ok());
+
+            let (first, second) = own.split_at(own.len() - 3);
+            for (own, distance, length) in
+                [(first, (1 << 18) + far - 3, 65_539 + long), (second, 8 + 5 - 3, 4)]
+            {
+                wanted.extend(own);
+                for _ in 0..length {
+                    wanted.push(wanted[wanted.len() - distance]);
+                }
+            }
+            assert!(output.pending() == wanted);
+        }
+    }
 
     #[test]
     fn codes_leave_no_number_out() {

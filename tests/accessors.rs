@@ -1,0 +1,171 @@
+//! What a manifest says, asked of it by accessors: values, names, fields, orders.
+#![allow(
+    clippy::allow_attributes,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
+
+mod common;
+
+use zten::{Archive, Array, ByteOrder, Component, ElementType, Item, Map, StorageType, Value};
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(common::corpus().join("accept").join(name)).unwrap()
+}
+
+/// Hands the first component of the file's first object to `with`.
+fn first<O>(name: &str, with: impl FnOnce(Component<'_>) -> O) -> O {
+    let file = read(name);
+    let archive = Archive::open(&file).unwrap();
+    with(archive.objects().next().unwrap().components().next().unwrap())
+}
+
+/// Hands the field `x` of the root to `with`.
+fn ignored<O>(name: &str, with: impl FnOnce(Item<'_>) -> O) -> O {
+    let file = read(&format!("v12-ignored-{name}.zt"));
+    let archive = Archive::open(&file).unwrap();
+    with(archive.manifest().fields().unwrap().item("x").unwrap())
+}
+
+fn array(item: Item<'_>) -> Array<'_> {
+    let Value::Array(array) = item.value() else { panic!("{item:?}") };
+    array
+}
+
+fn map(item: Item<'_>) -> Map<'_> {
+    let Value::Map(map) = item.value() else { panic!("{item:?}") };
+    map
+}
+
+#[test]
+fn simple_values_are_what_they_are() {
+    let values = |name, wanted: &[Value<'_>]| {
+        ignored(name, |item| {
+            let found: Vec<_> = array(item).map(|item| item.value()).collect();
+            assert_eq!(found, wanted, "{name}");
+        });
+    };
+    values("null-and-undefined", &[Value::Null, Value::Undefined]);
+    values("true-and-false", &[Value::Bool(true), Value::Bool(false)]);
+    let simple = [0, 19, 32, 128, 255].map(Value::Simple);
+    values("simple-values", &simple);
+}
+
+#[test]
+fn values_are_equal_where_all_within_is() {
+    ignored("array", |item| {
+        assert_eq!(array(item), array(item));
+        let mut fewer = array(item);
+        fewer.next();
+        assert_ne!(fewer, array(item));
+    });
+    ignored("map-with-other-keys", |item| {
+        assert_eq!(map(item), map(item));
+        let mut fewer = map(item);
+        fewer.next();
+        assert_ne!(fewer, map(item));
+    });
+}
+
+#[test]
+fn values_are_shown_as_what_they_are() {
+    ignored("text", |item| assert_eq!(format!("{item:?}"), "Text(\"na\u{ef}ve\")"));
+    ignored("bytes", |item| assert_eq!(format!("{item:?}"), "Bytes([[255, 254]])"));
+    ignored("chunked-bytes", |item| assert_eq!(format!("{item:?}"), "Bytes([[97], [], [98]])"));
+    ignored("no-chunks", |item| assert_eq!(format!("{item:?}"), "Text([])"));
+    let file = read("v12-dense.zt");
+    let archive = Archive::open(&file).unwrap();
+    let object = archive.get("w").unwrap();
+    assert_eq!(format!("{object:?}"), "Object { name: \"w\", ordinal: 0 }");
+    let data = format!("{:?}", object.component("data").unwrap());
+    assert!(data.contains("\"data\"") && data.contains("F32") && data.contains("64"), "{data}");
+}
+
+#[test]
+fn types_have_the_names_that_files_give_them() {
+    for (file, name) in [
+        ("v12-dense.zt", "f32"),
+        ("v01-dense.zt", "f32"),
+        ("v12-all-fields.zt", "f8_e4m3fn"),
+        ("unsupported-dtype--v01-unknown.zt", "float8"),
+        ("unsupported-dtype--v01-empty.zt", ""),
+    ] {
+        first(file, |part| assert_eq!(part.element_type().name(), name, "{file}"));
+    }
+    first("unsupported-type--v12-unknown.zt", |part| {
+        let ElementType::UnknownLogical(name, storage) = part.element_type() else { panic!() };
+        assert_eq!((part.element_type().name(), part.storage_type()), (name, Some(storage)));
+        assert_eq!(part.fields().unwrap().get("type").unwrap(), Some(name));
+    });
+}
+
+#[test]
+fn encodings_and_formats_have_names() {
+    for (file, encoding, format) in [
+        ("v12-dense.zt", "raw", "dense"),
+        ("v12-frame-packed.zt", "zstd", "dense"),
+        ("unsupported-encoding--v01-unknown.zt", "lz4", "dense"),
+        ("unsupported-layout--v01-blocked.zt", "raw", "blocked"),
+        ("v01-layout-dense.zt", "raw", "dense"),
+        ("unsupported-format--v12-unknown.zt", "raw", "block_sparse"),
+        ("v12-csr.zt", "raw", "sparse_csr"),
+    ] {
+        first(file, |part| {
+            assert_eq!(part.encoding_name(), encoding, "{file}");
+            assert_eq!(part.object().format_name(), format, "{file}");
+        });
+    }
+}
+
+#[test]
+fn fields_are_those_of_the_component_s_map() {
+    first("v12-ignored-fields.zt", |part| {
+        let keys: Vec<_> = part.fields().unwrap().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["dtype", "offset", "length", "x"]);
+    });
+}
+
+/// A 0.1 entry has no attributes, whatever its unknown fields are called.
+#[test]
+fn attributes_came_with_1_1() {
+    let file = read("v01-fields-named-as-later.zt");
+    let archive = Archive::open(&file).unwrap();
+    let entry = archive.get("w").unwrap();
+    assert!(entry.attributes().is_none());
+    assert_eq!(entry.format_name(), "dense");
+    assert_eq!(entry.fields().unwrap().item("attributes").unwrap().as_bytes(), [0xa0]);
+}
+
+#[test]
+fn a_manifest_says_what_it_is() {
+    for (name, generation, version) in [
+        ("v12-dense.zt", "1.2", Some((1, 2, Some(0)))),
+        ("v11-dense.zt", "1.1", Some((1, 1, Some(0)))),
+        ("v12-smallest-indefinite.zt", "1.2", Some((1, 2, None))),
+        ("v01-dense.zt", "0.1", None),
+        ("v01-empty.zt", "0.1", None),
+    ] {
+        let file = read(name);
+        let archive = Archive::open(&file).unwrap();
+        let manifest = archive.manifest();
+        assert_eq!(manifest.generation().as_str(), generation, "{name}");
+        let found = manifest.version().map(|found| (found.major, found.minor, found.patch));
+        assert_eq!(found, version, "{name}");
+        assert_eq!(manifest.fields().is_some(), version.is_some(), "{name}");
+        assert_eq!(manifest.is_empty(), !name.contains("dense"), "{name}");
+        let extent = manifest.extent();
+        let range = usize::try_from(extent.start).unwrap()..usize::try_from(extent.end).unwrap();
+        assert_eq!(manifest.as_bytes(), &file[range], "{name}");
+    }
+}
+
+#[test]
+fn one_byte_has_no_order() {
+    first("v01-zstd-big-endian-bytes.zt", |part| {
+        assert_eq!(part.storage_type(), Some(StorageType::U8));
+        assert_eq!(part.byte_order(), ByteOrder::Little);
+    });
+    first("v01-big-endian.zt", |part| assert_eq!(part.byte_order(), ByteOrder::Big));
+}
