@@ -42,25 +42,42 @@ pub enum StorageType {
     Bool,
 }
 
-/// Storage type, its name in 1.x, its name in 0.1, bytes an element.
-const STORAGE: [(StorageType, &str, &str, u8); 13] = [
-    (StorageType::F64, "f64", "float64", 8),
-    (StorageType::F32, "f32", "float32", 4),
-    (StorageType::F16, "f16", "float16", 2),
-    (StorageType::Bf16, "bf16", "bfloat16", 2),
-    (StorageType::I64, "i64", "int64", 8),
-    (StorageType::I32, "i32", "int32", 4),
-    (StorageType::I16, "i16", "int16", 2),
-    (StorageType::I8, "i8", "int8", 1),
-    (StorageType::U64, "u64", "uint64", 8),
-    (StorageType::U32, "u32", "uint32", 4),
-    (StorageType::U16, "u16", "uint16", 2),
-    (StorageType::U8, "u8", "uint8", 1),
-    (StorageType::Bool, "bool", "bool", 1),
+/// The names of each storage type in 1.x and in 0.1.
+const STORAGE: [(&str, &str); 13] = [
+    ("f64", "float64"),
+    ("f32", "float32"),
+    ("f16", "float16"),
+    ("bf16", "bfloat16"),
+    ("i64", "int64"),
+    ("i32", "int32"),
+    ("i16", "int16"),
+    ("i8", "int8"),
+    ("u64", "uint64"),
+    ("u32", "uint32"),
+    ("u16", "uint16"),
+    ("u8", "uint8"),
+    ("bool", "bool"),
 ];
 
 impl StorageType {
-    /// Its number in an index record; 13 are in use.
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::F64,
+        Self::F32,
+        Self::F16,
+        Self::Bf16,
+        Self::I64,
+        Self::I32,
+        Self::I16,
+        Self::I8,
+        Self::U64,
+        Self::U32,
+        Self::U16,
+        Self::U8,
+        Self::Bool,
+    ];
+
+    /// Its number in an index record: its place among [`ALL`](Self::ALL).
     pub(crate) fn ordinal(self) -> u8 {
         match self {
             Self::F64 => 0,
@@ -80,12 +97,13 @@ impl StorageType {
     }
 
     pub(crate) fn from_ordinal(ordinal: u8) -> Option<Self> {
-        STORAGE.get(usize::from(ordinal)).map(|row| row.0)
+        Self::ALL.get(usize::from(ordinal)).copied()
     }
 
     /// The type of that name in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
-        STORAGE.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+        let mut rows = Self::ALL.into_iter().zip(STORAGE);
+        rows.find(|(_, row)| row.0.as_bytes() == name).map(|(storage, _)| storage)
     }
 
     /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
@@ -110,12 +128,13 @@ impl StorageType {
 
     /// The type of that name in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
-        STORAGE.iter().find(|row| row.2.as_bytes() == name).map(|row| row.0)
+        let mut rows = Self::ALL.into_iter().zip(STORAGE);
+        rows.find(|(_, row)| row.1.as_bytes() == name).map(|(storage, _)| storage)
     }
 
     /// Its name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
-        STORAGE.get(usize::from(self.ordinal())).map_or("", |row| row.1)
+        STORAGE.get(usize::from(self.ordinal())).map_or("", |row| row.0)
     }
 
     /// Bytes of one element: 1, 2, 4 or 8.
@@ -166,6 +185,16 @@ const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); 6] = [
 ];
 
 impl LogicalType {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::F8E4M3Fn,
+        Self::F8E5M2,
+        Self::F8E4M3Fnuz,
+        Self::F8E5M2Fnuz,
+        Self::Complex64,
+        Self::Complex128,
+    ];
+
     fn row(self) -> &'static (Self, &'static str, &'static str, StorageType, u8) {
         let [e4m3fn, e5m2, e4m3fnuz, e5m2fnuz, complex64, complex128] = &LOGICAL;
         match self {
@@ -188,7 +217,7 @@ impl LogicalType {
         LOGICAL.iter().find(|row| !row.2.is_empty() && row.2.as_bytes() == name).map(|row| row.0)
     }
 
-    /// Its number in an index record; 6 are in use.
+    /// Its number in an index record: its place among [`ALL`](Self::ALL).
     pub(crate) fn ordinal(self) -> u8 {
         match self {
             Self::F8E4M3Fn => 0,
@@ -201,7 +230,7 @@ impl LogicalType {
     }
 
     pub(crate) fn from_ordinal(ordinal: u8) -> Option<Self> {
-        LOGICAL.get(usize::from(ordinal)).map(|row| row.0)
+        Self::ALL.get(usize::from(ordinal)).copied()
     }
 
     /// Its name in 1.2: `f8_e4m3fn`.

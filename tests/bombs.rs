@@ -9,8 +9,11 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+mod common;
+
 use std::cell::Cell;
 
+use common::packed;
 use zten::{Archive, Error, Limits, Options, ReadAt, Verifier};
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
@@ -31,55 +34,6 @@ fn empty(blocks: usize) -> Vec<u8> {
         frame.extend([u8::from(block == blocks), 0, 0]);
     }
     frame
-}
-
-fn text(out: &mut Vec<u8>, text: &str) {
-    assert!(text.len() < 24);
-    out.push(0x60 + text.len() as u8);
-    out.extend(text.as_bytes());
-}
-
-fn uint(out: &mut Vec<u8>, n: u64) {
-    out.push(0x1b);
-    out.extend(n.to_be_bytes());
-}
-
-/// A file of one object of unknown format with one zstd component; with `declared`, of 1.2.
-fn file(frame: &[u8], declared: Option<u64>) -> Vec<u8> {
-    let mut file = b"ZTEN1000".to_vec();
-    file.resize(64, 0);
-    file.extend(frame);
-    let start = file.len();
-    let out = &mut file;
-    out.push(0xa2);
-    text(out, "version");
-    text(out, if declared.is_some() { "1.2.0" } else { "1.1.0" });
-    text(out, "objects");
-    out.extend([0xa1, 0x61, b'w', 0xa3]);
-    text(out, "shape");
-    out.push(0x80);
-    text(out, "format");
-    text(out, "x");
-    text(out, "components");
-    out.push(0xa1);
-    text(out, "data");
-    out.push(if declared.is_some() { 0xa5 } else { 0xa4 });
-    text(out, "dtype");
-    text(out, "u8");
-    text(out, "offset");
-    uint(out, 64);
-    text(out, "length");
-    uint(out, frame.len() as u64);
-    text(out, "encoding");
-    text(out, "zstd");
-    if let Some(declared) = declared {
-        text(out, "uncompressed_length");
-        uint(out, declared);
-    }
-    let size = (file.len() - start) as u64;
-    file.extend(size.to_le_bytes());
-    file.extend(b"ZTEN1000");
-    file
 }
 
 /// Judges a file: the verdict, and the most heap that was in use.
@@ -114,7 +68,7 @@ fn bombs_of_five_gib() {
         (None, lower, "limit-decoded"),
         (Some(FIVE_GIB), Limits::default(), "limit-decoded"),
     ] {
-        let (verdict, heap) = check(&file(&frame, declared), limits);
+        let (verdict, heap) = check(&packed(&frame, declared), limits);
         assert_eq!(verdict.unwrap_err().id(), Some(rule), "declared {declared:?}");
         assert!(heap < 16 << 20, "declared {declared:?}: {heap} bytes of heap");
     }
@@ -123,7 +77,7 @@ fn bombs_of_five_gib() {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn honest_output_takes_a_window() {
-    let (verdict, heap) = check(&file(&repeated(512), Some(64 << 20)), Limits::default());
+    let (verdict, heap) = check(&packed(&repeated(512), Some(64 << 20)), Limits::default());
     verdict.unwrap();
     assert!(heap < 16 << 20, "{heap} bytes of heap for an 8 MiB window");
 }
@@ -135,7 +89,7 @@ fn memory_follows_the_declared_output() {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
     frame.extend(((1000_u32 << 3) | 1 << 1 | 1).to_le_bytes()[..3].iter());
     frame.push(7);
-    let (verdict, heap) = check(&file(&frame, Some(1000)), Limits::default());
+    let (verdict, heap) = check(&packed(&frame, Some(1000)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap for 1,000 bytes");
 }
@@ -143,7 +97,7 @@ fn memory_follows_the_declared_output() {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn empty_blocks_are_passed_over() {
-    let (verdict, heap) = check(&file(&empty(300_000), Some(0)), Limits::default());
+    let (verdict, heap) = check(&packed(&empty(300_000), Some(0)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
@@ -156,7 +110,7 @@ fn frames(count: usize) -> Vec<u8> {
 #[test]
 #[cfg_attr(miri, ignore = "it is a matter of sizes")]
 fn empty_frames_are_passed_over() {
-    let (verdict, heap) = check(&file(&frames(50_000), Some(0)), Limits::default());
+    let (verdict, heap) = check(&packed(&frames(50_000), Some(0)), Limits::default());
     verdict.unwrap();
     assert!(heap < 1 << 20, "{heap} bytes of heap");
 }
@@ -177,7 +131,7 @@ impl ReadAt for Counted<'_> {
 #[test]
 fn small_blocks_are_not_read_one_by_one() {
     for frames in [empty(3000), frames(1000)] {
-        let file = file(&frames, Some(0));
+        let file = packed(&frames, Some(0));
         let archive = Archive::open(&file).unwrap();
         let source = Counted(&file, Cell::new(0));
         let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
@@ -218,7 +172,7 @@ fn tables_and_streams_are_not_believed() {
     let own = !cfg!(any(feature = "zstd-fast", feature = "zstd-ruzstd"));
     for content in [&zeros[..], &sequences, &literals] {
         for declared in [None, Some(1000)] {
-            let (verdict, heap) = check(&file(&block(content), declared), Limits::default());
+            let (verdict, heap) = check(&packed(&block(content), declared), Limits::default());
             assert_eq!(verdict.unwrap_err().id(), Some("zstd-corrupt"));
             let window = declared.unwrap_or(128 << 10);
             let bound = (96 << 10) + 2 * (content.len() as u64).max(128) + 3 * window;

@@ -13,9 +13,9 @@
 mod common;
 
 use common::sample::{least, stride};
-use common::{Accepted, accepted};
+use common::{Accepted, accepted, check};
 use zten::write::{Copier, Settings};
-use zten::{Archive, Error, Limits, Options, Verifier};
+use zten::{Archive, Error, Limits, Options};
 
 /// The canonical form of a file.
 fn rewritten(file: &[u8]) -> Vec<u8> {
@@ -27,13 +27,7 @@ fn rewritten(file: &[u8]) -> Vec<u8> {
 
 /// Judges that a file is canonical, all of it.
 fn judge(file: &[u8]) -> Result<(), Error> {
-    let archive = Archive::open_with(file, &Options::default().canonical())?;
-    let mut verifier = Verifier::new(file.len() as u64, &Limits::default());
-    for object in archive.objects() {
-        verifier.object(&object, file, |_, _| ())?;
-    }
-    verifier.padding(archive.manifest(), file)?;
-    Ok(())
+    check(file, &Options::default().canonical())
 }
 
 /// Everything that can be read of a file, with names and types.

@@ -16,21 +16,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::sample::least;
-use common::{Expected, accepted, corpus, reject_index};
-use zten::{Archive, Error, Options, Verifier};
-
-/// Opens a file and reads all of it, as `check` does.
-fn check(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        verifier.object(&object, file, |_, _| ())?;
-    }
-    if *options == options.canonical() {
-        verifier.padding(archive.manifest(), file)?;
-    }
-    Ok(())
-}
+use common::{Expected, accepted, check, corpus, reject_index};
+use zten::{Archive, Options};
 
 /// Blocks that decoders from elsewhere decode all the same: four streams of fewer than six bytes,
 /// and Huffman trees that are too deep or deeper than their codes.

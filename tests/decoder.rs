@@ -16,50 +16,14 @@ mod common;
 #[allow(dead_code, clippy::allow_attributes, reason = "the benchmark uses the rest")]
 mod generate;
 
-use common::accepted;
-use generate::{Random, head, text};
+use common::{accepted, packed};
+use generate::Random;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use zten::{Archive, Encoding, Error, Limits};
 
-/// A 1.1 file of one compressed component, whose size is not declared.
-fn file(frame: &[u8]) -> Vec<u8> {
-    let mut file = b"ZTEN1000".to_vec();
-    file.resize(64, 0);
-    file.extend(frame);
-    let start = file.len();
-    let out = &mut file;
-    head(out, 5, 2);
-    text(out, "version");
-    text(out, "1.1.0");
-    text(out, "objects");
-    head(out, 5, 1);
-    text(out, "w");
-    head(out, 5, 3);
-    text(out, "shape");
-    head(out, 4, 0);
-    text(out, "format");
-    text(out, "x");
-    text(out, "components");
-    head(out, 5, 1);
-    text(out, "data");
-    head(out, 5, 4);
-    for (key, value) in [("dtype", "u8"), ("encoding", "zstd")] {
-        text(out, key);
-        text(out, value);
-    }
-    for (key, value) in [("offset", 64), ("length", frame.len())] {
-        text(out, key);
-        head(out, 0, value as u64);
-    }
-    let size = (file.len() - start) as u64;
-    file.extend(size.to_le_bytes());
-    file.extend(b"ZTEN1000");
-    file
-}
-
 fn ours(frame: &[u8]) -> Result<Vec<u8>, Error> {
-    let file = file(frame);
+    let file = packed(frame, None);
     let limits = Limits::default().with("decoded", 1 << 20)?.with("window", 1 << 22)?;
     let archive = Archive::open(&file)?;
     let component = archive.get("w").unwrap().component("data").unwrap();

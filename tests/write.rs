@@ -10,23 +10,17 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::check;
 use zten::write::{
     Checksum, Encoded, NewComponent, NewObject, Settings, WriteError, Writer, canonical_order,
 };
 use zten::{
     Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Misuse, Options, StorageType,
-    Verifier,
 };
-
-/// Opens a file and reads all of it.
-fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    archive.objects().try_for_each(|object| verifier.object(&object, file, |_, _| ()))?;
-    Ok(())
-}
 
 fn writer(settings: &Settings) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()
@@ -79,7 +73,7 @@ fn every_format_can_be_read_again() {
         writer.attributes(&Encoded::of(&BTreeMap::from([("made by", "a test")])).unwrap()).unwrap();
         let file = writer.finish().unwrap();
 
-        judge(&file, &Options::default()).unwrap();
+        check(&file, &Options::default()).unwrap();
         let archive = Archive::open(&file).unwrap();
         let made_by: Option<&str> = archive.attributes().unwrap().get("made by").unwrap();
         assert_eq!(made_by, Some("a test"));
@@ -125,7 +119,7 @@ fn chunks_may_have_any_size() {
             writer.finish().unwrap()
         })
         .collect();
-    judge(&files[0], &Options::default()).unwrap();
+    check(&files[0], &Options::default()).unwrap();
     assert!(files.iter().all(|file| *file == files[0]));
 }
 
@@ -212,7 +206,7 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
         // It is as if it had never been tried.
         let good = NewObject::dense("x", &[], StorageType::U8);
         write(&mut writer, &good, &[("data", &[1])]).unwrap();
-        judge(&writer.finish().unwrap(), &Options::default()).unwrap();
+        check(&writer.finish().unwrap(), &Options::default()).unwrap();
     }
     let many: Vec<String> = (0..4097).map(|n| n.to_string()).collect();
     let many: Vec<_> = many.iter().map(|role| u8s(role, 0)).collect();
@@ -228,7 +222,7 @@ fn a_type_by_a_known_name_is_known() {
         let bytes = &bytes[..if name == "complex64" { 8 } else { storage.width().into() }];
         write(&mut writer, &NewObject::dense("x", &[1], element), &[("data", bytes)]).unwrap();
         let file = writer.finish().unwrap();
-        judge(&file, &Options::default().canonical()).unwrap();
+        check(&file, &Options::default().canonical()).unwrap();
         let archive = Archive::open(&file).unwrap();
         format!("{:?}", archive.get("x").unwrap().component("data").unwrap().element_type())
     };
@@ -295,7 +289,7 @@ fn a_name_is_written_once() {
         let mut writer = writer(&Settings::default());
         let tries = order.map(|name| write(&mut writer, &object(name), &[]).is_ok());
         assert_eq!(tries.iter().filter(|good| **good).count(), 2, "{order:?}");
-        judge(&writer.finish().unwrap(), &Options::default()).unwrap();
+        check(&writer.finish().unwrap(), &Options::default()).unwrap();
     }
 }
 
@@ -326,7 +320,7 @@ fn attributes_are_judged() {
         let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
         let mut writer = writer(&Settings::default());
         assert_eq!(write(&mut writer, &object, &[]).is_ok(), good);
-        judge(&writer.finish().unwrap(), &Options::default()).unwrap();
+        check(&writer.finish().unwrap(), &Options::default()).unwrap();
     }
 }
 
@@ -352,7 +346,7 @@ fn limits_are_those_of_the_readers() {
     };
     assert_eq!(error.id(), Some("limit-manifest"));
     assert!(written > 4);
-    judge(&writer.finish().unwrap(), &Options::default().limits(limits)).unwrap();
+    check(&writer.finish().unwrap(), &Options::default().limits(limits)).unwrap();
 }
 
 #[test]
@@ -371,7 +365,7 @@ fn canonical_files_need_their_order() {
     let before = writer.object(&NewObject::dense("z", &[1], StorageType::U8)).err().unwrap();
     assert_eq!(before.kind(), ErrorKind::Misuse(Misuse::Order));
     let file = writer.finish().unwrap();
-    judge(&file, &Options::default().canonical()).unwrap();
+    check(&file, &Options::default().canonical()).unwrap();
     assert!(
         Archive::open(&file)
             .unwrap()
@@ -398,7 +392,7 @@ fn appending_keeps_what_is_there() {
     write(&mut second, &NewObject::dense("c", &[2], StorageType::U8), &[("data", &[2; 2])])
         .unwrap();
     let new = second.finish().unwrap();
-    judge(&new, &Options::default()).unwrap();
+    check(&new, &Options::default()).unwrap();
     let archive = Archive::open(&new).unwrap();
     let names: Vec<_> = archive.objects().map(|object| object.name().to_owned()).collect();
     assert_eq!(names, ["b", "a", "c"]);
@@ -418,7 +412,7 @@ fn compressed_components_can_be_read_again() {
     let empty = NewObject::dense("empty", &[0], StorageType::F32).compressed(Level::default());
     write(&mut writer, &empty, &[]).unwrap();
     let file = writer.finish().unwrap();
-    judge(&file, &Options::default()).unwrap();
+    check(&file, &Options::default()).unwrap();
     assert!(file.len() < 100_000, "{}", file.len());
     let archive = Archive::open(&file).unwrap();
     let part = archive.get("x").unwrap().component("data").unwrap();

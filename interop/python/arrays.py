@@ -85,3 +85,21 @@ def coo(rng):
 
 def names(rng, count):
     return [NAMES[rng.integers(len(NAMES))].format(at) for at in range(count)]
+
+
+def written(tally, zten, files, make):
+    """Has `make` write each file, and the command say what is in it. `files` are a folder, how
+    many, and a seed."""
+    folder, count, seed = files
+    for at in range(count):
+        rng = np.random.default_rng([seed, at])
+        path = folder / f"{at}.zt"
+        try:
+            wanted = make(at, rng, path)
+            tally.compared["components"] += zten.agrees(path, wanted)
+        except BaseException:
+            print(f"{tally.title}: file {at} of seed {seed}")
+            raise
+        tally.compared["files"] += 1
+        tally.compared["objects"] += len(wanted)
+        path.unlink()

@@ -59,6 +59,16 @@ class Tally:
     def otherwise(self, why):
         self.known["OTHERWISE", why] += 1
 
+    def listed(self, folder, one):
+        """Calls `one` with each file that the list in a folder describes, and reports."""
+        for name, file in json.loads((folder / "files.json").read_text()).items():
+            try:
+                one(folder / name, file)
+            except BaseException:
+                print(f"{self.title}: {name}, seed {file['seed']}")
+                raise
+        self.report()
+
     def report(self):
         what = ", ".join(f"{count} {what}" for what, count in sorted(self.compared.items()))
         print(f"{self.title}: {what}")

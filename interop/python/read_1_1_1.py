@@ -5,7 +5,6 @@
 It is a reader of 1.1, which ignores what 1.2 added: `type` and `uncompressed_length`.
 """
 
-import json
 import pathlib
 import sys
 
@@ -121,14 +120,4 @@ def one(path, file):
     TALLY.compared["files"] += 1
 
 
-def main(folder):
-    for name, file in json.loads((folder / "files.json").read_text()).items():
-        try:
-            one(folder / name, file)
-        except BaseException:
-            print(f"{TALLY.title}: {name}, seed {file['seed']}")
-            raise
-    TALLY.report()
-
-
-main(pathlib.Path(sys.argv[1]))
+TALLY.listed(pathlib.Path(sys.argv[1]), one)

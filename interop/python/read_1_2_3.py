@@ -3,7 +3,6 @@
 read_1_2_3.py FOLDER    a folder with files.json, as `zten-interop emit` writes it
 """
 
-import json
 import pathlib
 import sys
 
@@ -100,14 +99,4 @@ def one(path, file):
     TALLY.compared["files"] += 1
 
 
-def main(folder):
-    for name, file in json.loads((folder / "files.json").read_text()).items():
-        try:
-            one(folder / name, file)
-        except BaseException:
-            print(f"{TALLY.title}: {name}, seed {file['seed']}")
-            raise
-    TALLY.report()
-
-
-main(pathlib.Path(sys.argv[1]))
+TALLY.listed(pathlib.Path(sys.argv[1]), one)

@@ -73,7 +73,7 @@ impl Part {
     /// The logical type, where it is one that 1.2 names.
     pub(crate) fn known(&self) -> Option<LogicalType> {
         let name = self.logical.as_deref()?;
-        LOGICAL.into_iter().find(|logical| logical.name() == name)
+        LogicalType::ALL.into_iter().find(|logical| logical.name() == name)
     }
 
     /// How many elements it has: logical ones where their type is known.
@@ -82,33 +82,6 @@ impl Part {
         self.bytes.len() as u64 / each
     }
 }
-
-/// All storage types: v1.2 §2.
-pub(crate) const STORAGE: [StorageType; 13] = [
-    StorageType::F64,
-    StorageType::F32,
-    StorageType::F16,
-    StorageType::Bf16,
-    StorageType::I64,
-    StorageType::I32,
-    StorageType::I16,
-    StorageType::I8,
-    StorageType::U64,
-    StorageType::U32,
-    StorageType::U16,
-    StorageType::U8,
-    StorageType::Bool,
-];
-
-/// All logical types: v1.2 §2.
-pub(crate) const LOGICAL: [LogicalType; 6] = [
-    LogicalType::F8E4M3Fn,
-    LogicalType::F8E5M2,
-    LogicalType::F8E4M3Fnuz,
-    LogicalType::F8E5M2Fnuz,
-    LogicalType::Complex64,
-    LogicalType::Complex128,
-];
 
 /// The little-endian bytes of numbers.
 pub(crate) fn le(numbers: &[u64]) -> Vec<u8> {

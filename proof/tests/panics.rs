@@ -51,7 +51,7 @@ fn panics_have_reasons() {
     }
     assert!(others.is_empty(), "{} sites without a reason", others.len());
     for (row, allowed) in allowed::SITES.iter().enumerate() {
-        assert!(used.contains(&row), "{} -> {} is gone", allowed.caller, allowed.callee);
+        assert!(used.contains(&row), "{} -> {:?} is gone", allowed.caller, allowed.callees);
     }
 }
 

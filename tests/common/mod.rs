@@ -1,20 +1,26 @@
 //! The corpus, as tests see it.
 #![allow(
     dead_code,
+    unused_imports,
     clippy::allow_attributes,
     clippy::arithmetic_side_effects,
+    clippy::as_conversions,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "each test uses some of this, and one that panics has failed"
 )]
 
+mod check;
+mod packed;
 pub(crate) mod sample;
 
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
+pub(crate) use check::check;
+pub(crate) use packed::packed;
 use zten::{ByteOrder, Error, ErrorKind, Limits, Misuse, Options};
 
 /// Where the corpus is: beside the package, or beside a folder that the package is in.

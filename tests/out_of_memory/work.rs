@@ -5,9 +5,10 @@ use zten::write::{
     Writer,
 };
 use zten::{
-    Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError,
-    StorageType, Verifier,
+    Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError, StorageType,
 };
+
+use crate::common::check;
 
 /// Something that may be done with a file.
 pub(crate) type Work = fn(&[u8], &Options) -> Result<(), Error>;
@@ -33,19 +34,6 @@ const FASTEST: u8 = 1;
 
 pub(crate) fn open(file: &[u8], options: &Options) -> Result<(), Error> {
     Archive::open_with(file, options).map(drop)
-}
-
-/// Opens a file and reads all of it, as `check` does.
-pub(crate) fn check(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        verifier.object(&object, file, |_, _| ())?;
-    }
-    if *options == options.canonical() {
-        verifier.padding(archive.manifest(), file)?;
-    }
-    Ok(())
 }
 
 /// Reads every component by itself, whatever the others are.

@@ -92,31 +92,6 @@ impl Element {
     }
 }
 
-const LOGICAL: [LogicalType; 6] = [
-    LogicalType::F8E4M3Fn,
-    LogicalType::F8E5M2,
-    LogicalType::F8E4M3Fnuz,
-    LogicalType::F8E5M2Fnuz,
-    LogicalType::Complex64,
-    LogicalType::Complex128,
-];
-
-const STORAGE: [StorageType; 13] = [
-    StorageType::F64,
-    StorageType::F32,
-    StorageType::F16,
-    StorageType::Bf16,
-    StorageType::I64,
-    StorageType::I32,
-    StorageType::I16,
-    StorageType::I8,
-    StorageType::U64,
-    StorageType::U32,
-    StorageType::U16,
-    StorageType::U8,
-    StorageType::Bool,
-];
-
 /// How far a model came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {

@@ -1,10 +1,10 @@
 //! Objects of every format, with elements of every type.
 
 use fastrand::Rng;
-use zten::StorageType;
+use zten::{LogicalType, StorageType};
 
 use super::{Taste, bytes};
-use crate::content::{LOGICAL, Object, Part, STORAGE, le};
+use crate::content::{Object, Part, le};
 
 /// One object. In a `crowd` it is small.
 pub(super) fn object(rng: &mut Rng, taste: Taste, name: String, crowd: bool) -> Object {
@@ -31,14 +31,14 @@ type Type = (StorageType, Option<String>);
 fn element(rng: &mut Rng, taste: Taste) -> Type {
     match rng.u8(..8) {
         0 | 1 => {
-            let logical = LOGICAL[rng.usize(..LOGICAL.len())];
+            let logical = LogicalType::ALL[rng.usize(..LogicalType::ALL.len())];
             (logical.storage(), Some(logical.name().to_owned()))
         }
         2 if taste != Taste::OldPython => {
-            let storage = STORAGE[rng.usize(..STORAGE.len())];
+            let storage = StorageType::ALL[rng.usize(..StorageType::ALL.len())];
             (storage, Some(["f4_e2m1", "posit", "x"][rng.usize(..3)].to_owned()))
         }
-        _ => (STORAGE[rng.usize(..STORAGE.len())], None),
+        _ => (StorageType::ALL[rng.usize(..StorageType::ALL.len())], None),
     }
 }
 

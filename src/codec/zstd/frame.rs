@@ -115,29 +115,36 @@ pub(super) struct Block {
 /// a source be asked over a system call.
 const AHEAD: usize = 256;
 
+/// What was read last.
+struct Ahead {
+    /// Where in the file its first byte stands.
+    at: u64,
+    /// How many bytes of it there are.
+    length: usize,
+    bytes: [u8; AHEAD],
+}
+
 /// A walk over the frames of a component, by position.
 pub(super) struct Walk {
     start: u64,
     next: u64,
     end: u64,
     window: u64,
-    /// What was read last, and where in the file its first byte stands.
-    ahead: ([u8; AHEAD], u64),
-    /// How many bytes of it there are.
-    held: usize,
+    ahead: Ahead,
 }
 
 impl Walk {
     /// A walk that lets no frame ask for a larger `window`.
     pub(super) fn new(extent: Extent, window: u64) -> Self {
         let start = extent.offset();
-        Self { start, next: start, end: extent.end(), window, ahead: ([0; AHEAD], start), held: 0 }
+        let ahead = Ahead { at: start, length: 0, bytes: [0; AHEAD] };
+        Self { start, next: start, end: extent.end(), window, ahead }
     }
 
     /// So many bytes from `at` on, as far as they have been read ahead.
     pub(super) fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
-        let from = usize::try_from(at.checked_sub(self.ahead.1)?).ok()?;
-        let bytes = self.ahead.0.get(..self.held)?;
+        let from = usize::try_from(at.checked_sub(self.ahead.at)?).ok()?;
+        let bytes = self.ahead.bytes.get(..self.ahead.length)?;
         bytes.get(from..from.checked_add(count)?)
     }
 
@@ -147,11 +154,11 @@ impl Walk {
         let (at, left) = (self.next, self.left());
         let count = fitting(most, left);
         if self.held(at, count).is_none() {
-            (self.ahead.1, self.held) = (at, 0);
+            (self.ahead.at, self.ahead.length) = (at, 0);
             let more = fitting(AHEAD, left);
-            let bytes = self.ahead.0.get_mut(..more).unwrap_or_default();
+            let bytes = self.ahead.bytes.get_mut(..more).unwrap_or_default();
             source.read_at(at, bytes).map_err(ReadError::Source)?;
-            self.held = more;
+            self.ahead.length = more;
         }
         Ok(self.held(at, count).unwrap_or_default())
     }

@@ -1,9 +1,9 @@
 //! Reading a model back.
 
 use zten::write::Checksum;
-use zten::{Archive, Attributes, ElementType, Encoding, Options, Verifier};
+use zten::{Archive, Attributes, ElementType, Encoding, LogicalType, Options, Verifier};
 
-use super::{Element, LOGICAL, Model, Object, Part};
+use super::{Element, Model, Object, Part};
 use crate::file::around;
 use crate::meaning::{self, Meaning};
 
@@ -60,8 +60,8 @@ fn meant(element: &Element) -> ElementType<'_> {
     match element {
         Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
         Element::Named(name, _) => {
-            let known = LOGICAL.iter().find(|logical| logical.name() == name);
-            known.map_or(element.element(), |known| ElementType::Logical(*known))
+            let known = LogicalType::ALL.into_iter().find(|logical| logical.name() == name);
+            known.map_or(element.element(), ElementType::Logical)
         }
         _ => element.element(),
     }

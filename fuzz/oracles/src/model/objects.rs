@@ -1,10 +1,10 @@
 //! Objects that look like chance, and in which nothing is wrong.
 
 use arbitrary::{Result, Unstructured};
-use zten::StorageType;
 use zten::write::canonical_order;
+use zten::{LogicalType, StorageType};
 
-use super::{Element, LOGICAL, Object, Part, STORAGE, values};
+use super::{Element, Object, Part, values};
 
 const NAMES: [&str; 10] = [
     "",
@@ -94,10 +94,10 @@ fn part(u: &mut Unstructured<'_>, role: &str, element: Element, elements: u64) -
 }
 
 pub(super) fn element(u: &mut Unstructured<'_>) -> Result<Element> {
-    let storage = *u.choose(&STORAGE)?;
+    let storage = *u.choose(&StorageType::ALL)?;
     Ok(match u.int_in_range(0..=7)? {
         0..5 => Element::Plain(storage),
-        5 | 6 => Element::Logical(*u.choose(&LOGICAL)?),
+        5 | 6 => Element::Logical(*u.choose(&LogicalType::ALL)?),
         _ => Element::Named(u.choose(&["f4", "", "F32", "int4"])?.to_string(), storage),
     })
 }
