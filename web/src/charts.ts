@@ -68,7 +68,7 @@ export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
     })
     context.putImageData(image, 0, 0)
   }
-  const scale = Math.max(1, Math.floor(Math.min(480 / width, 320 / height)))
+  const scale = Math.max(1, Math.min(28, Math.floor(Math.min(480 / width, 320 / height))))
   canvas.style.width = `${width * scale}px`
   canvas.style.height = `${height * scale}px`
   const sampled = picture.rows > height || picture.columns > width

@@ -64,7 +64,7 @@ export class ObjectList {
       return object !== undefined && (object.name.toLowerCase().includes(wanted) ||
         object.format.toLowerCase() === wanted || objectType(object).toLowerCase() === wanted)
     })
-    const key = this.key_of(this.sort)
+    const key = this.keyOf(this.sort)
     const sign = this.falling ? -1 : 1
     if (this.sort !== 'manifest') {
       order.sort((one, other) => {
@@ -84,7 +84,7 @@ export class ObjectList {
     this.redraw()
   }
 
-  private key_of(sort: Key): (object: Listed | undefined) => string | number {
+  private keyOf(sort: Key): (object: Listed | undefined) => string | number {
     return object => {
       if (!object) return ''
       if (sort === 'stored') return stored(object)
@@ -112,6 +112,7 @@ export class ObjectList {
   private redraw(): void {
     this.shown = lines(this.root, this.objects, this.open)
     this.active = Math.max(0, Math.min(this.active, this.shown.length - 1))
+    this.box.style.height = `${Math.max(1, this.shown.length) * ROW + 2}px`
     this.draw()
   }
 

@@ -59,7 +59,8 @@ const refuse = async (problem: Problem, opened: boolean) => {
   const { manifestStart: start, manifestEnd: end, offset } = problem
   const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
   map.show(regions(file.size, manifest, opened ? objects : null), objects, file.size, offset ?? null)
-  await verdict.problem(name, file, problem)
+  const here = session
+  here.count(await verdict.problem(name, file, problem))
   say(`${problem.verdict}: ${problem.sentence}`)
 }
 
@@ -79,12 +80,13 @@ const judgeAll = async () => {
 const take = async (file: File) => {
   session?.close()
   const here = new Session(file, read => {
-    fill(byId('read'), `Read ${grouped(read)} of ${counted(file.size, 'byte')}.`)
+    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(file.size, 'byte')}.`)
     byId('read').dataset.read = String(read)
   })
   session = here
   objects = []
   summary = undefined
+  list.show([])
   detail.hide()
   for (const id of ['map-box', 'objects', 'file-attributes', 'verdict', 'bytes']) byId(id).hidden = true
   document.body.dataset.state = 'working'

@@ -78,6 +78,12 @@ export class Session {
     this.fail(new Stopped('stopped'))
   }
 
+  /** Counts bytes that the page has read by itself. */
+  count(bytes: number): void {
+    this.before += bytes
+    this.onRead(this.before + this.now)
+  }
+
   get busy(): boolean {
     return this.pending.size > 0
   }
