@@ -113,13 +113,17 @@ await test('statistics of every type', async () => {
       const text = run('cat', '--json', path, object.name).toString()
       const number = value => Number(typeof value === 'string' ? value.replace('inf', 'Infinity') : value)
       // Of complex elements, magnitudes are shown.
-      const values = [JSON.parse(text)].flat(object.shape.length + 1)
+      const values = [JSON.parse(text)].flat(object.shape.length)
         .map(value => Array.isArray(value) ? Math.hypot(...value.map(number)) : number(value))
       const finite = values.filter(Number.isFinite)
       assert.equal(shown.elements, values.length.toLocaleString('en'), object.name)
       if (finite.length > 0) {
-        assert.equal(Number(shown.min ?? shown['min (of magnitudes)']), Math.min(...finite), `${file} ${object.name}`)
-        assert.equal(Number(shown.max ?? shown['max (of magnitudes)']), Math.max(...finite), `${file} ${object.name}`)
+        // A square root may be rounded in another way.
+        const near = file.endsWith('complex') ? 1e-15 : 0
+        const same = (shown, wanted) =>
+          assert.ok(Math.abs(shown - wanted) <= near * wanted, `${file} ${object.name}: ${shown}, ${wanted}`)
+        same(Number(shown.min ?? shown['min (of magnitudes)']), Math.min(...finite))
+        same(Number(shown.max ?? shown['max (of magnitudes)']), Math.max(...finite))
         const mean = finite.reduce((sum, value) => sum + value, 0) / finite.length
         const meant = Number(shown.mean ?? shown['mean (of magnitudes)'])
         assert.ok(Math.abs(meant - mean) <= 1e-9 * Math.max(1, Math.abs(mean)), object.name)

@@ -28,8 +28,8 @@ impl Histogram {
     const SPAN: i64 = 256;
     /// No two finite numbers differ by less.
     const NARROWEST: i32 = -1074;
-    /// Multiples of the width are below this, so that their differences do not overflow.
-    const MOST: f64 = 1_152_921_504_606_846_976.0;
+    /// Multiples of the width are below this, 2^52, so that intervals have ends that differ.
+    const MOST: f64 = 4_503_599_627_370_496.0;
 
     /// Counts a finite number.
     pub fn count(&mut self, number: f64) {
@@ -90,7 +90,9 @@ impl Histogram {
         let start = usize::try_from(low - self.first).ok()?;
         let end = usize::try_from(high - self.first).ok()?.checked_add(1)?;
         let width = scale(1.0, self.exponent);
-        Some((width, crate::widen::signed(low) * width, self.counts.get(start..end)?))
+        // The first interval of the widest range would begin at minus infinity.
+        let least = (crate::widen::signed(low) * width).max(f64::MIN);
+        Some((width, least, self.counts.get(start..end)?))
     }
 }
 
@@ -101,8 +103,8 @@ fn scale(number: f64, exponent: i32) -> f64 {
     number * part(half) * part((exponent - half).clamp(-1022, 1022))
 }
 
-/// A whole number below 2^60.
-#[expect(clippy::cast_possible_truncation, reason = "it is whole, and below 2^60")]
+/// A whole number below 2^52.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole, and below 2^52")]
 fn truncated(number: f64) -> i64 {
     number as i64
 }
