@@ -11,8 +11,9 @@ interface Exports {
   [call: string]: unknown
 }
 
-/** Reads of this many bytes follow one that went on where the last one ended. */
+/** Bytes that are read at a time once reads have gone on from one to the next so often. */
 const AHEAD = 1 << 20
+const STREAK = 2
 /** Data is handed to the browser, which may put it on disk, in pieces of this many bytes. */
 const PIECE = 32 << 20
 
@@ -20,6 +21,7 @@ export class Guest {
   private readonly exports: Exports
   private readonly reader = new FileReaderSync()
   private window: { start: number; bytes: Uint8Array } = { start: 0, bytes: new Uint8Array() }
+  private streak = 0
   private answer: Uint8Array<ArrayBuffer>[] = []
   private data: BlobPart[] = []
   private held = 0
@@ -102,8 +104,8 @@ export class Guest {
       let { start, bytes } = this.window
       const end = start + bytes.length
       if (offset < start || offset + length > end) {
-        const goesOn = offset > start && offset <= end
-        bytes = this.fetch(offset, goesOn ? Math.max(length, AHEAD) : length)
+        this.streak = offset > start && offset <= end ? this.streak + 1 : 0
+        bytes = this.fetch(offset, this.streak > STREAK ? Math.max(length, AHEAD) : length)
         this.window = { start: offset, bytes }
         start = offset
       }

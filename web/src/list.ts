@@ -19,6 +19,8 @@ export class ObjectList {
   private root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
   private shown: Line[] = []
   private open = new Set<string>()
+  /** The groups that were open before a search opened all that has something in it. */
+  private before: Set<string> | undefined
   private active = 0
   private sort: Key = 'manifest'
   private falling = false
@@ -43,6 +45,7 @@ export class ObjectList {
     this.active = 0
     this.grouping.checked = objects.length > 12
     this.open = new Set()
+    this.before = undefined
     this.arrange()
     if (objects.length <= MANY) this.openAll(this.root)
     this.redraw()
@@ -75,7 +78,14 @@ export class ObjectList {
     this.root = this.grouping.checked
       ? group(this.objects, order)
       : { prefix: '', children: order.map(object => ({ object })), objects: order.length, bytes: 0 }
-    if (wanted) this.openAll(this.root)
+    if (wanted) {
+      this.before ??= this.open
+      this.open = new Set()
+      this.openAll(this.root)
+    } else if (this.before) {
+      this.open = this.before
+      this.before = undefined
+    }
     fill(byId('list-count'), wanted
       ? `${counted(order.length, 'object')} of ${this.objects.length}`
       : counted(order.length, 'object'))

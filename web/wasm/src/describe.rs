@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use zten::{Attributes, ByteOrder, Component, Digest, ElementType, Format, Generation, Object};
-use zten::{Encoding, Value};
+use zten::{Encoding, StorageType, Value};
 
 use crate::diagnostic;
 use crate::escape::whole;
@@ -125,7 +125,7 @@ fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Resu
     json.key("type")?;
     json.string(&whole(element.name()))?;
     json.key("storage")?;
-    json.string_or_null(element.storage().map(|storage| storage.name()))?;
+    json.string_or_null(element.storage().map(StorageType::name))?;
     json.key("typeKnown")?;
     json.plain(!matches!(element, ElementType::UnknownLogical(..) | ElementType::Unknown(_)))?;
     json.key("offset")?;

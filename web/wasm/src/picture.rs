@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zten::{ByteOrder, Component, Encoding, Error, Limits, Misuse, ReadAt, ReadError};
+use zten::{ByteOrder, Component, Encoding, Error, Limits, Misuse, ReadAt, ReadError, StorageType};
 
 use crate::element::Kind;
 use crate::json::Json;
@@ -39,7 +39,7 @@ impl Grid {
 
 /// Which of `count` indices is the one at `place` of those picked, at even distances.
 fn picked(place: u64, count: u64) -> u64 {
-    let most = count.min(MOST).max(1);
+    let most = count.clamp(1, MOST);
     // Below 2^64: `place` is below `most`.
     u64::try_from(u128::from(place) * u128::from(count) / u128::from(most)).unwrap_or_default()
 }
@@ -171,7 +171,7 @@ impl Cells {
         let size = self.size();
         let row = self.columns.saturating_mul(size);
         let span = if row <= ROW { row } else { size };
-        let part = usize::from(component.storage_type().map_or(1, |storage| storage.width()));
+        let part = usize::from(component.storage_type().map_or(1, StorageType::width));
         let mut buffer = vec![0; usize::try_from(span).unwrap_or_default()];
         while let Some(element) = self.next() {
             let start = element.saturating_mul(size);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use zten::open::Named;
 use zten::rules::Source;
-use zten::{Error, ErrorKind, ReadError};
+use zten::{Error, ErrorKind, Generation, ReadError};
 
 use crate::clause::clause_of;
 use crate::escape::whole;
@@ -31,7 +31,7 @@ pub(crate) fn reading<E, W: Write>(
         let component = object.components().nth(usize::try_from(ordinal).ok()?)?;
         Some(component.role())
     });
-    refused(error, &named, Some(file.manifest.extent()), json)
+    refused(error, &named, Some(&file.manifest.extent()), json)
 }
 
 /// Says that the file could not be read.
@@ -48,7 +48,7 @@ fn lost<W: Write>(json: &mut Json<'_, W>) -> io::Result<()> {
 pub(crate) fn refused<W: Write>(
     error: &Error,
     named: &Named<'_>,
-    manifest: Option<Range<u64>>,
+    manifest: Option<&Range<u64>>,
     json: &mut Json<'_, W>,
 ) -> io::Result<()> {
     json.open('{')?;
@@ -85,14 +85,14 @@ pub(crate) fn refused<W: Write>(
         ("offset", error.offset()),
         ("ordinal", error.place().object().map(u64::from)),
         ("part", error.place().component().map(u64::from)),
-        ("manifestStart", manifest.as_ref().map(|manifest| manifest.start)),
-        ("manifestEnd", manifest.as_ref().map(|manifest| manifest.end)),
+        ("manifestStart", manifest.map(|manifest| manifest.start)),
+        ("manifestEnd", manifest.map(|manifest| manifest.end)),
     ] {
         json.key(key)?;
         json.number_or_null(number)?;
     }
     for (key, text) in [
-        ("generation", named.generation.map(|generation| generation.as_str())),
+        ("generation", named.generation.map(Generation::as_str)),
         ("object", named.object),
         ("component", named.component),
     ] {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::mem;
 use std::ops::Range;
 
-use zten::open::{Body, Footer, Opening};
+use zten::open::{Body, Footer, Named, Opening};
 use zten::{Component, Error, Manifest, Misuse, Options};
 
 use crate::describe;
@@ -96,14 +96,14 @@ impl Session {
             }
             Err(error) => {
                 let named = body.named(bytes, error.place());
-                problem::refused(&error, &named, Some(body.needs()), &mut Json::new(out))
+                problem::refused(&error, &named, Some(&body.needs()), &mut Json::new(out))
             }
         }
     }
 
     fn refuse(&mut self, error: &Error, out: &mut impl Write) -> io::Result<()> {
         *self = Self::Empty;
-        problem::refused(error, &Default::default(), None, &mut Json::new(out))
+        problem::refused(error, &Named::default(), None, &mut Json::new(out))
     }
 }
 

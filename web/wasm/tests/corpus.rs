@@ -76,7 +76,7 @@ fn everything(file: &File, source: &[u8]) -> Value {
             answer(|out| judge::component(file, (ordinal, part), &source, out).unwrap());
             let mut data = Vec::new();
             let said = answer(|out| {
-                save::component(file, (ordinal, part), &source, &mut data, out).unwrap()
+                save::component(file, (ordinal, part), &source, &mut data, out).unwrap();
             });
             if let (Some(length), None) = (component.decoded_length(), said.get("verdict")) {
                 assert_eq!((data.len() as u64 - length) % 64, 0);
