@@ -1,4 +1,6 @@
 // What the page shows, held to the corpus and to the command.
+//
+//   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +13,10 @@ const { browser, page, index, requests, errors } = await launch()
 const folder = mkdtempSync(join(tmpdir(), 'zten-web-'))
 let failed = 0
 
+const wanted = process.argv[2] ?? ''
+
 const test = async (name, body) => {
+  if (!name.includes(wanted)) return
   const start = performance.now()
   try {
     await body()

@@ -53,6 +53,7 @@ export const verdict = page => page.evaluate(() => {
 
 /** Opens an object by its place among the lines of the list. */
 export const choose = async (page, line) => {
+  await page.evaluate(() => { document.querySelector('#object').hidden = true })
   await page.click(`#row-${line}`)
   await page.waitForFunction(() => !document.querySelector('#object').hidden)
 }

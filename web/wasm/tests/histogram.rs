@@ -1,7 +1,9 @@
 //! The one-pass histogram beside one that looks twice.
 #![allow(
     clippy::allow_attributes,
+    clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
     clippy::float_cmp,
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -13,7 +15,9 @@ use zten_web::histogram::Histogram;
 /// Counts the numbers, and holds every interval against a count of its own.
 fn check(numbers: &[f64]) -> usize {
     let mut histogram = Histogram::default();
-    numbers.iter().for_each(|number| histogram.count(*number));
+    for number in numbers {
+        histogram.count(*number);
+    }
     let (width, start, counts) = histogram.intervals().unwrap();
     let (least, most) = numbers.iter().fold((f64::MAX, f64::MIN), |(least, most), number| {
         (least.min(*number), most.max(*number))
