@@ -4,6 +4,7 @@ interface Exports {
   memory: WebAssembly.Memory
   input(length: number): number
   begin(length: bigint): number
+  needs(): number
   needs_start(): bigint
   needs_end(): bigint
   supply(): number
@@ -45,10 +46,9 @@ export class Guest {
   open(): Uint8Array<ArrayBuffer> {
     this.answer = []
     this.exports.begin(BigInt(this.file.size))
-    for (;;) {
-      const [start, end] = [this.exports.needs_start(), this.exports.needs_end()].map(Number)
-      if (start === undefined || end === undefined || start === end) break
-      this.put(this.fetch(start, end - start))
+    while (this.exports.needs() === 1) {
+      const start = Number(this.exports.needs_start())
+      this.put(this.fetch(start, Number(this.exports.needs_end()) - start))
       this.exports.supply()
     }
     return this.answered()

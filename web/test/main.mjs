@@ -79,6 +79,13 @@ await test('refused files: rule, sentence, names, byte and mark', async () => {
   assert(named > 80 && marked > 80, `${named} names, ${marked} marks`)
 })
 
+await test('a manifest of no bytes is asked for, too', async () => {
+  for (const file of ['cbor-truncated--v01-manifest-of-0.zt', 'cbor-truncated--v12-manifest-of-0.zt']) {
+    await open(page, `${corpus}reject/${file}`)
+    assert.equal((await verdict(page)).rule, 'cbor-truncated', file)
+  }
+})
+
 await test('good files: verdict and number of objects', async () => {
   const folders = ['0.1.0', '1.0.2', '1.1.1', '1.2.0', '1.2.3']
   const some = files('accept').filter((_, at) => at % 20 === 0)

@@ -98,14 +98,19 @@ exports! {
         })
     }
 
-    /// Where the bytes begin that are asked for.
-    fn needs_start() -> u64 {
-        needs().start
+    /// Whether bytes are asked for, be they none: 1 if so.
+    fn needs() -> u32 {
+        u32::from(needed().is_some())
     }
 
-    /// Where they end: where they begin, if none are.
+    /// Where they begin.
+    fn needs_start() -> u64 {
+        needed().unwrap_or_default().start
+    }
+
+    /// Where they end.
     fn needs_end() -> u64 {
-        needs().end
+        needed().unwrap_or_default().end
     }
 
     /// Where to put as many bytes; 0 where there is no room.
@@ -172,7 +177,6 @@ exports! {
     }
 }
 
-fn needs() -> std::ops::Range<u64> {
-    let state = STATE.try_lock().ok();
-    state.and_then(|state| state.session.needs()).unwrap_or_default()
+fn needed() -> Option<std::ops::Range<u64>> {
+    STATE.try_lock().ok()?.session.needs()
 }
