@@ -28,7 +28,7 @@ pub(crate) use deterministic::{judge as deterministic, rewrite};
 pub(crate) use encode::Output;
 use entries::entries;
 pub(crate) use entries::{Entries, array_head, map_head};
-pub(crate) use keys::{Keys, find, keys_before};
+pub(crate) use keys::{Keys, find, keys_before, nth_key};
 pub(crate) use skip::skip;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 

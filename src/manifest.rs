@@ -10,6 +10,7 @@ mod blobs;
 mod canonical;
 mod component;
 mod index;
+mod named;
 mod names;
 mod object;
 mod reader;
@@ -22,6 +23,8 @@ pub use blobs::Extent;
 #[cfg(feature = "write")]
 pub(crate) use canonical::{FIRST, VERSION, aligned};
 pub use component::{Component, ElementType};
+pub use named::Named;
+pub(crate) use named::named;
 #[cfg(feature = "write")]
 pub(crate) use names::{duplicate, hash};
 pub use object::{Object, Shape};
@@ -58,6 +61,11 @@ impl Generation {
             Self::V1_1 => "1.1",
             Self::V1_2 => "1.2",
         }
+    }
+
+    /// Which rules a 1.x file of that version follows.
+    fn of(version: Version) -> Self {
+        if version.is_1_1() { Self::V1_1 } else { Self::V1_2 }
     }
 }
 

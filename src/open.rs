@@ -25,11 +25,13 @@
 use alloc::borrow::Cow;
 use core::ops::Range;
 
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, Place};
 use crate::frame::{Container, Frame};
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, named};
 use crate::num::wide;
+
+pub use crate::manifest::Named;
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
@@ -118,5 +120,12 @@ impl Body {
         let bytes = bytes.into();
         supplied(&bytes, self.frame.manifest())?;
         Manifest::admit(self.frame, bytes, &self.options)
+    }
+
+    /// What the place of an error is called, in a manifest that was refused. `manifest` may be
+    /// cut short: names are found as far as it goes, and as far as it can be read. Nothing is
+    /// judged and nothing allocated; time is linear in the bytes before the place.
+    pub fn named<'m>(&self, manifest: &'m [u8], place: Place) -> Named<'m> {
+        named(self.frame.container(), manifest, place)
     }
 }

@@ -39,7 +39,7 @@ impl Fp8 {
     }
 
     /// The value of a code.
-    fn decode(self, code: u8) -> f32 {
+    pub(crate) fn decode(self, code: u8) -> f32 {
         match self {
             Self::E4M3Fn => F8E4M3Fn::from_bits(code).to_f32(),
             Self::E5M2 => F8E5M2::from_bits(code).to_f32(),

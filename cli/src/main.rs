@@ -4,6 +4,7 @@ mod app;
 mod args;
 mod cat;
 mod check;
+mod clause;
 mod convert;
 mod diagnostic;
 mod diff;

@@ -116,3 +116,16 @@ pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
     }
     None
 }
+
+/// The key at that place in the map at `map`: what is left after it, and the key. The entries
+/// before it have to be in order, and nothing after it.
+pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_>)> {
+    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(map).ok()?;
+    for _ in 0..place {
+        entries.next(input).then_some(())?;
+        let (value, _) = key(input).ok()?;
+        input = skip(value, 0, DEPTH_CAP).ok()?.0;
+    }
+    entries.next(input).then_some(())?;
+    key(input).ok()
+}

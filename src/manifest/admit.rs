@@ -187,7 +187,7 @@ impl<'m, 'o> Judge<'m, 'o> {
 impl<'m> Sink<'m> for Judge<'m, '_> {
     fn version(&mut self, version: Version) {
         self.version = Some(version);
-        self.generation = if version.is_1_1() { Generation::V1_1 } else { Generation::V1_2 };
+        self.generation = Generation::of(version);
     }
 
     fn expect(&mut self, claimed: Option<u32>, at: Mark) -> Result<(), Fault> {

@@ -104,7 +104,7 @@ impl<'m> Slot<'m> for Version {
 }
 
 /// Two or three decimal numbers joined by dots, without sign, suffix or leading zero.
-fn version(text: &str) -> Option<Version> {
+pub(crate) fn version(text: &str) -> Option<Version> {
     let mut numbers = text.split('.').map(|number| {
         let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
         let leading = number.len() > 1 && number.starts_with('0');

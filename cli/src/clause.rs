@@ -1,0 +1,47 @@
+//! Where a rule comes from, for one generation of the format.
+
+use zten::Generation;
+
+/// Of the clauses of all generations, those of one, and those of what all are built on. All,
+/// where that one has none of its own.
+pub(crate) fn clause_of(clauses: &str, generation: Generation) -> String {
+    let own = format!("v{} ", generation.as_str());
+    let mut kept = Vec::new();
+    let mut found = false;
+    let mut keep = false;
+    for part in clauses.split(", ") {
+        // `v1.1 III.2, III.3`: what names no document is of the one before.
+        if part.starts_with('v') {
+            keep = part.starts_with(&own);
+            found |= keep;
+        } else if part.starts_with("RFC") {
+            keep = true;
+            found = true;
+        }
+        if keep {
+            kept.push(part);
+        }
+    }
+    if found { kept.join(", ") } else { clauses.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_of_one_generation() {
+        let all = "v0.1 §3.2, v1.1 I.2, v1.2 §4";
+        assert_eq!(clause_of(all, Generation::V0_1), "v0.1 §3.2");
+        assert_eq!(clause_of(all, Generation::V1_2), "v1.2 §4");
+        let two = "v1.1 III.2, III.3, v1.2 §3";
+        assert_eq!(clause_of(two, Generation::V1_1), "v1.1 III.2, III.3");
+        assert_eq!(clause_of(two, Generation::V0_1), two);
+        assert_eq!(clause_of("RFC 8949 §3, §3.2.1", Generation::V1_2), "RFC 8949 §3, §3.2.1");
+        assert_eq!(
+            clause_of("RFC 8949 §3, v0.1 §2, v1.2 §1", Generation::V1_2),
+            "RFC 8949 §3, v1.2 §1"
+        );
+        assert_eq!(clause_of("policy", Generation::V1_2), "policy");
+    }
+}

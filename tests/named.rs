@@ -1,0 +1,96 @@
+//! The names at the place of an error in a manifest that was refused.
+#![allow(
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+mod common;
+
+use common::{accepted, reject_index};
+use zten::open::{Body, Named, Opening};
+use zten::{Archive, Error, Options};
+
+/// The state that takes the manifest, and the manifest.
+fn body<'b>(file: &'b [u8], options: &Options) -> Result<(Body, &'b [u8]), Error> {
+    let part = |range: core::ops::Range<u64>| &file[range.start as usize..range.end as usize];
+    let opening = Opening::new(file.len() as u64, options)?;
+    let footer = opening.header(part(opening.needs()))?;
+    let body = footer.footer(part(footer.needs()))?;
+    let needs = body.needs();
+    Ok((body, part(needs)))
+}
+
+#[test]
+fn names_are_those_of_a_manifest_that_can_be_asked() {
+    let mut compared = 0;
+    for file in accepted() {
+        let archive = Archive::open(&file.bytes).unwrap();
+        let (body, manifest) = body(&file.bytes, &Options::default()).unwrap();
+        for component in archive.objects().flat_map(|object| object.components()) {
+            let named = body.named(manifest, component.place());
+            assert_eq!(named.generation, Some(archive.generation()), "{}", file.name);
+            assert_eq!(named.object, Some(component.object().name()), "{}", file.name);
+            assert_eq!(named.component, Some(component.role()), "{}", file.name);
+            compared += 1;
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+#[test]
+fn refused_files_have_names() {
+    let (mut objects, mut components) = ([0; 2], [0; 2]);
+    for row in reject_index().filter(|row| !row.content && row.expected.object.is_some()) {
+        let bytes = row.read();
+        let (body, manifest) = body(&bytes, &row.options).unwrap();
+        let error = body.clone().manifest(manifest).unwrap_err();
+        let named = body.named(manifest, error.place());
+        objects[usize::from(named.object.is_some())] += 1;
+        assert!(named.component.is_none() || row.expected.component.is_some(), "{}", row.file);
+        if row.expected.component.is_some() {
+            components[usize::from(named.component.is_some())] += 1;
+        }
+    }
+    // The name itself may be what is wrong, or what should hold it.
+    assert!(objects[1] > 1000 && objects[0] * 15 < objects[1], "{objects:?}");
+    assert!(components[1] > 300 && components[0] * 20 < components[1], "{components:?}");
+}
+
+#[test]
+fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
+    for file in accepted().filter(|file| file.bytes.len() < 4096) {
+        let (body, manifest) = body(&file.bytes, &Options::default()).unwrap();
+        let archive = Archive::open(&file.bytes).unwrap();
+        let places = archive.objects().flat_map(|object| object.components());
+        for place in places.map(|component| component.place()).take(3) {
+            let whole = body.named(manifest, place);
+            for end in 0..manifest.len() {
+                let Named { generation, object, component, .. } =
+                    body.named(&manifest[..end], place);
+                assert!(generation.is_none() || generation == whole.generation);
+                assert!(object.is_none() || object == whole.object);
+                assert!(component.is_none() || component == whole.component);
+            }
+        }
+    }
+}
+
+#[test]
+fn deep_and_endless_items_have_an_end() {
+    let bytes = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
+    let (body, _) = body(bytes, &Options::default()).unwrap();
+    let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
+    let archive = Archive::open(&file).unwrap();
+    let place = archive.objects().last().unwrap().components().next().unwrap().place();
+    let tags = [0xd8, 0x40].repeat(1 << 20);
+    for manifest in [&vec![0x9f; 1 << 20], &tags, &b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff".into()] {
+        assert_eq!(body.named(manifest, place).object, None);
+    }
+}

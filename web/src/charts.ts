@@ -1,0 +1,93 @@
+/** Histograms and grids of numbers, drawn. */
+import { make } from './dom.ts'
+import { grouped, short } from './format.ts'
+import type { Picture, Statistics } from './protocol.ts'
+
+const SVG = 'http://www.w3.org/2000/svg'
+const BARS = 64
+
+/** A histogram as bars, with the ends of its range below. */
+export const histogram = ({ width, start, counts }: NonNullable<Statistics['histogram']>): HTMLElement => {
+  const each = Math.ceil(counts.length / BARS)
+  const bars: number[] = []
+  counts.forEach((count, at) => {
+    const bar = Math.floor(at / each)
+    bars[bar] = (bars[bar] ?? 0) + count
+  })
+  const most = bars.reduce((most, count) => Math.max(most, count), 1)
+  const end = start + width * each * bars.length
+  const svg = document.createElementNS(SVG, 'svg')
+  svg.setAttribute('viewBox', `0 0 ${bars.length * 10} 100`)
+  svg.setAttribute('preserveAspectRatio', 'none')
+  svg.setAttribute('role', 'img')
+  svg.setAttribute('aria-label', `Histogram of ${bars.length} intervals from ${short(start)} to ${short(end)}`)
+  bars.forEach((count, at) => {
+    const bar = document.createElementNS(SVG, 'rect')
+    const height = count === 0 ? 0 : Math.max(1, (98 * count) / most)
+    for (const [name, value] of Object.entries({ x: at * 10 + 1, y: 100 - height, width: 8, height })) {
+      bar.setAttribute(name, String(value))
+    }
+    const title = document.createElementNS(SVG, 'title')
+    const low = start + width * each * at
+    title.textContent = `${short(low)} to ${short(low + width * each)}: ${grouped(count)}`
+    bar.append(title)
+    svg.append(bar)
+  })
+  const ends = make('div', { class: 'ends' }, make('span', {}, short(start)), make('span', {}, short(end)))
+  const figure = make('figure', { class: 'histogram' }, ends)
+  figure.prepend(svg)
+  return figure
+}
+
+/** From dark to light, each brighter than the one before. */
+const RAMP = ['#1b1044', '#46177a', '#7a2382', '#ad3475', '#db5a5a', '#f58d4d', '#fdc46a', '#fcf6c4']
+const UNIQUE = { nan: [120, 120, 120], low: [30, 110, 220], high: [200, 30, 30] } as const
+
+const ramp = (at: number): readonly number[] => {
+  const place = Math.max(0, Math.min(1, at)) * (RAMP.length - 1)
+  const [low, high] = [RAMP[Math.floor(place)], RAMP[Math.ceil(place)]].map(parse)
+  const part = place - Math.floor(place)
+  return (low ?? []).map((value, channel) => value + ((high?.[channel] ?? value) - value) * part)
+}
+const parse = (colour = '#000000'): number[] =>
+  [1, 3, 5].map(at => Number.parseInt(colour.slice(at, at + 2), 16))
+
+/** A grid as a canvas: a heat map, or how many entries a cell has. */
+export const grid = (picture: Picture, numbers: Float32Array): HTMLElement => {
+  const { width, height, counted } = picture
+  const finite = numbers.filter(Number.isFinite)
+  const least = counted ? 0 : finite.reduce((least, number) => Math.min(least, number), Infinity)
+  const most = finite.reduce((most, number) => Math.max(most, number), counted ? 1 : -Infinity)
+  const canvas = make('canvas', { width, height, role: 'img', class: 'grid' })
+  const context = canvas.getContext('2d')
+  const image = context?.createImageData(width, height)
+  if (context && image) {
+    numbers.forEach((number, at) => {
+      const colour = colourOf(number, least, most, counted)
+      image.data.set([...colour, counted && number === 0 ? 0 : 255], at * 4)
+    })
+    context.putImageData(image, 0, 0)
+  }
+  const scale = Math.max(1, Math.min(28, Math.floor(Math.min(480 / width, 320 / height))))
+  canvas.style.width = `${width * scale}px`
+  canvas.style.height = `${height * scale}px`
+  const sampled = picture.rows > height || picture.columns > width
+  const of = `${grouped(picture.rows)} × ${grouped(picture.columns)}`
+  const what = counted
+    ? `Where the entries are, ${of}: the lighter, the more (at most ${short(most)} in a cell).`
+    : finite.length > 0
+      ? `Values, ${of}: from ${short(least)} (dark) to ${short(most)} (light).`
+      : `Values, ${of}: none is finite.`
+  const how = sampled && !counted ? ` Sampled: ${height} rows and ${width} columns at even distances.` : ''
+  const odd = finite.length < numbers.length ? ' NaN is grey, infinities are red and blue.' : ''
+  canvas.setAttribute('aria-label', what)
+  return make('figure', {}, canvas, make('figcaption', {}, what + how + odd))
+}
+
+const colourOf = (number: number, least: number, most: number, counted: boolean): readonly number[] => {
+  if (Number.isNaN(number)) return UNIQUE.nan
+  if (number === Infinity) return UNIQUE.high
+  if (number === -Infinity) return UNIQUE.low
+  const at = most > least ? (number - least) / (most - least) : 0.5
+  return ramp(counted ? 0.35 + 0.65 * at : at)
+}

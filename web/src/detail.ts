@@ -1,0 +1,171 @@
+/** One object: what the manifest says of it, and what its data shows when asked. */
+import { grid, histogram } from './charts.ts'
+import { button, byId, fill, make, spelled } from './dom.ts'
+import { element, grouped, hex, shape, share, size } from './format.ts'
+import { isProblem } from './protocol.ts'
+import type { Component, Detailed, Judged, Picture, Problem, Statistics } from './protocol.ts'
+import type { Session } from './session.ts'
+
+/** Content of at most so many bytes is looked at without being asked. */
+export const AT_ONCE = 8 << 20
+
+/** Does work that can be watched and stopped; nothing comes back if it was stopped. */
+export type Run = <T>(
+  what: string,
+  bytes: number,
+  work: (onProgress: (bytes: number) => void) => Promise<T>,
+) => Promise<T | undefined>
+
+export class Detail {
+  private shown = 0
+  private readonly box = byId('object')
+
+  constructor(private readonly run: Run, private readonly onProblem: (problem: Problem) => void) {}
+
+  hide(): void {
+    this.shown++
+    this.box.hidden = true
+  }
+
+  async show(session: Session, ordinal: number): Promise<void> {
+    const turn = ++this.shown
+    const object = await session.askJson<Detailed | null>('object', [ordinal])
+    if (!object || turn !== this.shown) return
+    const picture = make('div', { class: 'picture' })
+    const heading = make('h2', { id: 'object-name', tabindex: -1 }, spelled(object.name))
+    fill(this.box,
+      heading,
+      make('p', { class: 'facts' },
+        make('span', {}, spelled(object.format), object.known ? '' : ' (not known)'),
+        make('span', {}, shape(object.shape)),
+        make('span', {}, `object ${ordinal}`)),
+      object.attributes.length > 0 && attributes(object.attributes),
+      picture,
+      ...object.components.map((component, part) => this.component(session, ordinal, part, component)))
+    this.box.hidden = false
+    heading.focus({ preventScroll: true })
+    heading.scrollIntoView({ block: 'nearest' })
+    await this.pictures(session, ordinal, object, picture, turn)
+  }
+
+  private async pictures(
+    session: Session, ordinal: number, object: Detailed, into: HTMLElement, turn: number,
+  ): Promise<void> {
+    const bytes = weight(object.components)
+    const drawn = object.known && object.format !== 'quantized_group' && object.shape.length > 0
+    const draw = async () => {
+      const answer = await this.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
+      if (!answer) return
+      const all = new Uint8Array(answer.bytes)
+      const end = all.indexOf(10)
+      const said: Picture | Problem = JSON.parse(new TextDecoder().decode(end < 0 ? all : all.subarray(0, end)))
+      if (isProblem(said)) this.failed(into, said)
+      else if (said.width * said.height > 0) fill(into, grid(said, new Float32Array(all.slice(end + 1).buffer)))
+      else fill(into)
+    }
+    if (drawn && bytes > AT_ONCE) fill(into, button('Draw', () => void draw()))
+    else if (drawn) await draw()
+    if (bytes > AT_ONCE) return
+    for (const ask of this.box.querySelectorAll<HTMLButtonElement>('button.statistics')) {
+      if (turn === this.shown) ask.click()
+    }
+  }
+
+  private failed(into: HTMLElement, problem: Problem): void {
+    if (problem.rule) this.onProblem(problem)
+    fill(into, make('p', { class: 'note' }, `Not shown: ${problem.sentence}.`))
+  }
+
+  private component(
+    session: Session, ordinal: number, part: number, component: Detailed['components'][number],
+  ): HTMLElement {
+    const result = make('div', { class: 'result', 'aria-live': 'polite' })
+    const numbers = make('div', { class: 'numbers' })
+    const verified = make('span', { class: 'verified', role: 'status' })
+    const place = [ordinal, part]
+    const bytes = weight([component])
+    const statistics = button('Statistics', async () => {
+      const said = await this.run('Reading', bytes, progress =>
+        session.askJson<Statistics | Problem>('statistics', place, progress))
+      if (said && isProblem(said)) this.failed(numbers, said)
+      else if (said) fill(numbers, ...table(said))
+    })
+    statistics.classList.add('statistics')
+    const check = button(component.digest ? 'Verify digest' : 'Verify', async () => {
+      fill(verified)
+      const said = await this.run('Verifying', bytes, progress =>
+        session.askJson<Judged | Problem>('judge_component', place, progress))
+      if (!said) return
+      if (isProblem(said)) {
+        fill(verified, make('b', { class: 'bad' }, `✗ ${said.sentence}`))
+        if (said.rule) this.onProblem(said)
+      } else {
+        const words = {
+          verified: `✓ ${component.digest ?? ''} verified`,
+          none: '✓ reads to its end; there is no digest',
+          unverifiable: `reads to its end; ${component.digest ?? ''} cannot be verified`,
+        }
+        fill(verified, make('b', { class: said.digest === 'unverifiable' ? 'unsure' : 'good' }, words[said.digest]))
+      }
+    })
+    const save = button('Save .npy', async () => {
+      const answer = await this.run('Saving', bytes, progress => session.ask('save', place, progress))
+      if (!answer) return
+      const said: { note: string | null } | Problem = JSON.parse(new TextDecoder().decode(answer.bytes))
+      if ('verdict' in said) this.failed(result, said)
+      else if (answer.data) {
+        download(answer.data, component.role, this.box.querySelector('h2')?.textContent ?? '')
+        fill(result, said.note && make('p', { class: 'note' }, said.note))
+      }
+    })
+    return make('section', { class: 'component' },
+      make('h3', {}, spelled(component.role)),
+      make('dl', {}, ...facts(component)),
+      make('div', { class: 'buttons' }, statistics, check, save, verified),
+      result, numbers)
+  }
+}
+
+/** The larger of what is stored and what it decodes to. */
+const weight = (components: Component[]): number =>
+  components.reduce((sum, { length, decoded }) => sum + Math.max(length, decoded ?? length * 4), 0)
+
+const facts = (component: Detailed['components'][number]): HTMLElement[] => {
+  const rows: [string, string | HTMLElement][] = [
+    ['type', element(component)],
+    ['encoding', component.encoding + (component.encodingKnown ? '' : '?')],
+    ['stored', `${size(component.length)} at ${hex(component.offset)}`],
+  ]
+  if (component.encoding !== 'raw' && component.decoded !== null) rows.push(['decoded', size(component.decoded)])
+  if (component.order === 'big') rows.push(['byte order', 'big-endian'])
+  rows.push(['digest', component.digestText === null ? 'none' : spelled(component.digestText)])
+  return rows.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value)))
+}
+
+export const attributes = (pairs: [string, string][]): HTMLElement =>
+  make('details', { open: pairs.length <= 12 },
+    make('summary', {}, `Attributes (${pairs.length})`),
+    make('dl', { class: 'attributes' }, ...pairs.map(([key, value]) =>
+      make('div', {}, make('dt', {}, spelled(key)), make('dd', {}, spelled(value))))))
+
+const table = (said: Statistics): (HTMLElement | null)[] => {
+  const of = said.magnitude ? ' (of magnitudes)' : ''
+  const rows: [string, string][] = [
+    ['elements', grouped(said.elements)],
+    [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, said.mean ?? '–'],
+    ['zeros', share(said.zeros, said.elements)],
+    ['NaN', share(said.nans, said.elements)],
+    ['infinities', share(said.infinities, said.elements)],
+  ]
+  const body = make('tbody', {}, ...rows.map(([name, value]) =>
+    make('tr', {}, make('th', { scope: 'row' }, name), make('td', {}, value))))
+  return [make('table', {}, make('caption', {}, 'Statistics'), body), said.histogram && histogram(said.histogram)]
+}
+
+/** Saves a file under a name that is safe wherever it is saved. */
+const download = (data: Blob, role: string, object: string): void => {
+  const name = `${object}${role === 'data' ? '' : `.${role}`}`.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_')
+  const url = URL.createObjectURL(data)
+  make('a', { href: url, download: `${name.slice(0, 120) || 'object'}.npy` }).click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

@@ -1,0 +1,58 @@
+/** Numbers for people. */
+import type { Component, Listed } from './protocol.ts'
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+
+export const size = (bytes: number): string => {
+  let unit = 0
+  let number = bytes
+  while (number >= 1024 && unit + 1 < UNITS.length) {
+    number /= 1024
+    unit++
+  }
+  if (unit === 0) return bytes === 1 ? '1 byte' : `${bytes} bytes`
+  return `${number < 10 ? number.toFixed(1) : Math.round(number)} ${UNITS[unit]}`
+}
+
+/** An integer with its digits in groups. */
+export const grouped = (number: number): string => number.toLocaleString('en')
+
+export const counted = (number: number, what: string): string =>
+  `${grouped(number)} ${what}${number === 1 ? '' : 's'}`
+
+export const hex = (offset: number): string => `0x${offset.toString(16)}`
+
+export const share = (part: number, whole: number): string => {
+  if (whole === 0 || part === 0) return '0'
+  const percent = (100 * part) / whole
+  const text = percent < 0.01 ? '< 0.01' : percent > 99.99 && part < whole ? '> 99.99' : percent.toPrecision(3)
+  return `${grouped(part)} (${part === whole ? '100' : text} %)`
+}
+
+/** A number that is no longer than it needs to be. */
+export const short = (number: number): string =>
+  Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : number.toPrecision(4)
+
+export const shape = (dimensions: string[]): string =>
+  dimensions.length === 0 ? 'scalar' : dimensions.join(' × ')
+
+export const element = (component: Component): string => {
+  if (component.typeKnown) return component.type
+  return component.storage ? `${component.type}? (${component.storage})` : `${component.type}?`
+}
+
+export const stored = (object: Listed): number =>
+  object.components.reduce((sum, component) => sum + component.length, 0)
+
+/** What all have in common. */
+export const common = (words: string[]): string => {
+  const all = [...new Set(words)]
+  return all.length === 0 ? '–' : all.length === 1 ? all[0] ?? '' : 'mixed'
+}
+
+/** The element type of an object, by its main component. */
+export const objectType = (object: Listed): string => {
+  const main = object.components.find(part => ['data', 'values', 'packed_weight'].includes(part.role))
+  const parts = main ? [main] : object.components
+  return common(parts.map(element))
+}

@@ -1,0 +1,165 @@
+/** The page: one file at a time. */
+import { AT_ONCE, Detail, attributes, type Run } from './detail.ts'
+import { button, byId, fill } from './dom.ts'
+import { counted, grouped, size } from './format.ts'
+import { ObjectList } from './list.ts'
+import { FileMap } from './map.ts'
+import { isProblem } from './protocol.ts'
+import type { Judged, Listed, Problem, Summary } from './protocol.ts'
+import { regions } from './regions.ts'
+import { Session, Stopped } from './session.ts'
+import { Verdict } from './verdict.ts'
+
+/** Objects that are asked for at a time, and in all. */
+const PAGE = 5000
+const MOST = 500_000
+
+let session: Session | undefined
+let name = ''
+let objects: Listed[] = []
+let summary: Summary | undefined
+let working = 0
+
+const verdict = new Verdict()
+const open = (object: number) => session && void detail.show(session, object)
+const map = new FileMap(open)
+const list = new ObjectList(open)
+
+const say = (text: string) => fill(byId('status'), text)
+
+const run: Run = async (what, bytes, work) => {
+  const turn = ++working
+  const bar = byId('progress') as HTMLProgressElement
+  bar.max = Math.max(1, bytes)
+  bar.removeAttribute('value')
+  const timer = setTimeout(() => {
+    byId('work').hidden = false
+    say(`${what} …`)
+  }, 150)
+  try {
+    return await work(read => {
+      bar.value = read
+      fill(byId('work-text'), `${what}: ${size(read)} of ${size(bytes)}`)
+    })
+  } catch (error) {
+    if (!(error instanceof Stopped)) verdict.failed(String(error))
+    return undefined
+  } finally {
+    clearTimeout(timer)
+    if (turn === working) byId('work').hidden = true
+  }
+}
+
+const detail = new Detail(run, problem => void refuse(problem, true))
+
+/** Shows what is wrong; `opened` where there is a manifest to list. */
+const refuse = async (problem: Problem, opened: boolean) => {
+  if (!session) return
+  const { file } = session
+  const { manifestStart: start, manifestEnd: end, offset } = problem
+  const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
+  map.show(regions(file.size, manifest, opened ? objects : null), objects, file.size, offset ?? null)
+  const here = session
+  here.count(await verdict.problem(name, file, problem))
+  say(`${problem.verdict}: ${problem.sentence}`)
+}
+
+const judgeAll = async () => {
+  const [here, known] = [session, summary]
+  if (!here || !known) return
+  const said = await run('Verifying', known.stored, progress =>
+    here.askJson<Judged | Problem>('judge_all', [], progress))
+  if (!said || here !== session) return
+  if (isProblem(said)) await refuse(said, true)
+  else {
+    verdict.good(name, here.file, known, true)
+    say('Good: this file keeps every rule')
+  }
+}
+
+const take = async (file: File) => {
+  session?.close()
+  const here = new Session(file, read => {
+    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(file.size, 'byte')}.`)
+    byId('read').dataset.read = String(read)
+  })
+  session = here
+  objects = []
+  summary = undefined
+  list.show([])
+  detail.hide()
+  for (const id of ['map-box', 'objects', 'file-attributes', 'verdict', 'bytes']) byId(id).hidden = true
+  document.body.dataset.state = 'working'
+  try {
+    const [named, opened] = await here.open()
+    if (here !== session) return
+    const text = new TextDecoder()
+    name = JSON.parse(text.decode(named.bytes))
+    verdict.working(name)
+    for (const id of ['map-box', 'verdict', 'bytes']) byId(id).hidden = false
+    const said: Summary | Problem = JSON.parse(text.decode(opened.bytes))
+    if (isProblem(said)) {
+      await refuse(said, false)
+    } else {
+      summary = said
+      await opens(here, said)
+    }
+  } catch (error) {
+    if (error instanceof Stopped) return
+    byId('verdict').hidden = false
+    verdict.failed(String(error))
+  }
+  if (here === session) document.body.dataset.state = 'done'
+}
+
+const opens = async (here: Session, known: Summary) => {
+  verdict.good(name, here.file, known, false)
+  const most = Math.min(known.objects, MOST)
+  while (objects.length < most) {
+    const more = await here.askJson<Listed[]>('list', [objects.length, Math.min(PAGE, most - objects.length)])
+    if (here !== session || more.length === 0) return
+    objects.push(...more)
+  }
+  const manifest = { start: known.manifestStart, end: known.manifestEnd }
+  map.show(regions(here.file.size, manifest, objects), objects, here.file.size, null)
+  byId('objects').hidden = false
+  list.show(objects)
+  fill(byId('list-note'), known.objects > most && `Only the first ${grouped(most)} objects are listed.`)
+  byId('file-attributes').hidden = known.attributes.length === 0
+  fill(byId('file-attributes'), known.attributes.length > 0 && attributes(known.attributes))
+  if (known.stored <= AT_ONCE) await judgeAll()
+  else {
+    byId('verdict').append(button(`Verify all ${size(known.stored)}`, () => void judgeAll()))
+    say('The manifest is good; the data has not been read')
+  }
+}
+
+const stop = async () => {
+  if (!session?.busy) return
+  say('Stopped')
+  await session.stop()
+}
+
+const picker = byId('file') as HTMLInputElement
+picker.addEventListener('change', () => {
+  const file = picker.files?.[0]
+  if (file) void take(file)
+  picker.value = ''
+})
+document.addEventListener('dragover', event => {
+  event.preventDefault()
+  document.body.classList.add('dragging')
+})
+document.addEventListener('dragleave', event => {
+  if (!event.relatedTarget) document.body.classList.remove('dragging')
+})
+document.addEventListener('drop', event => {
+  event.preventDefault()
+  document.body.classList.remove('dragging')
+  const file = event.dataTransfer?.files[0]
+  if (file) void take(file)
+})
+document.addEventListener('keydown', event => {
+  if (event.key === 'Escape') void stop()
+})
+byId('stop').addEventListener('click', () => void stop())

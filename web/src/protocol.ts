@@ -1,0 +1,104 @@
+/** What the guest says, as JSON; texts of the file come escaped. */
+
+export interface Problem {
+  verdict: 'refused' | 'unsupported' | 'limit' | 'error'
+  sentence: string
+  rule?: string
+  clause?: string
+  holds?: string
+  source?: 'spec' | 'implied' | 'policy'
+  why?: string
+  advice?: string
+  offset?: number | null
+  ordinal?: number | null
+  part?: number | null
+  manifestStart?: number | null
+  manifestEnd?: number | null
+  generation?: string | null
+  object?: string | null
+  component?: string | null
+}
+
+export interface Summary {
+  verdict: 'manifest-good'
+  generation: string
+  version: string | null
+  objects: number
+  components: number
+  stored: number
+  manifestStart: number
+  manifestEnd: number
+  attributes: [string, string][]
+}
+
+export interface Judged {
+  verdict: 'good'
+  digest: 'verified' | 'none' | 'unverifiable'
+}
+
+export interface Component {
+  role: string
+  type: string
+  storage: string | null
+  typeKnown: boolean
+  offset: number
+  length: number
+  decoded: number | null
+  encoding: string
+  encodingKnown: boolean
+  digest: string | null
+  verifiable: boolean
+}
+
+export interface Listed {
+  name: string
+  format: string
+  known: boolean
+  shape: string[]
+  components: Component[]
+}
+
+export interface Detailed extends Listed {
+  attributes: [string, string][]
+  components: (Component & { digestText: string | null; order: 'little' | 'big' })[]
+}
+
+export interface Statistics {
+  elements: number
+  zeros: number
+  nans: number
+  infinities: number
+  min: string | null
+  max: string | null
+  mean: string | null
+  magnitude: boolean
+  histogram: { width: number; start: number; counts: number[] } | null
+}
+
+export interface Picture {
+  rows: number
+  columns: number
+  height: number
+  width: number
+  counted: boolean
+}
+
+/** What the worker is asked for: an export of the guest and its arguments. */
+export interface Request {
+  id: number
+  call: string
+  args: number[]
+}
+
+export interface Start {
+  wasm: ArrayBuffer
+  file: File
+}
+
+export type Reply =
+  | { id: number; progress: number }
+  | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
+  | { id: number; failed: string }
+
+export const isProblem = (said: object): said is Problem =>
+  'verdict' in said && said.verdict !== 'good' && said.verdict !== 'manifest-good'

@@ -1,0 +1,114 @@
+/** A file and the worker that holds it open; stopping the work means starting the worker anew. */
+import type { Reply, Request, Start } from './protocol.ts'
+
+declare const WORKER: string
+declare const WASM: string
+
+export interface Answer {
+  bytes: ArrayBuffer
+  data: Blob | null
+}
+
+interface Pending {
+  resolve(answer: Answer): void
+  reject(error: Error): void
+  onProgress: (bytes: number) => void
+  begun: number
+}
+
+export class Stopped extends Error {}
+
+const unpack = async (): Promise<ArrayBuffer> => {
+  const packed = Uint8Array.from(atob(WASM), c => c.charCodeAt(0))
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))
+  return new Response(stream).arrayBuffer()
+}
+let wasm: Promise<ArrayBuffer> | undefined
+let source: string | undefined
+
+export class Session {
+  private worker: Worker | undefined
+  private pending = new Map<number, Pending>()
+  private next = 2
+  /** Bytes that workers before this one have read. */
+  private before = 0
+  private now = 0
+
+  constructor(readonly file: File, private readonly onRead: (bytes: number) => void) {}
+
+  /** Opens the file: its name, escaped, and what there is to say about it. */
+  async open(): Promise<[Answer, Answer]> {
+    wasm ??= unpack()
+    source ??= URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }))
+    const bytes = await wasm
+    const worker = new Worker(source)
+    this.worker = worker
+    worker.onmessage = ({ data }: MessageEvent<Reply>) => this.take(data)
+    worker.onerror = event => this.fail(new Error(event.message || 'the worker failed'))
+    const opened = Promise.all([this.wait(0), this.wait(1)])
+    worker.postMessage({ wasm: bytes, file: this.file } satisfies Start)
+    return opened
+  }
+
+  /** Asks the guest. */
+  ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}): Promise<Answer> {
+    const id = this.next++
+    const answer = this.wait(id, onProgress)
+    this.worker?.postMessage({ id, call, args } satisfies Request)
+    return answer
+  }
+
+  async askJson<T>(call: string, args: number[], onProgress?: (bytes: number) => void): Promise<T> {
+    const { bytes } = await this.ask(call, args, onProgress)
+    return JSON.parse(new TextDecoder().decode(bytes)) as T
+  }
+
+  /** Stops whatever is being done, and is ready for what is asked next. */
+  async stop(): Promise<void> {
+    this.close()
+    await this.open()
+  }
+
+  /** Stops for good. */
+  close(): void {
+    this.worker?.terminate()
+    this.worker = undefined
+    this.before += this.now
+    this.now = 0
+    this.fail(new Stopped('stopped'))
+  }
+
+  /** Counts bytes that the page has read by itself. */
+  count(bytes: number): void {
+    this.before += bytes
+    this.onRead(this.before + this.now)
+  }
+
+  get busy(): boolean {
+    return this.pending.size > 0
+  }
+
+  private wait(id: number, onProgress: (bytes: number) => void = () => {}): Promise<Answer> {
+    return new Promise((resolve, reject) =>
+      this.pending.set(id, { resolve, reject, onProgress, begun: this.now }))
+  }
+
+  private take(reply: Reply): void {
+    const pending = this.pending.get(reply.id)
+    const read = 'progress' in reply ? reply.progress : 'read' in reply ? reply.read : this.now
+    this.now = read
+    this.onRead(this.before + this.now)
+    if ('progress' in reply) {
+      pending?.onProgress(read - pending.begun)
+      return
+    }
+    this.pending.delete(reply.id)
+    if ('failed' in reply) pending?.reject(new Error(reply.failed))
+    else pending?.resolve({ bytes: reply.answer, data: reply.data })
+  }
+
+  private fail(error: Error): void {
+    for (const { reject } of this.pending.values()) reject(error)
+    this.pending.clear()
+  }
+}

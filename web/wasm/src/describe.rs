@@ -1,0 +1,178 @@
+//! What the manifest says: of the file, of its objects, of one of them. Whatever the file spells
+//! is escaped, so that it can be shown as it comes.
+
+use std::io::{self, Write};
+
+use zten::{Attributes, ByteOrder, Component, Digest, ElementType, Format, Generation, Object};
+use zten::{Encoding, StorageType, Value};
+
+use crate::diagnostic;
+use crate::escape::whole;
+use crate::json::Json;
+use crate::session::File;
+
+/// Bytes of an attribute's value, at most.
+const VALUE: usize = 4096;
+
+/// Says what the file is.
+pub(crate) fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
+    let manifest = &file.manifest;
+    let mut json = Json::new(out);
+    json.open('{')?;
+    json.key("verdict")?;
+    json.string("manifest-good")?;
+    json.key("generation")?;
+    json.string(manifest.generation().as_str())?;
+    json.key("version")?;
+    let version = manifest.version().map(|version| match version.patch {
+        Some(patch) => format!("{}.{}.{patch}", version.major, version.minor),
+        None => format!("{}.{}", version.major, version.minor),
+    });
+    json.string_or_null(version.as_deref())?;
+    let (mut components, mut stored) = (0_u64, 0_u64);
+    for component in manifest.objects().flat_map(|object| object.components()) {
+        components = components.saturating_add(1);
+        stored = stored.saturating_add(component.extent().length());
+    }
+    for (key, number) in [
+        ("objects", manifest.len().into()),
+        ("components", components),
+        ("stored", stored),
+        ("manifestStart", manifest.extent().start),
+        ("manifestEnd", manifest.extent().end),
+    ] {
+        json.key(key)?;
+        json.plain(number)?;
+    }
+    attributes(manifest.attributes(), &mut json)?;
+    json.close('}')
+}
+
+/// Escapes a name that is not from the file.
+pub fn name(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    Json::new(out).string(&whole(&String::from_utf8_lossy(bytes)))
+}
+
+/// Lists up to `count` objects from the one at `first` on.
+pub fn list(file: &File, first: u32, count: u32, out: &mut impl Write) -> io::Result<()> {
+    let end = first.saturating_add(count).min(file.manifest.len());
+    let mut json = Json::new(out);
+    json.open('[')?;
+    for object in (first..end).filter_map(|ordinal| file.manifest.object(ordinal)) {
+        json.open('{')?;
+        head(&object, &mut json)?;
+        json.key("components")?;
+        json.open('[')?;
+        for component in object.components() {
+            json.open('{')?;
+            part(&component, &mut json)?;
+            json.close('}')?;
+        }
+        json.close(']')?;
+        json.close('}')?;
+    }
+    json.close(']')
+}
+
+/// Says all of one object.
+pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()> {
+    let mut json = Json::new(out);
+    let Some(object) = file.manifest.object(ordinal) else {
+        return json.null();
+    };
+    json.open('{')?;
+    head(&object, &mut json)?;
+    attributes(object.attributes(), &mut json)?;
+    json.key("components")?;
+    json.open('[')?;
+    for component in object.components() {
+        json.open('{')?;
+        part(&component, &mut json)?;
+        json.key("digestText")?;
+        json.string_or_null(digest(&component).map(whole).as_deref())?;
+        json.key("order")?;
+        json.string(match component.byte_order() {
+            ByteOrder::Little => "little",
+            ByteOrder::Big => "big",
+        })?;
+        json.close('}')?;
+    }
+    json.close(']')?;
+    json.close('}')
+}
+
+fn head<W: Write>(object: &Object<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
+    json.key("name")?;
+    json.string(&whole(object.name()))?;
+    json.key("format")?;
+    json.string(&whole(object.format_name()))?;
+    json.key("known")?;
+    json.plain(object.format() != Format::Unknown)?;
+    json.key("shape")?;
+    // Dimensions have 64 bits, and the numbers of a page have 53.
+    json.open('[')?;
+    for dimension in object.shape() {
+        json.string(&dimension.to_string())?;
+    }
+    json.close(']')
+}
+
+fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
+    let element = component.element_type();
+    let algorithm = component.digest().map(|digest| (digest.algorithm(), known(&digest)));
+    json.key("role")?;
+    json.string(&whole(component.role()))?;
+    json.key("type")?;
+    json.string(&whole(element.name()))?;
+    json.key("storage")?;
+    json.string_or_null(element.storage().map(StorageType::name))?;
+    json.key("typeKnown")?;
+    json.plain(!matches!(element, ElementType::UnknownLogical(..) | ElementType::Unknown(_)))?;
+    json.key("offset")?;
+    json.plain(component.extent().offset())?;
+    json.key("length")?;
+    json.plain(component.extent().length())?;
+    json.key("decoded")?;
+    json.number_or_null(component.decoded_length())?;
+    json.key("encoding")?;
+    json.string(&whole(component.encoding_name()))?;
+    json.key("encodingKnown")?;
+    json.plain(component.encoding() != Encoding::Unknown)?;
+    json.key("digest")?;
+    json.string_or_null(algorithm.map(|(name, _)| whole(name)).as_deref())?;
+    json.key("verifiable")?;
+    json.plain(algorithm.is_some_and(|(_, known)| known))
+}
+
+fn known(digest: &Digest<'_>) -> bool {
+    !matches!(digest, Digest::Unverifiable(_))
+}
+
+/// The digest as the manifest spells it.
+fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
+    component.digest()?;
+    let key = match component.generation() {
+        Generation::V0_1 => "checksum",
+        _ => "digest",
+    };
+    match component.fields()?.item(key)?.value() {
+        Value::Text(text) => text.as_str(),
+        _ => None,
+    }
+}
+
+/// Attributes as pairs of key and value, in diagnostic notation.
+fn attributes<W: Write>(
+    attributes: Option<Attributes<'_>>,
+    json: &mut Json<'_, W>,
+) -> io::Result<()> {
+    json.key("attributes")?;
+    json.open('[')?;
+    for (key, item) in attributes.into_iter().flatten() {
+        json.open('[')?;
+        json.string(&whole(key))?;
+        json.string(&diagnostic::cut(&item, VALUE))?;
+        json.close(']')?;
+    }
+    json.close(']')
+}

@@ -1,0 +1,110 @@
+//! Counting numbers by size in one pass, whatever their range turns out to be.
+
+/// How many numbers fall into each of 256 intervals of equal width.
+///
+/// An interval is a power of two wide and begins at a multiple of its width. It begins far too
+/// narrow, and doubles whenever a number does not fit: what was counted is merged, two intervals
+/// to one, so that no number is looked at twice.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: [u64; Self::INTERVALS],
+    /// The multiple of the width at which the first interval begins.
+    first: i64,
+    /// The lowest and the highest multiple that was counted.
+    range: Option<(i64, i64)>,
+    /// The width is 2 to this.
+    exponent: i32,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: [0; Self::INTERVALS], first: 0, range: None, exponent: Self::NARROWEST }
+    }
+}
+
+impl Histogram {
+    /// How many intervals there are.
+    pub const INTERVALS: usize = 256;
+    const SPAN: i64 = 256;
+    /// No two finite numbers differ by less.
+    const NARROWEST: i32 = -1074;
+    /// Multiples of the width are below this, 2^52, so that intervals have ends that differ.
+    const MOST: f64 = 4_503_599_627_370_496.0;
+
+    /// Counts a finite number.
+    pub fn count(&mut self, number: f64) {
+        loop {
+            let scaled = scale(number, -self.exponent).floor();
+            if scaled.abs() < Self::MOST && self.put(truncated(scaled)) {
+                return;
+            }
+            self.widen();
+        }
+    }
+
+    /// Counts one at that multiple of the width, if there is room for it.
+    fn put(&mut self, multiple: i64) -> bool {
+        let (low, high) = self.range.unwrap_or((multiple, multiple));
+        let (low, high) = (low.min(multiple), high.max(multiple));
+        if high - low >= Self::SPAN {
+            return false;
+        }
+        if self.range.is_none() || low < self.first {
+            let by = self.range.map_or(0, |_| self.first - low);
+            let by = usize::try_from(by).unwrap_or_default().min(Self::INTERVALS);
+            self.counts.rotate_right(by);
+            self.first = low;
+        } else if high - self.first >= Self::SPAN {
+            let by = usize::try_from(low - self.first).unwrap_or_default();
+            self.counts.rotate_left(by.min(Self::INTERVALS));
+            self.first = low;
+        }
+        self.range = Some((low, high));
+        let at = usize::try_from(multiple - self.first).ok();
+        if let Some(count) = at.and_then(|at| self.counts.get_mut(at)) {
+            *count = count.saturating_add(1);
+        }
+        true
+    }
+
+    /// Doubles the width.
+    fn widen(&mut self) {
+        let first = self.first >> 1;
+        let mut counts = [0_u64; Self::INTERVALS];
+        for (multiple, count) in (self.first..).zip(self.counts) {
+            let at = usize::try_from((multiple >> 1) - first).ok();
+            if let Some(sum) = at.and_then(|at| counts.get_mut(at)) {
+                *sum = sum.saturating_add(count);
+            }
+        }
+        self.counts = counts;
+        self.first = first;
+        self.range = self.range.map(|(low, high)| (low >> 1, high >> 1));
+        self.exponent = self.exponent.saturating_add(1);
+    }
+
+    /// The width of an interval, where the first begins, and what was counted from there to the
+    /// last that counted something.
+    pub fn intervals(&self) -> Option<(f64, f64, &[u64])> {
+        let (low, high) = self.range?;
+        let start = usize::try_from(low - self.first).ok()?;
+        let end = usize::try_from(high - self.first).ok()?.checked_add(1)?;
+        let width = scale(1.0, self.exponent);
+        // The first interval of the widest range would begin at minus infinity.
+        let least = (crate::widen::signed(low) * width).max(f64::MIN);
+        Some((width, least, self.counts.get(start..end)?))
+    }
+}
+
+/// `number` times 2 to the `exponent`, in steps that are powers of two and so exact.
+fn scale(number: f64, exponent: i32) -> f64 {
+    let part = |exponent: i32| f64::from_bits(u64::from((1023 + exponent).unsigned_abs()) << 52);
+    let half = (exponent / 2).clamp(-1022, 1022);
+    number * part(half) * part((exponent - half).clamp(-1022, 1022))
+}
+
+/// A whole number below 2^52.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole, and below 2^52")]
+fn truncated(number: f64) -> i64 {
+    number as i64
+}

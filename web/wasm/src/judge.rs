@@ -1,0 +1,72 @@
+//! Judging content: one component, or all of the file.
+
+use std::io::{self, Write};
+
+use zten::{Error, ErrorKind, Limits, ReadAt, ReadError, Verified, Verifier};
+
+use crate::json::Json;
+use crate::problem;
+use crate::session::File;
+
+/// Judges all objects. What is not supported does not keep the rest from being judged: a broken
+/// rule further on says more about the file.
+pub fn all<R: ReadAt>(file: &File, source: &R, out: &mut impl Write) -> io::Result<()> {
+    let mut verifier = Verifier::new(file.length, &Limits::default());
+    let mut unsupported = None;
+    for object in file.manifest.objects() {
+        match verifier.object(&object, source, |_, _| ()) {
+            Ok(()) => {}
+            Err(error) if is_unsupported(&error) => {
+                unsupported.get_or_insert(error);
+            }
+            Err(error) => return problem::reading(file, &error, &mut Json::new(out)),
+        }
+    }
+    match unsupported {
+        Some(error) => problem::reading(file, &error, &mut Json::new(out)),
+        None => good(Verified::NoDigest, out),
+    }
+}
+
+fn is_unsupported<E>(error: &ReadError<E>) -> bool {
+    let kind = |error: &Error| matches!(error.kind(), ErrorKind::Unsupported(_));
+    matches!(error, ReadError::Refused(error) if kind(error))
+}
+
+/// Reads one component to its end: its digest, its size, its compression, its bools.
+pub fn component<R: ReadAt>(
+    file: &File,
+    (object, component): (u32, u32),
+    source: &R,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match read(file, (object, component), source) {
+        Ok(verified) => good(verified, out),
+        Err(error) => problem::reading(file, &error, &mut Json::new(out)),
+    }
+}
+
+fn read<R: ReadAt>(
+    file: &File,
+    (object, component): (u32, u32),
+    source: &R,
+) -> Result<Verified, ReadError<R::Error>> {
+    let component = file.component(object, component)?;
+    let mut content = component.content(source, &Limits::default())?;
+    while content.next_chunk()?.is_some() {}
+    Ok(content.verified().unwrap_or(Verified::Unverifiable))
+}
+
+fn good(verified: Verified, out: &mut impl Write) -> io::Result<()> {
+    let mut json = Json::new(out);
+    json.open('{')?;
+    json.key("verdict")?;
+    json.string("good")?;
+    json.key("digest")?;
+    json.string(match verified {
+        Verified::Digest => "verified",
+        Verified::NoDigest => "none",
+        Verified::Unverifiable => "unverifiable",
+    })?;
+    json.close('}')
+}

@@ -1,0 +1,192 @@
+//! A dense array as a grid of numbers that a screen has room for.
+
+use std::io::{self, Write};
+
+use zten::{ByteOrder, Component, Encoding, Error, Limits, Misuse, ReadAt, ReadError, StorageType};
+
+use crate::element::Kind;
+use crate::json::Json;
+use crate::session::File;
+use crate::widen::widen;
+use crate::{problem, sparsity};
+
+/// Rows and columns of a grid, at most.
+pub(crate) const MOST: u64 = 160;
+/// Rows of so many bytes are read whole, to pick from them.
+const ROW: u64 = 64 << 10;
+
+/// Numbers in rows, and what they were picked from.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    /// Of the array, as a matrix.
+    pub(crate) rows: u64,
+    pub(crate) columns: u64,
+    /// As many as the grid has rows, times columns.
+    pub(crate) numbers: Vec<f64>,
+}
+
+impl Grid {
+    /// Rows of the grid.
+    pub(crate) fn height(&self) -> u64 {
+        self.rows.min(MOST)
+    }
+
+    /// Columns of the grid.
+    pub(crate) fn width(&self) -> u64 {
+        self.columns.min(MOST)
+    }
+}
+
+/// Which of `count` indices is the one at `place` of those picked, at even distances.
+fn picked(place: u64, count: u64) -> u64 {
+    let most = count.clamp(1, MOST);
+    // Below 2^64: `place` is below `most`.
+    u64::try_from(u128::from(place) * u128::from(count) / u128::from(most)).unwrap_or_default()
+}
+
+/// Draws an object: a dense one as numbers picked at even distances, a sparse one as how many
+/// entries fall into each cell. A document of one line, then the numbers as `f32`, little-endian.
+pub fn object<R: ReadAt>(
+    file: &File,
+    ordinal: u32,
+    source: &R,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let drawn = match sparsity::draw(file, ordinal, source) {
+        Some(drawn) => drawn.map(|grid| (grid, true)),
+        None => draw(file, ordinal, source).map(|grid| (grid, false)),
+    };
+    let (grid, counted) = match drawn {
+        Ok(drawn) => drawn,
+        Err(error) => return problem::reading(file, &error, &mut Json::new(out)),
+    };
+    let mut json = Json::new(out);
+    json.open('{')?;
+    for (key, number) in [
+        ("rows", grid.rows),
+        ("columns", grid.columns),
+        ("height", grid.height()),
+        ("width", grid.width()),
+    ] {
+        json.key(key)?;
+        json.plain(number)?;
+    }
+    json.key("counted")?;
+    json.plain(counted)?;
+    json.close('}')?;
+    json.line()?;
+    for number in &grid.numbers {
+        out.write_all(&narrow(*number).to_le_bytes())?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a colour has fewer bits than an f32")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
+
+fn draw<R: ReadAt>(file: &File, ordinal: u32, source: &R) -> Result<Grid, ReadError<R::Error>> {
+    let object = file.manifest.object(ordinal).ok_or(Error::from(Misuse::Format))?;
+    let dense = object.dense()?;
+    let component = dense.component();
+    let mut content = component.content(source, &Limits::default())?;
+    let kind = Kind::of(&component).ok_or(Error::from(Misuse::Type))?;
+    let elements = dense.shape().elements().ok_or(Error::from(Misuse::Type))?;
+    let width = u64::try_from(kind.width()).unwrap_or(1);
+    if component.decoded_length() != elements.checked_mul(width) {
+        // Of a type that is not known: how many storage elements make up one is not either.
+        return Err(Error::from(Misuse::Type).into());
+    }
+    // All but the last dimension are rows.
+    let columns = dense.shape().last().unwrap_or(1);
+    let rows = elements.checked_div(columns).unwrap_or_default();
+    let mut grid = Grid { rows, columns, numbers: Vec::new() };
+    let mut cells = Cells::new(&grid, kind);
+    if component.encoding() == Encoding::Raw {
+        cells.seek(&component, source)?;
+    } else {
+        while let Some(chunk) = content.next_chunk()? {
+            cells.take(chunk);
+        }
+    }
+    grid.numbers = cells.numbers;
+    Ok(grid)
+}
+
+/// The cells of a grid, being filled in order.
+struct Cells {
+    rows: u64,
+    columns: u64,
+    height: u64,
+    width: u64,
+    kind: Kind,
+    numbers: Vec<f64>,
+    /// Bytes that have gone by.
+    position: u64,
+}
+
+impl Cells {
+    fn new(grid: &Grid, kind: Kind) -> Self {
+        let (rows, columns) = (grid.rows, grid.columns);
+        let (height, width) = (grid.height(), grid.width());
+        Self { rows, columns, height, width, kind, numbers: Vec::new(), position: 0 }
+    }
+
+    fn size(&self) -> u64 {
+        u64::try_from(self.kind.width()).unwrap_or(1)
+    }
+
+    /// The element that the next cell shows; none when all have been filled.
+    fn next(&self) -> Option<u64> {
+        let filled = u64::try_from(self.numbers.len()).ok()?;
+        let (row, column) = (filled.checked_div(self.width)?, filled.checked_rem(self.width)?);
+        let row = (row < self.height).then(|| picked(row, self.rows))?;
+        row.checked_mul(self.columns)?.checked_add(picked(column, self.columns))
+    }
+
+    /// Takes what it needs of the next bytes.
+    fn take(&mut self, chunk: &[u8]) {
+        let end = self.position.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
+        let size = self.size();
+        while let Some(start) = self.next().map(|element| element.saturating_mul(size))
+            && start < end
+        {
+            let at = usize::try_from(start.saturating_sub(self.position)).unwrap_or_default();
+            let element = chunk.get(at..).and_then(|from| from.get(..self.kind.width()));
+            widen(self.kind, element.unwrap_or_default(), &mut self.numbers);
+            if element.is_none() {
+                break;
+            }
+        }
+        self.position = end;
+    }
+
+    /// Reads what it needs of a component that lies there as it is.
+    fn seek<R: ReadAt>(
+        &mut self,
+        component: &Component<'_>,
+        source: &R,
+    ) -> Result<(), ReadError<R::Error>> {
+        let size = self.size();
+        let row = self.columns.saturating_mul(size);
+        let span = if row <= ROW { row } else { size };
+        let part = usize::from(component.storage_type().map_or(1, StorageType::width));
+        let mut buffer = vec![0; usize::try_from(span).unwrap_or_default()];
+        while let Some(element) = self.next() {
+            let start = element.saturating_mul(size);
+            self.position = start - start.checked_rem(span).unwrap_or_default();
+            let offset = component.extent().offset().saturating_add(self.position);
+            source.read_at(offset, &mut buffer).map_err(ReadError::Source)?;
+            if component.byte_order() == ByteOrder::Big {
+                buffer.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
+            }
+            let filled = self.numbers.len();
+            self.take(&buffer);
+            if self.numbers.len() == filled {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

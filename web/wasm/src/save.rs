@@ -1,0 +1,98 @@
+//! Saving a component for NumPy.
+
+use std::io::{self, Write};
+
+use zten::{Component, Format, Limits, ReadAt, ReadError, StorageType};
+
+use crate::element::Kind;
+use crate::json::Json;
+use crate::npy;
+use crate::problem;
+use crate::session::File;
+
+/// Writes one component to `data` as a NumPy file, and to `out` what there is to say about it.
+///
+/// The data of a dense object has its shape; anything else is a list.
+pub fn component<R: ReadAt>(
+    file: &File,
+    place: (u32, u32),
+    source: &R,
+    data: &mut impl Write,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut json = Json::new(out);
+    match write(file, place, source, data) {
+        Ok(Ok(note)) => {
+            json.open('{')?;
+            json.key("note")?;
+            json.string_or_null(note)?;
+            json.close('}')
+        }
+        Ok(Err(sentence)) => {
+            json.open('{')?;
+            json.key("verdict")?;
+            json.string("error")?;
+            json.key("sentence")?;
+            json.string(&sentence)?;
+            json.close('}')
+        }
+        Err(error) => problem::reading(file, &error, &mut json),
+    }
+}
+
+fn write<R: ReadAt>(
+    file: &File,
+    (object, ordinal): (u32, u32),
+    source: &R,
+    data: &mut impl Write,
+) -> Result<Result<Option<&'static str>, String>, ReadError<R::Error>> {
+    let component = file.component(object, ordinal)?;
+    let mut content = component.content(source, &Limits::default())?;
+    let (kind, note) = saved(&component);
+    let length = match component.decoded_length() {
+        Some(length) => length,
+        None => measure(&component, source)?,
+    };
+    let width = u64::try_from(kind.width()).unwrap_or(1);
+    let elements = length.checked_div(width).unwrap_or_default();
+    let object = component.object();
+    let shaped = object.format() == Format::Dense && component.role() == "data";
+    let shape: Vec<u64> = if shaped && object.shape().elements() == Some(elements) {
+        object.shape().collect()
+    } else {
+        vec![elements]
+    };
+    let header = match npy::header(kind, &shape) {
+        Ok(header) => header,
+        Err(sentence) => return Ok(Err(sentence)),
+    };
+    let mut failed = data.write_all(&header).is_err();
+    while let Some(chunk) = content.next_chunk()? {
+        failed |= data.write_all(chunk).is_err();
+    }
+    Ok(if failed { Err("there is no room for it".to_owned()) } else { Ok(note) })
+}
+
+/// What the elements are saved as, and what there is to say about it.
+fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
+    let kind = Kind::of(component).unwrap_or(Kind::Plain(StorageType::U8));
+    match kind {
+        Kind::Plain(StorageType::Bf16) => (
+            Kind::Plain(StorageType::U16),
+            Some("NumPy has no bf16: saved as uint16, to be viewed as ml_dtypes.bfloat16"),
+        ),
+        Kind::Fp8(_) => {
+            (kind, Some("NumPy has no 8-bit floats: saved as uint8, to be viewed by ml_dtypes"))
+        }
+        kind => (kind, None),
+    }
+}
+
+fn measure<R: ReadAt>(component: &Component<'_>, source: &R) -> Result<u64, ReadError<R::Error>> {
+    let mut content = component.content(source, &Limits::default())?;
+    let mut length = 0_u64;
+    while let Some(chunk) = content.next_chunk()? {
+        length = length.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
+    }
+    Ok(length)
+}

@@ -1,0 +1,157 @@
+//! What the elements of a component are like, in one pass.
+
+use std::io::{self, Write};
+
+use zten::{Limits, ReadAt, ReadError, StorageType};
+
+use crate::element::Kind;
+use crate::histogram::Histogram;
+use crate::json::Json;
+use crate::problem;
+use crate::session::File;
+use crate::widen::widen;
+
+/// What has been seen of the elements so far.
+#[derive(Debug, Default)]
+struct Seen {
+    elements: u64,
+    zeros: u64,
+    nans: u64,
+    infinities: u64,
+    sum: f64,
+    /// Of the finite ones.
+    least: Option<f64>,
+    most: Option<f64>,
+    histogram: Histogram,
+}
+
+impl Seen {
+    fn take(&mut self, numbers: &[f64]) {
+        let mut sum = 0.0;
+        for number in numbers.iter().copied() {
+            self.zeros = self.zeros.saturating_add(u64::from(number == 0.0));
+            if number.is_finite() {
+                sum += number;
+                self.least = Some(self.least.map_or(number, |least| least.min(number)));
+                self.most = Some(self.most.map_or(number, |most| most.max(number)));
+                self.histogram.count(number);
+            } else if number.is_nan() {
+                self.nans = self.nans.saturating_add(1);
+            } else {
+                self.infinities = self.infinities.saturating_add(1);
+            }
+        }
+        // A sum for each chunk loses less than one for all.
+        self.sum += sum;
+        let count = u64::try_from(numbers.len()).unwrap_or_default();
+        self.elements = self.elements.saturating_add(count);
+    }
+}
+
+/// The least and the greatest of 64-bit integers, which `f64` would round.
+#[derive(Debug, Default)]
+struct Whole(Option<(i128, i128)>);
+
+impl Whole {
+    fn take(&mut self, kind: Kind, bytes: &[u8]) {
+        let wide: fn([u8; 8]) -> i128 = match kind {
+            Kind::Plain(StorageType::I64) => |bytes| i64::from_le_bytes(bytes).into(),
+            Kind::Plain(StorageType::U64) => |bytes| u64::from_le_bytes(bytes).into(),
+            _ => return,
+        };
+        for number in bytes.as_chunks::<8>().0.iter().map(|bytes| wide(*bytes)) {
+            let (least, most) = self.0.unwrap_or((number, number));
+            self.0 = Some((least.min(number), most.max(number)));
+        }
+    }
+}
+
+/// Reads one component to its end and says what its elements are like.
+pub fn component<R: ReadAt>(
+    file: &File,
+    place: (u32, u32),
+    source: &R,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match read(file, place, source) {
+        Ok((kind, seen, whole)) => document(kind, &seen, &whole, out),
+        Err(error) => problem::reading(file, &error, &mut Json::new(out)),
+    }
+}
+
+fn read<R: ReadAt>(
+    file: &File,
+    (object, component): (u32, u32),
+    source: &R,
+) -> Result<(Kind, Seen, Whole), ReadError<R::Error>> {
+    let component = file.component(object, component)?;
+    let mut content = component.content(source, &Limits::default())?;
+    // What is readable has a kind.
+    let kind = Kind::of(&component).unwrap_or(Kind::Plain(StorageType::U8));
+    let (mut seen, mut whole, mut numbers) = (Seen::default(), Whole::default(), Vec::new());
+    while let Some(chunk) = content.next_chunk()? {
+        numbers.clear();
+        widen(kind, chunk, &mut numbers);
+        seen.take(&numbers);
+        whole.take(kind, chunk);
+    }
+    Ok((kind, seen, whole))
+}
+
+fn document(kind: Kind, seen: &Seen, whole: &Whole, out: &mut impl Write) -> io::Result<()> {
+    let mut json = Json::new(out);
+    let finite = seen.elements.saturating_sub(seen.nans).saturating_sub(seen.infinities);
+    json.open('{')?;
+    for (key, number) in [
+        ("elements", seen.elements),
+        ("zeros", seen.zeros),
+        ("nans", seen.nans),
+        ("infinities", seen.infinities),
+    ] {
+        json.key(key)?;
+        json.plain(number)?;
+    }
+    let mean = (finite > 0).then(|| seen.sum / crate::widen::unsigned(finite));
+    let (least, most) = match whole.0 {
+        Some((least, most)) => (Some(least.to_string()), Some(most.to_string())),
+        None => (seen.least.map(|n| spelled(kind, n)), seen.most.map(|n| spelled(kind, n))),
+    };
+    for (key, text) in
+        [("min", least), ("max", most), ("mean", mean.map(|mean| format!("{mean:?}")))]
+    {
+        json.key(key)?;
+        json.string_or_null(text.as_deref())?;
+    }
+    json.key("magnitude")?;
+    json.plain(matches!(kind, Kind::Complex(_)))?;
+    json.key("histogram")?;
+    match seen.histogram.intervals() {
+        None => json.null()?,
+        Some((width, start, counts)) => {
+            json.open('{')?;
+            for (key, number) in [("width", width), ("start", start)] {
+                json.key(key)?;
+                json.plain(format_args!("{number:?}"))?;
+            }
+            json.key("counts")?;
+            json.open('[')?;
+            for count in counts {
+                json.plain(count)?;
+            }
+            json.close(']')?;
+            json.close('}')?;
+        }
+    }
+    json.close('}')
+}
+
+/// A number with as many digits as tell it from its neighbours in its own type.
+#[expect(clippy::cast_possible_truncation, reason = "it came from an f32 or narrower")]
+fn spelled(kind: Kind, number: f64) -> String {
+    use StorageType as T;
+    match kind {
+        Kind::Plain(T::F32 | T::F16 | T::Bf16) | Kind::Fp8(_) => format!("{:?}", number as f32),
+        Kind::Plain(T::F64) | Kind::Complex(_) => format!("{number:?}"),
+        Kind::Plain(_) => format!("{number}"),
+    }
+}
