@@ -110,7 +110,8 @@ fn work_is_bounded() {
     rows.sort_by_key(|row| generators.iter().position(|generator| generator.name == row.name));
 
     println!(
-        "| file | call | KiB | instructions a byte, at each size | twice the bytes | at most |"
+        "| file | call | KiB, the smallest | instructions a byte, at each size | \
+         twice the bytes, at most | ceiling |"
     );
     println!("| --- | --- | --- | --- | --- | --- |");
     for row in &rows {
