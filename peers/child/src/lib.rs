@@ -1,0 +1,55 @@
+//! One contestant of a race: it does its work whenever a line comes in, and answers with the
+//! nanoseconds that it took. Each is a process of its own, so that none inherits the heap that
+//! another has left.
+
+use std::hint::black_box;
+use std::io::{self, BufRead as _, Write as _};
+use std::time::{Duration, Instant};
+
+/// Work that is shorter is done several times for one answer.
+const LEAST: Duration = Duration::from_millis(4);
+
+/// Serves work that is timed from its beginning to its end. What it returns is dropped within the
+/// time.
+pub fn serve<T>(mut work: impl FnMut() -> T) {
+    serve_timed(|| {
+        let start = Instant::now();
+        _ = black_box(work());
+        start.elapsed()
+    });
+}
+
+/// Serves work that times itself. The first line of the answers is the heap at its peak, in bytes.
+///
+/// # Panics
+/// Where the parent is gone.
+pub fn serve_timed(mut work: impl FnMut() -> Duration) {
+    let heap = allocation_counter::measure(|| _ = black_box(work())).bytes_max;
+    let once = work();
+    let times = LEAST.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, 1 << 20);
+    let mut out = io::stdout().lock();
+    let mut say = |text: String| {
+        writeln!(out, "{text}").and_then(|()| out.flush()).expect("somebody who listens");
+    };
+    say(heap.to_string());
+    for line in io::stdin().lock().lines() {
+        line.expect("somebody who asks");
+        let total: Duration = (0..times).map(|_| work()).sum();
+        say(format!("{}", total.as_nanos() as f64 / times as f64));
+    }
+}
+
+/// Reads all of the first component of a file.
+///
+/// # Panics
+/// Where the file is refused.
+#[cfg(feature = "decode")]
+pub fn decode(file: &[u8]) {
+    let archive = zten::Archive::open(file).expect("a good file");
+    let object = archive.objects().next().expect("an object");
+    let component = object.components().next().expect("a component");
+    let mut content = component.content(file, &zten::Limits::default()).expect("a readable one");
+    while let Some(chunk) = content.next_chunk().expect("good content") {
+        black_box(chunk);
+    }
+}

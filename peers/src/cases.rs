@@ -1,0 +1,120 @@
+//! What is raced, and what is claimed of it.
+
+mod content;
+mod open;
+mod write;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::inputs::Inputs;
+use crate::programs::Programs;
+use crate::race::{Contestant, Times, race};
+
+/// Bytes that are written.
+pub(crate) const WRITTEN: usize = 512 << 20;
+
+/// What all races have.
+pub(crate) struct Course {
+    pub(crate) inputs: Inputs,
+    pub(crate) programs: Programs,
+    /// Only to see that all of it runs.
+    pub(crate) quick: bool,
+}
+
+/// One table and its chart.
+pub(crate) struct Group {
+    pub(crate) title: String,
+    /// What was done with what.
+    pub(crate) about: String,
+    /// What a unit is, such as an object.
+    pub(crate) unit: &'static str,
+    pub(crate) races: Vec<Race>,
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// Contestants that took turns; the first is the subject.
+pub(crate) struct Race {
+    pub(crate) name: String,
+    pub(crate) units: f64,
+    /// Bytes of manifest, where heap is held against them.
+    pub(crate) manifest: Option<u64>,
+    pub(crate) times: Vec<Times>,
+}
+
+/// A figure that is to be reached.
+pub(crate) struct Claim {
+    pub(crate) what: String,
+    pub(crate) figure: f64,
+    pub(crate) wanted: Wanted,
+}
+
+/// Where a figure has to be.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Claim {
+    pub(crate) fn holds(&self) -> bool {
+        match self.wanted {
+            Wanted::AtLeast(wanted) => self.figure >= wanted,
+            Wanted::AtMost(wanted) => self.figure <= wanted,
+        }
+    }
+}
+
+type Run = fn(&Course) -> Result<Group>;
+
+/// All groups, by what they are called.
+pub(crate) const ALL: &[(&str, Run)] = &[
+    ("open", open::open),
+    ("hostile", open::hostile),
+    ("look-up", open::look_up),
+    ("views", content::views),
+    ("zstd", content::zstd),
+    ("digests", content::digests),
+    ("whole", content::whole),
+    ("write", write::write),
+    ("canonical", write::canonical),
+];
+
+impl Course {
+    pub(crate) fn new(quick: bool) -> Result<Self> {
+        Ok(Self { inputs: Inputs::new()?, programs: Programs::build()?, quick })
+    }
+
+    /// As much of something as is measured, or a little to see that it runs.
+    pub(crate) fn amount(&self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+
+    fn race(&self, rounds: usize, contestants: Vec<Contestant>) -> Result<Vec<Times>> {
+        race(contestants, self.amount(rounds, 2))
+    }
+
+    /// Contestants of this program, over the same files.
+    fn workers(&self, case: &str, readers: &[&str], files: &[&Path]) -> Result<Vec<Contestant>> {
+        readers.iter().map(|reader| self.programs.worker(reader, case, files)).collect()
+    }
+}
+
+impl Race {
+    fn of(&self, name: &str) -> Result<&Times> {
+        let found = self.times.iter().find(|times| times.name == name);
+        found.with_context(|| format!("{name} did not race"))
+    }
+
+    /// How many times as long one took as another.
+    fn ratio(&self, one: &str, other: &str) -> Result<f64> {
+        Ok(self.of(one)?.over(self.of(other)?))
+    }
+}
+
+impl Group {
+    fn claim(&mut self, what: impl Into<String>, figure: f64, wanted: Wanted) {
+        self.claims.push(Claim { what: what.into(), figure, wanted });
+    }
+}

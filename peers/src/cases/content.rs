@@ -1,0 +1,168 @@
+//! Reading what is in objects: views, zstd, digests, and whole files.
+
+use std::fs;
+
+use anyhow::Result;
+use zten::write::{Checksum, Settings};
+
+use super::Wanted::AtLeast;
+use super::{Course, Group, Race};
+use crate::generate::Random;
+use crate::inputs::{floats, kinds};
+
+const MIB: usize = 1 << 20;
+
+/// Elements through views, and through slices.
+pub(super) fn views(course: &Course) -> Result<Group> {
+    let bytes = course.amount(64 * MIB, MIB);
+    let none = Settings::default().checksum(Checksum::None);
+    let data = floats(bytes as u64 / 4, &mut Random(6));
+    let dense = course.inputs.dense(&data, &none)?;
+    let rows = course.amount(100_000, 1_000) as u64;
+    let csr = course.inputs.csr(rows, 20)?;
+    let race = |name: &str, case: &str, readers: &[&str], file, units| {
+        let contestants = course.workers(case, readers, &[file])?;
+        let times = course.race(21, contestants)?;
+        Ok::<_, anyhow::Error>(Race { name: name.to_owned(), units, manifest: None, times })
+    };
+    let elements = bytes as f64 / 4.0;
+    let one_by_one = ["zten, element by element", "a slice, element by element"];
+    let races = vec![
+        race("f32, eight sums", "sum", &["zten", "a slice"], &dense, elements)?,
+        race("f32, one sum", "sum", &one_by_one, &dense, elements)?,
+        race("csr times a vector", "csr", &["zten", "plain slices"], &csr, (rows * 20) as f64)?,
+    ];
+    let mut group = Group {
+        title: "Elements".into(),
+        about: "64 MiB of `f32`, bound and summed, and a sparse matrix of 100,000 rows with 20 entries each, beside \
+                the same loops over plain slices."
+            .into(),
+        unit: "element",
+        races,
+        claims: Vec::new(),
+    };
+    if let [dense, ..] = &group.races[..] {
+        let share = 1.0 / dense.ratio("zten", "a slice")?;
+        group.claim("sum through a view: of the same on a slice", share, AtLeast(0.97));
+    }
+    Ok(group)
+}
+
+/// Decoding zstd.
+pub(super) fn zstd(course: &Course) -> Result<Group> {
+    let bytes = course.amount(32 * MIB, MIB);
+    let mut races = Vec::new();
+    for (name, data) in kinds(bytes) {
+        let file = course.inputs.packed(&data)?;
+        let mut contestants = course.workers("read", &["zten", "ruzstd", "libzstd"], &[&file])?;
+        contestants.push(course.programs.zstd_fast(&file)?);
+        races.push(Race {
+            name: name.to_owned(),
+            units: bytes as f64,
+            manifest: None,
+            times: course.race(9, contestants)?,
+        });
+    }
+    let mut group = Group {
+        title: "Decoding zstd".into(),
+        about: "32 MiB of each kind, compressed by zten at its default level, decoded piece by piece on one thread. zten \
+                is the decoder of our own; with `zstd-fast` it is `structured-zstd`. `ruzstd` and libzstd decode the bare frame."
+            .into(),
+        unit: "byte",
+        races,
+        claims: Vec::new(),
+    };
+    let least = |one: &str, other: &str| {
+        let shares = group.races.iter().map(|race| race.ratio(one, other));
+        Ok::<_, anyhow::Error>(
+            shares.collect::<Result<Vec<_>>>()?.into_iter().fold(f64::MAX, f64::min),
+        )
+    };
+    let (own, fast) = (least("ruzstd", "zten")?, least("libzstd", "zten with zstd-fast")?);
+    group.claim("zstd, default: of bare ruzstd, at worst", own, AtLeast(0.95));
+    group.claim("zstd-fast: of libzstd, at worst", fast, AtLeast(0.85));
+    Ok(group)
+}
+
+/// Verifying digests.
+pub(super) fn digests(course: &Course) -> Result<Group> {
+    let bytes = course.amount(128 * MIB, MIB);
+    let data = floats(bytes as u64 / 4, &mut Random(7));
+    let mut races = Vec::new();
+    for (sum, bare) in [(Checksum::Sha256, "sha2"), (Checksum::Crc32c, "crc")] {
+        let file = course.inputs.dense(&data, &Settings::default().checksum(sum))?;
+        let contestants = course.workers("read", &["zten", bare], &[&file])?;
+        let name = if bare == "sha2" { "sha256" } else { "crc32c" };
+        races.push(Race {
+            name: name.to_owned(),
+            units: bytes as f64,
+            manifest: None,
+            times: course.race(9, contestants)?,
+        });
+    }
+    let mut group = Group {
+        title: "Verifying digests".into(),
+        about: "128 MiB of one component, read to its end, beside the crate that has the digest."
+            .into(),
+        unit: "byte",
+        races,
+        claims: Vec::new(),
+    };
+    if let [sha256, ..] = &group.races[..] {
+        let share = sha256.ratio("sha2", "zten")?;
+        group.claim("sha256, one core: of bare sha2", share, AtLeast(0.9));
+    }
+    Ok(group)
+}
+
+/// Checking a large file with the command.
+pub(super) fn whole(course: &Course) -> Result<Group> {
+    let bytes = course.amount(1024 * MIB, 8 * MIB);
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("whole.zt");
+    large(&path, bytes)?;
+    let readers = [
+        "zten check",
+        "zten check, two threads",
+        "sha2",
+        "zten check, two threads, cold",
+        "sha2, cold",
+    ];
+    let program = course.programs.built("zten");
+    let contestants = course.workers("whole", &readers, &[&program, &path])?;
+    let times = course.race(5, contestants)?;
+    fs::remove_file(&path)?;
+    let mut group = Group {
+        title: "Checking a whole file".into(),
+        about: "1 GiB on disk: 16 tensors with sha256, all of it checked by the command, beside reading the file and hashing it \
+                with `sha2`. Cold: the system has let go of the file."
+            .into(),
+        unit: "byte",
+        races: vec![Race { name: "1 GiB".into(), units: bytes as f64, manifest: None, times }],
+        claims: Vec::new(),
+    };
+    if let [race] = &group.races[..] {
+        let cores = race.ratio("zten check", "zten check, two threads")?;
+        let bare = race.ratio("sha2", "zten check")?;
+        group.claim("check 1 GiB: two cores over one", cores, AtLeast(1.7));
+        group.claim("check 1 GiB, one core: of bare sha2", bare, AtLeast(0.9));
+    }
+    Ok(group)
+}
+
+fn large(path: &std::path::Path, bytes: usize) -> Result<()> {
+    use zten::StorageType;
+    use zten::write::{FileSink, NewObject, Writer};
+    const TENSORS: usize = 16;
+    let mut random = Random(8);
+    let mut writer = Writer::new(FileSink::create(path)?, &Settings::default())?;
+    for place in 0..TENSORS {
+        let words = bytes / TENSORS / 8;
+        let data: Vec<u8> = (0..words).flat_map(|_| random.next().to_le_bytes()).collect();
+        let name = format!("layer.{place:02}");
+        let shape = [data.len() as u64 / 4];
+        writer.add(&NewObject::dense(&name, &shape, StorageType::F32), &[("data", &data)])?;
+    }
+    writer.finish()?.publish()?;
+    Ok(())
+}

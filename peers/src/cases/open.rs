@@ -1,0 +1,181 @@
+//! Opening: many objects, hostile manifests, and looking up.
+
+use anyhow::{Context as _, Result};
+use zten::write::Checksum;
+
+use super::Wanted::{AtLeast, AtMost};
+use super::{Course, Group, Race};
+use crate::inputs::Order;
+use crate::workers::HOSTILE;
+
+/// What a file of objects is like.
+type Kind = (&'static str, Order, Checksum);
+
+const SORTED: Kind = ("sorted", Order::Sorted, Checksum::None);
+const SHUFFLED: Kind = ("shuffled", Order::Shuffled, Checksum::None);
+const DIGESTS: Kind = ("sorted, with sha256", Order::Sorted, Checksum::Sha256);
+
+/// Those that have nothing to do with the form of files need not open the largest.
+const LARGEST: usize = 1_000_000;
+
+fn one(course: &Course, count: usize, (name, order, sum): Kind) -> Result<Race> {
+    let file = course.inputs.objects(count, order, sum)?;
+    let mut contestants = course.workers("open", &["zten", "bare walk"], &[&file])?;
+    let other = course.inputs.safetensors(count)?;
+    contestants.push(course.programs.worker("safetensors", "open", &[&other])?);
+    if count < LARGEST {
+        let more = ["minicbor, skipping", "serde_cbor_2, ignoring", "ztensor 1.2.3"];
+        contestants.extend(course.workers("open", &more, &[&file])?);
+        contestants.push(course.programs.ztensor_1_1(&file)?);
+    }
+    let bytes = std::fs::read(&file)?;
+    let manifest = zten::Archive::open(&bytes)?.manifest().extent();
+    Ok(Race {
+        name: format!("{} objects, {name}", super::super::report::grouped(count)),
+        units: count as f64,
+        manifest: Some(manifest.end - manifest.start),
+        times: course.race(if count < LARGEST { 15 } else { 7 }, contestants)?,
+    })
+}
+
+fn old(course: &Course, count: usize) -> Result<Race> {
+    let file = course.inputs.old_objects(count)?;
+    let mut contestants =
+        course.workers("open", &["zten", "bare walk", "ztensor 1.2.3"], &[&file])?;
+    contestants.push(course.programs.ztensor_1_1(&file)?);
+    Ok(Race {
+        name: format!("{} objects, 0.1", super::super::report::grouped(count)),
+        units: count as f64,
+        manifest: None,
+        times: course.race(15, contestants)?,
+    })
+}
+
+/// Opens files of many objects.
+pub(super) fn open(course: &Course) -> Result<Group> {
+    let many = course.amount(100_000, 2_000);
+    let most = course.amount(LARGEST, 20_000);
+    let races = vec![
+        one(course, 10, SORTED)?,
+        one(course, 1_000, SORTED)?,
+        one(course, many, SORTED)?,
+        one(course, many, SHUFFLED)?,
+        one(course, many, DIGESTS)?,
+        old(course, many)?,
+        one(course, most, SORTED)?,
+        one(course, most, SHUFFLED)?,
+    ];
+    let mut group = Group {
+        title: "Opening".into(),
+        about: "Dense objects with the names of a transformer's tensors, in memory. zten judges all that \
+                can be judged without the data; the bare walk goes from head to head of the same CBOR and \
+                believes it; `safetensors` reads the header of as many tensors (`read_metadata`), \
+                `ztensor` its manifest. Heap is its peak, beside the file."
+            .into(),
+        unit: "object",
+        races,
+        claims: Vec::new(),
+    };
+    let [_, thousand, sorted, shuffled, _, _, million, million_shuffled] = &group.races[..] else {
+        return Err(anyhow::anyhow!("other races"));
+    };
+    let each = |race: &Race| Ok::<_, anyhow::Error>(race.of("zten")?.median() / race.units);
+    let heap = |race: &Race| {
+        let manifest = race.manifest.context("a manifest")?;
+        Ok::<_, anyhow::Error>(race.of("zten")?.heap as f64 / manifest as f64)
+    };
+    let claims = [
+        (
+            "open 100 k objects: ztensor 1.2.3 takes × as long",
+            sorted.ratio("ztensor 1.2.3", "zten")?,
+            AtLeast(20.0),
+        ),
+        ("… shuffled", shuffled.ratio("ztensor 1.2.3", "zten")?, AtLeast(15.0)),
+        (
+            "open 100 k objects: safetensors takes × as long",
+            sorted.ratio("safetensors", "zten")?,
+            AtLeast(10.0),
+        ),
+        ("… shuffled", shuffled.ratio("safetensors", "zten")?, AtLeast(8.0)),
+        ("open 100 k objects: × the bare walk", sorted.ratio("zten", "bare walk")?, AtMost(2.5)),
+        ("an object of 1 M: × one of 1 k", each(million)? / each(thousand)?, AtMost(1.5)),
+        ("… shuffled", each(million_shuffled)? / each(thousand)?, AtMost(2.5)),
+        ("heap at 100 k objects: × the manifest", heap(sorted)?, AtMost(0.25)),
+        ("… shuffled", heap(shuffled)?, AtMost(0.25)),
+    ];
+    for (what, figure, wanted) in claims {
+        group.claim(what, figure, wanted);
+    }
+    Ok(group)
+}
+
+/// Opens what is made to be dear.
+pub(super) fn hostile(course: &Course) -> Result<Group> {
+    let mut contestants = Vec::new();
+    let mut bytes = Vec::new();
+    for (name, make) in HOSTILE {
+        let mut racer = course.programs.worker("zten", "hostile", &[name.as_ref()])?;
+        (*name).clone_into(&mut racer.name);
+        contestants.push(racer);
+        bytes.push(make().manifest.len() as f64);
+    }
+    let times = course.race(15, contestants)?;
+    let ordinary = times.first().zip(bytes.first()).context("an ordinary one")?;
+    let ratio = |(times, bytes): (&crate::race::Times, &f64)| {
+        (times.name.clone(), times.over(ordinary.0) * ordinary.1 / bytes)
+    };
+    let ratios: Vec<_> = times.iter().zip(&bytes).map(ratio).collect();
+    let worst = ratios.iter().max_by(|a, b| a.1.total_cmp(&b.1)).context("a worst")?.clone();
+    let races =
+        ratios.into_iter().zip(times).zip(&bytes).map(|(((name, ratio), times), bytes)| Race {
+            name: format!("{name}: {ratio:.2} ×"),
+            units: *bytes,
+            manifest: None,
+            times: vec![times],
+        });
+    let mut group = Group {
+        title: "Hostile manifests".into(),
+        about: "Manifests that are made to be dear, per byte, beside an ordinary one: 100,000 objects with \
+                digests, names sorted. What else they cost is counted in `work-bound.md`."
+            .into(),
+        unit: "byte",
+        races: races.collect(),
+        claims: Vec::new(),
+    };
+    group.claim(format!("the worst, {}: × an ordinary byte", worst.0), worst.1, AtMost(10.0));
+    Ok(group)
+}
+
+/// Looks up objects by their names.
+pub(super) fn look_up(course: &Course) -> Result<Group> {
+    let count = course.amount(100_000, 2_000);
+    let mut races = Vec::new();
+    for (name, order, sum) in [SORTED, SHUFFLED] {
+        let file = course.inputs.objects(count, order, sum)?;
+        let mut contestants = course.workers("look-up", &["zten"], &[&file])?;
+        let other = course.inputs.safetensors(count)?;
+        contestants.push(course.programs.worker("safetensors", "look-up", &[&other])?);
+        races.push(Race {
+            name: name.to_owned(),
+            units: count as f64,
+            manifest: None,
+            times: course.race(15, contestants)?,
+        });
+    }
+    let mut group = Group {
+        title: "Looking up".into(),
+        about: "Each of 100,000 objects is found by its name, in no order, and bound to its bytes."
+            .into(),
+        unit: "object",
+        races,
+        claims: Vec::new(),
+    };
+    let ratios: Result<Vec<f64>> =
+        group.races.iter().map(|race| race.ratio("zten", "safetensors")).collect();
+    for (what, ratio) in
+        ["look up and bind: × SafeTensors::tensor", "… shuffled"].into_iter().zip(ratios?)
+    {
+        group.claim(what, ratio, AtMost(0.5));
+    }
+    Ok(group)
+}

@@ -1,0 +1,59 @@
+//! Writing.
+
+use anyhow::Result;
+use zten::write::Checksum;
+
+use super::Wanted::AtLeast;
+use super::{Course, Group, Race, WRITTEN};
+use crate::inputs::Order;
+
+/// Writes tensors to a file.
+pub(super) fn write(course: &Course) -> Result<Group> {
+    let folder = course.inputs.path("written");
+    std::fs::create_dir_all(&folder)?;
+    let readers =
+        ["zten", "cp", "write_all", "safetensors", "ztensor 1.2.3", "zten, crc32c", "zten, sha256"];
+    let contestants = course.workers("write", &readers, &[&folder])?;
+    let times = course.race(15, contestants)?;
+    std::fs::remove_dir_all(&folder)?;
+    let mut group = Group {
+        title: "Writing".into(),
+        about: "512 MiB in 16 tensors, to a file system in memory where there is one, so that no disk is measured. The first \
+                writes no digests, as `safetensors` and `cp` do not."
+            .into(),
+        unit: "byte",
+        races: vec![Race { name: "16 tensors".into(), units: WRITTEN as f64, manifest: None, times }],
+        claims: Vec::new(),
+    };
+    if let [race] = &group.races[..] {
+        let (copy, peer) = (race.ratio("cp", "zten")?, race.ratio("safetensors", "zten")?);
+        group.claim("write: of cp", copy, AtLeast(0.9));
+        group.claim("write: of safetensors", peer, AtLeast(1.0));
+    }
+    Ok(group)
+}
+
+/// Copies files into canonical form.
+pub(super) fn canonical(course: &Course) -> Result<Group> {
+    let count = course.amount(100_000, 2_000);
+    let mut races = Vec::new();
+    for (name, order) in [("sorted", Order::Sorted), ("shuffled", Order::Shuffled)] {
+        let file = course.inputs.objects(count, order, Checksum::None)?;
+        let contestants = course.workers("copy", &["zten", "memcpy"], &[&file])?;
+        races.push(Race {
+            name: name.to_owned(),
+            units: count as f64,
+            manifest: None,
+            times: course.race(9, contestants)?,
+        });
+    }
+    Ok(Group {
+        title: "Canonical form".into(),
+        about: "A file of 100,000 objects of 64 bytes, copied into canonical form in memory: put in order, each with a sha256. \
+                The bytes alone are copied beside it."
+            .into(),
+        unit: "object",
+        races,
+        claims: Vec::new(),
+    })
+}

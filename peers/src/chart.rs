@@ -1,0 +1,63 @@
+//! Charts: a bar for each contestant, as long as it took, by a logarithmic measure.
+
+use std::fmt::Write as _;
+
+use crate::cases::Group;
+use crate::report::digits;
+
+const WIDTH: f64 = 760.0;
+/// Where bars begin, and how long the longest is.
+const LEFT: f64 = 210.0;
+const ROOM: f64 = 470.0;
+const ROW: f64 = 20.0;
+
+const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#24292f}.head{font-weight:600}\
+    .bar{fill:#8c959f}.own{fill:#0969da}\
+    @media(prefers-color-scheme:dark){text{fill:#e6edf3}.bar{fill:#6e7681}.own{fill:#2f81f7}}";
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The chart of one group.
+pub(crate) fn bars(group: &Group) -> String {
+    let each = group.races.iter().flat_map(|race| {
+        race.times.iter().map(|times| times.median() / race.units).collect::<Vec<_>>()
+    });
+    let (least, most) =
+        each.fold((f64::MAX, f64::MIN), |(least, most), each| (least.min(each), most.max(each)));
+    // The shortest is to be seen, too.
+    let (low, high) = ((least / 2.0).log10(), most.log10());
+    let length = |each: f64| (each.log10() - low) / (high - low).max(f64::EPSILON) * ROOM;
+
+    let mut rows = String::new();
+    let mut y = 6.0;
+    for race in &group.races {
+        y += ROW;
+        _ = writeln!(rows, r#"<text class="head" x="8" y="{y}">{}</text>"#, escaped(&race.name));
+        for (place, times) in race.times.iter().enumerate() {
+            y += ROW;
+            let each = times.median() / race.units;
+            let (class, width) = (if place == 0 { "own" } else { "bar" }, length(each));
+            _ = writeln!(
+                rows,
+                r#"<text x="{}" y="{y}" text-anchor="end">{}</text><rect class="{class}" x="{LEFT}" y="{}" width="{width:.1}" height="13" rx="2"/><text x="{:.1}" y="{y}">{}</text>"#,
+                LEFT - 8.0,
+                escaped(&times.name),
+                y - 11.0,
+                LEFT + width + 6.0,
+                digits(each),
+            );
+        }
+        y += 6.0;
+    }
+    let height = y + ROW;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         aria-label=\"{title}: ns a {unit}\">\n<style>{STYLE}</style>\n{rows}\
+         <text x=\"{LEFT}\" y=\"{}\">ns a {unit}, logarithmic: shorter is faster</text>\n</svg>\n",
+        height - 6.0,
+        title = escaped(&group.title),
+        unit = group.unit,
+    )
+}

@@ -1,0 +1,46 @@
+//! Races zten beside its peers in one run, and writes `docs/benchmarks.md` with its charts.
+//!
+//! `cargo run --release --manifest-path peers/Cargo.toml [-- --quick] [GROUP...]`
+//!
+//! With groups named, or `--quick`, it prints the tables and writes nothing.
+
+mod cases;
+mod chart;
+#[path = "../../benches/open/generate.rs"]
+#[expect(
+    dead_code,
+    clippy::pedantic,
+    reason = "the benchmarks of the library use the rest, under other lints"
+)]
+mod generate;
+mod inputs;
+mod programs;
+mod race;
+mod report;
+mod workers;
+
+use anyhow::Result;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["worker", reader, case, file @ ..] = &arguments[..] {
+        return workers::serve(reader, case, file);
+    }
+    let quick = arguments.contains(&"--quick");
+    let wanted: Vec<&str> = arguments.into_iter().filter(|one| *one != "--quick").collect();
+    let course = cases::Course::new(quick)?;
+    let mut groups = Vec::new();
+    for (name, run) in cases::ALL {
+        if wanted.is_empty() || wanted.contains(name) {
+            let group = run(&course)?;
+            println!("{}", report::group(&group));
+            groups.push(group);
+        }
+    }
+    println!("{}", report::claims(&groups));
+    if wanted.is_empty() && !quick {
+        report::write(&groups)?;
+    }
+    Ok(())
+}

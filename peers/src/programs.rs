@@ -1,0 +1,62 @@
+//! The programs that race: this one, those that need a workspace of their own, and the command.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::race::Contestant;
+
+/// Where the programs are.
+pub(crate) struct Programs {
+    ours: PathBuf,
+    target: PathBuf,
+}
+
+impl Programs {
+    /// This program, and the others, built beside it.
+    pub(crate) fn build() -> Result<Self> {
+        let ours = std::env::current_exe()?;
+        let target = ours.ancestors().nth(2).context("no target folder")?.to_owned();
+        let own = Self { ours, target };
+        own.cargo("zstd-fast/Cargo.toml", &[])?;
+        own.cargo("ztensor-1.1.1/Cargo.toml", &[])?;
+        own.cargo("../Cargo.toml", &["-p", "zten-cli"])?;
+        Ok(own)
+    }
+
+    fn cargo(&self, manifest: &str, more: &[&str]) -> Result<()> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args(["build", "--quiet", "--locked", "--release", "--manifest-path"])
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest))
+            .args(more)
+            .arg("--target-dir")
+            .arg(&self.target)
+            .status()?;
+        ensure!(status.success(), "{manifest} was not built");
+        Ok(())
+    }
+
+    /// A program that Cargo has built.
+    pub(crate) fn built(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
+
+    /// A reader of this program, and what it does.
+    pub(crate) fn worker(&self, reader: &str, case: &str, files: &[&Path]) -> Result<Contestant> {
+        let words = ["worker", reader, case].map(PathBuf::from);
+        let files = files.iter().map(|file| file.to_path_buf());
+        Contestant::start(reader, &self.ours, words.into_iter().chain(files))
+    }
+
+    /// `ztensor` 1.1.1, opening a file.
+    pub(crate) fn ztensor_1_1(&self, file: &Path) -> Result<Contestant> {
+        Contestant::start("ztensor 1.1.1", self.built("zten-peers-ztensor-1-1-1"), [file])
+    }
+
+    /// `zten` with the feature `zstd-fast`, decoding a file.
+    pub(crate) fn zstd_fast(&self, file: &Path) -> Result<Contestant> {
+        Contestant::start("zten with zstd-fast", self.built("zten-peers-zstd-fast"), [file])
+    }
+}

@@ -1,0 +1,101 @@
+//! A race: contestants take turns, so that what the machine does otherwise falls on all alike.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context as _, Result};
+
+/// A process that does its work whenever it is asked to.
+pub(crate) struct Contestant {
+    pub(crate) name: String,
+    child: Child,
+    ask: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    /// Bytes of heap at the peak of its work.
+    pub(crate) heap: u64,
+}
+
+impl Contestant {
+    /// Starts a program, which does its work once to be warm.
+    pub(crate) fn start<I: AsRef<OsStr>>(
+        name: &str,
+        program: impl AsRef<OsStr>,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().with_context(|| name.to_owned())?;
+        let ask = child.stdin.take().context("no input")?;
+        let answers = BufReader::new(child.stdout.take().context("no output")?);
+        let mut own = Self { name: name.to_owned(), child, ask, answers, heap: 0 };
+        own.heap = own.answer()?.parse()?;
+        Ok(own)
+    }
+
+    fn answer(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        line.pop().with_context(|| format!("{} has stopped", self.name))?;
+        Ok(line)
+    }
+
+    /// Does its work; the nanoseconds that it took.
+    fn turn(&mut self) -> Result<f64> {
+        writeln!(self.ask)?;
+        Ok(self.answer()?.parse()?)
+    }
+}
+
+impl Drop for Contestant {
+    fn drop(&mut self) {
+        // It has nothing to lose.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What a contestant took in each round, in nanoseconds.
+pub(crate) struct Times {
+    pub(crate) name: String,
+    pub(crate) heap: u64,
+    rounds: Vec<f64>,
+}
+
+impl Times {
+    /// The median.
+    pub(crate) fn median(&self) -> f64 {
+        median(self.rounds.clone())
+    }
+
+    /// How many times as long as another it took: the median of the ratios of rounds, in each of
+    /// which both met the same machine.
+    pub(crate) fn over(&self, other: &Self) -> f64 {
+        median(self.rounds.iter().zip(&other.rounds).map(|(own, other)| own / other).collect())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Lets the contestants take turns.
+pub(crate) fn race(mut contestants: Vec<Contestant>, rounds: usize) -> Result<Vec<Times>> {
+    let mut times: Vec<Times> = contestants
+        .iter()
+        .map(|one| Times { name: one.name.clone(), heap: one.heap, rounds: Vec::new() })
+        .collect();
+    for round in 0..rounds {
+        // Who goes first meets a colder machine: not always the same.
+        let count = contestants.len();
+        for turn in 0..count {
+            let at = (turn + round) % count;
+            let (Some(one), Some(times)) = (contestants.get_mut(at), times.get_mut(at)) else {
+                continue;
+            };
+            times.rounds.push(one.turn()?);
+        }
+    }
+    Ok(times)
+}

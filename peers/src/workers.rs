@@ -1,0 +1,29 @@
+//! What this program does as one contestant: `worker READER CASE FILE...`.
+
+mod content;
+mod open;
+pub(crate) use open::HOSTILE;
+mod walk;
+mod whole;
+mod write;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+/// Serves one case of one reader.
+pub(crate) fn serve(reader: &str, case: &str, files: &[&str]) -> Result<()> {
+    match (case, files) {
+        ("open", [file]) => open::open(reader, &fs::read(file)?),
+        ("look-up", [file]) => open::look_up(reader, &fs::read(file)?),
+        ("hostile", [case]) => open::hostile(reader, case),
+        ("sum", [file]) => content::sum(reader, &fs::read(file)?),
+        ("csr", [file]) => content::csr(reader, &fs::read(file)?),
+        ("read", [file]) => content::read(reader, &fs::read(file)?),
+        ("write", [folder]) => write::write(reader, Path::new(folder)),
+        ("copy", [file]) => write::copy(reader, &fs::read(file)?),
+        ("whole", [program, file]) => whole::check(reader, Path::new(program), Path::new(file)),
+        _ => bail!("there is no case {case}"),
+    }
+}

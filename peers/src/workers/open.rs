@@ -1,0 +1,111 @@
+//! Opening files, and looking up what is in them.
+
+use std::io::Cursor;
+
+use anyhow::{Context as _, Result, bail};
+use safetensors::SafeTensors;
+use serde::Deserialize as _;
+use zten::Archive;
+use zten_peers_child::serve;
+
+use crate::generate::{self, File, Random};
+use crate::workers::walk;
+
+/// The manifest in a file, by its footer.
+fn manifest(file: &[u8]) -> Result<&[u8]> {
+    let old = file.starts_with(b"ZTEN0001");
+    let footer = if old { 8 } else { 16 };
+    let rest = file.len().checked_sub(footer).context("no footer")?;
+    let (rest, footer) = file.split_at(rest);
+    let size = u64::from_le_bytes(*footer.first_chunk().context("no footer")?);
+    let start = rest.len().checked_sub(size as usize).context("no manifest")?;
+    Ok(rest.split_at(start).1)
+}
+
+/// Opens a file that is in memory.
+pub(crate) fn open(reader: &str, file: &[u8]) -> Result<()> {
+    match reader {
+        "zten" => serve(|| Archive::open(file).expect("a good file")),
+        "ztensor 1.2.3" => {
+            serve(|| ztensor::Reader::open_any(Cursor::new(file)).expect("a good file"));
+        }
+        "safetensors" => serve(|| SafeTensors::read_metadata(file).expect("a good file")),
+        "bare walk" => {
+            let manifest = manifest(file)?;
+            serve(|| walk::items(manifest).expect("good CBOR"));
+        }
+        "minicbor, skipping" => {
+            let manifest = manifest(file)?;
+            serve(|| minicbor::Decoder::new(manifest).skip().expect("good CBOR"));
+        }
+        "serde_cbor_2, ignoring" => {
+            let manifest = manifest(file)?;
+            serve(|| {
+                let mut from = serde_cbor_2::Deserializer::from_slice(manifest);
+                serde::de::IgnoredAny::deserialize(&mut from).expect("good CBOR")
+            });
+        }
+        _ => bail!("{reader} opens nothing"),
+    }
+    Ok(())
+}
+
+/// Looks up each object by its name, in no order, and takes its bytes.
+pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
+    let shuffled = |mut names: Vec<String>| {
+        Random(9).shuffle(&mut names);
+        names
+    };
+    match reader {
+        "zten" => {
+            let archive = Archive::open(file)?;
+            let names =
+                shuffled(archive.objects().map(|object| object.name().to_owned()).collect());
+            serve(|| {
+                let bytes = |name: &String| {
+                    let dense = archive.get(name)?.dense().ok()?;
+                    Some(dense.bind(file).ok()?.as_bytes().len())
+                };
+                names.iter().map(bytes).sum::<Option<usize>>().expect("all are there")
+            });
+        }
+        "safetensors" => {
+            let tensors = SafeTensors::deserialize(file)?;
+            let names = shuffled(tensors.names().into_iter().map(str::to_owned).collect());
+            serve(|| {
+                let bytes = |name: &String| Some(tensors.tensor(name).ok()?.data().len());
+                names.iter().map(bytes).sum::<Option<usize>>().expect("all are there")
+            });
+        }
+        _ => bail!("{reader} looks up nothing"),
+    }
+    Ok(())
+}
+
+type Make = fn() -> File;
+
+/// The manifests that are made to be dear, and the ordinary one that they are held against.
+pub(crate) const HOSTILE: &[(&str, Make)] = &[
+    ("ordinary", || generate::dense(&generate::names(100_000), true, false)),
+    ("names shuffled, blobs too", || {
+        let mut names = generate::names(100_000);
+        Random(1).shuffle(&mut names);
+        generate::dense(&names, true, true)
+    }),
+    ("one name for all", || generate::same_names(300_000)),
+    ("one blob for all", || generate::same_blobs(300_000)),
+    ("objects as small as can be", || generate::smallest(300_000, true, false)),
+    ("attributes out of order", || generate::attributes(4096, 100)),
+    ("arrays in arrays", || generate::nested(1_000_000)),
+];
+
+/// Opens one of them, or refuses it.
+pub(crate) fn hostile(reader: &str, case: &str) -> Result<()> {
+    let (_, make) = HOSTILE.iter().find(|(name, _)| *name == case).context("no such case")?;
+    let file = make();
+    match reader {
+        "zten" => serve(|| file.open().is_ok()),
+        _ => bail!("{reader} opens nothing"),
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! The least that reading a manifest can be: from head to head, believing all of it.
+
+/// Items in `bytes`, of which the first is the outermost. Endless ones are not walked.
+pub(crate) fn items(mut bytes: &[u8]) -> Option<u64> {
+    let (mut left, mut seen) = (1_u64, 0);
+    while left > 0 {
+        left -= 1;
+        seen += 1;
+        let (initial, rest) = bytes.split_first()?;
+        let (argument, rest) = match initial & 31 {
+            small @ 0..24 => (u64::from(small), rest),
+            24 => rest.split_first().map(|(byte, rest)| (u64::from(*byte), rest))?,
+            25 => {
+                rest.split_first_chunk().map(|(n, rest)| (u16::from_be_bytes(*n).into(), rest))?
+            }
+            26 => {
+                rest.split_first_chunk().map(|(n, rest)| (u32::from_be_bytes(*n).into(), rest))?
+            }
+            27 => rest.split_first_chunk().map(|(n, rest)| (u64::from_be_bytes(*n), rest))?,
+            _ => return None,
+        };
+        bytes = match initial >> 5 {
+            2 | 3 => rest.get(argument as usize..)?,
+            _ => rest,
+        };
+        left += match initial >> 5 {
+            4 => argument,
+            5 => 2 * argument,
+            6 => 1,
+            _ => 0,
+        };
+    }
+    Some(seen)
+}

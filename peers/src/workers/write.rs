@@ -1,0 +1,124 @@
+//! Writing files.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use safetensors::serialize_to_file;
+use safetensors::tensor::{Dtype, TensorView};
+use zten::write::{Checksum, Copier, FileSink, NewObject, Settings, Writer};
+use zten::{Archive, Limits, StorageType};
+use zten_peers_child::{serve, serve_timed};
+
+use crate::cases::WRITTEN;
+use crate::generate::Random;
+
+const TENSORS: usize = 16;
+
+/// Tensors of `f32`, any bits.
+fn tensors() -> Vec<(String, Vec<u8>)> {
+    let mut random = Random(3);
+    let words = WRITTEN / TENSORS / 8;
+    let bytes =
+        |random: &mut Random| (0..words).flat_map(|_| random.next().to_le_bytes()).collect();
+    (0..TENSORS).map(|place| (format!("layer.{place:02}"), bytes(&mut random))).collect()
+}
+
+/// Writes tensors to a file; removing it is no part of that.
+pub(crate) fn write(reader: &str, folder: &Path) -> Result<()> {
+    let tensors = tensors();
+    let path = folder.join(reader);
+    let timed = |write: &mut dyn FnMut()| {
+        drop(fs::remove_file(&path));
+        let start = Instant::now();
+        write();
+        start.elapsed()
+    };
+    let save = |sum: Checksum| {
+        let settings = Settings::default().checksum(sum);
+        let sink = FileSink::create(&path).expect("a file");
+        let mut writer = Writer::new(sink, &settings).expect("a writer");
+        for (name, bytes) in &tensors {
+            let shape = [bytes.len() as u64 / 4];
+            let object = NewObject::dense(name, &shape, StorageType::F32);
+            writer.add(&object, &[("data", bytes)]).expect("room");
+        }
+        writer.finish().expect("room")
+    };
+    // It is dropped, and so removed, when the time has been taken.
+    let zten = |sum: Checksum| -> Duration {
+        let start = Instant::now();
+        let sink = save(sum);
+        let time = start.elapsed();
+        drop(sink);
+        time
+    };
+    match reader {
+        "zten" => serve_timed(|| zten(Checksum::None)),
+        "zten, crc32c" => serve_timed(|| zten(Checksum::Crc32c)),
+        "zten, sha256" => serve_timed(|| zten(Checksum::Sha256)),
+        "write_all" => serve_timed(|| {
+            timed(&mut || {
+                let mut file = File::create(&path).expect("a file");
+                for (_, bytes) in &tensors {
+                    file.write_all(bytes).expect("room");
+                }
+            })
+        }),
+        "cp" => {
+            let source = folder.join("source");
+            let mut file = File::create(&source)?;
+            for (_, bytes) in &tensors {
+                file.write_all(bytes)?;
+            }
+            serve_timed(|| {
+                timed(&mut || {
+                    let status = Command::new("cp").args([&source, &path]).status();
+                    assert!(status.is_ok_and(|status| status.success()), "cp failed");
+                })
+            });
+        }
+        "safetensors" => serve_timed(|| {
+            timed(&mut || {
+                let views = tensors.iter().map(|(name, bytes)| {
+                    let view = TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes);
+                    (name, view.expect("a tensor"))
+                });
+                serialize_to_file(views, None, &path).expect("room");
+            })
+        }),
+        "ztensor 1.2.3" => serve_timed(|| {
+            timed(&mut || {
+                let mut writer = ztensor::Writer::create(&path).expect("a file");
+                for (name, bytes) in &tensors {
+                    let shape = vec![bytes.len() as u64 / 4];
+                    let (none, sum) = (ztensor::Compression::Raw, ztensor::Checksum::None);
+                    let dtype = ztensor::DType::F32;
+                    writer.add_bytes(name, shape, dtype, none, bytes, sum).expect("room");
+                }
+                writer.finish().expect("room");
+            })
+        }),
+        _ => bail!("{reader} writes nothing"),
+    }
+    Ok(())
+}
+
+/// Writes what a file holds anew, in canonical form.
+pub(crate) fn copy(reader: &str, file: &[u8]) -> Result<()> {
+    let archive = Archive::open(file)?;
+    ensure!(!archive.manifest().is_empty(), "nothing to copy");
+    match reader {
+        "zten" => serve(|| {
+            let copier = Copier::new(file.len() as u64, &Limits::default());
+            let room = Vec::with_capacity(2 * file.len());
+            copier.file(archive.manifest(), file, room, &Settings::default().canonical()).is_ok()
+        }),
+        "memcpy" => serve(|| file.to_vec()),
+        _ => bail!("{reader} copies nothing"),
+    }
+    Ok(())
+}
