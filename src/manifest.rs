@@ -15,6 +15,8 @@ mod names;
 mod object;
 mod reader;
 mod roles;
+#[cfg(feature = "std")]
+mod table;
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -167,7 +169,8 @@ impl<'m> Manifest<'m> {
         Some(Object::new(self.parts(), ordinal, *record))
     }
 
-    /// The object of that name. O(log n), without allocation.
+    /// The object of that name. In O(log n); or, with `std`, in a few steps, for which the
+    /// first call puts 256 names or more that are in order into a table, of 6 bytes each.
     pub fn get(&self, name: &str) -> Option<Object<'_>> {
         let reader = self.reader();
         let read = |ordinal| reader.name(&self.index.objects, ordinal);
@@ -182,10 +185,7 @@ impl<'m> Manifest<'m> {
 
     /// Bytes of heap that the index takes, beside the manifest's own bytes.
     pub fn index_bytes(&self) -> usize {
-        let names = match &self.index.names {
-            Names::Rising => 0,
-            Names::Hashed(entries) => size_of_val(entries.as_slice()),
-        };
+        let names = self.index.names.bytes();
         size_of_val(self.index.objects.as_slice())
             .saturating_add(size_of_val(self.index.components.as_slice()))
             .saturating_add(names)

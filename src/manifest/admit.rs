@@ -148,7 +148,7 @@ impl<'m, 'o> Judge<'m, 'o> {
         let count = crate::num::short(objects.len());
         let read = |ordinal| reader.name(&objects, ordinal);
         let names = if self.names_rise {
-            Names::Rising
+            Names::rising()
         } else {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,

@@ -1,11 +1,14 @@
-//! Names of objects: no two are equal, and finding one takes O(log n).
+//! Names of objects: no two are equal, and finding one takes a few steps, or O(log n).
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+#[cfg(feature = "std")]
+use super::table::Later;
+
 #[cfg(feature = "write")]
 use crate::error::Misuse;
-use crate::num::{index, short};
+use crate::num::{index, short, wide};
 use crate::sort::{NoMemory, by_text, numbers, runs};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
@@ -16,7 +19,7 @@ const ORDINAL: u64 = (1 << ORDINAL_BITS) - 1;
 #[derive(Debug)]
 pub(super) enum Names {
     /// The names rise strictly in manifest order.
-    Rising,
+    Rising(#[cfg(feature = "std")] Later),
     /// 38 bits of the name's hash above its ordinal, sorted; where hashes are equal, in the
     /// order of the names.
     Hashed(Vec<u64>),
@@ -59,7 +62,7 @@ pub(crate) fn hash(name: &[u8]) -> u64 {
 }
 
 /// Two odd numbers without a pattern.
-const SEEDS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
+pub(super) const SEEDS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 
 /// The product of the block's halves, folded.
 #[inline(always)]
@@ -91,10 +94,35 @@ impl Names {
         duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| Err(Clash::Duplicate(ordinal)))
     }
 
+    /// The index of names that rise strictly.
+    pub(super) fn rising() -> Self {
+        Self::Rising(
+            #[cfg(feature = "std")]
+            Later::default(),
+        )
+    }
+
+    /// Bytes of heap.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            #[cfg(feature = "std")]
+            Self::Rising(later) => later.bytes(),
+            #[cfg(not(feature = "std"))]
+            Self::Rising() => 0,
+            Self::Hashed(entries) => size_of_val(entries.as_slice()),
+        }
+    }
+
     /// The ordinal of the object of that name, among `count`.
     pub(super) fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
         match self {
-            Self::Rising => {
+            Self::Rising(..) => {
+                #[cfg(feature = "std")]
+                if let Self::Rising(later) = self
+                    && let Some(table) = later.table(count, &read)
+                {
+                    return table.find(name, read);
+                }
                 let (mut low, mut high) = (0, count);
                 while low < high {
                     let middle = u32::midpoint(low, high);
@@ -112,10 +140,36 @@ impl Names {
                     let by_hash = (entry & !ORDINAL).cmp(&wanted);
                     by_hash.then_with(|| read(ordinal(*entry)).cmp(name))
                 };
-                let at = entries.binary_search_by(order).ok()?;
-                entries.get(at).map(|entry| ordinal(*entry))
+                let near = near(entries, wanted);
+                let at = near.binary_search_by(order).ok()?;
+                near.get(at).map(|entry| ordinal(*entry))
             }
         }
+    }
+}
+
+/// A part of sorted entries that has all those of that hash. Hashes that nobody has chosen are
+/// spread evenly, and the part is short; at worst it takes O(log n) steps to find.
+fn near(entries: &[u64], wanted: u64) -> &[u64] {
+    let count = u128::from(wide(entries.len()));
+    let share =
+        |hash: u64| usize::try_from(u128::from(hash).wrapping_mul(count) >> 64).unwrap_or(0);
+    let hash = |at: usize| entries.get(at).map(|entry| entry & !ORDINAL);
+    // What stands where the entry should be says how far off it is.
+    let guess = share(wanted);
+    let guess = match hash(guess) {
+        Some(found) if found < wanted => guess.saturating_add(share(wanted.abs_diff(found))),
+        Some(found) => guess.saturating_sub(share(wanted.abs_diff(found))),
+        None => guess,
+    };
+    let mut width = 8_usize;
+    loop {
+        let (from, to) = (guess.saturating_sub(width), guess.saturating_add(width));
+        let begins = from == 0 || hash(from).is_some_and(|found| found < wanted);
+        if begins && hash(to).is_none_or(|found| found > wanted) {
+            return entries.get(from..to.min(entries.len())).unwrap_or(entries);
+        }
+        width = width.saturating_mul(8);
     }
 }
 
@@ -148,7 +202,8 @@ mod tests {
     fn check(names: &[Vec<u8>]) {
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
         let count = u32::try_from(names.len()).unwrap();
-        let first = (0..names.len()).find(|at| names[..*at].contains(&names[*at]));
+        let mut before = alloc::collections::BTreeSet::new();
+        let first = names.iter().position(|name| !before.insert(name));
         match (Names::hashed(count, read), first) {
             (Err(clash), first) => {
                 let first = u32::try_from(first.expect("a duplicate")).unwrap();
@@ -180,6 +235,21 @@ mod tests {
             let names: Vec<Vec<u8>> = (0..count).map(|_| name(&mut random)).collect();
             check(&names);
         }
+    }
+
+    #[test]
+    fn many_names() {
+        let count = if cfg!(miri) { 300 } else { 20_000 };
+        let mut names: Vec<Vec<u8>> =
+            (0..count).map(|n| alloc::format!("layer.{n:05}.weight").into_bytes()).collect();
+        let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
+        let rising = Names::rising();
+        for ordinal in 0..count {
+            assert_eq!(rising.find(read(ordinal), count, read), Some(ordinal));
+        }
+        assert_eq!(rising.find(b"layer.0000", count, read), None);
+        names.reverse();
+        check(&names);
     }
 
     /// Names whose second word cancels its seed, so that nothing is left of the first.

@@ -1,0 +1,120 @@
+//! Where names that are known to differ are found again, in a few steps.
+
+use alloc::vec::Vec;
+use std::sync::OnceLock;
+
+use super::names::{Read, hash};
+use crate::num::{index, short};
+
+/// Fewer names than these are found as quickly by searching them in order.
+const FEW: u32 = 256;
+/// Ordinals, counted from 1, fit in 26 bits: an object takes 29 bytes at least, and a manifest has
+/// at most 2^30. Above them are 6 bits of the name's hash.
+const ORDINAL_BITS: u32 = 26;
+const ORDINAL: u32 = (1 << ORDINAL_BITS) - 1;
+/// Steps that putting all names in their places may take, for each of them. Two are usual. Names
+/// that are made to meet take more, and are then found without a table.
+const STEPS: u32 = 8;
+
+/// The table of names, which is made when the first of them is looked for: whoever looks for none
+/// does not pay for it.
+#[derive(Debug, Default)]
+pub(super) struct Later(OnceLock<Option<Table>>);
+
+impl Later {
+    /// The table of `count` names, if there is one.
+    pub(super) fn table<'m>(&self, count: u32, read: impl Read<'m>) -> Option<&Table> {
+        self.0.get_or_init(|| Table::of(count, read)).as_ref()
+    }
+
+    /// Bytes of heap, so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.get().and_then(Option::as_ref).map_or(0, |table| size_of_val(table.0.as_slice()))
+    }
+}
+
+/// Ordinals by the hashes of their names, in a third more slots than there are names. A name is
+/// in the slot that its hash gives, or in the next one that was free.
+#[derive(Debug)]
+pub(super) struct Table(Vec<u32>);
+
+impl Table {
+    /// None where it is not worth its memory, or cannot have it, or
+    /// where the names have been made to meet.
+    fn of<'m>(count: u32, read: impl Read<'m>) -> Option<Self> {
+        if count < FEW {
+            return None;
+        }
+        let size = index(count.checked_add(count.div_ceil(2))?);
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(size).ok()?;
+        slots.resize(size, 0);
+        let mut steps = count.checked_mul(STEPS)?;
+        for ordinal in 0..count {
+            let (start, tag) = place(read(ordinal), size);
+            let (before, after) = slots.split_at_mut_checked(start)?;
+            let mut free = after.iter_mut().chain(before).take(index(steps));
+            let (passed, slot) = free.by_ref().enumerate().find(|(_, slot)| **slot == 0)?;
+            *slot = tag | ordinal.checked_add(1)?;
+            steps = steps.saturating_sub(short(passed));
+        }
+        Some(Self(slots))
+    }
+
+    /// The ordinal of that name, if it is there.
+    pub(super) fn find<'m>(&self, name: &[u8], read: impl Read<'m>) -> Option<u32> {
+        let (start, tag) = place(name, self.0.len());
+        let (before, after) = self.0.split_at_checked(start)?;
+        let taken = after.iter().chain(before).take_while(|slot| **slot != 0);
+        let alike = taken.filter(|slot| **slot & !ORDINAL == tag);
+        let mut ordinals = alike.map(|slot| (slot & ORDINAL).saturating_sub(1));
+        ordinals.find(|ordinal| read(*ordinal) == name)
+    }
+}
+
+/// The slot where the search for a name begins, of `size`, and what it is marked with there.
+#[inline]
+fn place(name: &[u8], size: usize) -> (usize, u32) {
+    let hash = hash(name);
+    let start = (hash >> 32).wrapping_mul(crate::num::wide(size)) >> 32;
+    let tag = u32::try_from(hash & u64::from(u32::MAX)).unwrap_or_default() & !ORDINAL;
+    (usize::try_from(start).unwrap_or_default(), tag)
+}
+
+#[cfg(test)]
+#[expect(clippy::as_conversions, reason = "numbers are small")]
+mod tests {
+    use alloc::format;
+    use alloc::string::String;
+    use alloc::vec::Vec;
+
+    use super::{FEW, Table};
+    use crate::manifest::names::{SEEDS, hash};
+
+    #[test]
+    fn all_names_are_found() {
+        for count in [FEW, 1000, if cfg!(miri) { 300 } else { 20_000 }] {
+            let names: Vec<String> = (0..count).map(|n| format!("layer.{n}.weight")).collect();
+            let read = |ordinal: u32| names[ordinal as usize].as_bytes();
+            let table = Table::of(count, read).expect("a table");
+            for ordinal in 0..count {
+                assert_eq!(table.find(read(ordinal), read), Some(ordinal));
+            }
+            assert_eq!(table.find(b"layer", read), None);
+        }
+    }
+
+    #[test]
+    fn few_names_have_none() {
+        assert!(Table::of(FEW - 1, |_| b"").is_none());
+    }
+
+    /// Names whose second word cancels its seed, so that nothing is left of the first.
+    #[test]
+    fn names_that_meet_have_none() {
+        let name = |word: u64| [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat();
+        let names: Vec<Vec<u8>> = (0..300).map(name).collect();
+        assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not meet");
+        assert!(Table::of(300, |ordinal| &names[ordinal as usize]).is_none());
+    }
+}
