@@ -163,6 +163,16 @@ impl<'d> Widened<'d> {
         indices.try_for_each(|index| take(widen(index)))
     }
 
+    fn fold_of<I: Element, B>(
+        self,
+        widen: impl Fn(I) -> u64,
+        init: B,
+        mut take: impl FnMut(B, u64) -> B,
+    ) -> B {
+        let indices = Elements::<I>::over(self.bytes, self.order);
+        indices.fold(init, |folded, index| take(folded, widen(index)))
+    }
+
     fn width(&self) -> usize {
         self.storage.width().into()
     }
@@ -192,6 +202,22 @@ impl Iterator for Widened<'_> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.bytes.len().checked_div(self.width()).unwrap_or_default();
         (count, Some(count))
+    }
+
+    /// One loop for each type.
+    fn fold<B, F: FnMut(B, u64) -> B>(self, init: B, take: F) -> B {
+        use StorageType as T;
+        match self.storage {
+            T::U64 => self.fold_of::<u64, B>(|index| index, init, take),
+            T::U32 => self.fold_of::<u32, B>(u64::from, init, take),
+            T::U16 => self.fold_of::<u16, B>(u64::from, init, take),
+            T::U8 => self.fold_of::<u8, B>(u64::from, init, take),
+            T::I64 => self.fold_of::<i64, B>(negative, init, take),
+            T::I32 => self.fold_of::<i32, B>(negative, init, take),
+            T::I16 => self.fold_of::<i16, B>(negative, init, take),
+            T::I8 => self.fold_of::<i8, B>(negative, init, take),
+            _ => init,
+        }
     }
 
     fn nth(&mut self, n: usize) -> Option<u64> {

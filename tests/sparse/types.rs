@@ -23,6 +23,11 @@ fn every_index_type_is_widened() {
                     let places: Vec<_> =
                         csr.entries::<f32>().unwrap().map(|entry| (entry.0, entry.1)).collect();
                     assert_eq!(places, [(0, 0), (0, 2), (1, 1)]);
+                    let mut rows = csr.by_row::<f32>().unwrap();
+                    let (mut sum, row) = (0, rows.next().unwrap());
+                    row.for_each(|(column, _)| sum = 10 * sum + column + 1);
+                    csr.indices().iter().for_each(|index| sum = 10 * sum + index + 1);
+                    assert_eq!(sum, 13_132);
                     let narrow = if role == "indptr" { csr.indptr() } else { csr.indices() };
                     assert_eq!(misuse(narrow.as_slice().unwrap_err()), Misuse::Type);
                     assert_eq!(narrow.view().storage_type().name(), dtype);

@@ -14,7 +14,7 @@ const MIB: usize = 1 << 20;
 
 /// Elements through views, and through slices.
 pub(super) fn views(course: &Course) -> Result<Group> {
-    let bytes = course.amount(64 * MIB, MIB);
+    let bytes = MIB;
     let none = Settings::default().checksum(Checksum::None);
     let data = floats(bytes as u64 / 4, &mut Random(6));
     let dense = course.inputs.dense(&data, &none)?;
@@ -34,7 +34,7 @@ pub(super) fn views(course: &Course) -> Result<Group> {
     ];
     let mut group = Group {
         title: "Elements".into(),
-        about: "64 MiB of `f32`, bound and summed, and a sparse matrix of 100,000 rows with 20 entries each, beside \
+        about: "1 MiB of `f32`, bound and summed, and a sparse matrix of 100,000 rows with 20 entries each, beside \
                 the same loops over plain slices."
             .into(),
         unit: "element",

@@ -6,6 +6,7 @@ use zten::write::Checksum;
 use super::Wanted::{AtLeast, AtMost};
 use super::{Course, Group, Race};
 use crate::inputs::Order;
+use crate::race::Times;
 use crate::workers::HOSTILE;
 
 /// What a file of objects is like.
@@ -51,6 +52,22 @@ fn old(course: &Course, count: usize) -> Result<Race> {
     })
 }
 
+/// What an object of many costs, sorted and shuffled, beside one of 1,000, in one race.
+fn growth(course: &Course, most: usize) -> Result<[f64; 2]> {
+    const FEW: usize = 1_000;
+    let mut contestants = Vec::new();
+    for (count, (_, order, sum)) in [(FEW, SORTED), (most, SORTED), (most, SHUFFLED)] {
+        let file = course.inputs.objects(count, order, sum)?;
+        contestants.push(course.programs.worker("zten", "open", &[&file])?);
+    }
+    let times = course.race(9, contestants)?;
+    let [few, sorted, shuffled] = &times[..] else {
+        return Err(anyhow::anyhow!("others raced"));
+    };
+    let each = |many: &Times| many.over(few) * FEW as f64 / most as f64;
+    Ok([each(sorted), each(shuffled)])
+}
+
 /// Opens files of many objects.
 pub(super) fn open(course: &Course) -> Result<Group> {
     let many = course.amount(100_000, 2_000);
@@ -65,6 +82,7 @@ pub(super) fn open(course: &Course) -> Result<Group> {
         one(course, most, SORTED)?,
         one(course, most, SHUFFLED)?,
     ];
+    let growth = growth(course, most)?;
     let mut group = Group {
         title: "Opening".into(),
         about: "Dense objects with the names of a transformer's tensors, in memory. zten judges all that \
@@ -76,10 +94,9 @@ pub(super) fn open(course: &Course) -> Result<Group> {
         races,
         claims: Vec::new(),
     };
-    let [_, thousand, sorted, shuffled, _, _, million, million_shuffled] = &group.races[..] else {
+    let [_, _, sorted, shuffled, ..] = &group.races[..] else {
         return Err(anyhow::anyhow!("other races"));
     };
-    let each = |race: &Race| Ok::<_, anyhow::Error>(race.of("zten")?.median() / race.units);
     let heap = |race: &Race| {
         let manifest = race.manifest.context("a manifest")?;
         Ok::<_, anyhow::Error>(race.of("zten")?.heap as f64 / manifest as f64)
@@ -98,8 +115,8 @@ pub(super) fn open(course: &Course) -> Result<Group> {
         ),
         ("… shuffled", shuffled.ratio("safetensors", "zten")?, AtLeast(8.0)),
         ("open 100 k objects: × the bare walk", sorted.ratio("zten", "bare walk")?, AtMost(2.5)),
-        ("an object of 1 M: × one of 1 k", each(million)? / each(thousand)?, AtMost(1.5)),
-        ("… shuffled", each(million_shuffled)? / each(thousand)?, AtMost(2.5)),
+        ("an object of 1 M: × one of 1 k", growth[0], AtMost(1.5)),
+        ("… shuffled", growth[1], AtMost(2.5)),
         ("heap at 100 k objects: × the manifest", heap(sorted)?, AtMost(0.25)),
         ("… shuffled", heap(shuffled)?, AtMost(0.25)),
     ];
@@ -121,7 +138,7 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
     }
     let times = course.race(15, contestants)?;
     let ordinary = times.first().zip(bytes.first()).context("an ordinary one")?;
-    let ratio = |(times, bytes): (&crate::race::Times, &f64)| {
+    let ratio = |(times, bytes): (&Times, &f64)| {
         (times.name.clone(), times.over(ordinary.0) * ordinary.1 / bytes)
     };
     let ratios: Vec<_> = times.iter().zip(&bytes).map(ratio).collect();

@@ -89,6 +89,15 @@ impl<T: Element> Iterator for Row<'_, T> {
         Some((self.columns.next()?, self.values.next()?))
     }
 
+    /// Which type the columns are of is asked once, and not for each of them.
+    fn fold<B, F: FnMut(B, (u64, T)) -> B>(self, init: B, mut take: F) -> B {
+        let mut values = self.values;
+        self.columns.fold(init, |folded, column| match values.next() {
+            Some(value) => take(folded, (column, value)),
+            None => folded,
+        })
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.columns.size_hint()
     }
