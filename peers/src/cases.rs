@@ -1,7 +1,9 @@
 //! What is raced, and what is claimed of it.
 
 mod content;
+mod instructions;
 mod open;
+mod wasm;
 mod write;
 
 use std::path::Path;
@@ -28,7 +30,8 @@ pub(crate) struct Group {
     pub(crate) title: String,
     /// What was done with what.
     pub(crate) about: String,
-    /// What a unit is, such as an object.
+    /// What is measured of a unit, and what that is: nanoseconds of an object.
+    pub(crate) measure: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) races: Vec<Race>,
     pub(crate) claims: Vec<Claim>,
@@ -71,6 +74,8 @@ type Run = fn(&Course) -> Result<Group>;
 /// All groups, by what they are called.
 pub(crate) const ALL: &[(&str, Run)] = &[
     ("open", open::open),
+    ("instructions", instructions::instructions),
+    ("wasm", wasm::wasm),
     ("hostile", open::hostile),
     ("look-up", open::look_up),
     ("views", content::views),

@@ -1,7 +1,8 @@
 //! The programs that race: this one, those that need a workspace of their own, and the command.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -45,9 +46,37 @@ impl Programs {
 
     /// A reader of this program, and what it does.
     pub(crate) fn worker(&self, reader: &str, case: &str, files: &[&Path]) -> Result<Contestant> {
-        let words = ["worker", reader, case].map(PathBuf::from);
-        let files = files.iter().map(|file| file.to_path_buf());
-        Contestant::start(reader, &self.ours, words.into_iter().chain(files))
+        Contestant::start(reader, &self.ours, words(reader, case, files))
+    }
+
+    /// The instructions that a reader of this program executes to do its work once, by callgrind:
+    /// a run in which it is asked once less a run in which it is not asked.
+    pub(crate) fn instructions(&self, reader: &str, case: &str, files: &[&Path]) -> Result<u64> {
+        let run = |asked: &str| -> Result<u64> {
+            let mut child = Command::new("valgrind")
+                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                .arg(&self.ours)
+                .args(words(reader, case, files))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()?;
+            child.stdin.take().context("no input")?.write_all(asked.as_bytes())?;
+            let said = String::from_utf8(child.wait_with_output()?.stderr)?;
+            let count = said.rsplit_once("Collected : ").context("callgrind counted nothing")?.1;
+            Ok(count.split_whitespace().next().context("no count")?.parse()?)
+        };
+        run("\n")?.checked_sub(run("")?).context("it did nothing when it was asked")
+    }
+
+    /// The guest that counts in `work-bound.md`, for `wasm32-unknown-unknown`; an error where
+    /// that target is not installed.
+    pub(crate) fn guest(&self) -> Result<PathBuf> {
+        self.cargo(
+            "../proof/Cargo.toml",
+            &["-p", "zten-guest", "--target", "wasm32-unknown-unknown"],
+        )?;
+        Ok(self.target.join("wasm32-unknown-unknown/release/zten_guest.wasm"))
     }
 
     /// `ztensor` 1.1.1, opening a file.
@@ -59,4 +88,10 @@ impl Programs {
     pub(crate) fn zstd_fast(&self, file: &Path) -> Result<Contestant> {
         Contestant::start("zten with zstd-fast", self.built("zten-peers-zstd-fast"), [file])
     }
+}
+
+/// What a worker is told.
+fn words(reader: &str, case: &str, files: &[&Path]) -> Vec<PathBuf> {
+    let files = files.iter().map(|file| file.to_path_buf());
+    ["worker", reader, case].map(PathBuf::from).into_iter().chain(files).collect()
 }

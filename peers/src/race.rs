@@ -63,6 +63,11 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// One number that is the same in every round.
+    pub(crate) fn counted(name: &str, count: u64) -> Self {
+        Self { name: name.to_owned(), heap: 0, rounds: vec![count as f64] }
+    }
+
     /// The median.
     pub(crate) fn median(&self) -> f64 {
         median(self.rounds.clone())

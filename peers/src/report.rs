@@ -39,7 +39,8 @@ pub(crate) fn group(group: &Group) -> String {
     let rate = if group.unit == "byte" { " GB/s |" } else { "" };
     let rate_rule = if rate.is_empty() { "" } else { " --- |" };
     let (heap_head, heap_rule) = if heap { (" heap, × manifest |", " --- |") } else { ("", "") };
-    _ = writeln!(out, "| | | ns/{} | × the first |{rate}{heap_head}", group.unit);
+    let (measure, unit) = (group.measure, group.unit);
+    _ = writeln!(out, "| | | {measure}/{unit} | × the first |{rate}{heap_head}");
     _ = writeln!(out, "| --- | --- | --- | --- |{rate_rule}{heap_rule}");
     for race in &group.races {
         for (place, times) in race.times.iter().enumerate() {

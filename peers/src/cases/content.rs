@@ -37,6 +37,7 @@ pub(super) fn views(course: &Course) -> Result<Group> {
         about: "1 MiB of `f32`, bound and summed, and a sparse matrix of 100,000 rows with 20 entries each, beside \
                 the same loops over plain slices."
             .into(),
+        measure: "ns",
         unit: "element",
         races,
         claims: Vec::new(),
@@ -68,6 +69,7 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
         about: "32 MiB of each kind, compressed by zten at its default level, decoded piece by piece on one thread. zten \
                 is the decoder of our own; with `zstd-fast` it is `structured-zstd`. `ruzstd` and libzstd decode the bare frame."
             .into(),
+        measure: "ns",
         unit: "byte",
         races,
         claims: Vec::new(),
@@ -104,6 +106,7 @@ pub(super) fn digests(course: &Course) -> Result<Group> {
         title: "Verifying digests".into(),
         about: "128 MiB of one component, read to its end, beside the crate that has the digest."
             .into(),
+        measure: "ns",
         unit: "byte",
         races,
         claims: Vec::new(),
@@ -137,6 +140,7 @@ pub(super) fn whole(course: &Course) -> Result<Group> {
         about: "1 GiB on disk: 16 tensors with sha256, all of it checked by the command, beside reading the file and hashing it \
                 with `sha2`. Cold: the system has let go of the file."
             .into(),
+        measure: "ns",
         unit: "byte",
         races: vec![Race { name: "1 GiB".into(), units: bytes as f64, manifest: None, times }],
         claims: Vec::new(),

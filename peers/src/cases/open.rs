@@ -90,6 +90,7 @@ pub(super) fn open(course: &Course) -> Result<Group> {
                 believes it; `safetensors` reads the header of as many tensors (`read_metadata`), \
                 `ztensor` its manifest. Heap is its peak, beside the file."
             .into(),
+        measure: "ns",
         unit: "object",
         races,
         claims: Vec::new(),
@@ -155,6 +156,7 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
         about: "Manifests that are made to be dear, per byte, beside an ordinary one: 100,000 objects with \
                 digests, names sorted. What else they cost is counted in `work-bound.md`."
             .into(),
+        measure: "ns",
         unit: "byte",
         races: races.collect(),
         claims: Vec::new(),
@@ -183,6 +185,7 @@ pub(super) fn look_up(course: &Course) -> Result<Group> {
         title: "Looking up".into(),
         about: "Each of 100,000 objects is found by its name, in no order, and bound to its bytes."
             .into(),
+        measure: "ns",
         unit: "object",
         races,
         claims: Vec::new(),

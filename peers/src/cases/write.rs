@@ -21,6 +21,7 @@ pub(super) fn write(course: &Course) -> Result<Group> {
         about: "512 MiB in 16 tensors, to a file system in memory where there is one, so that no disk is measured. The first \
                 writes no digests, as `safetensors` and `cp` do not."
             .into(),
+        measure: "ns",
         unit: "byte",
         races: vec![Race { name: "16 tensors".into(), units: WRITTEN as f64, manifest: None, times }],
         claims: Vec::new(),
@@ -52,6 +53,7 @@ pub(super) fn canonical(course: &Course) -> Result<Group> {
         about: "A file of 100,000 objects of 64 bytes, copied into canonical form in memory: put in order, each with a sha256. \
                 The bytes alone are copied beside it."
             .into(),
+        measure: "ns",
         unit: "object",
         races,
         claims: Vec::new(),
