@@ -14,9 +14,6 @@ use crate::inputs::Inputs;
 use crate::programs::Programs;
 use crate::race::{Contestant, Times, race};
 
-/// Bytes that are written.
-pub(crate) const WRITTEN: usize = 512 << 20;
-
 /// What all races have.
 pub(crate) struct Course {
     pub(crate) inputs: Inputs,

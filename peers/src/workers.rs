@@ -21,7 +21,7 @@ pub(crate) fn serve(reader: &str, case: &str, files: &[&str]) -> Result<()> {
         ("sum", [file]) => content::sum(reader, &fs::read(file)?),
         ("csr", [file]) => content::csr(reader, &fs::read(file)?),
         ("read", [file]) => content::read(reader, &fs::read(file)?),
-        ("write", [folder]) => write::write(reader, Path::new(folder)),
+        ("write", [folder, bytes]) => write::write(reader, Path::new(folder), bytes.parse()?),
         ("copy", [file]) => write::copy(reader, &fs::read(file)?),
         ("whole", [program, file]) => whole::check(reader, Path::new(program), Path::new(file)),
         _ => bail!("there is no case {case}"),

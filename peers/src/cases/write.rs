@@ -4,7 +4,7 @@ use anyhow::Result;
 use zten::write::Checksum;
 
 use super::Wanted::AtLeast;
-use super::{Course, Group, Race, WRITTEN};
+use super::{Course, Group, Race};
 use crate::inputs::Order;
 
 /// Writes tensors to a file.
@@ -13,7 +13,9 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     std::fs::create_dir_all(&folder)?;
     let readers =
         ["zten", "cp", "write_all", "safetensors", "ztensor 1.2.3", "zten, crc32c", "zten, sha256"];
-    let contestants = course.workers("write", &readers, &[&folder])?;
+    let bytes = course.amount(512 << 20, 8 << 20);
+    let size = bytes.to_string();
+    let contestants = course.workers("write", &readers, &[&folder, size.as_ref()])?;
     let times = course.race(15, contestants)?;
     std::fs::remove_dir_all(&folder)?;
     let mut group = Group {
@@ -23,7 +25,7 @@ pub(super) fn write(course: &Course) -> Result<Group> {
             .into(),
         measure: "ns",
         unit: "byte",
-        races: vec![Race { name: "16 tensors".into(), units: WRITTEN as f64, manifest: None, times }],
+        races: vec![Race { name: "16 tensors".into(), units: bytes as f64, manifest: None, times }],
         claims: Vec::new(),
     };
     if let [race] = &group.races[..] {

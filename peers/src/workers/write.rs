@@ -13,23 +13,22 @@ use zten::write::{Checksum, Copier, FileSink, NewObject, Settings, Writer};
 use zten::{Archive, Limits, StorageType};
 use zten_peers_child::{serve, serve_timed};
 
-use crate::cases::WRITTEN;
 use crate::generate::Random;
 
 const TENSORS: usize = 16;
 
-/// Tensors of `f32`, any bits.
-fn tensors() -> Vec<(String, Vec<u8>)> {
+/// Tensors of `f32`, any bits, of so many bytes in all.
+fn tensors(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let mut random = Random(3);
-    let words = WRITTEN / TENSORS / 8;
+    let words = bytes / TENSORS / 8;
     let bytes =
         |random: &mut Random| (0..words).flat_map(|_| random.next().to_le_bytes()).collect();
     (0..TENSORS).map(|place| (format!("layer.{place:02}"), bytes(&mut random))).collect()
 }
 
 /// Writes tensors to a file; removing it is no part of that.
-pub(crate) fn write(reader: &str, folder: &Path) -> Result<()> {
-    let tensors = tensors();
+pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
+    let tensors = tensors(bytes);
     let path = folder.join(reader);
     // Removed at once, so that nobody's pages are warmer than another's.
     let timed = |write: &mut dyn FnMut()| {
