@@ -277,7 +277,8 @@ fn distribute<T: Swap + ?Sized>(
         // The item here changes places with another until one belongs here.
         while let Some(here) = next.get(own).copied().filter(|here| here < end) {
             let class = class_of(items, index(here));
-            let Some(place) = next.get_mut(class) else { return ends };
+            let place = next.get_mut(class).filter(|place| **place < places.end);
+            let Some(place) = place else { return ends };
             if class != own {
                 items.swap(index(here), index(*place));
             }
