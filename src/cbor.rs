@@ -19,7 +19,7 @@ use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
-use crate::num::{Word, index, short};
+use crate::num::{SMALL, Word, index, short};
 use crate::rules::Rule;
 
 #[cfg(feature = "write")]
@@ -37,6 +37,10 @@ pub(crate) type Input<'m> = &'m [u8];
 
 /// What a parser returns: what is left after the item, and the item.
 pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
+
+/// What a check within a parser returns. It fails as the parser does: an error of another form
+/// would be moved into that one wherever it is passed on, which is a good part of the code.
+pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
 /// A place in the manifest, as the number of bytes from there to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,7 +231,9 @@ where
 #[inline(always)]
 fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     // All but at the very end of the manifest, there are as many bytes as the longest head has.
-    if let (Some([initial, wide @ ..]), Some(rest)) = (at.first_chunk::<9>(), at.get(1..)) {
+    if let (Some([initial, wide @ ..]), Some(rest)) = (at.first_chunk::<9>(), at.get(1..))
+        && !SMALL
+    {
         // Of the wanted type, nothing is left of the initial byte but the information.
         let info = initial ^ (wanted << 5);
         if info < 24 {
@@ -306,14 +312,14 @@ fn is_ascii(text: &[u8]) -> bool {
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
-pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Result<(), Fault> {
-    if is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
+pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Checked<()> {
+    if !SMALL && is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
 #[inline(always)]
-pub(crate) fn utf8(at: Mark, content: Input<'_>) -> Result<&str, Fault> {
-    core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at))
+pub(crate) fn utf8(at: Mark, content: Input<'_>) -> Checked<&str> {
+    core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
 
 /// For maps and arrays that may have any number of entries.
@@ -360,6 +366,9 @@ pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Op
 #[inline(always)]
 pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
     const TEXT: u8 = major::TEXT << 5;
+    if SMALL {
+        return None;
+    }
     let ([initial, ..], after) = (at.first_chunk::<8>()?, at.get(1..)?);
     let length = initial ^ TEXT;
     let (content, rest) = after.split_at_checked(length.into())?;

@@ -18,8 +18,8 @@ impl<'m> Digest<'m> {
         match Self::known(text) {
             Known::Good(digest) => Some(digest),
             Known::Malformed => None,
-            Known::Other => match text.split_once(':') {
-                Some((algorithm, _)) if !algorithm.is_empty() => Some(Self::Unverifiable(text)),
+            Known::Other => match text.bytes().position(|byte| byte == b':') {
+                Some(1..) => Some(Self::Unverifiable(text)),
                 _ => None,
             },
         }

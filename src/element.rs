@@ -102,8 +102,8 @@ impl StorageType {
 
     /// The type of that name in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
-        let mut rows = Self::ALL.into_iter().zip(STORAGE);
-        rows.find(|(_, row)| row.0.as_bytes() == name).map(|(storage, _)| storage)
+        let mut rows = Self::ALL.iter().zip(&STORAGE);
+        rows.find(|(_, row)| row.0.as_bytes() == name).map(|(storage, _)| *storage)
     }
 
     /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
@@ -128,8 +128,8 @@ impl StorageType {
 
     /// The type of that name in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
-        let mut rows = Self::ALL.into_iter().zip(STORAGE);
-        rows.find(|(_, row)| row.1.as_bytes() == name).map(|(storage, _)| storage)
+        let mut rows = Self::ALL.iter().zip(&STORAGE);
+        rows.find(|(_, row)| row.1.as_bytes() == name).map(|(storage, _)| *storage)
     }
 
     /// Its name in 1.x: `f32`.

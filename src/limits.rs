@@ -12,6 +12,10 @@ pub(crate) mod format {
     pub(crate) const DEPTH_CAP: u8 = 64;
     /// The nesting of the format itself, which no limit may go below.
     pub(crate) const DEPTH_FLOOR: u8 = 6;
+    /// Bytes of a chunk of content, at most.
+    pub(crate) const CHUNK_CAP: u32 = 64 << 10;
+    /// Bytes of the largest element, which a chunk is a multiple of.
+    pub(crate) const CHUNK_FLOOR: u32 = 16;
 }
 
 /// How much a file may ask for. Each limit is spent before memory or time is.
@@ -30,6 +34,7 @@ pub struct Limits {
     window: u64,
     decoded: u64,
     decoded_total: Option<u64>,
+    chunk: u32,
 }
 
 impl Default for Limits {
@@ -42,6 +47,7 @@ impl Default for Limits {
             window: 128 << 20,
             decoded: 4 << 30,
             decoded_total: None,
+            chunk: format::CHUNK_CAP,
         }
     }
 }
@@ -51,9 +57,21 @@ impl Limits {
     pub const NAMES: &'static [&'static str] =
         &["manifest", "depth", "rank", "keys", "window", "decoded", "decoded-total"];
 
-    /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB.
+    /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB,
+    /// chunks of 1 KiB.
     pub fn embedded() -> Self {
         Self { manifest: 1 << 20, window: 256 << 10, decoded: 8 << 20, ..Self::default() }
+            .chunks(1 << 10)
+    }
+
+    /// These limits with content read in chunks of at most so many bytes, from 16 to 64 KiB, and
+    /// a multiple of 16. It bounds no file, but what reading one takes at a time where the
+    /// source does not lend its bytes.
+    #[must_use]
+    pub fn chunks(mut self, bytes: u32) -> Self {
+        let bytes = bytes.clamp(format::CHUNK_FLOOR, format::CHUNK_CAP);
+        self.chunk = bytes & !(format::CHUNK_FLOOR - 1);
+        self
     }
 
     /// These limits with one changed, by its name in the catalogue (without `limit-`).
@@ -111,6 +129,11 @@ impl Limits {
     /// Bytes that a compressed component decodes to. Default 4 GiB.
     pub fn decoded(&self) -> u64 {
         self.decoded
+    }
+
+    /// Bytes of a chunk of content, at most. Default, and most: 64 KiB.
+    pub fn chunk(&self) -> u32 {
+        self.chunk
     }
 
     /// Bytes that all compressed components of a file of `file_len` bytes decode to together.

@@ -2,6 +2,9 @@
 
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "zten needs a 32- or 64-bit target");
 
+/// Whether there is to be no code that is there for speed alone.
+pub(crate) const SMALL: bool = cfg!(feature = "small");
+
 /// A `usize` as `u64`.
 #[inline(always)]
 #[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]

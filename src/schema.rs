@@ -13,8 +13,8 @@ use core::num::NonZeroU8;
 
 use nom::Parser as _;
 
-use crate::cbor::{Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip, text, uint};
-use crate::cbor::{check_utf8, utf8};
+use crate::cbor::{Checked, Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip};
+use crate::cbor::{check_utf8, fault, text, uint, utf8};
 use crate::element::{LogicalType, StorageType};
 use crate::limits::Limits;
 use crate::rules::{Limit, Rule};
@@ -81,17 +81,17 @@ impl Role {
     }
 
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
-        Some(match name {
-            b"data" => Self::Data,
-            b"values" => Self::Values,
-            b"indices" => Self::Indices,
-            b"indptr" => Self::Indptr,
-            b"coords" => Self::Coords,
-            b"packed_weight" => Self::PackedWeight,
-            b"scales" => Self::Scales,
-            b"zeros" => Self::Zeros,
-            _ => return None,
-        })
+        let rows = &[
+            ("data", Self::Data),
+            ("values", Self::Values),
+            ("indices", Self::Indices),
+            ("indptr", Self::Indptr),
+            ("coords", Self::Coords),
+            ("packed_weight", Self::PackedWeight),
+            ("scales", Self::Scales),
+            ("zeros", Self::Zeros),
+        ];
+        rows.iter().find(|row| row.0.as_bytes() == name).map(|row| row.1)
     }
 }
 
@@ -230,15 +230,15 @@ impl<'m> Slot<'m> for Text<'m> {
 impl Text<'_> {
     /// Breaks `rule` if it is not what `good` wants, or `cbor-utf8` if it is not even text.
     #[cold]
-    fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Result<(), Fault> {
+    fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
         let text = utf8(self.mark, self.bytes)?;
-        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark)) }
+        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark).into()) }
     }
 
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     fn unknown(&self, rule: Rule) -> Fault {
-        utf8(self.mark, self.bytes).err().unwrap_or(Fault::new(rule, self.mark))
+        utf8(self.mark, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.mark))
     }
 }
 

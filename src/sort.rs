@@ -6,8 +6,9 @@
 //! times at most.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use crate::num::{index, short};
+use crate::num::{SMALL, index, short};
 
 /// Memory could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,32 +36,90 @@ struct Group {
 pub(crate) fn by_text<'t, P: Copy>(
     places: &mut [P],
     read: impl Fn(P) -> &'t [u8],
-    mut equal: impl FnMut(&[P]),
+    equal: impl FnMut(&[P]),
 ) -> Result<(), NoMemory> {
+    let mut texts = Standing { places, read, equal };
+    // Once for all kinds of places, or once for each.
+    if SMALL { sort::<dyn Texts<'t>>(&mut texts) } else { sort(&mut texts) }
+}
+
+/// Texts that are to be sorted, each known by the place that it has at the time.
+trait Texts<'t>: Swap {
+    fn count(&self) -> usize;
+    /// The text at a place, from byte `depth` on.
+    fn rest(&self, at: usize, depth: usize) -> &'t [u8];
+    /// Takes the places of equal texts.
+    fn equal(&mut self, places: Range<usize>);
+}
+
+/// Items that can change places.
+trait Swap {
+    fn swap(&mut self, a: usize, b: usize);
+}
+
+impl<T> Swap for [T] {
+    #[inline]
+    fn swap(&mut self, a: usize, b: usize) {
+        // The slice's own panics, and moves bytes by a call.
+        if let Ok([a, b]) = self.get_disjoint_mut([a, b]) {
+            core::mem::swap(a, b);
+        }
+    }
+}
+
+/// Places whose texts are read somewhere else.
+struct Standing<'p, P, R, E> {
+    places: &'p mut [P],
+    read: R,
+    equal: E,
+}
+
+impl<P, R, E> Swap for Standing<'_, P, R, E> {
+    #[inline]
+    fn swap(&mut self, a: usize, b: usize) {
+        Swap::swap(self.places, a, b);
+    }
+}
+
+impl<'t, P: Copy, R: Fn(P) -> &'t [u8], E: FnMut(&[P])> Texts<'t> for Standing<'_, P, R, E> {
+    fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    #[inline]
+    fn rest(&self, at: usize, depth: usize) -> &'t [u8] {
+        let text = self.places.get(at).map(|place| (self.read)(*place));
+        text.and_then(|text| text.get(depth..)).unwrap_or_default()
+    }
+
+    fn equal(&mut self, places: Range<usize>) {
+        (self.equal)(self.places.get(places).unwrap_or_default());
+    }
+}
+
+fn sort<'t, T: Texts<'t> + ?Sized>(texts: &mut T) -> Result<(), NoMemory> {
     let mut groups = Vec::new();
-    let whole = Group { start: 0, end: short(places.len()), depth: 0 };
-    if places.len() > FEW {
-        push(&mut groups, whole)?;
+    let count = texts.count();
+    if count > FEW {
+        push(&mut groups, Group { start: 0, end: short(count), depth: 0 })?;
     } else {
-        few(places, 0, &read, &mut equal);
+        few(texts, 0..count, 0);
     }
     while let Some(Group { start, end, depth }) = groups.pop() {
-        let Some(group) = places.get_mut(index(start)..index(end)) else { break };
-        let ends = distribute(group, |place| class(read(place), depth));
-        let mut from = 0;
+        let ends = distribute(texts, start..end, |texts, at| class(texts.rest(at, depth)));
+        let mut from = start;
         for (class, to) in ends.iter().enumerate() {
             let (first, last) = (core::mem::replace(&mut from, *to), *to);
-            let Some(run) = group.get_mut(index(first)..index(last)) else { break };
+            let run = index(first)..index(last);
             match run.len() {
                 0 | 1 => {}
-                _ if class == ENDED => equal(run),
-                2..=FEW => few(run, depth.saturating_add(1), &read, &mut equal),
-                length => {
+                _ if class == ENDED => texts.equal(run),
+                2..=FEW => few(texts, run, depth.saturating_add(1)),
+                _ => {
                     let mut depth = depth.saturating_add(1);
-                    if length == index(end.saturating_sub(start)) {
-                        depth = depth.saturating_add(agreed(run, depth, &read));
+                    if (first, last) == (start, end) {
+                        depth = depth.saturating_add(agreed(texts, run, depth));
                     }
-                    let (first, last) = (start.saturating_add(first), start.saturating_add(last));
                     push(&mut groups, Group { start: first, end: last, depth })?;
                 }
             }
@@ -87,37 +146,44 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
     Ok(())
 }
 
-/// Sorts a few places by comparing their texts, which begin with the same `depth` bytes.
-fn few<'t, P: Copy>(
-    places: &mut [P],
-    depth: usize,
-    read: &impl Fn(P) -> &'t [u8],
-    equal: &mut impl FnMut(&[P]),
-) {
-    let rest = |place: &P| read(*place).get(depth..).unwrap_or_default();
-    places.sort_unstable_by(|a, b| rest(a).cmp(rest(b)));
-    let runs = runs(places, |a, b| rest(a) == rest(b));
-    runs.filter(|run| run.len() > 1).for_each(|run| equal(run));
+/// Sorts a few texts, which begin with the same `depth` bytes, by comparing what follows.
+fn few<'t, T: Texts<'t> + ?Sized>(texts: &mut T, places: Range<usize>, depth: usize) {
+    // By insertion, which for so few is what the standard library does, in a tenth of the code.
+    for end in places.clone().skip(1) {
+        for at in (places.start..end).rev() {
+            let next = at.saturating_add(1);
+            if texts.rest(at, depth) <= texts.rest(next, depth) {
+                break;
+            }
+            texts.swap(at, next);
+        }
+    }
+    let mut first = places.start;
+    for at in places.clone().skip(1).chain([places.end]) {
+        if at < places.end && texts.rest(at, depth) == texts.rest(first, depth) {
+            continue;
+        }
+        if at.saturating_sub(first) > 1 {
+            texts.equal(first..at);
+        }
+        first = at;
+    }
 }
 
 /// The class of a text that ends.
 const ENDED: usize = 0;
 
-/// What a text has at `depth`: its end, or a byte.
+/// What a text begins with: its end, or a byte.
 #[inline]
-fn class(text: &[u8], depth: usize) -> usize {
-    text.get(depth).map_or(ENDED, |byte| usize::from(*byte).saturating_add(1))
+fn class(text: &[u8]) -> usize {
+    text.first().map_or(ENDED, |byte| usize::from(*byte).saturating_add(1))
 }
 
 /// In how many bytes from `depth` on all the texts agree.
-fn agreed<'t, P: Copy>(places: &[P], depth: usize, read: &impl Fn(P) -> &'t [u8]) -> usize {
-    let rest = |place: &P| read(*place).get(depth..).unwrap_or_default();
-    let Some((first, others)) = places.split_first() else {
-        return 0;
-    };
-    let first = rest(first);
-    others.iter().fold(first.len(), |agreed, place| {
-        let pairs = first.iter().zip(rest(place)).take(agreed);
+fn agreed<'t, T: Texts<'t> + ?Sized>(texts: &T, mut places: Range<usize>, depth: usize) -> usize {
+    let first = texts.rest(places.next().unwrap_or_default(), depth);
+    places.fold(first.len(), |agreed, at| {
+        let pairs = first.iter().zip(texts.rest(at, depth)).take(agreed);
         pairs.take_while(|(a, b)| a == b).count()
     })
 }
@@ -128,12 +194,46 @@ fn agreed<'t, P: Copy>(places: &[P], depth: usize, read: &impl Fn(P) -> &'t [u8]
 /// evenly, as hashes and the offsets of a packed file are, that leaves half of the comparisons.
 /// Where they are not, it costs two passes and leaves all of them.
 pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
+    if SMALL {
+        return heap(items);
+    }
     if items.len() < FEW_NUMBERS {
         return items.sort_unstable();
     }
     let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
-    distribute(items, |item| usize::try_from(item >> shift).unwrap_or(CLASSES));
+    distribute(items, 0..short(items.len()), |items, at| {
+        let class = items.get(at).map_or(0, |item| item >> shift);
+        usize::try_from(class).unwrap_or(CLASSES)
+    });
     runs(items, |a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
+}
+
+/// Sorts anything, in little code.
+pub(crate) fn heap<T: Ord>(items: &mut [T]) {
+    for root in (0..items.len() >> 1).rev() {
+        sink(items, root);
+    }
+    for end in (1..items.len()).rev() {
+        let Some((heap, [last, ..])) = items.split_at_mut_checked(end) else { break };
+        let Some(greatest) = heap.first_mut() else { break };
+        core::mem::swap(greatest, last);
+        sink(heap, 0);
+    }
+}
+
+/// Lets an item of a heap sink below those that are greater.
+fn sink<T: Ord>(heap: &mut [T], mut at: usize) {
+    loop {
+        let left = at.saturating_mul(2).saturating_add(1);
+        let right = left.saturating_add(1);
+        let greater = if heap.get(right) > heap.get(left) { right } else { left };
+        let Ok([item, below]) = heap.get_disjoint_mut([at, greater]) else { break };
+        if below <= item {
+            break;
+        }
+        core::mem::swap(item, below);
+        at = greater;
+    }
 }
 
 /// Runs of neighbours that are alike: `chunk_by_mut`, in which the compiler leaves a panic.
@@ -152,47 +252,37 @@ pub(crate) fn runs<T>(
     })
 }
 
-/// Puts items in the order of their classes, in place, going round the cycles of places that
-/// each item has to leave for the next. Returns where each class ends.
-fn distribute<P: Copy>(items: &mut [P], class_of: impl Fn(P) -> usize) -> [u32; CLASSES] {
+/// Puts the items at `places` in the order of their classes, in place, going round the cycles of
+/// places that each item has to leave for the next. Returns where each class ends.
+fn distribute<T: Swap + ?Sized>(
+    items: &mut T,
+    places: Range<u32>,
+    class_of: impl Fn(&T, usize) -> usize,
+) -> [u32; CLASSES] {
     // Where the next item of each class goes, and where each class ends.
     let mut next = [0_u32; CLASSES];
-    for item in &*items {
-        if let Some(count) = next.get_mut(class_of(*item)) {
+    for at in places.clone() {
+        if let Some(count) = next.get_mut(class_of(items, index(at))) {
             *count = count.saturating_add(1);
         }
     }
-    let (mut ends, mut end) = ([0_u32; CLASSES], 0_u32);
+    let (mut ends, mut end) = ([0_u32; CLASSES], places.start);
     for (next, class_end) in next.iter_mut().zip(&mut ends) {
         let start = end;
         end = end.saturating_add(*next);
         (*next, *class_end) = (start, end);
     }
-    debug_assert_eq!(end, short(items.len()), "every item has a class");
+    debug_assert_eq!(end, places.end, "every item has a class");
     for (own, end) in ends.iter().enumerate() {
-        while let Some(start) = next.get(own).copied().filter(|start| start < end) {
-            let Some(mut item) = items.get(index(start)).copied() else {
-                return ends;
-            };
-            // The item in hand takes the place of another until one belongs here.
-            loop {
-                let class = class_of(item);
-                if class == own {
-                    break;
-                }
-                let Some(place) = next.get_mut(class) else {
-                    return ends;
-                };
-                let Some(slot) = items.get_mut(index(*place)) else {
-                    return ends;
-                };
-                *place = place.saturating_add(1);
-                core::mem::swap(slot, &mut item);
+        // The item here changes places with another until one belongs here.
+        while let Some(here) = next.get(own).copied().filter(|here| here < end) {
+            let class = class_of(items, index(here));
+            let place = next.get_mut(class).filter(|place| **place < places.end);
+            let Some(place) = place else { return ends };
+            if class != own {
+                items.swap(index(here), index(*place));
             }
-            if let (Some(slot), Some(place)) = (items.get_mut(index(start)), next.get_mut(own)) {
-                *slot = item;
-                *place = start.saturating_add(1);
-            }
+            *place = place.saturating_add(1);
         }
     }
     ends

@@ -135,6 +135,46 @@ fn sorted_rows_are_searched_without_heap() {
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
 }
 
+/// A source that lends nothing, as flash behind a bus.
+struct Far<'a>(&'a [u8]);
+
+impl zten::ReadAt for Far<'_> {
+    type Error = zten::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), zten::Error> {
+        self.0.read_at(offset, buffer)
+    }
+}
+
+#[cfg(feature = "write")]
+#[test]
+fn content_takes_a_chunk() {
+    use zten::write::{NewObject, Settings, Writer};
+    let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    let object = NewObject::dense("x", &[100_000], zten::StorageType::U8);
+    writer.add(&object, &[("data", &bytes)]).unwrap();
+    let file = writer.finish().unwrap();
+    let archive = zten::Archive::open(&file).unwrap();
+    let component = archive.get("x").unwrap().component("data").unwrap();
+    let ask = zten::Limits::default();
+    for (asked, chunk) in [(0, 16), (17, 16), (1000, 992), (65_536, 65_536), (u32::MAX, 65_536)] {
+        let (peak, read) = peak(|| {
+            let mut content = component.content(Far(&file), &ask.chunks(asked)).unwrap();
+            let mut read = 0;
+            while let Some(piece) = content.next_chunk().unwrap() {
+                assert_eq!(piece.len(), (bytes.len() - read).min(chunk));
+                assert_eq!(piece, &bytes[read..read + piece.len()]);
+                read += piece.len();
+            }
+            assert_eq!(content.verified(), Some(zten::Verified::Digest));
+            read
+        });
+        assert_eq!((read, peak), (bytes.len(), chunk as u64), "{asked}");
+    }
+    assert_eq!(zten::Limits::embedded().chunk(), 1024);
+}
+
 #[test]
 fn binding_takes_no_heap() {
     let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();

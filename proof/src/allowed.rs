@@ -71,11 +71,6 @@ pub const SITES: &[Allowed] = &[
                  or bytes.",
     },
     Allowed {
-        caller: "<core::str::pattern::CharSearcher as core::str::pattern::Searcher>::next_match",
-        callees: &["core::slice::index::slice_"],
-        reason: "`str::split_once` in digests: the position was found in that text.",
-    },
-    Allowed {
         caller: "core::fmt::",
         callees: &["core::slice::index::slice_"],
         reason: "Writing numbers into a buffer of serde's error; called by `serde_core` only.",

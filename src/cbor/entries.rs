@@ -2,8 +2,8 @@
 
 use nom::Parser;
 
-use super::{BREAK, Fault, Head, Input, Leaf, Mark, Parsed, head_of, major};
-use crate::num::wide;
+use super::{BREAK, Checked, Fault, Head, Input, Leaf, Mark, Parsed, head_of, major};
+use crate::num::{SMALL, wide};
 use crate::rules::{Limit, Rule};
 
 /// How many entries of an open map or array may follow.
@@ -48,7 +48,7 @@ impl Entries {
     }
 
     /// Takes one entry: whether there is one.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
         if self.0 > 0 {
             self.0 = self.0.wrapping_sub(1);
@@ -66,19 +66,19 @@ impl Entries {
     ///
     /// # Errors
     /// `limit`, at `at`, where an indefinite one has more entries than it may.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(crate) fn end<'m>(
         self,
         input: Input<'m>,
         at: Input<'m>,
         limit: Limit,
-    ) -> Result<Input<'m>, Fault> {
+    ) -> Checked<Input<'m>> {
         if self.0 == 0 {
             return Ok(input);
         }
         match input.split_first() {
             Some((&BREAK, rest)) => Ok(rest),
-            _ => Err(Fault::new(limit, Mark::of(at))),
+            _ => Err(Fault::new(limit, Mark::of(at)).into()),
         }
     }
 
@@ -135,7 +135,9 @@ pub(crate) fn array_head<'m>(
 /// Opens a map or array.
 #[inline(always)]
 fn open<const MAJOR: u8>((wrong, limit): (Rule, u32), at: Input<'_>) -> Parsed<'_, Entries> {
-    if let Some((initial, rest)) = at.split_first() {
+    if let Some((initial, rest)) = at.split_first()
+        && !SMALL
+    {
         let info = initial ^ (MAJOR << 5);
         let bytes = usize::from(info).wrapping_mul(held(MAJOR).0.into());
         if info < 24 && u32::from(info) <= limit && bytes <= rest.len() {

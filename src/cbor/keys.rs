@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
-use super::{Fault, Input, Mark, UNLIMITED, fault, key, map_head, seek, skip};
+use super::{Checked, Fault, Input, Mark, UNLIMITED, key, map_head, seek, skip};
 use crate::error::Misuse;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::short;
@@ -31,15 +31,15 @@ impl<'m> Keys<'m> {
 
     /// Judges the map at `at`, whose entries end before `end`.
     #[inline(always)]
-    pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
+    pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Checked<()> {
         if self.disorder { sorted(at, end) } else { Ok(()) }
     }
 }
 
 /// Sorts the keys of a map to find the first that stands there twice.
 #[inline(never)]
-fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
-    let (first, _) = map_head(Rule::ObjectType, UNLIMITED).parse(at).map_err(fault)?;
+fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
+    let (first, _) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
     let span = first.len().saturating_sub(end.len());
     let map = first.get(..span).unwrap_or_default();
     let count = walk(map).count();
@@ -51,11 +51,11 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Result<(), Fault> {
     } else {
         duplicate(map, count, |left| left, |left| left)
     };
-    match left.map_err(|misuse| Fault::new(misuse, Mark::of(at)))? {
+    match left.map_err(|misuse| nom::Err::Failure(Fault::new(misuse, Mark::of(at))))? {
         None => Ok(()),
         Some(left) => {
             let left = short(end.len()).saturating_add(left);
-            Err(Fault::new(Rule::DuplicateKey, Mark(left)))
+            Err(Fault::new(Rule::DuplicateKey, Mark(left)).into())
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Passing over one item of any kind, checking all of it.
 
-use super::{BREAK, Fault, Head, Input, Mark, Parsed, content, entries, fail, head, major};
-use super::{Entries, UNLIMITED, check_utf8, head_of};
+use super::{BREAK, Checked, Fault, Head, Input, Mark, Parsed, content, entries, fail, head};
+use super::{Entries, UNLIMITED, check_utf8, head_of, major};
 use crate::limits::format::DEPTH_CAP;
 use crate::rules::{Limit, Rule};
 
@@ -46,10 +46,10 @@ impl Levels {
     const MOST: usize = 64;
     const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
 
-    fn push(&mut self, at: Input<'_>, level: Level) -> Result<(), Fault> {
+    fn push(&mut self, at: Input<'_>, level: Level) -> Checked<()> {
         match self.open.get_mut(usize::from(self.depth)) {
             Some(slot) if self.depth < self.limit => *slot = level,
-            _ => return Err(Fault::with(Limit::Depth, Mark::of(at), self.limit.into())),
+            _ => return Err(Fault::with(Limit::Depth, Mark::of(at), self.limit.into()).into()),
         }
         self.depth = self.depth.saturating_add(1);
         Ok(())
@@ -61,7 +61,7 @@ impl Levels {
 }
 
 /// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     match front(at)? {
         (rest, None) => Ok((rest, ())),
@@ -101,7 +101,7 @@ fn nested<'m>(
 
 /// Passes over the front of an item: all of a number, string or simple value, or the head of a
 /// map, array or tag, whose level it returns.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
 fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
     let (rest, head) = head(at)?;
     match head.major {
@@ -124,7 +124,7 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
 }
 
 /// Passes over the content of a byte or text string, in one piece or in chunks.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
 fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     if head.indefinite() {
         return chunks(rest, head.major);

@@ -2,18 +2,23 @@
 
 use super::reader::Verified;
 use crate::digest::Digest;
+#[cfg(feature = "digest")]
+use crate::num::SMALL;
 
 /// A digest that is being computed.
 #[cfg(feature = "digest")]
 #[derive(Clone)]
 pub(crate) enum Sum {
     Sha256(sha2::Sha256),
-    Crc32c(crc::Digest<'static, u32, crc::Table<16>>),
+    Crc32c(crc::Digest<'static, u32, Tables>),
 }
 
 #[cfg(feature = "digest")]
-static CRC32C: crc::Crc<u32, crc::Table<16>> =
-    crc::Crc::<u32, crc::Table<16>>::new(&crc::CRC_32_ISCSI);
+static CRC32C: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISCSI);
+
+/// Sixteen tables of 1 KiB are several times as fast as one.
+#[cfg(feature = "digest")]
+type Tables = crc::Table<{ if SMALL { 1 } else { 16 } }>;
 
 #[cfg(feature = "digest")]
 impl Sum {

@@ -11,7 +11,7 @@ use crate::error::{Error, Misuse};
 use crate::layout::bools;
 use crate::limits::Limits;
 use crate::manifest::{Component, Generation};
-use crate::num::wide;
+use crate::num::{index, wide};
 use crate::rules::{Rule, Unsupported};
 use crate::schema::Encoding;
 
@@ -26,9 +26,6 @@ pub enum Verified {
     /// the feature `digest` is not built in.
     Unverifiable,
 }
-
-/// Bytes of a chunk, at most: a multiple of every element's size.
-const CHUNK: usize = 64 << 10;
 
 /// Reads a component in chunks: decoded, little-endian, and verified on the way.
 ///
@@ -54,6 +51,8 @@ pub struct Content<'a, R> {
     stored: Stored,
     hasher: Option<Hasher>,
     buffer: Vec<u8>,
+    /// Bytes of a chunk, at most: a multiple of every element's size.
+    chunk: usize,
     /// Decoded bytes that have gone by.
     position: u64,
     verified: Option<Verified>,
@@ -106,7 +105,6 @@ impl<'a> Component<'a> {
                 Stored::Zstd(frames.map_err(|error| error.at(self.place()))?)
             }
             _ => {
-                let _ = limits;
                 let error = Error::new(Unsupported::Feature, extent.offset());
                 return Err(error.at(self.place()).into());
             }
@@ -119,6 +117,7 @@ impl<'a> Component<'a> {
             stored,
             hasher,
             buffer: Vec::new(),
+            chunk: index(limits.chunk()),
             position: 0,
             verified: None,
             failed: None,
@@ -147,7 +146,7 @@ impl<'a> Component<'a> {
 
 impl<R: ReadAt> Content<'_, R> {
     /// The next chunk of decoded little-endian bytes: a whole number of elements, as many as
-    /// fit in 64 KiB. None at the end, when everything has been verified.
+    /// fit in [`Limits::chunk`]. None at the end, when everything has been verified.
     ///
     /// # Errors
     /// `bool-value`, `digest-mismatch`, `decoded-size`, the rules `zstd-…`, `limit-decoded`;
@@ -191,7 +190,7 @@ impl<R: ReadAt> Content<'_, R> {
         let bytes = match &mut self.stored {
             Stored::Raw { next, end } => {
                 let left = end.saturating_sub(*next);
-                let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+                let length = usize::try_from(left).unwrap_or(self.chunk).min(self.chunk);
                 let bytes = match self.source.bytes_at(*next, length) {
                     Some(bytes) if !swapped => {
                         chunk = Chunk::Source(*next, length);
@@ -211,7 +210,7 @@ impl<R: ReadAt> Content<'_, R> {
             Stored::Zstd(frames) => {
                 // Room for a byte more than is to come: where there is none, nothing would be read.
                 let room = usize::try_from(frames.left().saturating_add(1));
-                extend(&mut self.buffer, room.unwrap_or(CHUNK).min(CHUNK))?;
+                extend(&mut self.buffer, room.unwrap_or(self.chunk).min(self.chunk))?;
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
                 let length = frames
                     .read(&self.source, &mut self.buffer, &mut tap)

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use crate::limits::format::ALIGNMENT;
-use crate::num::index;
-use crate::sort::{NoMemory, numbers};
+use crate::num::{SMALL, index};
+use crate::sort::{NoMemory, heap, numbers};
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,11 @@ pub(super) fn overlap(
     }
     let mut exact = reserve(count)?;
     exact.extend(blobs.map(|blob| (blob.offset, blob.length)).take(count));
-    exact.sort_unstable();
+    if SMALL {
+        heap(&mut exact);
+    } else {
+        exact.sort_unstable();
+    }
     let extents = exact.iter().map(|(offset, length)| Extent::judged(*offset, *length));
     Ok(first_overlap(extents, shared))
 }

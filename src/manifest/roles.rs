@@ -17,7 +17,7 @@ pub(crate) struct Part {
     type_mark: Option<Mark>,
     storage: Option<StorageType>,
     logical: Logical,
-    /// Bytes of one logical element, where its types are known.
+    /// Bytes of one logical element, a power of two, where its types are known.
     each: Option<NonZeroU8>,
     /// Decoded bytes, where the manifest gives them.
     size: Option<u64>,
@@ -39,7 +39,6 @@ impl Part {
         if let (Some(bytes), true) = (size, generation != Generation::V0_1) {
             let width = dtype.storage.map_or(1, StorageType::width);
             let each = each.map_or(width, NonZeroU8::get);
-            // Sizes are powers of two.
             if bytes & u64::from(each.wrapping_sub(1)) != 0 {
                 return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
             }
@@ -58,7 +57,7 @@ impl Part {
 
     /// How many logical elements it holds, where that is known.
     fn count(&self) -> Option<u64> {
-        self.size?.checked_div(self.each?.get().into())
+        Some(self.size? >> self.each?.trailing_zeros())
     }
 }
 

@@ -18,8 +18,9 @@ macro_rules! table {
 
         const _: () = {
             use nom::Parser as _;
-            use $crate::cbor::{Entries, Fault, Input, Keys, Mark, Parsed};
+            use $crate::cbor::{Checked, Entries, Input, Keys, Mark, Parsed};
             use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
+            use $crate::num::SMALL;
             use $crate::rules::{Limit, Rule};
             use $crate::schema::{Sink, Slot, Walk};
 
@@ -112,7 +113,7 @@ macro_rules! table {
                 pub(crate) fn read<S: Sink<$m>, O>(
                     walk: &mut Walk<'_, S>,
                     at: Input<$m>,
-                    then: impl FnOnce(&mut Walk<'_, S>, Self) -> Result<O, Fault>,
+                    then: impl FnOnce(&mut Walk<'_, S>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let keys = walk.limits.keys();
                     let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
@@ -121,7 +122,7 @@ macro_rules! table {
                     // Writers put fields in the order of the table and spell them with short heads.
                     'ordered: {
                         $(
-                            if !entries.are_left() {
+                            if SMALL || !entries.are_left() {
                                 break 'ordered;
                             }
                             if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {

@@ -8,12 +8,12 @@ use super::{
     Text, Uint, Version, Walk, table,
 };
 use crate::cbor::{
-    Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before, map_head,
-    short_text, skip, text, utf8,
+    Checked, Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before,
+    map_head, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::num::Word;
+use crate::num::{SMALL, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -56,7 +56,7 @@ pub(crate) fn walk<'m, S: Sink<'m>>(
 ) -> Parsed<'m, Option<Mark>> {
     Root::read(walk, manifest, |walk, root| {
         if let Objects::Deferred(at) = root.objects {
-            Objects::walk(walk, at).map_err(fault)?;
+            Objects::walk(walk, at)?;
         }
         Ok(root.attributes.map(|attributes| attributes.0))
     })
@@ -105,10 +105,9 @@ impl<'m> Slot<'m> for Version {
 
 /// Two or three decimal numbers joined by dots, without sign, suffix or leading zero.
 pub(crate) fn version(text: &str) -> Option<Version> {
-    let mut numbers = text.split('.').map(|number| {
-        let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-        let leading = number.len() > 1 && number.starts_with('0');
-        if digits && !leading { number.parse::<u32>().ok() } else { None }
+    let mut numbers = text.as_bytes().split(|byte| *byte == b'.').map(|number| {
+        let leading = number.len() > 1 && number.starts_with(b"0");
+        if number.is_empty() || leading { None } else { decimal(number) }
     });
     let (major, minor) = (numbers.next()??, numbers.next()??);
     let patch = match numbers.next() {
@@ -116,6 +115,14 @@ pub(crate) fn version(text: &str) -> Option<Version> {
         None => None,
     };
     numbers.next().is_none().then_some(Version { major, minor, patch })
+}
+
+/// The number that decimal digits stand for.
+fn decimal(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0_u32, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
 }
 
 /// The objects: walked as they come, or, where the version stands after them, later.
@@ -140,10 +147,7 @@ impl<'m> Slot<'m> for Objects<'m> {
 
 impl<'m> Objects<'m> {
     #[inline(never)]
-    fn walk<S: Sink<'m>>(
-        walk: &mut Walk<'_, S>,
-        at: Input<'m>,
-    ) -> Result<Input<'m>, nom::Err<Fault>> {
+    fn walk<S: Sink<'m>>(walk: &mut Walk<'_, S>, at: Input<'m>) -> Checked<Input<'m>> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
         walk.sink.expect(entries.claimed(), Mark::of(input))?;
         while entries.next(input) {
@@ -153,15 +157,16 @@ impl<'m> Objects<'m> {
             check_utf8(Mark::of(here), name)?;
             walk.sink.name(Mark::of(here), name);
             (input, ()) = Object::read(walk, value, |walk, object| {
-                walk.sink.object(&ObjectClaim {
+                let claim = ObjectClaim {
                     shape: object.shape,
                     format: object.format,
                     components: object.components.0,
-                })
+                };
+                Ok(walk.sink.object(&claim)?)
             })?;
         }
         walk.sink.end_objects();
-        Ok(entries.end(input, at, Limit::Keys)?)
+        entries.end(input, at, Limit::Keys)
     }
 }
 
@@ -188,7 +193,8 @@ impl<'m> Slot<'m> for Components {
             input = component(walk, Mark::of(input), role, value)?.0;
         }
         let rest = entries.end(input, at, Limit::Keys)?;
-        if let Err(fault) = keys.finish(at, input) {
+        if let Err(error) = keys.finish(at, input) {
+            let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
                 walk.sink.return_to_component(keys_before(at, fault.mark));
             }
@@ -200,8 +206,8 @@ impl<'m> Slot<'m> for Components {
 
 /// Reads a role: what is left after it, its name, and which it is if it is known.
 #[inline(never)]
-fn any_role(at: Input<'_>) -> Result<(Input<'_>, Input<'_>, Option<Role>), Fault> {
-    let (rest, name) = key(at).map_err(fault)?;
+fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
+    let (rest, name) = key(at)?;
     let role = Role::of(name);
     if role.is_none() {
         check_utf8(Mark::of(at), name)?;
@@ -218,7 +224,7 @@ fn component<'m, S: Sink<'m>>(
     value: Input<'m>,
 ) -> Parsed<'m, ()> {
     Component::read(walk, value, |walk, component| {
-        walk.sink.component(&component.claim(at, Mark::of(value), role))
+        Ok(walk.sink.component(&component.claim(at, Mark::of(value), role))?)
     })
 }
 
@@ -345,7 +351,7 @@ impl<'m> Slot<'m> for DigestText {
     #[inline(always)]
     fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
-        if !Digest::is_known(text.bytes) {
+        if SMALL || !Digest::is_known(text.bytes) {
             text.judge(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
         }
         Ok((rest, Self))
@@ -369,13 +375,13 @@ impl<'m> Slot<'m> for Encoding {
 impl Format {
     /// The format of that name in 1.x: v1.1 III, v1.2 §3.
     pub(crate) fn named(name: &[u8]) -> Self {
-        match name {
-            b"dense" => Self::Dense,
-            b"sparse_csr" => Self::SparseCsr,
-            b"sparse_coo" => Self::SparseCoo,
-            b"quantized_group" => Self::QuantizedGroup,
-            _ => Self::Unknown,
-        }
+        let rows = &[
+            ("dense", Self::Dense),
+            ("sparse_csr", Self::SparseCsr),
+            ("sparse_coo", Self::SparseCoo),
+            ("quantized_group", Self::QuantizedGroup),
+        ];
+        rows.iter().find(|row| row.0.as_bytes() == name).map_or(Self::Unknown, |row| row.1)
     }
 }
 

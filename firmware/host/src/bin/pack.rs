@@ -1,0 +1,10 @@
+//! Writes the files of the network anew: `cargo run --bin pack`.
+
+use zten_firmware::network::{FILES, packed};
+
+fn main() -> zten_firmware::Result<()> {
+    for (name, compressed) in FILES {
+        std::fs::write(zten_firmware::path("network").join(name), packed(compressed)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! Runs the images of a Cortex-M4 in an emulator, and judges what they print.
+
+pub mod ceilings;
+pub mod emulator;
+pub mod image;
+pub mod judge;
+pub mod network;
+pub mod printed;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+/// What any of this can fail with.
+pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
+
+/// A path within the folder `firmware`.
+pub fn path(within: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(within)
+}

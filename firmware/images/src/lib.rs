@@ -1,0 +1,44 @@
+//! What the images have in common.
+#![no_std]
+
+extern crate alloc;
+
+pub mod failure;
+pub mod flash;
+pub mod memory;
+pub mod network;
+pub mod report;
+pub mod stream;
+
+use cortex_m_semihosting::debug;
+
+/// Bytes in flash where every element can be borrowed: as blobs are in a file, they begin at a
+/// multiple of 64.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+#[cfg(not(feature = "zstd"))]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits.zt"));
+#[cfg(feature = "zstd")]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-zstd.zt"));
+
+/// The file with the network. With the feature `zstd`, one layer of it is compressed.
+pub static MODEL: &[u8] = &FILE.0;
+
+/// Ends the emulator, which ends as the image does.
+pub fn end(good: bool) -> ! {
+    debug::exit(if good { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+    loop {
+        cortex_m::asm::bkpt();
+    }
+}
+
+#[cfg(feature = "messages")]
+use panic_semihosting as _;
+
+/// What a panic comes to where nothing may be formatted.
+#[cfg(not(feature = "messages"))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    end(false)
+}
