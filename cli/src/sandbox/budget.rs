@@ -123,7 +123,8 @@ mod tests {
     #[test]
     fn limits_of_the_command_line_count() {
         let usual = budget(Task::Decode, &[1 << 40], &[]);
-        let less = budget(Task::Decode, &[1 << 40], &["--limit=manifest=1M,decoded-total=1G"]);
+        let less =
+            budget(Task::Decode, &[1 << 40], &["--limit=manifest=1M", "--limit=decoded-total=1G"]);
         assert!(less.memory < usual.memory && less.seconds < usual.seconds, "{less:?}");
         let window = budget(Task::Decode, &[1000], &["--limit", "window=1G"]);
         assert!(window.memory.unwrap() > 3 << 30);
