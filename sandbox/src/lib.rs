@@ -122,7 +122,7 @@ pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
         let landlock = landlock::restrict();
         threads();
         // No descriptor can be had from here on.
-        let limits = limits.set();
+        let limits = limits.set(role);
         Report { landlock, seccomp: seccomp::restrict(role), limits }
     }
     #[cfg(not(target_os = "linux"))]

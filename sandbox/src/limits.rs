@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{self, Resource, Rlimit, Signal};
 
-use crate::{Budget, Layer};
+use crate::{Budget, Layer, Role};
 
 /// Seconds between the signal that can be told from others and the end.
 const GRACE: u64 = 5;
@@ -20,21 +20,24 @@ impl Limits {
         Self { budget: *budget, memory_in_use: memory_in_use() }
     }
 
-    pub(crate) fn set(&self) -> Layer {
-        match self.try_set() {
+    pub(crate) fn set(&self, role: Role) -> Layer {
+        match self.try_set(role) {
             Ok(()) => Layer::Enforced,
             Err(error) => Layer::Missing(error.to_string()),
         }
     }
 
-    fn try_set(&self) -> io::Result<()> {
+    fn try_set(&self, role: Role) -> io::Result<()> {
         let Budget { memory, seconds, file } = self.budget;
         let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
         lower(Resource::As, memory, 0)?;
         lower(Resource::Cpu, seconds, GRACE)?;
         lower(Resource::Fsize, file, 0)?;
         lower(Resource::Core, Some(0), 0)?;
-        lower(Resource::Nofile, Some(0), 0)
+        // Who sends a descriptor must be allowed as many as all of this user's processes are
+        // sending.
+        let files = (role != Role::Sends).then_some(0);
+        lower(Resource::Nofile, files, 0)
     }
 }
 
