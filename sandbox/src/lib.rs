@@ -134,12 +134,12 @@ pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
     }
 }
 
-/// Raises the number of files that the process may have open as far as it may, and returns it.
-pub fn allow_many_files() -> Option<u64> {
+/// Raises the number of descriptors that the process may have as far as it may, and returns it.
+pub fn allow_many_files() -> Option<impl fmt::Display> {
     #[cfg(target_os = "linux")]
     return limits::allow_many_files();
     #[cfg(not(target_os = "linux"))]
-    return None;
+    return None::<u64>;
 }
 
 /// Ends this process when the thread that started it ends: nobody waits for what it does.

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use rustix::process::{self, Resource, Rlimit, Signal};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
+use nix::sys::signal::Signal;
+use nix::unistd::{SysconfVar, sysconf};
 
 use crate::{Budget, Layer, Role};
 
@@ -30,24 +33,24 @@ impl Limits {
     fn try_set(&self, role: Role) -> io::Result<()> {
         let Budget { memory, seconds, file } = self.budget;
         let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
-        lower(Resource::As, memory, 0)?;
-        lower(Resource::Cpu, seconds, GRACE)?;
-        lower(Resource::Fsize, file, 0)?;
-        lower(Resource::Core, Some(0), 0)?;
+        lower(Resource::RLIMIT_AS, memory, 0)?;
+        lower(Resource::RLIMIT_CPU, seconds, GRACE)?;
+        lower(Resource::RLIMIT_FSIZE, file, 0)?;
+        lower(Resource::RLIMIT_CORE, Some(0), 0)?;
         // Who sends a descriptor must be allowed as many as all of this user's processes are
         // sending.
         let files = (role != Role::Sends).then_some(0);
-        lower(Resource::Nofile, files, 0)
+        lower(Resource::RLIMIT_NOFILE, files, 0)
     }
 }
 
 /// Lowers a limit for good, and never raises one.
 fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
     let Some(to) = to else { return Ok(()) };
-    let old = process::getrlimit(resource);
-    let least = |old: Option<u64>, new: u64| Some(old.map_or(new, |old| old.min(new)));
-    let maximum = least(old.maximum, to.saturating_add(grace));
-    Ok(process::setrlimit(resource, Rlimit { current: least(old.current, to), maximum })?)
+    let (soft, hard) = getrlimit(resource)?;
+    // On 32-bit machines, what cannot be said is no limit. Nothing is above that number.
+    let new = |limit: u64| rlim_t::try_from(limit).unwrap_or(RLIM_INFINITY);
+    Ok(setrlimit(resource, soft.min(new(to)), hard.min(new(to.saturating_add(grace))))?)
 }
 
 /// Bytes of address space in use. Where the system does not tell, a limit is as much too high as
@@ -55,20 +58,18 @@ fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
 fn memory_in_use() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages: Option<u64> = pages.and_then(|text| text.split(' ').next()?.parse().ok());
-    let size = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+    let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    let size = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096);
     pages.map_or(1 << 30, |pages| pages.saturating_mul(size))
 }
 
-pub(crate) fn allow_many_files() -> Option<u64> {
-    let old = process::getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: old.maximum, maximum: old.maximum };
-    match process::setrlimit(Resource::Nofile, raised) {
-        Ok(()) => old.maximum,
-        Err(_) => old.current,
-    }
+pub(crate) fn allow_many_files() -> Option<rlim_t> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    Some(raised.map_or(soft, |()| hard))
 }
 
 pub(crate) fn end_with_parent() {
     // Who cannot be told of it works on in vain: that is no harm.
-    let _ = process::set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = set_pdeathsig(Signal::SIGKILL);
 }

@@ -170,6 +170,7 @@ fn a_worker_that_ends_is_lost_alone() {
         ("abort", Some(6)),
         ("memory", Some(6)),
         ("open", Some(31)),
+        ("spin within its limits", Some(24)),
     ] {
         let verdict = lie(deed, PLENTY);
         let Verdict::Lost(Loss::Ended(status)) = verdict else { panic!("{deed}: {verdict:?}") };

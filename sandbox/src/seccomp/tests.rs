@@ -129,3 +129,22 @@ fn none_of_these_is_left() {
         assert!(forbidden.iter().all(|number| !allowed(role, *number, [1; 6])), "{role:?}");
     }
 }
+
+#[test]
+fn the_document_has_the_same_table() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../SECURITY.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let table = document.split("<!-- calls -->\n").nth(1).unwrap();
+    let mut wanted = String::from("| call | arguments | who | why |\n| --- | --- | --- | --- |\n");
+    for call in CALLS {
+        let who = match call.role {
+            None => "all",
+            Some(Role::Reads) => "`zten` where it reads",
+            Some(Role::Converts) => "`zten convert`",
+            Some(Role::Sends) => "the worker of a service",
+        };
+        let row = format!("| `{}` | {} | {who} | {} |\n", call.name(), call.with(), call.why());
+        wanted.push_str(&row);
+    }
+    assert_eq!(table, wanted, "the table should be:\n{wanted}");
+}

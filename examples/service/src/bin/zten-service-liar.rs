@@ -44,6 +44,12 @@ mod liar {
                     bytes.extend([1_u8; 1 << 20]);
                 }
             }
+            "spin within its limits" => {
+                confined();
+                loop {
+                    std::hint::spin_loop();
+                }
+            }
             "open" => {
                 confined();
                 let _ = File::open("/dev/null");
@@ -96,7 +102,7 @@ mod liar {
     }
 
     fn confined() {
-        let budget = Budget { memory: Some(64 << 20), seconds: Some(60), file: Some(0) };
+        let budget = Budget { memory: Some(64 << 20), seconds: Some(1), file: Some(0) };
         let report = confine(Role::Sends, &budget, || ());
         assert_eq!(report.complete(), Ok(()));
     }
