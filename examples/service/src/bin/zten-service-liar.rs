@@ -41,7 +41,7 @@ mod liar {
                 confined();
                 let mut bytes = Vec::new();
                 loop {
-                    bytes.extend([1_u8; 1 << 20]);
+                    bytes.extend(vec![1_u8; 1 << 20]);
                 }
             }
             "spin within its limits" => {
@@ -56,7 +56,7 @@ mod liar {
                 tell(GOOD, &[&memory(1, SEALS)]);
             }
             "half a head" => {
-                drop(io::stdout().write_all(b"\x01\0\0").and_then(|()| io::stdout().flush()))
+                let _ = io::stdout().write_all(b"\x01\0\0").and_then(|()| io::stdout().flush());
             }
             "half an answer" => send(1000, "{", &[]),
             "drip" => {
@@ -67,13 +67,13 @@ mod liar {
             }
             "endless" => {
                 send(u64::MAX, "", &[]);
-                while io::stdout().write_all(&[b' '; 1 << 16]).is_ok() {}
+                while io::stdout().write_all(&[b' '; 1 << 12]).is_ok() {}
             }
             "no json" => tell("good", &[&memory(1, SEALS)]),
             "deep json" => tell(&"[".repeat(1 << 20), &[]),
             "more json" => tell(&format!("{GOOD}{GOOD}"), &[&memory(1, SEALS)]),
             "unknown field" => {
-                tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)])
+                tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
             }
             "unknown rule" => {
                 tell(r#"{"refused":{"rule":"because","offset":null,"message":""}}"#, &[]);
@@ -93,10 +93,10 @@ mod liar {
             "may be sealed" => tell(GOOD, &[&memory(1, SEALS.difference(SealFlags::SEAL))]),
             "too long" => tell(GOOD, &[&memory(1 << 40, SEALS)]),
             "a file" => {
-                let file = std::env::current_exe().and_then(File::open);
-                file.into_iter().for_each(|file| tell(GOOD, &[&file.into()]));
+                let file = std::env::current_exe().and_then(File::open).unwrap();
+                tell(GOOD, &[&file.into()]);
             }
-            "a pipe" => io::pipe().into_iter().for_each(|(_, pipe)| tell(GOOD, &[&pipe.into()])),
+            "a pipe" => tell(GOOD, &[&io::pipe().unwrap().1.into()]),
             other => panic!("no such lie: {other}"),
         }
     }
