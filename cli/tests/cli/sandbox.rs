@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Output};
 
+#[cfg(target_pointer_width = "64")]
 use crate::files::{file, object, raw};
-use crate::{command, corpus_folder, ended, good_json, good_text, zten};
+use crate::{command, corpus_folder, ended, good_text, zten};
 
 /// Machines for which there is a filter of system calls.
 const FILTERED: bool =
@@ -169,6 +170,7 @@ fn write_at(mut file: &File, bytes: &[u8], at: u64) {
 
 /// The limits follow the length. Its data is a hole.
 #[test]
+#[cfg(target_pointer_width = "64")]
 fn a_file_of_8_gib_is_good() {
     let length = 8_usize << 30;
     let component = ("data", raw("u8", 64, length, &[]));
@@ -209,8 +211,6 @@ mod linux {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     }
 
-    /// The output of a process is where a worker finds the file to write; whoever calls one by
-    /// hand gets no more than what that file allows.
     #[test]
     fn a_folder_without_permission_is_told_before_anything_is_read() {
         let output = zten(["convert", &good_file(), "/proc/out.zt"]);
@@ -232,6 +232,7 @@ mod lacking {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
     use super::*;
+    use crate::good_json;
 
     const SECCOMP: i64 = libc::SYS_seccomp;
     const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
