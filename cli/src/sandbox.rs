@@ -11,7 +11,7 @@ mod trials;
 use std::io;
 use std::path::Path;
 
-use zten_sandbox::{Layer, Report, Role, confine};
+use zten_sandbox::{Report, Role, confine};
 
 use crate::app::App;
 use crate::args::Strictness;
@@ -137,12 +137,3 @@ pub(crate) fn converts(
 
 /// `EMFILE`.
 const TOO_MANY: i32 = 24;
-
-/// A layer, in a word and with the reason.
-fn told(layer: &Layer) -> (&'static str, Option<&str>) {
-    match layer {
-        Layer::Enforced => ("enforced", None),
-        Layer::Partly => ("partly", None),
-        Layer::Missing(why) => ("missing", Some(why)),
-    }
-}

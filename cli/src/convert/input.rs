@@ -21,6 +21,7 @@ use std::path::Path;
 use zten::{Limits, LogicalType, StorageType};
 
 pub(crate) use gguf::types::Block;
+#[cfg(target_os = "linux")]
 pub(crate) use scratch::prepare;
 use source::Source;
 pub(crate) use trouble::{Failure, Trouble};

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
-use zten_sandbox::{Budget, Report, Role, confine};
+use zten_sandbox::{Budget, Layer, Report, Role, confine};
 
-use super::{Mode, told};
+use super::Mode;
 use crate::app::{App, Status};
 use crate::args::Sandbox;
 use crate::json::Json;
@@ -84,6 +84,15 @@ fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<
         writeln!(app.out, "{word}\t{}", why.unwrap_or_default())?;
     }
     Ok(())
+}
+
+/// A layer, in a word and with the reason.
+fn told(layer: &Layer) -> (&'static str, Option<&str>) {
+    match layer {
+        Layer::Enforced => ("enforced", None),
+        Layer::Partly => ("partly", None),
+        Layer::Missing(why) => ("missing", Some(why)),
+    }
 }
 
 /// A layer of the sandbox: its name, a word, and why it is missing if it is.

@@ -12,6 +12,7 @@ const MOST: usize = 3;
 static KEPT: OnceLock<Vec<io::Result<Arc<File>>>> = OnceLock::new();
 
 /// Makes as many as will be needed, as none can be made later.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined there"))]
 pub(crate) fn prepare() {
     KEPT.get_or_init(|| (0..MOST).map(|_| tempfile::tempfile().map(Arc::new)).collect());
 }
