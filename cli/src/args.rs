@@ -284,7 +284,6 @@ pub(crate) struct Sandbox {
     pub(crate) json: bool,
     /// Try this one, in a process that is there for nothing else
     #[arg(long, hide = true)]
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined there"))]
     pub(crate) trial: Option<String>,
 }
 

@@ -19,8 +19,13 @@ use crate::args::Convert;
 use crate::report::Problem;
 use crate::sandbox::{self, Mode};
 
-/// Digits of a number of objects, and one more.
-const MOST: u64 = 21;
+/// What the other process says before it reads anything; how many objects it has written follows.
+const BEGUN: &str = "begun ";
+/// Bytes of that, and one more.
+const MOST: u64 = 27;
+/// Status of a process that could not become the program: an emulator of another machine knows of
+/// that only when it has been started.
+const NOT_BEGUN: i32 = 127;
 
 /// Has another process convert the file, and publishes what it has written.
 pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io::Result<()> {
@@ -28,21 +33,18 @@ pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io:
         Ok(sink) => sink,
         Err(problem) => return app.problem(&problem),
     };
-    let child = match start(&sink) {
-        Ok(child) => child,
-        Err(error) if mode == Mode::Require => {
-            let why = format_args!("--require-sandbox: no process could be started: {error}");
-            return app.usage(why);
-        }
-        Err(_) => {
-            drop(sink);
-            let written = here(args, plan);
-            return end(app, args, written);
-        }
-    };
-    match outcome(child) {
+    let ended = start(&sink).map_err(|error| Ended::NotBegun(error.to_string())).and_then(outcome);
+    match ended {
         Ok(objects) => {
             let written = publish(args, sink).map(|()| objects);
+            end(app, args, written)
+        }
+        Err(Ended::NotBegun(why)) if mode == Mode::Require => {
+            app.usage(format_args!("--require-sandbox: no process could be started: {why}"))
+        }
+        Err(Ended::NotBegun(_)) => {
+            drop(sink);
+            let written = here(args, plan);
             end(app, args, written)
         }
         // It has said why.
@@ -56,6 +58,8 @@ pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io:
 
 /// How the other process ended, where it has written nothing that is whole.
 enum Ended {
+    /// It has read nothing, and never will.
+    NotBegun(String),
     Told(Status),
     Otherwise(String),
 }
@@ -76,16 +80,19 @@ fn start(sink: &FileSink) -> io::Result<Child> {
 /// How many objects the other process says that it has written. It is not believed more than it
 /// must be: it has read the file.
 fn outcome(mut child: Child) -> Result<u64, Ended> {
-    let mut text = String::new();
+    let mut said = Vec::new();
     if let Some(out) = child.stdout.take() {
-        // What is no text leaves none, which is no number.
-        let _ = out.take(MOST).read_to_string(&mut text);
+        // What has come counts, whatever happens then.
+        let _ = out.take(MOST).read_to_end(&mut said);
     }
     let ended = child.wait().map_err(|error| Ended::Otherwise(error.to_string()))?;
     match ended.code() {
-        Some(0) => text
-            .parse()
-            .map_err(|_| Ended::Otherwise("it does not say what it has written".to_owned())),
+        Some(0) => str::from_utf8(&said)
+            .ok()
+            .and_then(|said| said.strip_prefix(BEGUN)?.parse().ok())
+            .ok_or_else(|| Ended::Otherwise("it does not say what it has written".to_owned())),
+        // Once it has said that it begins, whatever it has read cannot take that back.
+        Some(NOT_BEGUN) if said.is_empty() => Err(Ended::NotBegun(ended.to_string())),
         Some(1) => Err(Ended::Told(Status::Refused)),
         Some(2) => Err(Ended::Told(Status::Trouble)),
         _ => Err(Ended::Otherwise(ended.to_string())),
@@ -105,6 +112,8 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
         Err(problem) => return app.problem(&problem),
     };
     input::prepare();
+    write!(app.out, "{BEGUN}")?;
+    app.out.flush()?;
     if !sandbox::converts(app, mode, file.length, &args.strictness)? {
         return Ok(());
     }
