@@ -75,6 +75,8 @@ pub(crate) fn files<'a>(
         return Ok(Some(Box::new(files.map(open))));
     }
     let most = zten_sandbox::allow_many_files();
+    // Confining takes a descriptor, which the files must not take away.
+    let spare = io::pipe();
     let mut files = Vec::new();
     let mut lengths = Vec::new();
     for path in paths {
@@ -97,6 +99,7 @@ pub(crate) fn files<'a>(
     let number = if worth_it { threads::wanted() } else { 1 };
     progress::ask();
     let budget = budget::of(task, &lengths, strictness, number);
+    drop(spare);
     let report = confine(Role::Reads, &budget, || match number {
         0 | 1 => threads::none(),
         number => threads::start(number),

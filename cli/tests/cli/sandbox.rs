@@ -142,6 +142,26 @@ fn more_files_than_can_be_open_are_wrong_usage() {
     assert_eq!(good_text(off).lines().count(), files.len());
 }
 
+/// As many files as can be open leave what it takes to be confined.
+#[test]
+fn whatever_can_be_opened_can_be_confined() {
+    let good = good_file();
+    let line = "ulimit -n 32; exec \"$0\" --require-sandbox check \"$@\"";
+    let Some(one) = shell(line, &[&good]) else { return };
+    if ended(&one).0 != Some(0) {
+        eprintln!("NOT TESTED: this kernel lacks a layer");
+        return;
+    }
+    let mut refused = 0;
+    for number in 1..20 {
+        let output = shell(line, &vec![&*good; number]).unwrap();
+        let (status, _, message) = ended(&output);
+        refused += usize::from(status == Some(2));
+        assert!(status == Some(0) || message.contains("(32 descriptors)"), "{number} {message}");
+    }
+    assert!((1..19).contains(&refused), "{refused}");
+}
+
 /// Its manifest is as long as all memory that there is, and not there.
 #[test]
 fn want_of_memory_is_told() {
