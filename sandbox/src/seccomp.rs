@@ -1,7 +1,8 @@
 //! The system calls that are left: a table, and the filter that is made from it.
 //!
 //! Whoever makes another call is killed, and not told that it may not: the code that runs in
-//! confinement makes none, so whoever makes one has taken it over.
+//! confinement makes none, so whoever makes one has taken it over. But for one call: the C library
+//! opens files of the kernel to learn how to give memory back, and takes no for an answer.
 
 mod table;
 
@@ -17,7 +18,7 @@ use seccompiler::{
 
 use crate::{Layer, Role};
 pub use table::Call;
-use table::{CALLS, Only};
+use table::{CALLS, Only, REFUSED};
 
 #[cfg(target_arch = "x86_64")]
 const MACHINE: TargetArch = TargetArch::x86_64;
@@ -33,16 +34,17 @@ pub fn calls(role: Role) -> impl Iterator<Item = Call> {
 
 /// Leaves these calls to all threads of this process.
 pub(crate) fn restrict(role: Role) -> Layer {
-    let restricted = filter(role)
-        .map_err(seccompiler::Error::Backend)
-        .and_then(|filter| seccompiler::apply_filter_all_threads(&filter));
+    let restricted = filters(role).map_err(seccompiler::Error::Backend).and_then(|filters| {
+        filters.iter().try_for_each(|filter| seccompiler::apply_filter_all_threads(filter))
+    });
     match restricted {
         Ok(()) => Layer::Enforced,
         Err(error) => Layer::Missing(error.to_string()),
     }
 }
 
-fn filter(role: Role) -> Result<BpfProgram, seccompiler::BackendError> {
+/// Two filters, of which the stricter decides: one refuses, the other kills.
+fn filters(role: Role) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in calls(role) {
         let rules = rules.entry(call.number).or_default();
@@ -51,7 +53,16 @@ fn filter(role: Role) -> Result<BpfProgram, seccompiler::BackendError> {
             rules.push(SeccompRule::new(conditions)?);
         }
     }
-    SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, MACHINE)?.try_into()
+    rules.insert(REFUSED, Vec::new());
+    let refused = BTreeMap::from([(REFUSED, Vec::new())]);
+    let refuse = SeccompAction::Errno(libc::EACCES.unsigned_abs());
+    let filter = |rules, otherwise, action| {
+        SeccompFilter::new(rules, otherwise, action, MACHINE)?.try_into()
+    };
+    Ok([
+        filter(refused, SeccompAction::Allow, refuse)?,
+        filter(rules, SeccompAction::KillProcess, SeccompAction::Allow)?,
+    ])
 }
 
 /// None where any arguments will do.

@@ -50,7 +50,7 @@ fn samples(folder: &std::path::Path) -> Vec<Sample> {
         path: row.path,
         known: Known::Refused(row.expected.rule, row.expected.offset),
     });
-    let lies = ["nothing", "abort", "memory", "open", "endless", "not sealed", "a file", "sleep"];
+    let lies = ["nothing", "abort", "memory", "socket", "endless", "not sealed", "a file", "sleep"];
     let lies = lies.map(|deed| {
         let path = folder.join(deed);
         fs::write(&path, deed).unwrap();

@@ -173,7 +173,7 @@ fn a_worker_that_ends_is_lost_alone() {
         ("panic", None),
         ("abort", Some(6)),
         ("memory", Some(6)),
-        ("open", Some(31)),
+        ("socket", Some(31)),
         ("spin within its limits", Some(24)),
     ] {
         let verdict = lie(deed, PLENTY);

@@ -58,6 +58,10 @@ const GETFD: u64 = 1;
 /// `fcntl`: no more changes to a memory file.
 const ADD_SEALS: u64 = 1033;
 
+/// `openat`: it fails with `EACCES`. The C library reads `/proc/sys/vm/overcommit_memory` when a
+/// thread gives memory back, and `/sys/devices/system/cpu` before it takes some for another one.
+pub(super) const REFUSED: i64 = libc::SYS_openat;
+
 macro_rules! table {
     ($($role:expr => { $($constant:ident, $only:expr, $why:literal;)+ })+) => {
         pub(super) const CALLS: &[Call] = &[$($(Call {

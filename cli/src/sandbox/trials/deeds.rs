@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -20,8 +20,10 @@ pub(super) const FILE: &str = "file";
 /// Another, which is opened before the process is confined.
 pub(super) const KEPT: &str = "kept";
 const NEW: &str = "new";
-/// A trial of nothing: what is started must be something.
+/// A trial of nothing, which says nothing: what is started must be something.
 pub(super) const NOTHING: &str = "nothing";
+/// The same, which says that it was allowed.
+pub(super) const SOMETHING: &str = "something";
 
 /// Something to try.
 pub(super) struct Deed {
@@ -55,8 +57,8 @@ deeds! {
     "udp-socket" |_| UdpSocket::bind("127.0.0.1:0").map(drop);
     "unix-socket" |_| UnixDatagram::unbound().map(drop);
     "pipe" |_| io::pipe().map(drop);
-    "start-process" |_| this().stdout(Stdio::null()).status().map(drop);
-    "become-another" |_| Err(this().exec());
+    "start-process" |_| this(NOTHING).status().map(drop);
+    "become-another" |_| Err(this(SOMETHING).exec());
     "start-thread" |_| thread::Builder::new().spawn(|| ()).map(drop);
     "be-traced" |_| Ok(ptrace::traceme()?);
     "signal-another" |_| Ok(kill(getppid(), None)?);
@@ -74,10 +76,10 @@ fn connect() -> io::Result<()> {
     }
 }
 
-/// This program, which says that it was allowed.
-fn this() -> Command {
+/// This program, which tries that.
+fn this(trial: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.args(["--no-sandbox", "sandbox", "--trial", NOTHING]);
+    command.args(["--no-sandbox", "sandbox", "--trial", trial]);
     command
 }
 
