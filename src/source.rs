@@ -51,7 +51,19 @@ impl FileArchive {
             // An error with a text of its own would need memory.
             return Err(ReadError::Source(io::ErrorKind::InvalidInput.into()));
         }
-        let length = metadata.len();
+        Self::with_length(file, metadata.len(), options)
+    }
+
+    /// Opens a regular file that is open for reading and `length` bytes long, asking the system
+    /// for nothing but its bytes: for a process that has been confined since it opened the file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn with_length(
+        file: File,
+        length: u64,
+        options: &Options,
+    ) -> Result<Self, ReadError<io::Error>> {
         let opening = Opening::new(length, options)?;
         let footer = opening.header(&fetch(&file, opening.needs())?)?;
         let body = footer.footer(&fetch(&file, footer.needs())?)?;

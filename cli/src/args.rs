@@ -7,6 +7,8 @@ use clap::{Parser, Subcommand};
 use zten::write::Level;
 use zten::{Limits, Options, Tolerance};
 
+use crate::sandbox::Mode;
+
 const STATUS: &str = "Exit status:
   0  all is good
   1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
@@ -17,6 +19,11 @@ const DIFF_STATUS: &str = "Exit status:
   1  they differ, or a file is refused and cannot be compared
   2  wrong usage, or something could not be read or written";
 
+const SANDBOX_STATUS: &str = "Exit status:
+  0  all of it is denied
+  1  something is allowed
+  2  wrong usage, or it could not be tried";
+
 /// Says whether a zTensor file (.zt) can be trusted, and what is in it.
 #[derive(Debug, Parser)]
 #[command(name = "zten", version, after_help = STATUS)]
@@ -24,6 +31,26 @@ pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Do not confine the process that reads files
+    #[arg(long, global = true, conflicts_with = "require_sandbox")]
+    no_sandbox: bool,
+    /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
+    #[arg(long, global = true)]
+    require_sandbox: bool,
+    /// The process that converts, confined. The one that started it has opened the file to write.
+    #[arg(long, hide = true)]
+    pub(crate) worker: bool,
+}
+
+impl Args {
+    /// Whether to confine the process.
+    pub(crate) fn mode(&self) -> Mode {
+        match (self.no_sandbox, self.require_sandbox) {
+            (true, _) => Mode::Off,
+            (false, true) => Mode::Require,
+            (false, false) => Mode::Try,
+        }
+    }
 }
 
 /// What to do.
@@ -44,6 +71,9 @@ pub(crate) enum Command {
     Convert(Convert),
     /// What a rule asks, where it comes from, and what to do
     Explain(Explain),
+    /// Try from inside what a confined process may not do, and tell what is denied
+    #[command(after_help = SANDBOX_STATUS)]
+    Sandbox(Sandbox),
 }
 
 /// How strict to be.
@@ -66,6 +96,11 @@ struct NamedLimit {
 }
 
 impl Strictness {
+    /// Whether components may share their bytes.
+    pub(crate) fn shares_blobs(&self) -> bool {
+        self.tolerate.contains(&Tolerance::SharedBlobs)
+    }
+
     /// What the library takes.
     pub(crate) fn options(&self) -> Options {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
@@ -239,6 +274,17 @@ pub(crate) struct Explain {
     /// List all
     #[arg(long, conflicts_with = "rule")]
     pub(crate) list: bool,
+}
+
+/// `zten sandbox`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sandbox {
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Try this one, in a process that is there for nothing else
+    #[arg(long, hide = true)]
+    pub(crate) trial: Option<String>,
 }
 
 /// A tolerance, by its name.

@@ -14,9 +14,9 @@ use crate::app::App;
 use crate::args::Cat;
 use crate::element::{Kind, Style};
 use crate::escape;
-use crate::file::open;
 use crate::progress::Watched;
 use crate::report::{Problem, Verdict};
+use crate::sandbox::{self, Mode, Task};
 use feed::{Failure, Gate, Way};
 use print::{Nested, Printer, are_bools};
 use slice::{Runs, Slice};
@@ -25,9 +25,12 @@ use slice::{Runs, Slice};
 const ROLES: usize = 16;
 
 /// Prints one component.
-pub(crate) fn run(app: &mut App, args: &Cat) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, args: &Cat, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
-    let archive = match open(&args.file, &options) {
+    let Some(file) = sandbox::file(app, mode, &args.file, Task::Look, &args.strictness)? else {
+        return Ok(());
+    };
+    let archive = match file.archive(&options) {
         Ok(archive) => archive,
         Err(problem) => return app.problem(&problem),
     };

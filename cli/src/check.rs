@@ -1,7 +1,7 @@
 //! `zten check`: whether files are good.
 
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zten::source::FileArchive;
 use zten::{ErrorKind, Limits, Object, ReadError, Verifier};
@@ -9,15 +9,21 @@ use zten::{ErrorKind, Limits, Object, ReadError, Verifier};
 use crate::app::App;
 use crate::args::Check;
 use crate::escape;
-use crate::file::{counted, open, stored};
+use crate::file::{Opened, counted, stored};
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{Problem, Verdict, good_json};
+use crate::sandbox::{self, Mode, Task};
 
 /// Checks all the files.
-pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
-    for path in &args.files {
-        match judge(path, args) {
+pub(crate) fn run(app: &mut App, args: &Check, mode: Mode) -> io::Result<()> {
+    let paths = args.files.iter().map(PathBuf::as_path);
+    let task = if args.manifest_only { Task::Look } else { Task::Decode };
+    let Some(files) = sandbox::files(app, mode, paths, task, &args.strictness)? else {
+        return Ok(());
+    };
+    for (path, file) in args.files.iter().zip(files) {
+        match file.and_then(|file| judge(path, file, args)) {
             Ok((verdict, summary)) if args.json => {
                 good_json(&mut app.out, path, verdict, &summary)?;
             }
@@ -35,12 +41,12 @@ pub(crate) fn run(app: &mut App, args: &Check) -> io::Result<()> {
 }
 
 /// What is good about a file, or what is wrong with it.
-fn judge(path: &Path, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
+fn judge(path: &Path, file: Opened, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
     let mut options = args.strictness.options();
     if args.canonical {
         options = options.canonical();
     }
-    let archive = open(path, &options)?;
+    let archive = file.archive(&options)?;
     let components = archive.objects().fold(0_u64, |sum, object| {
         sum.saturating_add(u64::try_from(object.components().len()).unwrap_or(u64::MAX))
     });

@@ -1,20 +1,21 @@
 //! `zten convert`: other formats, and zTensor files of any generation, as 1.2 files.
 
+#[cfg(target_os = "linux")]
+mod apart;
 mod foreign;
 mod input;
 mod tensors;
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::io::{self, Write as _};
 
-use zten::write::{Checksum, FileSink, Level, Settings};
+use zten::write::{Checksum, FileSink, Level, Settings, Sink};
 
 use crate::app::App;
 use crate::args::{Convert, Digest};
 use crate::escape;
-use crate::file::{counted, open};
+use crate::file::{Opened, counted};
 use crate::report::Problem;
+use crate::sandbox::Mode;
 pub(crate) use input::Trouble;
 
 /// How to write, as the command line asks.
@@ -26,15 +27,53 @@ struct Plan {
 }
 
 /// Converts one file. What is in the way leaves no file behind, and the one that was there.
-pub(crate) fn run(app: &mut App, args: &Convert) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, args: &Convert, mode: Mode) -> io::Result<()> {
     let plan = match plan(args) {
         Ok(plan) => plan,
         Err(usage) => return app.usage(usage),
     };
-    let written = convert(args, &plan).and_then(|(sink, objects)| {
-        sink.publish().map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
-        Ok(objects)
-    });
+    #[cfg(target_os = "linux")]
+    if mode.confines() {
+        return apart::run(app, args, &plan, mode);
+    }
+    if mode == Mode::Require {
+        return app.usage("--require-sandbox: only Linux has a sandbox");
+    }
+    let written = here(args, &plan);
+    end(app, args, written)
+}
+
+/// The same in confinement, into a file that the process that started this one has opened, and
+/// publishes.
+pub(crate) fn work(app: &mut App, args: &Convert, mode: Mode) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if let Ok(plan) = plan(args) {
+        return apart::work(app, args, &plan, mode);
+    }
+    run(app, args, mode)
+}
+
+/// Converts in this process.
+fn here(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
+    let (sink, objects) = convert(args, open(args)?, plan, || create(args))?;
+    publish(args, sink)?;
+    Ok(objects)
+}
+
+fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
+    Opened::open(&args.input).map_err(|error| Box::new(Problem::io(&args.input, &error)))
+}
+
+fn create(args: &Convert) -> Result<FileSink, Box<Problem>> {
+    FileSink::create(&args.output).map_err(|error| Box::new(Problem::io(&args.output, &error)))
+}
+
+fn publish(args: &Convert, sink: FileSink) -> Result<(), Box<Problem>> {
+    sink.publish().map_err(|error| Box::new(Problem::io(&args.output, &error)))
+}
+
+/// Tells what has been written, or why nothing has.
+fn end(app: &mut App, args: &Convert, written: Result<u64, Box<Problem>>) -> io::Result<()> {
     match written {
         Ok(objects) => {
             let output = escape::path(&args.output);
@@ -59,30 +98,27 @@ fn plan(args: &Convert) -> Result<Plan, &'static str> {
     Ok(Plan { settings, canonical: args.canonical, level: args.zstd })
 }
 
-/// Writes all of the input: a file that is yet to be published, and how many objects it has.
-fn convert(args: &Convert, plan: &Plan) -> Result<(FileSink, u64), Box<Problem>> {
+/// Writes all of the input: what is yet to be published, and how many objects it has.
+fn convert<S: Sink<Error = io::Error>>(
+    args: &Convert,
+    file: Opened,
+    plan: &Plan,
+    create: impl FnOnce() -> Result<S, Box<Problem>>,
+) -> Result<(S, u64), Box<Problem>> {
     let (input, options) = (&args.input, args.strictness.options());
-    let create = || {
-        let sink = FileSink::create(&args.output);
-        sink.map_err(|error| Box::new(Problem::io(&args.output, &error)))
-    };
-    if is_tensors(input).map_err(|error| Box::new(Problem::io(input, &error)))? {
-        let archive = open(input, &options)?;
+    if is_tensors(&file).map_err(|error| Box::new(Problem::io(input, &error)))? {
+        let archive = file.archive(&options)?;
         let sink = tensors::convert(args, &archive, create()?, plan)?;
         return Ok((sink, archive.len().into()));
     }
-    let foreign = input::open(input, options.limit())
+    let foreign = input::open(file, input, options.limit())
         .map_err(|trouble| Box::new(Problem::foreign(input, &trouble)))?;
     let objects = u64::try_from(foreign.listing().tensors.len()).unwrap_or(u64::MAX);
     Ok((foreign::convert(args, foreign, create()?, plan)?, objects))
 }
 
 /// Whether a file begins as zTensor files of any version do.
-fn is_tensors(path: &Path) -> io::Result<bool> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut start = Vec::new();
-    File::open(path)?.take(8).read_to_end(&mut start)?;
+fn is_tensors(file: &Opened) -> io::Result<bool> {
+    let start = file.start(8)?;
     Ok([&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic)))
 }

@@ -13,8 +13,9 @@ use zten::{Generation, Object, Options};
 
 use crate::app::{App, Status};
 use crate::args::Diff;
-use crate::file::open;
+use crate::file::Opened;
 use crate::report::Problem;
+use crate::sandbox::{self, Mode, Task};
 use crate::sums::{Of, Sums, sorted, sums};
 use change::Change;
 use paired::{Pair, paired};
@@ -26,8 +27,8 @@ struct Side {
 }
 
 impl Side {
-    fn read(path: &Path, options: &Options) -> Result<Self, Box<Problem>> {
-        let archive = open(path, options)?;
+    fn read(path: &Path, file: Opened, options: &Options) -> Result<Self, Box<Problem>> {
+        let archive = file.archive(options)?;
         let mut sums = sums(path, &archive, options.limit(), Of::Content)?;
         match sums.unread.take() {
             // What cannot be read is neither equal nor different.
@@ -53,9 +54,17 @@ enum Difference {
 }
 
 /// Compares two files.
-pub(crate) fn run(app: &mut App, args: &Diff) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, args: &Diff, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
-    let (old, new) = match (Side::read(&args.old, &options), Side::read(&args.new, &options)) {
+    let paths = [args.old.as_path(), args.new.as_path()];
+    let files = sandbox::files(app, mode, paths, Task::Compare, &args.strictness)?;
+    let mut sides = files
+        .into_iter()
+        .flatten()
+        .zip(paths)
+        .map(|(file, path)| file.and_then(|file| Side::read(path, file, &options)));
+    let (Some(old), Some(new)) = (sides.next(), sides.next()) else { return Ok(()) };
+    let (old, new) = match (old, new) {
         (Ok(old), Ok(new)) => (old, new),
         // Of two that are refused, both are told about.
         (old, new) => {

@@ -1,27 +1,49 @@
-//! Opening a file by its path.
+//! Files: opened first, and looked at later.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 use zten::Options;
 use zten::source::FileArchive;
 
 use crate::report::Problem;
 
-/// Opens a file and judges its manifest.
-pub(crate) fn open(path: &Path, options: &Options) -> Result<FileArchive, Box<Problem>> {
-    match fs::metadata(path) {
+/// A regular file that is open, and of which nothing has been read. Nothing but reading it needs
+/// the system from here on.
+pub(crate) struct Opened {
+    path: PathBuf,
+    pub(crate) file: File,
+    /// The same, for who is to say what is wrong with it.
+    again: File,
+    pub(crate) length: u64,
+}
+
+impl Opened {
+    /// Opens the file at `path`.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         // Opening a pipe would wait for its other end.
-        Ok(metadata) if !metadata.is_file() => {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(Box::new(Problem::io(path, &error)));
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        Ok(_) => {}
-        Err(error) => return Err(Box::new(Problem::io(path, &error))),
+        let file = File::open(path)?;
+        let (again, length) = (file.try_clone()?, file.metadata()?.len());
+        Ok(Self { path: path.to_owned(), file, again, length })
     }
-    FileArchive::open(path, options)
-        .map_err(|error| Box::new(Problem::opening(path, options, &error)))
+
+    /// Its first bytes, so many or as many as there are. Whoever reads it seeks first.
+    pub(crate) fn start(&self, most: u64) -> io::Result<Vec<u8>> {
+        let mut start = Vec::new();
+        (&self.file).take(most).read_to_end(&mut start)?;
+        Ok(start)
+    }
+
+    /// Judges its manifest.
+    pub(crate) fn archive(self, options: &Options) -> Result<FileArchive, Box<Problem>> {
+        let Self { path, file, again, length } = self;
+        FileArchive::with_length(file, length, options)
+            .map_err(|error| Box::new(Problem::opening(&path, (&again, length), options, &error)))
+    }
 }
 
 /// The version that a 1.x file names: `1.2.0`.

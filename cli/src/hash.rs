@@ -7,14 +7,17 @@ use zten::Object;
 use crate::app::App;
 use crate::args::Hash;
 use crate::escape;
-use crate::file::open;
 use crate::json::Json;
+use crate::sandbox::{self, Mode, Task};
 use crate::sums::{Of, Sums, sorted, sums};
 
 /// Hashes all components, and prints nothing before all have been verified.
-pub(crate) fn run(app: &mut App, args: &Hash) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
-    let archive = match open(&args.file, &options) {
+    let Some(file) = sandbox::file(app, mode, &args.file, Task::Decode, &args.strictness)? else {
+        return Ok(());
+    };
+    let archive = match file.archive(&options) {
         Ok(archive) => archive,
         Err(problem) => return app.problem(&problem),
     };

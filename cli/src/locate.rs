@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
-use std::path::Path;
 
 use zten::open::{Body, Opening};
 use zten::{Generation, Options, Place};
@@ -24,14 +23,14 @@ pub(crate) struct Located {
     pub(crate) component: Option<String>,
 }
 
-/// Looks for the names at `place` in the file at `path`, which was refused.
-pub(crate) fn locate(path: &Path, options: &Options, place: Place) -> Located {
-    let Some((body, mut file)) = open(path, options) else {
+/// Looks for the names at `place` in a file of that length, which was refused.
+pub(crate) fn locate((file, length): (&File, u64), options: &Options, place: Place) -> Located {
+    let Some(body) = body(file, length, options) else {
         return Located::default();
     };
     let range = body.needs();
     let end = range.end.min(range.start.saturating_add(REACH));
-    let bytes = fetch(&mut file, range.start..end).unwrap_or_default();
+    let bytes = fetch(file, range.start..end).unwrap_or_default();
     let named = body.named(&bytes, place);
     Located {
         manifest: Some(range),
@@ -42,15 +41,13 @@ pub(crate) fn locate(path: &Path, options: &Options, place: Place) -> Located {
 }
 
 /// Where the manifest lies, as far as the frame is in order.
-fn open(path: &Path, options: &Options) -> Option<(Body, File)> {
-    let mut file = File::open(path).ok()?;
-    let opening = Opening::new(file.metadata().ok()?.len(), options).ok()?;
-    let footer = opening.header(&fetch(&mut file, opening.needs()).ok()?).ok()?;
-    let body = footer.footer(&fetch(&mut file, footer.needs()).ok()?).ok()?;
-    Some((body, file))
+fn body(file: &File, length: u64, options: &Options) -> Option<Body> {
+    let opening = Opening::new(length, options).ok()?;
+    let footer = opening.header(&fetch(file, opening.needs()).ok()?).ok()?;
+    footer.footer(&fetch(file, footer.needs()).ok()?).ok()
 }
 
-fn fetch(file: &mut File, range: Range<u64>) -> io::Result<Vec<u8>> {
+fn fetch(mut file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(range.start))?;
     file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;

@@ -4,6 +4,7 @@ mod document;
 mod row;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use zten::source::FileArchive;
 
@@ -11,7 +12,8 @@ use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape;
-use crate::file::{counted, open, version};
+use crate::file::{counted, version};
+use crate::sandbox::{self, Mode, Task};
 use crate::table::{Column, Table, human};
 use row::{Row, Totals};
 
@@ -20,11 +22,15 @@ const KEY: usize = 40;
 const VALUE: usize = 120;
 
 /// Lists all the files.
-pub(crate) fn run(app: &mut App, args: &Ls) -> io::Result<()> {
+pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
+    let paths = args.files.iter().map(PathBuf::as_path);
+    let Some(files) = sandbox::files(app, mode, paths, Task::Look, &args.strictness)? else {
+        return Ok(());
+    };
     let mut first = true;
-    for path in &args.files {
-        let archive = match open(path, &options) {
+    for (path, file) in args.files.iter().zip(files) {
+        let archive = match file.and_then(|file| file.archive(&options)) {
             Ok(archive) => archive,
             Err(problem) => {
                 app.problem(&problem)?;

@@ -19,8 +19,10 @@ mod ls;
 mod objects;
 mod progress;
 mod report;
+mod sandbox;
 mod sums;
 mod table;
+mod threads;
 mod words;
 
 use std::process::ExitCode;
@@ -40,14 +42,17 @@ fn main() -> ExitCode {
         }
     };
     let mut app = App::new();
+    let mode = args.mode();
     let written = match &args.command {
-        Command::Check(args) => check::run(&mut app, args),
-        Command::Ls(args) => ls::run(&mut app, args),
-        Command::Cat(args) => cat::run(&mut app, args),
-        Command::Hash(args) => hash::run(&mut app, args),
-        Command::Diff(args) => diff::run(&mut app, args),
-        Command::Convert(args) => convert::run(&mut app, args),
+        Command::Check(args) => check::run(&mut app, args, mode),
+        Command::Ls(args) => ls::run(&mut app, args, mode),
+        Command::Cat(args) => cat::run(&mut app, args, mode),
+        Command::Hash(args) => hash::run(&mut app, args, mode),
+        Command::Diff(args) => diff::run(&mut app, args, mode),
+        Command::Convert(convert) if args.worker => convert::work(&mut app, convert, mode),
+        Command::Convert(args) => convert::run(&mut app, args, mode),
         Command::Explain(args) => explain::run(&mut app, args),
+        Command::Sandbox(args) => sandbox::run(&mut app, args, mode),
     };
     app.end(written)
 }

@@ -9,9 +9,10 @@ use zten::source::FileArchive;
 use zten::{Limits, Object, ReadError, Verifier};
 
 use crate::file::stored;
+use crate::threads;
 
 /// Below so many stored bytes, threads are not worth their start.
-const WORTH_IT: u64 = 1 << 20;
+pub(crate) const WORTH_IT: u64 = 1 << 20;
 
 /// Why content could not be read, or was refused.
 pub(crate) type Failure = ReadError<io::Error>;
@@ -34,7 +35,7 @@ where
     /// What came of each object, in the order of the manifest; nothing after the first failure
     /// that does not let the work go on.
     pub(crate) fn run(&self) -> Vec<Result<T, Failure>> {
-        if stored(self.archive) < WORTH_IT || rayon::current_num_threads() < 2 {
+        if stored(self.archive) < WORTH_IT || threads::count() < 2 {
             return self.one_by_one();
         }
         // Each object has a verifier of its own. Should all together go beyond the limit on a

@@ -1,8 +1,8 @@
 //! A line on the terminal while work takes long; nothing anywhere else.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use zten::ReadAt;
@@ -14,6 +14,15 @@ use crate::table::human;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Time between two changes of the line.
 const PACE: Duration = Duration::from_millis(100);
+
+/// Whether standard output and standard error are terminals: asked once, while one may ask.
+static TERMINALS: LazyLock<[bool; 2]> =
+    LazyLock::new(|| [io::stdout().is_terminal(), io::stderr().is_terminal()]);
+
+/// Asks what can no longer be asked in confinement.
+pub(crate) fn ask() {
+    LazyLock::force(&TERMINALS);
+}
 
 /// How much of the work is done.
 pub(crate) struct Progress {
@@ -27,7 +36,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Work on `total` bytes.
     pub(crate) fn new(total: u64) -> Self {
-        let shown = io::stderr().is_terminal();
+        let [_, shown] = *TERMINALS;
         let (drawn, done) = (Mutex::new(None), AtomicU64::new(0));
         Self { shown, start: Instant::now(), drawn, done, total }
     }
@@ -79,7 +88,7 @@ impl<'a> Watched<'a> {
 
     /// Without a line where output goes to the same terminal.
     pub(crate) fn quiet_on_terminal(mut self) -> Self {
-        self.progress.shown &= !io::stdout().is_terminal();
+        self.progress.shown &= !TERMINALS[0];
         self
     }
 }

@@ -1,6 +1,7 @@
 //! What is wrong with a file, for people and for programs.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -72,6 +73,13 @@ impl Problem {
         Self::new(file, Verdict::Error, sentence)
     }
 
+    /// The process that read the file has ended in no way that it is meant to.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn ended(file: &Path, how: &str) -> Self {
+        let sentence = format!("the confined process that read it has ended: {how}");
+        Self::new(file, Verdict::Error, sentence)
+    }
+
     fn new(file: &Path, verdict: Verdict, sentence: String) -> Self {
         Self {
             file: file.to_string_lossy().into_owned(),
@@ -88,13 +96,18 @@ impl Problem {
         }
     }
 
-    /// A file that could not be opened.
-    pub(crate) fn opening(file: &Path, options: &Options, error: &ReadError<io::Error>) -> Self {
+    /// A file of that length whose manifest is not good.
+    pub(crate) fn opening(
+        path: &Path,
+        file: (&File, u64),
+        options: &Options,
+        error: &ReadError<io::Error>,
+    ) -> Self {
         match error {
-            ReadError::Source(error) => Self::io(file, error),
+            ReadError::Source(error) => Self::io(path, error),
             ReadError::Refused(error) => {
                 let located = locate(file, options, error.place());
-                let mut problem = Self::refused(file, error, located.manifest.as_ref());
+                let mut problem = Self::refused(path, error, located.manifest.as_ref());
                 problem.generation = located.generation;
                 problem.object = located.object;
                 problem.component = located.component;

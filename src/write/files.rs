@@ -108,6 +108,12 @@ impl FileSink {
         Ok((sink, archive.into_manifest()))
     }
 
+    /// The temporary file. Another process may write it instead of this one: what it has written
+    /// is published as if it had been written here.
+    pub fn file(&self) -> &File {
+        self.file.get_ref().as_file()
+    }
+
     /// Puts the file where it is to be: from now on, whatever happens, it is there.
     ///
     /// # Errors

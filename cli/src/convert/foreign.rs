@@ -3,9 +3,7 @@
 use std::io;
 
 use zten::StorageType;
-use zten::write::{
-    Encoded, FileSink, NewComponent, NewObject, WriteError, Writer, canonical_order,
-};
+use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
 
 use super::Plan;
 use super::input::{Failure, Input, Kind, Tensor};
@@ -14,12 +12,12 @@ use crate::progress::Progress;
 use crate::report::Problem;
 
 /// Writes all tensors of a file; in canonical form, in the order that this asks for.
-pub(super) fn convert(
+pub(super) fn convert<S: Sink<Error = io::Error>>(
     args: &Convert,
     mut input: Input,
-    sink: FileSink,
+    sink: S,
     plan: &Plan,
-) -> Result<FileSink, Box<Problem>> {
+) -> Result<S, Box<Problem>> {
     let failed = |error| problem(args, None, error);
     let mut writer = Writer::new(sink, &plan.settings).map_err(failed)?;
     let listing = input.listing();

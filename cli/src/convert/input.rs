@@ -8,6 +8,7 @@ mod gguf;
 mod npy;
 mod npz;
 mod safetensors;
+mod scratch;
 mod source;
 mod trouble;
 
@@ -20,10 +21,13 @@ use std::path::Path;
 use zten::{Limits, LogicalType, StorageType};
 
 pub(crate) use gguf::types::Block;
+#[cfg(target_os = "linux")]
+pub(crate) use scratch::prepare;
 use source::Source;
 pub(crate) use trouble::{Failure, Trouble};
 
 use crate::escape;
+use crate::file::Opened;
 
 /// The longest chunk that is handed on. A multiple of every element's width.
 const CHUNK: usize = 1 << 20;
@@ -151,8 +155,8 @@ enum Form {
 }
 
 /// Opens a file of any format, and judges everything but its data.
-pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Input, Trouble> {
-    judge(Source::open(path)?, path, limits)
+pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
+    judge(opened.into(), path, limits)
 }
 
 fn judge(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {

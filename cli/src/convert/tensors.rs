@@ -4,7 +4,7 @@ use std::io;
 
 use zten::ReadError;
 use zten::source::FileArchive;
-use zten::write::{Copier, CopyError, FileSink, WriteError};
+use zten::write::{Copier, CopyError, Sink, WriteError};
 
 use super::Plan;
 use crate::args::Convert;
@@ -13,12 +13,12 @@ use crate::progress::Watched;
 use crate::report::Problem;
 
 /// Copies all of a file.
-pub(super) fn convert(
+pub(super) fn convert<S: Sink<Error = io::Error>>(
     args: &Convert,
     archive: &FileArchive,
-    sink: FileSink,
+    sink: S,
     plan: &Plan,
-) -> Result<FileSink, Box<Problem>> {
+) -> Result<S, Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
     let options = args.strictness.options();
     let copier = Copier::new(archive.file_len(), options.limit());

@@ -11,6 +11,7 @@ mod hash;
 mod ls;
 #[path = "../../../tests/common/run.rs"]
 mod run;
+mod sandbox;
 mod threads;
 
 use std::ffi::OsStr;

@@ -1,7 +1,7 @@
 //! Work on several objects at a time ends as work on one after another would.
 
 use crate::files::{file, object, raw};
-use crate::{ended, good_text, zten};
+use crate::{command, ended, good, good_text, zten};
 
 const OBJECTS: usize = 40;
 const LENGTH: usize = 64 << 10;
@@ -49,4 +49,28 @@ fn a_good_file_is_good_and_its_sums_are_in_order() {
     let names: Vec<_> = sums.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
     assert_eq!(names.len(), OBJECTS);
     assert!(names.is_sorted(), "{names:?}");
+}
+
+/// The C library learns how to give memory back when there is more than a little of it.
+#[test]
+fn many_threads_give_memory_back() {
+    let (objects, length) = (64, 1 << 20);
+    let names: Vec<String> = (0..objects).map(|ordinal| format!("{ordinal:02}")).collect();
+    let objects: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(ordinal, name)| {
+            let component = ("data", raw("u8", 64 + ordinal * length, length, &[]));
+            (name.as_str(), object("dense", &[length], &[component]))
+        })
+        .collect();
+    let path = file("threads-many.zt", &objects, &vec![0; objects.len() * length]);
+    for _ in 0..5 {
+        for command_name in ["check", "hash"] {
+            let mut command = command();
+            command.env("RAYON_NUM_THREADS", "64").arg(command_name).arg(&path);
+            assert!(!good(command.output().unwrap()).is_empty());
+        }
+    }
+    std::fs::remove_file(path).unwrap();
 }

@@ -120,7 +120,7 @@ mod tests {
         let bytes: Vec<u8> = (0..251).cycle().take(300_000).collect();
         let mut file = Scratch::new().unwrap();
         file.write_at(0, &bytes).unwrap();
-        let source = file.into_source().unwrap();
+        let source = file.into_source();
         let mut all = Vec::new();
         let mut cursor = Cursor::new(&source, 0, u64::MAX);
         for step in [1, 7, 8, 3, 65_000, 0, 70_000, 2, 65_536] {
@@ -139,7 +139,7 @@ mod tests {
     fn nothing_is_read_from_beyond_the_end() {
         let mut file = Scratch::new().unwrap();
         file.write_at(0, &[1; 100]).unwrap();
-        let source = file.into_source().unwrap();
+        let source = file.into_source();
         for (end, why) in [(10, "longer than the 10 bytes"), (100, "the file ends before")] {
             let mut cursor = Cursor::new(&source, 0, end);
             cursor.skip(end - 4).unwrap();

@@ -217,7 +217,7 @@ fn spool(file: &mut impl Read, length: u64) -> Result<Source, Trouble> {
         scratch.write_at(at, bytes)?;
         at = at.saturating_add(wide(next));
     }
-    scratch.into_source()
+    Ok(scratch.into_source())
 }
 
 /// What is wrong with an archive.

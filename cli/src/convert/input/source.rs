@@ -1,11 +1,11 @@
 //! A file of known length, read at positions, and the temporary file that data may wait in.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
-use super::{CHUNK, Trouble, wide};
+use super::{CHUNK, Trouble, scratch, wide};
+use crate::file::Opened;
 
 /// A file that is being read. Each read seeks first, so that clones do not disturb each other.
 #[derive(Clone, Debug)]
@@ -14,19 +14,13 @@ pub(super) struct Source {
     length: u64,
 }
 
-impl Source {
-    /// Opens a regular file.
-    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
-        // Opening a pipe would wait for its other end.
-        if !fs::metadata(path).map_err(Trouble::reading)?.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(Trouble::reading(error));
-        }
-        let file = File::open(path).map_err(Trouble::reading)?;
-        let length = file.metadata().map_err(Trouble::reading)?.len();
-        Ok(Self { file: Arc::new(file), length })
+impl From<Opened> for Source {
+    fn from(Opened { file, length, .. }: Opened) -> Self {
+        Self { file: Arc::new(file), length }
     }
+}
 
+impl Source {
     /// Bytes in it, when it was opened.
     pub(super) fn len(&self) -> u64 {
         self.length
@@ -115,28 +109,32 @@ impl io::Seek for Reader {
     }
 }
 
-/// A file without a name, which is gone when it is dropped.
+/// A file without a name, for data to wait in.
 #[derive(Debug)]
-pub(super) struct Scratch(File);
+pub(super) struct Scratch {
+    file: Arc<File>,
+    length: u64,
+}
 
 impl Scratch {
     /// An empty one.
     pub(super) fn new() -> Result<Self, Trouble> {
-        tempfile::tempfile().map(Self).map_err(Trouble::temporary)
+        Ok(Self { file: scratch::take().map_err(Trouble::temporary)?, length: 0 })
     }
 
     /// Writes at a position, which may be beyond what has been written.
     pub(super) fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Trouble> {
-        self.0
-            .seek(SeekFrom::Start(offset))
-            .and_then(|_| self.0.write_all(bytes))
-            .map_err(Trouble::temporary)
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(offset))
+            .and_then(|_| file.write_all(bytes))
+            .map_err(Trouble::temporary)?;
+        self.length = self.length.max(offset.saturating_add(wide(bytes.len())));
+        Ok(())
     }
 
     /// What has been written, to be read.
-    pub(super) fn into_source(self) -> Result<Source, Trouble> {
-        let length = self.0.metadata().map_err(Trouble::temporary)?.len();
-        Ok(Source { file: Arc::new(self.0), length })
+    pub(super) fn into_source(self) -> Source {
+        Source { file: self.file, length: self.length }
     }
 }
 
@@ -150,6 +148,8 @@ pub(super) fn buffer<T: Clone>(length: usize, value: T) -> Result<Vec<T>, Troubl
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"abc").unwrap();
-        let source = Source::open(&path).unwrap();
+        let source = Source::from(Opened::open(&path).unwrap());
         fs::write(&path, b"abcdef").unwrap();
         let mut bytes = Vec::new();
         source.reader().read_to_end(&mut bytes).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     fn chunks_are_of_one_length() {
         let mut file = Scratch::new().unwrap();
         file.write_at(CHUNK as u64 * 2 + 3, b"x").unwrap();
-        let source = file.into_source().unwrap();
+        let source = file.into_source();
         let mut lengths = Vec::new();
         let read = source.stream::<Trouble>(1, source.len() - 1, &mut |chunk| {
             lengths.push(chunk.len());

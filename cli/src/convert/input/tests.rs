@@ -15,6 +15,7 @@ use zten::Limits;
 use super::source::Scratch;
 use super::{Failure, Input, Kind, Listing, Trouble, judge};
 use crate::app::Status;
+use crate::file::Opened;
 
 /// A tensor that has been read: name, shape, kind, bytes.
 type Read = (String, Vec<u64>, Kind, Vec<u8>);
@@ -27,7 +28,7 @@ fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
     let mut file = Scratch::new().unwrap();
     file.write_at(0, bytes).unwrap();
-    judge(file.into_source().unwrap(), Path::new(name), limits)
+    judge(file.into_source(), Path::new(name), limits)
 }
 
 /// Reads everything, and holds each tensor to what the listing says.
@@ -105,12 +106,11 @@ fn the_content_decides_and_then_the_name() {
 fn only_regular_files_are_opened() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("none")] {
-        let trouble = super::open(&path, &Limits::default()).unwrap_err();
-        assert_eq!(trouble.status(), Status::Trouble, "{trouble}");
+        assert!(Opened::open(&path).is_err());
     }
     let path = folder.path().join("array.npy");
     fs::write(&path, npy::file("<i2", false, "(2,)", &[1, 2, 3, 4])).unwrap();
-    let mut input = super::open(&path, &Limits::default()).unwrap();
+    let mut input = super::open(Opened::open(&path).unwrap(), &path, &Limits::default()).unwrap();
     assert_eq!(read_all(&mut input).unwrap()[0].3, [1, 2, 3, 4]);
     let Listing { attributes, tensors } = input.listing();
     assert_eq!((attributes.as_slice(), tensors.len()), (&[][..], 1));
@@ -131,7 +131,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let path = folder.path().join("array.npy");
     let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
     fs::write(&path, &bytes).unwrap();
-    let mut input = super::open(&path, &Limits::default()).unwrap();
+    let mut input = super::open(Opened::open(&path).unwrap(), &path, &Limits::default()).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let trouble = read_all(&mut input).unwrap_err();
     assert_eq!(trouble.status(), Status::Trouble);

@@ -150,7 +150,7 @@ impl<const W: usize> Turn<W> {
             }
         }
         let arrays = self.arrays.saturating_mul(rows);
-        Ok(Self { source: file.into_source()?, offset: 0, arrays, sizes: self.sizes })
+        Ok(Self { source: file.into_source(), offset: 0, arrays, sizes: self.sizes })
     }
 
     /// Reads a tile of an array of so many rows and columns. Its own columns are numbered by
@@ -279,7 +279,7 @@ mod tests {
         let mut file = Scratch::new().unwrap();
         file.write_at(0, b"head").unwrap();
         file.write_at(4, data).unwrap();
-        let source = file.into_source().unwrap();
+        let source = file.into_source();
         let mut out = Vec::new();
         let turn = Turn::<W>::new(&source, 4, sizes);
         turn.turn::<Trouble>(shape, &mut |bytes| {

@@ -1,0 +1,142 @@
+//! The command confines itself: files are opened first, and looked at when nothing else can be
+//! reached any more.
+
+mod budget;
+#[cfg(target_os = "linux")]
+mod trials;
+#[cfg(not(target_os = "linux"))]
+#[path = "sandbox/elsewhere.rs"]
+mod trials;
+
+use std::io;
+use std::path::Path;
+
+use zten_sandbox::{Report, Role, confine};
+
+use crate::app::App;
+use crate::args::Strictness;
+use crate::file::Opened;
+use crate::objects::WORTH_IT;
+use crate::report::Problem;
+use crate::{progress, threads};
+pub(crate) use budget::Task;
+pub(crate) use trials::run;
+
+/// Whether to confine, as the command line asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// No.
+    Off,
+    /// As far as the system can.
+    Try,
+    /// Yes, or nothing is read.
+    Require,
+}
+
+impl Mode {
+    /// Whether anything is to be confined: elsewhere there is nothing to try.
+    pub(crate) fn confines(self) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Try => cfg!(target_os = "linux"),
+            Self::Require => true,
+        }
+    }
+
+    /// Whether the work may begin; tells why not.
+    pub(crate) fn accepts(self, app: &mut App, report: &Report) -> io::Result<bool> {
+        match report.complete() {
+            Err(why) if self == Self::Require => {
+                app.usage(format_args!("--require-sandbox: {why}"))?;
+                Ok(false)
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+/// Files, in the order in which they were asked for.
+pub(crate) type Files<'a> = Box<dyn Iterator<Item = Result<Opened, Box<Problem>>> + 'a>;
+
+/// Opens all files, then confines the process. None, and all is said, where that cannot be.
+///
+/// Where nothing is confined, each file is opened when its turn comes.
+pub(crate) fn files<'a>(
+    app: &mut App,
+    mode: Mode,
+    paths: impl IntoIterator<Item = &'a Path> + 'a,
+    task: Task,
+    strictness: &Strictness,
+) -> io::Result<Option<Files<'a>>> {
+    let problem = |path: &Path, error| Box::new(Problem::io(path, &error));
+    if !mode.confines() {
+        let files = paths.into_iter();
+        let open = move |path| Opened::open(path).map_err(|error| problem(path, error));
+        return Ok(Some(Box::new(files.map(open))));
+    }
+    let most = zten_sandbox::allow_many_files();
+    // Confining takes a descriptor, which the files must not take away.
+    let spare = io::pipe();
+    let mut files = Vec::new();
+    let mut lengths = Vec::new();
+    for path in paths {
+        let opened = Opened::open(path);
+        match &opened {
+            Ok(opened) => lengths.push(opened.length),
+            Err(error) if error.raw_os_error() == Some(TOO_MANY) => {
+                let most = most.map_or_else(String::new, |most| format!(" ({most} descriptors)"));
+                app.usage(format_args!(
+                    "more files than the process may have open{most}: all are opened before the \
+                     first is read. Name fewer, or --no-sandbox"
+                ))?;
+                return Ok(None);
+            }
+            Err(_) => {}
+        }
+        files.push(opened.map_err(|error| problem(path, error)));
+    }
+    let worth_it = task.takes_threads() && lengths.iter().any(|length| *length >= WORTH_IT);
+    let number = if worth_it { threads::wanted() } else { 1 };
+    progress::ask();
+    let budget = budget::of(task, &lengths, strictness, number);
+    drop(spare);
+    let report = confine(Role::Reads, &budget, || match number {
+        0 | 1 => threads::none(),
+        number => threads::start(number),
+    });
+    let files: Files<'a> = Box::new(files.into_iter());
+    Ok(mode.accepts(app, &report)?.then_some(files))
+}
+
+/// The same for one file. None where it cannot be opened, either; all is said then.
+pub(crate) fn file(
+    app: &mut App,
+    mode: Mode,
+    path: &Path,
+    task: Task,
+    strictness: &Strictness,
+) -> io::Result<Option<Opened>> {
+    let file = files(app, mode, [path], task, strictness)?;
+    match file.and_then(|mut file| file.next()).transpose() {
+        Ok(file) => Ok(file),
+        Err(problem) => app.problem(&problem).map(|()| None),
+    }
+}
+
+/// Confines the process that converts, whose files are open. Whether it may begin; if not, all is
+/// said.
+#[cfg(target_os = "linux")]
+pub(crate) fn converts(
+    app: &mut App,
+    mode: Mode,
+    length: u64,
+    strictness: &Strictness,
+) -> io::Result<bool> {
+    progress::ask();
+    let budget = budget::of(Task::Convert, &[length], strictness, 1);
+    let report = confine(Role::Converts, &budget, threads::none);
+    mode.accepts(app, &report)
+}
+
+/// `EMFILE`.
+const TOO_MANY: i32 = 24;

@@ -1,0 +1,134 @@
+//! What work on files may take, by their lengths and the limits that the command line sets.
+
+use zten_sandbox::Budget;
+
+use crate::args::Strictness;
+
+/// Bytes for what follows no file: buffers, elements that are held back, the program's own.
+const BASE: u64 = 256 << 20;
+/// Bytes of memory for each byte of the largest manifest that there can be.
+const PER_MANIFEST: u64 = 16;
+/// Bytes that the allocator reserves for a thread at a time.
+const ARENA: u64 = 64 << 20;
+/// Windows that decoding takes, and one more.
+const WINDOWS: u64 = 4;
+/// Bytes that are decoded, or read, in a second of processor time.
+const RATE: u64 = 16 << 20;
+/// Seconds for what follows no file.
+const SECONDS: u64 = 60;
+/// Bytes of output for each byte that is decoded: text of the smallest elements is the longest.
+const PER_BYTE: u64 = 32;
+/// Bytes of output for what follows no file.
+const OUTPUT: u64 = 64 << 20;
+
+/// What is done with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// They are looked at one after another, and listed or printed.
+    Look,
+    /// They are looked at one after another, and all is decoded.
+    Decode,
+    /// They are decoded and held side by side.
+    Compare,
+    /// One is written anew.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined there"))]
+    Convert,
+}
+
+impl Task {
+    /// Whether several threads work on a large file.
+    pub(crate) fn takes_threads(self) -> bool {
+        matches!(self, Self::Decode | Self::Compare)
+    }
+}
+
+/// What `task` may take of files of those lengths.
+pub(super) fn of(task: Task, lengths: &[u64], strictness: &Strictness, threads: usize) -> Budget {
+    let options = strictness.options();
+    let limits = options.limit();
+    let sum = |lengths: &mut dyn Iterator<Item = u64>| lengths.fold(0, u64::saturating_add);
+
+    let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
+    let manifests = match task {
+        Task::Compare => sum(&mut manifests.into_iter()),
+        _ => manifests.max().unwrap_or_default(),
+    };
+    let threads = u64::try_from(threads).unwrap_or(u64::MAX);
+    let decoders = limits.window().saturating_mul(WINDOWS).saturating_add(ARENA);
+    let memory = BASE
+        .saturating_add(manifests.saturating_mul(PER_MANIFEST))
+        .saturating_add(decoders.saturating_mul(threads));
+
+    let decoded = lengths.iter().map(|length| limits.decoded_total(*length));
+    let bytes = sum(&mut lengths.iter().copied().chain(decoded));
+    let seconds = SECONDS.saturating_add(bytes.div_ceil(RATE));
+    let output = bytes.saturating_mul(PER_BYTE).saturating_add(OUTPUT);
+    let file = output.saturating_add(written());
+    // Where any number of components may share their bytes, work does not follow the length.
+    let bounded = !strictness.shares_blobs();
+    Budget {
+        memory: Some(memory),
+        seconds: bounded.then_some(seconds),
+        file: bounded.then_some(file),
+    }
+}
+
+/// Bytes that standard output holds already, if it is a file.
+fn written() -> u64 {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        let out = std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+        out.and_then(|out| out.metadata()).map_or(0, |out| out.len())
+    }
+    #[cfg(not(unix))]
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn budget(task: Task, lengths: &[u64], options: &[&str]) -> Budget {
+        let args = ["zten", "check", "x"].iter().chain(options);
+        let Command::Check(args) = Args::try_parse_from(args).unwrap().command else {
+            panic!("it is called otherwise");
+        };
+        of(task, lengths, &args.strictness, 1)
+    }
+
+    #[test]
+    fn small_files_get_little() {
+        let small = budget(Task::Decode, &[1000], &[]);
+        assert!(small.memory.unwrap() < 1 << 30, "{small:?}");
+        assert!(small.seconds.unwrap() < 2 * 60 * 60, "{small:?}");
+        // Of many, one after another, each needs what the largest needs.
+        assert_eq!(budget(Task::Decode, &[1000; 50], &[]).memory, small.memory);
+        assert!(budget(Task::Compare, &[1000; 50], &[]).memory > small.memory);
+    }
+
+    #[test]
+    fn what_is_honest_fits() {
+        let tera = budget(Task::Decode, &[1 << 40], &[]);
+        // At 16 MiB a second, which any machine reads and hashes.
+        assert!(tera.seconds.unwrap() > (1 << 40) / (16 << 20), "{tera:?}");
+        assert!(tera.file.unwrap() > 8 << 40);
+        // Text of every decoded byte.
+        assert!(budget(Task::Look, &[1000], &[]).file.unwrap() > 16 * (4 << 30));
+    }
+
+    #[test]
+    fn limits_of_the_command_line_count() {
+        let usual = budget(Task::Decode, &[1 << 40], &[]);
+        let less =
+            budget(Task::Decode, &[1 << 40], &["--limit=manifest=1M", "--limit=decoded-total=1G"]);
+        assert!(less.memory < usual.memory && less.seconds < usual.seconds, "{less:?}");
+        let window = budget(Task::Decode, &[1000], &["--limit", "window=1G"]);
+        assert!(window.memory.unwrap() > 3 << 30);
+        let shared = budget(Task::Decode, &[1000], &["--tolerate", "shared-blobs"]);
+        assert_eq!((shared.seconds, shared.file), (None, None));
+    }
+}

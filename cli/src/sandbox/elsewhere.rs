@@ -1,0 +1,12 @@
+//! `zten sandbox`, where there is no sandbox.
+
+use std::io;
+
+use super::Mode;
+use crate::app::App;
+use crate::args::Sandbox;
+
+/// Says so.
+pub(crate) fn run(app: &mut App, _: &Sandbox, _: Mode) -> io::Result<()> {
+    app.usage("there is no sandbox on this system: only Linux has what it needs")
+}

@@ -1,0 +1,193 @@
+//! `zten sandbox`: tries what a confined process may not do, each in a process of its own.
+
+mod deeds;
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use zten_sandbox::{Budget, Layer, Report, Role, confine};
+
+use super::Mode;
+use crate::app::{App, Status};
+use crate::args::Sandbox;
+use crate::json::Json;
+use crate::threads;
+use deeds::{DEEDS, FILE, KEPT, NOTHING, SOMETHING};
+
+/// What a trial may take: little, so that more is soon tried.
+const BUDGET: Budget = Budget { memory: Some(64 << 20), seconds: Some(60), file: Some(1 << 20) };
+
+/// What came of one trial.
+struct Outcome {
+    name: &'static str,
+    /// None where it was allowed.
+    denied: Option<String>,
+}
+
+/// Tries all, or the one that it was started for.
+pub(crate) fn run(app: &mut App, args: &Sandbox, mode: Mode) -> io::Result<()> {
+    if let Some(name) = &args.trial {
+        return trial(app, name, mode);
+    }
+    let (layers, outcomes) = match all(mode) {
+        Ok(all) => all,
+        Err(why) => return app.usage(format_args!("it could not be tried: {why}")),
+    };
+    if outcomes.iter().any(|outcome| outcome.denied.is_none()) {
+        app.worsen(Status::Refused);
+    }
+    if args.json { document(app, &layers, &outcomes) } else { lines(app, &layers, &outcomes) }
+}
+
+/// In a process of its own: confines it and does one thing.
+fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
+    match name {
+        NOTHING => return Ok(()),
+        SOMETHING => return write!(app.out, "allowed"),
+        _ => {}
+    }
+    // Opened before it matters, as the files of a command are.
+    let kept = File::options().read(true).append(true).open(KEPT)?;
+    let report = mode.confines().then(|| confine(Role::Reads, &BUDGET, threads::none));
+    if let Some(report) = &report
+        && !mode.accepts(app, report)?
+    {
+        return Ok(());
+    }
+    if name == FIRST {
+        return first(app, &kept, report.as_ref());
+    }
+    match DEEDS.iter().find(|deed| deed.name == name) {
+        None => app.usage("there is no such trial"),
+        Some(deed) => match (deed.run)(kept) {
+            Ok(()) => write!(app.out, "allowed"),
+            Err(error) => write!(app.out, "denied {error}"),
+        },
+    }
+}
+
+/// What must be allowed: a process that can do nothing at all is denied everything.
+const FIRST: &str = "read-and-write";
+
+/// Reads what is open, writes, takes memory, and tells of the layers.
+fn first(app: &mut App, mut kept: &File, report: Option<&Report>) -> io::Result<()> {
+    let mut text = String::new();
+    io::Read::read_to_string(&mut io::Read::take(&mut kept, 4), &mut text)?;
+    kept.write_all(&vec![b'.'; 1 << 19])?;
+    if text != "kept" {
+        return app.usage("the file that is open holds something else");
+    }
+    let layers = report.map(|report| [&report.landlock, &report.seccomp, &report.limits]);
+    for (word, why) in layers.map_or([("off", None); 3], |layers| layers.map(told)) {
+        writeln!(app.out, "{word}\t{}", why.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// A layer, in a word and with the reason.
+fn told(layer: &Layer) -> (&'static str, Option<&str>) {
+    match layer {
+        Layer::Enforced => ("enforced", None),
+        Layer::Partly => ("partly", None),
+        Layer::Missing(why) => ("missing", Some(why)),
+    }
+}
+
+/// A layer of the sandbox: its name, a word, and why it is missing if it is.
+type Layers = Vec<(&'static str, String, String)>;
+
+fn all(mode: Mode) -> Result<(Layers, Vec<Outcome>), String> {
+    let text = match process(FIRST, mode)? {
+        (Some(0), text, _) => text,
+        (_, text, how) => return Err(format!("{FIRST}: {how} {text}")),
+    };
+    let layers =
+        ["landlock", "seccomp", "limits"].into_iter().zip(text.lines()).map(|(name, line)| {
+            let (word, why) = line.split_once('\t').unwrap_or((line, ""));
+            (name, word.to_owned(), why.to_owned())
+        });
+    let outcomes = DEEDS.iter().map(|deed| {
+        let (code, text, how) = process(deed.name, mode)?;
+        let denied = match (code, text.strip_prefix("denied ")) {
+            (Some(0), None) if text == "allowed" => None,
+            (Some(0), Some(why)) => Some(why.to_owned()),
+            (None, _) => Some(how),
+            _ => return Err(format!("{}: {how} {text}", deed.name)),
+        };
+        Ok(Outcome { name: deed.name, denied })
+    });
+    Ok((layers.collect(), outcomes.collect::<Result<_, String>>()?))
+}
+
+/// One trial: the exit code if there is one, what was printed, and how it ended, in words.
+fn process(name: &str, mode: Mode) -> Result<(Option<i32>, String, String), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let write = |name: &str| fs::write(Path::new(folder.path()).join(name), "kept");
+    write(KEPT).and_then(|()| write(FILE)).map_err(|error| error.to_string())?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("zten");
+    match mode {
+        Mode::Off => command.arg("--no-sandbox"),
+        Mode::Require => command.arg("--require-sandbox"),
+        Mode::Try => &mut command,
+    };
+    let output = command
+        .args(["sandbox", "--trial", name])
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    let signal = output.status.signal().and_then(|signal| Signal::try_from(signal).ok());
+    let how = match signal {
+        Some(signal) => signal.as_str().to_owned(),
+        None => output.status.to_string(),
+    };
+    let text = [output.stdout, output.stderr].concat();
+    Ok((output.status.code(), String::from_utf8_lossy(&text).trim_end().to_owned(), how))
+}
+
+fn lines(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()> {
+    for (name, word, why) in layers {
+        writeln!(app.out, "{}", format!("{name:<16} {word:<8} {why}").trim_end())?;
+    }
+    writeln!(app.out)?;
+    for Outcome { name, denied } in outcomes {
+        match denied {
+            Some(how) => writeln!(app.out, "{name:<16} denied   {how}")?,
+            None => writeln!(app.out, "{name:<16} ALLOWED")?,
+        }
+    }
+    let denied = outcomes.iter().filter(|outcome| outcome.denied.is_some()).count();
+    writeln!(app.out, "\n{denied} of {} denied", outcomes.len())
+}
+
+fn document(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()> {
+    let mut json = Json::new(&mut app.out);
+    json.open('{')?;
+    json.key("layers")?;
+    json.open('{')?;
+    for (name, word, _) in layers {
+        json.key(name)?;
+        json.string(word)?;
+    }
+    json.close('}')?;
+    json.key("trials")?;
+    json.open('[')?;
+    for Outcome { name, denied } in outcomes {
+        json.open('{')?;
+        json.key("trial")?;
+        json.string(name)?;
+        json.key("outcome")?;
+        json.string(if denied.is_some() { "denied" } else { "allowed" })?;
+        json.key("how")?;
+        json.string_or_null(denied.as_deref())?;
+        json.close('}')?;
+    }
+    json.close(']')?;
+    json.close('}')?;
+    json.line()
+}

@@ -1,0 +1,98 @@
+//! What a confined process may not do.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::thread;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::ptrace;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::kill;
+use nix::unistd::getppid;
+
+/// A file in the folder of the trial.
+pub(super) const FILE: &str = "file";
+/// Another, which is opened before the process is confined.
+pub(super) const KEPT: &str = "kept";
+const NEW: &str = "new";
+/// A trial of nothing, which says nothing: what is started must be something.
+pub(super) const NOTHING: &str = "nothing";
+/// The same, which says that it was allowed.
+pub(super) const SOMETHING: &str = "something";
+
+/// Something to try.
+pub(super) struct Deed {
+    pub(super) name: &'static str,
+    /// Given the file that is open. What it fails with is why it is denied.
+    pub(super) run: fn(File) -> io::Result<()>,
+}
+
+macro_rules! deeds {
+    ($($name:literal $run:expr;)+) => {
+        pub(super) const DEEDS: &[Deed] = &[$(Deed { name: $name, run: $run },)+];
+    };
+}
+
+deeds! {
+    "open-file" |_| File::open(FILE).map(drop);
+    "write-file" |_| File::options().append(true).open(FILE).map(drop);
+    "create-file" |_| File::create(NEW).map(drop);
+    "remove-file" |_| fs::remove_file(FILE);
+    "rename-file" |_| fs::rename(FILE, NEW);
+    "link-file" |_| fs::hard_link(FILE, NEW);
+    "look-for-file" |_| fs::metadata(FILE).map(drop);
+    "change-mode" |_| fs::set_permissions(FILE, fs::Permissions::from_mode(0o777));
+    "make-folder" |_| fs::create_dir(NEW);
+    "list-folder" |_| fs::read_dir(".").map(drop);
+    "change-folder" |_| std::env::set_current_dir("/");
+    "another-handle" |kept| kept.try_clone().map(drop);
+    "memory-file" |_| Ok(memfd_create(c"new", MFdFlags::MFD_CLOEXEC).map(drop)?);
+    "tcp-listen" |_| TcpListener::bind("127.0.0.1:0").map(drop);
+    "tcp-connect" |_| connect();
+    "udp-socket" |_| UdpSocket::bind("127.0.0.1:0").map(drop);
+    "unix-socket" |_| UnixDatagram::unbound().map(drop);
+    "pipe" |_| io::pipe().map(drop);
+    "start-process" |_| this(NOTHING).status().map(drop);
+    "become-another" |_| Err(this(SOMETHING).exec());
+    "start-thread" |_| thread::Builder::new().spawn(|| ()).map(drop);
+    "be-traced" |_| Ok(ptrace::traceme()?);
+    "signal-another" |_| Ok(kill(getppid(), None)?);
+    "change-limit" |_| change_limit();
+    "too-much-memory" |_| too_much_memory();
+    "too-large-file" |mut kept| kept.write_all(&vec![0; 2 << 20]);
+}
+
+/// Nobody listens there: to be told so is to be allowed.
+fn connect() -> io::Result<()> {
+    use io::ErrorKind::{ConnectionRefused, NetworkUnreachable};
+    match TcpStream::connect("127.0.0.1:1") {
+        Err(error) if matches!(error.kind(), ConnectionRefused | NetworkUnreachable) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// This program, which tries that.
+fn this(trial: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["--no-sandbox", "sandbox", "--trial", trial]);
+    command
+}
+
+/// To what it is: that takes no right but to ask.
+fn change_limit() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_STACK)?;
+    Ok(setrlimit(Resource::RLIMIT_STACK, soft, hard)?)
+}
+
+fn too_much_memory() -> io::Result<()> {
+    let mut bytes: Vec<u8> = Vec::new();
+    bytes.try_reserve_exact(256 << 20).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    // Nobody would miss what nobody uses.
+    std::hint::black_box(&mut bytes).push(1);
+    Ok(())
+}

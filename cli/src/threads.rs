@@ -1,0 +1,36 @@
+//! The threads that work on the objects of a file.
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::thread::available_parallelism;
+
+static COUNT: OnceLock<usize> = OnceLock::new();
+
+/// How many there are, with the one that asks. They are started here if nothing was said before.
+pub(crate) fn count() -> usize {
+    *COUNT.get_or_init(rayon::current_num_threads)
+}
+
+/// There will be none but the one that asks.
+pub(crate) fn none() {
+    let _ = COUNT.set(1);
+}
+
+/// As many as there are processors for this process, or as `RAYON_NUM_THREADS` says.
+pub(crate) fn wanted() -> usize {
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
+    let processors = || available_parallelism().map_or(1, usize::from);
+    asked.filter(|number| *number > 0).unwrap_or_else(processors)
+}
+
+/// Starts that many, and returns when each of them runs and has what it needs of the system.
+pub(crate) fn start(number: usize) {
+    match rayon::ThreadPoolBuilder::new().num_threads(number).build_global() {
+        Ok(()) => {
+            // The allocator may ask much when a thread comes to it for the first time.
+            rayon::broadcast(|_| drop(black_box(Vec::<u8>::with_capacity(1 << 10))));
+            let _ = COUNT.set(number);
+        }
+        Err(_) => none(),
+    }
+}

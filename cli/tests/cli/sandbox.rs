@@ -1,0 +1,345 @@
+//! The command confines itself, and works all the same.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Output};
+
+#[cfg(target_pointer_width = "64")]
+use crate::files::{file, object, raw};
+use crate::{command, corpus_folder, ended, good_text, zten};
+
+/// Machines for which there is a filter of system calls.
+const FILTERED: bool =
+    cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+
+/// What Landlock or the limits deny by themselves.
+const WITHOUT_FILTER: [&str; 16] = [
+    "open-file",
+    "write-file",
+    "create-file",
+    "remove-file",
+    "rename-file",
+    "link-file",
+    "make-folder",
+    "list-folder",
+    "another-handle",
+    "memory-file",
+    "tcp-listen",
+    "udp-socket",
+    "unix-socket",
+    "pipe",
+    "too-much-memory",
+    "too-large-file",
+];
+
+/// An emulator starts no processes that are not its own, and knows nothing of confinement.
+fn emulated() -> bool {
+    let emulated = std::env::var_os("ZTEN_TEST_RUNNER").is_some();
+    if emulated {
+        eprintln!("NOT TESTED: emulated");
+    }
+    emulated
+}
+
+fn good_file() -> String {
+    corpus_folder().join("accept/1.2.3/dense_all.zt").to_str().unwrap().to_owned()
+}
+
+/// The names of those trials whose outcome is not that one.
+fn others<'j>(report: &'j serde_json::Value, outcome: &str) -> Vec<&'j str> {
+    let trials = report["trials"].as_array().unwrap();
+    assert!(trials.len() > 20);
+    let others = trials.iter().filter(|trial| trial["outcome"] != outcome);
+    others.map(|trial| trial["trial"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_is_forbidden_is_denied() {
+    if emulated() {
+        return;
+    }
+    let output = zten(["sandbox", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let allowed = others(&report, "denied");
+    let landlock = &report["layers"]["landlock"];
+    if FILTERED {
+        let layers = (&report["layers"]["seccomp"], &report["layers"]["limits"]);
+        assert_eq!(layers, (&"enforced".into(), &"enforced".into()));
+        assert_eq!((ended(&output).0, allowed), (Some(0), vec![]));
+        for trial in report["trials"].as_array().unwrap() {
+            let how = match trial["trial"].as_str().unwrap() {
+                "too-much-memory" => "out of memory",
+                "too-large-file" => "SIGXFSZ",
+                "open-file" | "write-file" | "create-file" | "list-folder" => {
+                    "Permission denied (os error 13)"
+                }
+                _ => "SIGSYS",
+            };
+            assert_eq!(trial["how"], how, "{trial}");
+        }
+        let text = good_text(zten(["sandbox"]));
+        assert!(text.contains("udp-socket       denied   SIGSYS\n"), "{text}");
+        assert!(text.contains("too-large-file   denied   SIGXFSZ\n"), "{text}");
+    } else {
+        assert_eq!(report["layers"]["seccomp"], "missing");
+        assert_eq!(output.status.code(), Some(1));
+        if landlock == "enforced" {
+            assert!(!allowed.iter().any(|name| WITHOUT_FILTER.contains(name)), "{allowed:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_forbidden_is_possible_otherwise() {
+    if emulated() {
+        return;
+    }
+    let output = zten(["--no-sandbox", "sandbox", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((ended(&output).0, others(&report, "allowed")), (Some(1), vec![]));
+    assert_eq!(report["layers"]["seccomp"], "off");
+}
+
+#[test]
+fn both_at_once_is_wrong_usage() {
+    let output = zten(["check", "--no-sandbox", "--require-sandbox", &good_file()]);
+    assert_eq!(ended(&output).0, Some(2));
+}
+
+#[test]
+fn results_are_the_same_without() {
+    let good = good_file();
+    for args in [["check", &good], ["ls", &good], ["hash", &good]] {
+        let confined = good_text(zten(args));
+        assert_eq!(confined, good_text(zten([&args[..], &["--no-sandbox"]].concat())));
+        assert!(!confined.is_empty());
+    }
+}
+
+/// Runs a line of a shell, in which `$0` is the command.
+fn shell(line: &str, args: &[&str]) -> Option<Output> {
+    // What is limited here is the emulator.
+    if emulated() {
+        return None;
+    }
+    Some(
+        Command::new("sh")
+            .arg("-c")
+            .arg(line)
+            .arg(command().get_program())
+            .args(args)
+            .output()
+            .unwrap(),
+    )
+}
+
+#[test]
+fn more_files_than_can_be_open_are_wrong_usage() {
+    let good = good_file();
+    let files = [&*good; 40];
+    let Some(output) = shell("ulimit -n 32; exec \"$0\" check \"$@\"", &files) else { return };
+    let (status, out, message) = ended(&output);
+    assert_eq!((status, out), (Some(2), ""));
+    assert!(message.contains("(32 descriptors)"), "{message}");
+    let off = shell("ulimit -n 32; exec \"$0\" --no-sandbox check \"$@\"", &files).unwrap();
+    assert_eq!(good_text(off).lines().count(), files.len());
+}
+
+/// As many files as can be open leave what it takes to be confined.
+#[test]
+fn whatever_can_be_opened_can_be_confined() {
+    let good = good_file();
+    let line = "ulimit -n 32; exec \"$0\" --require-sandbox check \"$@\"";
+    let Some(one) = shell(line, &[&good]) else { return };
+    if ended(&one).0 != Some(0) {
+        eprintln!("NOT TESTED: this kernel lacks a layer");
+        return;
+    }
+    let mut refused = 0;
+    for number in 1..20 {
+        let output = shell(line, &vec![&*good; number]).unwrap();
+        let (status, _, message) = ended(&output);
+        refused += usize::from(status == Some(2));
+        assert!(status == Some(0) || message.contains("(32 descriptors)"), "{number} {message}");
+    }
+    assert!((1..19).contains(&refused), "{refused}");
+}
+
+/// Its manifest is as long as all memory that there is, and not there.
+#[test]
+fn want_of_memory_is_told() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-large-manifest.zt");
+    let length: u64 = 256 << 20;
+    let large = File::create(&path).unwrap();
+    large.set_len(64 + length).unwrap();
+    let mut end = length.to_le_bytes().to_vec();
+    end.extend(b"ZTEN1000");
+    write_at(&large, b"ZTEN1000", 0);
+    write_at(&large, &end, 64 + length);
+    let path = path.to_str().unwrap();
+    for command in ["check", "ls", "hash"] {
+        let line = format!("ulimit -v 131072; exec \"$0\" {command} \"$@\"");
+        let Some(output) = shell(&line, &[path]) else { return };
+        let (status, out, message) = ended(&output);
+        assert_eq!((status, out), (Some(2), ""), "{message}");
+        assert!(message.contains("memory"), "{message}");
+    }
+    fs::remove_file(path).unwrap();
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], at: u64) {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, at).unwrap();
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, bytes: &[u8], at: u64) {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+/// The limits follow the length. Its data is a hole.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_file_of_5_gib_is_good() {
+    let length = 5_usize << 30;
+    let component = ("data", raw("u8", 64, length, &[]));
+    let path = file("sandbox-5-gib.zt", &[("x", object("dense", &[length], &[component]))], &[]);
+    // Written as if there were no data, then moved behind them.
+    let manifest = fs::read(&path).unwrap().split_off(64);
+    let large = File::create(&path).unwrap();
+    write_at(&large, b"ZTEN1000", 0);
+    write_at(&large, &manifest, 64 + u64::try_from(length).unwrap());
+    let text = good_text(zten(["check", path.to_str().unwrap()]));
+    assert!(text.contains("5368709120 bytes of data"), "{text}");
+    let text = good_text(zten(["ls", path.to_str().unwrap()]));
+    assert!(text.contains("5.0 GiB"), "{text}");
+    fs::remove_file(path).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::*;
+
+    #[test]
+    fn a_conversion_that_is_ended_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out.zt");
+        fs::write(&output, "before").unwrap();
+        let input = good_file();
+        // The limit is in blocks, of 512 or 1,024 bytes.
+        let line = "ulimit -f 1; exec \"$0\" convert \"$@\"";
+        let args = [&input, output.to_str().unwrap()];
+        let Some(ended_so) = shell(line, &args) else { return };
+        let (status, out, message) = ended(&ended_so);
+        assert_eq!((status, out), (Some(2), ""), "{message}");
+        assert!(
+            message.contains("the confined process that read it has ended: signal: 25"),
+            "{message}"
+        );
+        assert_eq!(fs::read(&output).unwrap(), b"before");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_without_permission_is_told_before_anything_is_read() {
+        let output = zten(["convert", &good_file(), "/proc/out.zt"]);
+        let (status, _, message) = ended(&output);
+        assert_eq!(status, Some(2));
+        assert!(message.starts_with("/proc/out.zt: "), "{message}");
+    }
+}
+
+/// Kernels that lack a layer: a filter around the command says that they do.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
+mod lacking {
+    use std::collections::BTreeMap;
+    use std::thread;
+
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+    use super::*;
+    use crate::good_json;
+
+    const SECCOMP: i64 = libc::SYS_seccomp;
+    const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
+    const LIMITS: i64 = libc::SYS_prlimit64;
+
+    /// Runs the command where the kernel does not know that call. A filter stays with the thread
+    /// that sets it, and with what that starts.
+    fn without(call: i64, args: &[&str]) -> Output {
+        let act = || {
+            let machine = std::env::consts::ARCH.try_into().unwrap();
+            let enosys = SeccompAction::Errno(u32::try_from(libc::ENOSYS).unwrap());
+            let rules = BTreeMap::from([(call, vec![])]);
+            let filter = SeccompFilter::new(rules, SeccompAction::Allow, enosys, machine).unwrap();
+            let program: BpfProgram = filter.try_into().unwrap();
+            apply_filter(&program).unwrap();
+            zten(args)
+        };
+        thread::scope(|scope| scope.spawn(act).join().unwrap())
+    }
+
+    #[test]
+    fn what_is_required_is_missed() {
+        let (good, folder) = (good_file(), tempfile::tempdir().unwrap());
+        let out = folder.path().join("out.zt");
+        let calls: [&[&str]; 7] = [
+            &["check", &good],
+            &["ls", &good],
+            &["cat", &good, "t_f32"],
+            &["hash", &good],
+            &["diff", &good, &good],
+            &["convert", &good, out.to_str().unwrap()],
+            &["sandbox"],
+        ];
+        for args in calls {
+            for (call, layer) in [(SECCOMP, "seccomp"), (LANDLOCK, "landlock")] {
+                let output = without(call, &[args, &["--require-sandbox"]].concat());
+                let (status, out, message) = ended(&output);
+                assert_eq!((status, out), (Some(2), ""), "{args:?} {message}");
+                let wanted = format!("--require-sandbox: {layer} is not to be had: ");
+                assert!(message.contains(&wanted), "{args:?} {message}");
+            }
+        }
+        assert!(!out.exists());
+        // Where all is there, nothing is missed.
+        for args in &calls[..6] {
+            let output = zten([args, &["--require-sandbox"][..]].concat());
+            assert_eq!((ended(&output).0, ended(&output).2), (Some(0), ""), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_required_is_done_without() {
+        let good = good_file();
+        for call in [SECCOMP, LANDLOCK, LIMITS] {
+            let folder = tempfile::tempdir().unwrap();
+            let out = folder.path().join("out.zt");
+            for args in [&["check", &good][..], &["convert", &good, out.to_str().unwrap()]] {
+                assert!(!good_text(without(call, args)).is_empty());
+            }
+            assert!(out.exists());
+        }
+    }
+
+    #[test]
+    fn a_layer_that_is_missing_is_told() {
+        let report = good_json(without(LANDLOCK, &["sandbox", "--json"]));
+        assert_eq!(report["layers"]["landlock"], "missing");
+        // The filter denies all of it, too.
+        assert_eq!(others(&report, "denied"), [""; 0]);
+        let output = without(SECCOMP, &["sandbox", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((ended(&output).0, &report["layers"]["seccomp"]), (Some(1), &"missing".into()));
+        let allowed = others(&report, "denied");
+        assert!(allowed.contains(&"look-for-file"), "{allowed:?}");
+        if report["layers"]["landlock"] == "enforced" {
+            assert!(!allowed.iter().any(|name| WITHOUT_FILTER.contains(name)), "{allowed:?}");
+        }
+    }
+}

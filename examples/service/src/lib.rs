@@ -1,0 +1,38 @@
+//! How a service reads files that nobody has a reason to trust.
+//!
+//! The service opens a file and starts a worker, a process that is there for this file alone. The
+//! worker confines itself, checks the file, and answers with what the manifest says; if the
+//! service asks for it, also with a memory file of all decoded components, sealed, so that the
+//! service can map it: nobody can change it or cut it short any more.
+//!
+//! The worker has read the file, so the service believes it as little as the file: the answer is
+//! of bounded length, read in bounded time, and of one form only, and the memory file is judged
+//! before it is mapped. Whatever a file does to its worker, it costs that worker and nothing else.
+//!
+//! ```no_run
+//! use std::fs::File;
+//! use zten_service::{Service, Settings, Verdict, Want};
+//!
+//! let service = Service::new("target/release/zten-service-worker", Settings::default());
+//! match service.check(File::open("model.zt")?, Want::Content)? {
+//!     Verdict::Good(model) => {
+//!         for object in &model.facts.objects {
+//!             println!("{:?}: {:?}", object.name, object.shape);
+//!         }
+//!     }
+//!     Verdict::Refused(why) => println!("refused: {}", why.message),
+//!     Verdict::Lost(how) => println!("its worker is lost: {how}"),
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![cfg(target_os = "linux")]
+
+pub mod answer;
+mod sealed;
+mod service;
+mod worker;
+
+pub use answer::{Component, Facts, Object, Refusal};
+pub use sealed::{SEALS, Sealed};
+pub use service::{Loss, Model, Service, Settings, Verdict, Want};
+pub use worker::work;

@@ -1,0 +1,268 @@
+//! The service's side: starts workers, reads their answers, and ends them.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, IoSliceMut, Read as _};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+
+use crate::answer::{ALIGNMENT, Answer, Component, Facts, Refusal};
+use crate::sealed::Sealed;
+
+/// What one file may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// From the worker's start to the end of its answer.
+    pub time: Duration,
+    /// Bytes of address space for a worker, beside what it starts with.
+    pub memory: u64,
+    /// Bytes of all decoded components, as far as they are asked for.
+    pub content: u64,
+    /// Bytes of an answer.
+    pub answer: u64,
+}
+
+impl Default for Settings {
+    /// Ten seconds, 512 MiB of memory, 1 GiB of content, and 16 MiB of facts.
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(10),
+            memory: 512 << 20,
+            content: 1 << 30,
+            answer: 16 << 20,
+        }
+    }
+}
+
+/// What is wanted of a file. All of it is checked in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// What the manifest says.
+    Facts,
+    /// Also all decoded components.
+    Content,
+}
+
+/// What came of a file.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It is good.
+    Good(Model),
+    /// It is not, or cannot be read.
+    Refused(Refusal),
+    /// The worker did not answer as it should: it is ended, and nothing is known of the file.
+    Lost(Loss),
+}
+
+/// A good file.
+#[derive(Debug)]
+pub struct Model {
+    /// What the manifest says.
+    pub facts: Facts,
+    content: Option<Sealed>,
+}
+
+impl Model {
+    /// The decoded little-endian bytes of a component, if they were asked for; they begin at a
+    /// multiple of 64 bytes.
+    pub fn bytes(&self, component: &Component) -> Option<&[u8]> {
+        let (start, length) = component.place?;
+        let end = start.checked_add(length)?;
+        self.content.as_ref()?.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+    }
+}
+
+/// How a worker was lost.
+#[derive(Debug)]
+pub enum Loss {
+    /// It took longer than it may.
+    Time,
+    /// It ended without an answer.
+    Ended(ExitStatus),
+    /// Its answer is not of the form that answers have.
+    Answer(String),
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time => f.write_str("it took too long"),
+            Self::Ended(status) => write!(f, "it ended without an answer: {status}"),
+            Self::Answer(why) => write!(f, "its answer is none: {why}"),
+        }
+    }
+}
+
+/// Starts a worker for each file. Any number of threads may use one at a time.
+#[derive(Clone, Debug)]
+pub struct Service {
+    worker: PathBuf,
+    settings: Settings,
+}
+
+impl Service {
+    /// Workers are that program.
+    pub fn new(worker: impl Into<PathBuf>, settings: Settings) -> Self {
+        Self { worker: worker.into(), settings }
+    }
+
+    /// Has a worker check a file that is open for reading.
+    ///
+    /// # Errors
+    /// What keeps a worker from being started. What becomes of it is a verdict.
+    pub fn check(&self, file: File, want: Want) -> io::Result<Verdict> {
+        let until = Instant::now() + self.settings.time;
+        let (own, theirs) = UnixStream::pair()?;
+        let mut worker =
+            Worker(self.command(want).stdin(file).stdout(OwnedFd::from(theirs)).spawn()?);
+        let answer = self.answer(&own, until);
+        // It has nothing more to say. One that has ended already keeps its status.
+        let status = worker.end()?;
+        let judged = match answer {
+            Ok(None) => return Ok(Verdict::Lost(Loss::Ended(status))),
+            Ok(Some((answer, content))) => self.judge(answer, content, want),
+            Err(error) => Err(error),
+        };
+        Ok(judged.unwrap_or_else(|error| {
+            Verdict::Lost(match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Loss::Time,
+                _ => Loss::Answer(error.to_string()),
+            })
+        }))
+    }
+
+    fn command(&self, want: Want) -> Command {
+        let Settings { time, memory, content, .. } = self.settings;
+        // Processor time runs no faster than time for a worker, which has one thread.
+        let seconds = time.as_secs().saturating_add(1);
+        let content = if want == Want::Content { content } else { 0 };
+        let mut command = Command::new(&self.worker);
+        command.args([memory, seconds, content].map(|number| number.to_string()));
+        command.arg(if want == Want::Content { "content" } else { "facts" });
+        // It needs nothing of what the service knows.
+        command.env_clear().stderr(Stdio::null());
+        command
+    }
+
+    /// The answer, and the descriptor that came with it. None where there is not all of it.
+    fn answer(
+        &self,
+        socket: &UnixStream,
+        until: Instant,
+    ) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
+        let mut head = [0; 8];
+        wait(socket, until)?;
+        let (read, content) = receive(socket, &mut head)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if read < head.len() {
+            return Err(invalid("it begins in pieces"));
+        }
+        let length = u64::from_le_bytes(head);
+        if length > self.settings.answer {
+            return Err(invalid("it is longer than it may be"));
+        }
+        let length = usize::try_from(length).map_err(|_| invalid("it is longer than can be"))?;
+        // Memory is taken as bytes come, not as they are announced.
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; length.min(64 << 10)];
+        while bytes.len() < length {
+            wait(socket, until)?;
+            let most = piece.len().min(length - bytes.len());
+            match (&*socket).read(&mut piece[..most])? {
+                0 => return Ok(None),
+                read => bytes.extend_from_slice(&piece[..read]),
+            }
+        }
+        Ok(Some((bytes, content)))
+    }
+
+    /// Believes of an answer what can be believed.
+    fn judge(&self, answer: Vec<u8>, content: Option<OwnedFd>, want: Want) -> io::Result<Verdict> {
+        let facts = match serde_json::from_slice(&answer)? {
+            Answer::Good(facts) => facts,
+            Answer::Refused(refusal) => {
+                let known = |rule: &String| zten::rules::find(rule).is_some();
+                if !refusal.rule.as_ref().is_none_or(known) {
+                    return Err(invalid("there is no such rule"));
+                }
+                return Ok(Verdict::Refused(refusal));
+            }
+        };
+        drop(answer);
+        let content = match (want, content) {
+            (Want::Facts, _) => None,
+            (Want::Content, Some(file)) => Some(Sealed::new(file, self.settings.content)?),
+            (Want::Content, None) => return Err(invalid("there is no content")),
+        };
+        let length = content.as_ref().map(|content| u64::try_from(content.len()).unwrap_or(0));
+        let within = |(start, bytes): (u64, u64), length| {
+            start % ALIGNMENT == 0 && start.checked_add(bytes).is_some_and(|end| end <= length)
+        };
+        let components = facts.objects.iter().flat_map(|object| &object.components);
+        let placed = |component: &Component| match (component.place, length) {
+            (Some(place), Some(length)) => within(place, length),
+            (place, length) => place.is_none() && length.is_none(),
+        };
+        if !components.into_iter().all(placed) {
+            return Err(invalid("a component is where it cannot be"));
+        }
+        Ok(Verdict::Good(Model { facts, content }))
+    }
+}
+
+/// A worker, which does not outlive this.
+struct Worker(Child);
+
+impl Worker {
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        self.0.kill()?;
+        self.0.wait()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // A second time does nothing.
+        let _ = self.end();
+    }
+}
+
+/// Bounds the next read by what is left of the time.
+fn wait(socket: &UnixStream, until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    socket.set_read_timeout(Some(left))
+}
+
+/// One message, and the one descriptor that may come with it.
+fn receive(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(bytes)];
+    let received = recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let mut files = files.flatten();
+    let file = files.next();
+    // There may be room for another.
+    if files.next().is_some() || received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(invalid("it comes with more than one descriptor"));
+    }
+    Ok((received.bytes, file))
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}

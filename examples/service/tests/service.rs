@@ -1,0 +1,191 @@
+//! What files, and workers that files have taken over, can do to a service.
+// Elsewhere no worker can be confined, and none reads anything.
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
+#![allow(clippy::allow_attributes, missing_docs, reason = "one that panics has failed")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use zten_service::{Loss, Model, Service, Settings, Verdict, Want};
+
+/// Time for what takes none.
+const PLENTY: Duration = Duration::from_secs(60);
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
+}
+
+fn service(settings: Settings) -> Service {
+    Service::new(env!("CARGO_BIN_EXE_zten-service-worker"), settings)
+}
+
+fn patient() -> Settings {
+    Settings { time: PLENTY, ..Settings::default() }
+}
+
+fn check(settings: Settings, path: &Path, want: Want) -> Verdict {
+    service(settings).check(File::open(path).unwrap(), want).unwrap()
+}
+
+fn good(verdict: Verdict) -> Model {
+    match verdict {
+        Verdict::Good(model) => model,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a liar's answer comes to.
+fn lie(deed: &str, time: Duration) -> Verdict {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deed");
+    fs::write(&path, deed).unwrap();
+    let service = Service::new(
+        env!("CARGO_BIN_EXE_zten-service-liar"),
+        Settings { time, content: 1 << 20, ..Settings::default() },
+    );
+    service.check(File::open(&path).unwrap(), Want::Content).unwrap()
+}
+
+#[test]
+fn content_is_what_the_library_reads() {
+    for name in ["1.2.3/dense_all.zt", "1.2.3/csr_raw.zt", "1.1.1/zstd.zt", "0.1.0/big_endian.zt"] {
+        let path = corpus("accept").join(name);
+        let model = good(check(patient(), &path, Want::Content));
+        let archive = zten::source::FileArchive::open(&path, &zten::Options::default()).unwrap();
+        assert_eq!(model.facts.generation, archive.generation().as_str());
+        assert_eq!(model.facts.objects.len(), archive.objects().count());
+        for (fact, object) in model.facts.objects.iter().zip(archive.objects()) {
+            assert_eq!(fact.name, object.name());
+            assert_eq!(fact.shape, object.shape().collect::<Vec<_>>());
+            for (fact, component) in fact.components.iter().zip(object.components()) {
+                let bytes = component.read_to_vec(&archive, &zten::Limits::default()).unwrap();
+                assert_eq!(model.bytes(fact), Some(bytes.as_slice()), "{name} {}", fact.role);
+                let address = model.bytes(fact).unwrap().as_ptr().addr();
+                assert!(bytes.is_empty() || address.is_multiple_of(64));
+            }
+        }
+    }
+}
+
+#[test]
+fn facts_come_without_content() {
+    let model = good(check(patient(), &corpus("accept/1.2.3/dense_all.zt"), Want::Facts));
+    let component = &model.facts.objects[0].components[0];
+    assert_eq!((component.place, model.bytes(component)), (None, None));
+}
+
+#[test]
+fn a_refused_file_has_its_rule() {
+    let verdict = check(patient(), &corpus("reject/blob-alignment--v12-72.zt"), Want::Content);
+    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(refusal.rule.as_deref(), Some("blob-alignment"));
+}
+
+#[test]
+fn limits_hold() {
+    let good = corpus("accept/1.2.3/dense_all.zt");
+    let verdict = check(Settings { content: 100, ..patient() }, &good, Want::Content);
+    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
+    assert!(refusal.message.contains("more than 100 bytes"), "{refusal:?}");
+
+    let verdict = check(Settings { answer: 10, ..patient() }, &good, Want::Facts);
+    assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{verdict:?}");
+
+    let verdict = check(Settings { time: Duration::ZERO, ..patient() }, &good, Want::Facts);
+    assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{verdict:?}");
+}
+
+/// A manifest of 64 MiB, which is not even there, for a worker that may have half as much.
+#[test]
+fn want_of_memory_costs_no_more_than_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.zt");
+    let manifest: u64 = 64 << 20;
+    let file = File::create(&path).unwrap();
+    file.set_len(64 + manifest).unwrap();
+    let write =
+        |bytes: &[u8], at| std::os::unix::fs::FileExt::write_all_at(&file, bytes, at).unwrap();
+    write(b"ZTEN1000", 0);
+    write(&manifest.to_le_bytes(), 64 + manifest);
+    write(b"ZTEN1000", 64 + manifest + 8);
+    let verdict = check(Settings { memory: manifest / 2, ..patient() }, &path, Want::Facts);
+    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
+    assert!(refusal.rule.is_none() && refusal.message.contains("memory"), "{refusal:?}");
+    let verdict = check(Settings { memory: manifest * 2, ..patient() }, &path, Want::Facts);
+    let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(refusal.rule.as_deref(), Some("root-type"));
+}
+
+#[test]
+fn what_is_no_file_is_not_read() {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let pipe = File::from(std::os::fd::OwnedFd::from(reader));
+    let verdict = service(patient()).check(pipe, Want::Facts).unwrap();
+    assert!(matches!(verdict, Verdict::Lost(Loss::Ended(_))), "{verdict:?}");
+}
+
+#[test]
+fn what_the_liar_does_is_otherwise_right() {
+    let model = good(lie("honest", PLENTY));
+    assert_eq!(model.bytes(&model.facts.objects[0].components[0]), Some(&[0][..]));
+}
+
+#[test]
+fn answers_of_no_known_form_are_none() {
+    for deed in [
+        "half a head",
+        "endless",
+        "no json",
+        "deep json",
+        "more json",
+        "unknown field",
+        "unknown rule",
+        "no content",
+        "no place",
+        "place beyond",
+        "place that wraps",
+        "place between",
+        "two files",
+        "not sealed",
+        "may shrink",
+        "may grow",
+        "may be written",
+        "may be sealed",
+        "too long",
+        "a file",
+        "a pipe",
+    ] {
+        let verdict = lie(deed, PLENTY);
+        assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{deed}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_worker_that_ends_is_lost_alone() {
+    use std::os::unix::process::ExitStatusExt as _;
+    for (deed, signal) in [
+        ("nothing", None),
+        ("half an answer", None),
+        ("panic", None),
+        ("abort", Some(6)),
+        ("memory", Some(6)),
+        ("socket", Some(31)),
+        ("spin within its limits", Some(24)),
+    ] {
+        let verdict = lie(deed, PLENTY);
+        let Verdict::Lost(Loss::Ended(status)) = verdict else { panic!("{deed}: {verdict:?}") };
+        assert_eq!(status.signal(), signal, "{deed}");
+    }
+}
+
+#[test]
+fn a_worker_that_does_not_end_is_ended() {
+    for deed in ["sleep", "spin", "drip"] {
+        let verdict = lie(deed, Duration::from_millis(300));
+        assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{deed}: {verdict:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Confines a process before it looks at the first byte of a file that nobody has a reason to
+//! trust: files are opened first, then [`confine`] leaves reading and writing what is open, memory,
+//! and the end.
+//!
+//! Three layers, each of which would do much by itself:
+//!
+//! - **Landlock** takes all rights to files, TCP ports and other processes' sockets and signals.
+//! - **seccomp** kills the process at the first system call that is not in [`calls()`].
+//! - **Limits** on address space, processor time, the size of files, and no descriptor more.
+//!
+//! Only Linux has them. Elsewhere nothing is confined, and the [`Report`] says so.
+
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
+mod seccomp;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+)))]
+#[path = "seccomp/elsewhere.rs"]
+mod seccomp;
+
+use std::fmt;
+
+pub use seccomp::{Call, calls};
+
+/// What a confined process does beside reading, and writing to what is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    Reads,
+    /// It empties temporary files, to use them again.
+    Converts,
+    /// It seals a memory file, and sends it over the socket that is its standard output.
+    Sends,
+}
+
+impl Role {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Reads, Self::Converts, Self::Sends];
+}
+
+/// What a confined process may take. A limit that the process is under already stays if it is
+/// lower. None is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes of address space, beyond those that are in use when the process is confined. More
+    /// cannot be had: the allocator says so.
+    pub memory: Option<u64>,
+    /// Seconds of processor time, of all threads together. Who takes more is ended by `SIGXCPU`.
+    pub seconds: Option<u64>,
+    /// Bytes of any file that is written. Who writes beyond is ended by `SIGXFSZ`.
+    pub file: Option<u64>,
+}
+
+/// Whether a layer is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// It is.
+    Enforced,
+    /// The kernel does not have all of it: what it has is enforced.
+    Partly,
+    /// It is not, and why.
+    Missing(String),
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Enforced => f.write_str("enforced"),
+            Self::Partly => f.write_str("enforced as far as the kernel knows it"),
+            Self::Missing(why) => write!(f, "not there: {why}"),
+        }
+    }
+}
+
+/// What came of [`confine`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// No rights to files, ports and other processes.
+    pub landlock: Layer,
+    /// No system calls but a few.
+    pub seccomp: Layer,
+    /// The limits.
+    pub limits: Layer,
+}
+
+impl Report {
+    /// Whether the process is confined.
+    ///
+    /// # Errors
+    /// A layer that is missing, and why. A layer that an older kernel has in part is there: what
+    /// Landlock lacks there, seccomp denies too.
+    pub fn complete(&self) -> Result<(), String> {
+        let layers =
+            [("landlock", &self.landlock), ("seccomp", &self.seccomp), ("limits", &self.limits)];
+        layers.iter().try_for_each(|(name, layer)| match layer {
+            Layer::Missing(why) => Err(format!("{name} is not to be had: {why}")),
+            Layer::Enforced | Layer::Partly => Ok(()),
+        })
+    }
+}
+
+/// Confines this process, for good. Call it when all files are open and none has been read.
+///
+/// `threads` starts the threads that the process will need, and returns when they run: no other
+/// can be started later. Threads that run before this call keep what Landlock would take; seccomp
+/// and the limits hold for all.
+///
+/// What is missing does not keep the rest from being enforced. [`Report::complete`] tells.
+pub fn confine(role: Role, budget: &Budget, threads: impl FnOnce()) -> Report {
+    #[cfg(target_os = "linux")]
+    {
+        // What is in use is read from a file.
+        let limits = limits::Limits::new(budget);
+        let landlock = landlock::restrict();
+        threads();
+        // No descriptor can be had from here on.
+        let limits = limits.set(role);
+        Report { landlock, seccomp: seccomp::restrict(role), limits }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = budget;
+        threads();
+        let missing = || Layer::Missing("only Linux has it".to_owned());
+        Report { landlock: missing(), seccomp: seccomp::restrict(role), limits: missing() }
+    }
+}
+
+/// Raises the number of descriptors that the process may have as far as it may, and returns it.
+pub fn allow_many_files() -> Option<impl fmt::Display> {
+    #[cfg(target_os = "linux")]
+    return limits::allow_many_files();
+    #[cfg(not(target_os = "linux"))]
+    return None::<u64>;
+}
+
+/// Ends this process when the thread that started it ends: nobody waits for what it does.
+pub fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    limits::end_with_parent();
+}

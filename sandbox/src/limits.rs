@@ -1,0 +1,75 @@
+//! How much a process may take, and how many files it may have.
+
+use std::io;
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
+use nix::sys::signal::Signal;
+use nix::unistd::{SysconfVar, sysconf};
+
+use crate::{Budget, Layer, Role};
+
+/// Seconds between the signal that can be told from others and the end.
+const GRACE: u64 = 5;
+
+/// Limits that are yet to be set.
+pub(crate) struct Limits {
+    budget: Budget,
+    memory_in_use: u64,
+}
+
+impl Limits {
+    pub(crate) fn new(budget: &Budget) -> Self {
+        Self { budget: *budget, memory_in_use: memory_in_use() }
+    }
+
+    pub(crate) fn set(&self, role: Role) -> Layer {
+        match self.try_set(role) {
+            Ok(()) => Layer::Enforced,
+            Err(error) => Layer::Missing(error.to_string()),
+        }
+    }
+
+    fn try_set(&self, role: Role) -> io::Result<()> {
+        let Budget { memory, seconds, file } = self.budget;
+        let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
+        lower(Resource::RLIMIT_AS, memory, 0)?;
+        lower(Resource::RLIMIT_CPU, seconds, GRACE)?;
+        lower(Resource::RLIMIT_FSIZE, file, 0)?;
+        lower(Resource::RLIMIT_CORE, Some(0), 0)?;
+        // Who sends a descriptor must be allowed as many as all of this user's processes are
+        // sending.
+        let files = (role != Role::Sends).then_some(0);
+        lower(Resource::RLIMIT_NOFILE, files, 0)
+    }
+}
+
+/// Lowers a limit for good, and never raises one.
+fn lower(resource: Resource, to: Option<u64>, grace: u64) -> io::Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let (soft, hard) = getrlimit(resource)?;
+    // On 32-bit machines, what cannot be said is no limit. Nothing is above that number.
+    let new = |limit: u64| rlim_t::try_from(limit).unwrap_or(RLIM_INFINITY);
+    Ok(setrlimit(resource, soft.min(new(to)), hard.min(new(to.saturating_add(grace))))?)
+}
+
+/// Bytes of address space in use. Where the system does not tell, a limit is as much too high as
+/// this is: no process that has just begun has more.
+fn memory_in_use() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages: Option<u64> = pages.and_then(|text| text.split(' ').next()?.parse().ok());
+    let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    let size = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096);
+    pages.map_or(1 << 30, |pages| pages.saturating_mul(size))
+}
+
+pub(crate) fn allow_many_files() -> Option<rlim_t> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    Some(raised.map_or(soft, |()| hard))
+}
+
+pub(crate) fn end_with_parent() {
+    // Who cannot be told of it works on in vain: that is no harm.
+    let _ = set_pdeathsig(Signal::SIGKILL);
+}

@@ -1,0 +1,113 @@
+//! The system calls that are left.
+
+use crate::Role;
+
+/// A system call that is left.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    constant: &'static str,
+    pub(super) number: i64,
+    pub(super) only: Only,
+    /// The only role that has it, if not all have.
+    pub(super) role: Option<Role>,
+    why: &'static str,
+}
+
+/// With which arguments.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Only {
+    /// Any.
+    Any,
+    /// This one is that number.
+    Argument(u8, u64),
+    /// Memory that is no file and no code.
+    OwnMemory,
+    /// Memory that is no code.
+    NoCode,
+    /// Its first argument is this process.
+    OwnProcess,
+}
+
+impl Call {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.constant.trim_start_matches("SYS_")
+    }
+
+    /// With which arguments.
+    pub fn with(&self) -> &'static str {
+        match (self.only, self.name()) {
+            (Only::Any, _) => "any",
+            (Only::OwnMemory, _) => "`MAP_ANONYMOUS`, no `PROT_EXEC`",
+            (Only::NoCode, _) => "no `PROT_EXEC`",
+            (Only::OwnProcess, _) => "to this process",
+            (Only::Argument(..), "sendmsg") => "on descriptor 1",
+            (Only::Argument(..), _) if self.role.is_some() => "`F_ADD_SEALS`",
+            (Only::Argument(..), _) => "`F_GETFD`",
+        }
+    }
+
+    /// What it is needed for.
+    pub fn why(&self) -> &'static str {
+        self.why
+    }
+}
+
+/// `fcntl`: what the standard library asks in debug builds before it closes a descriptor.
+const GETFD: u64 = 1;
+/// `fcntl`: no more changes to a memory file.
+const ADD_SEALS: u64 = 1033;
+
+/// `openat`: it fails with `EACCES`. The C library reads `/proc/sys/vm/overcommit_memory` when a
+/// thread gives memory back, and `/sys/devices/system/cpu` before it takes some for another one.
+pub(super) const REFUSED: i64 = libc::SYS_openat;
+
+macro_rules! table {
+    ($($role:expr => { $($constant:ident, $only:expr, $why:literal;)+ })+) => {
+        pub(super) const CALLS: &[Call] = &[$($(Call {
+            constant: stringify!($constant),
+            number: libc::$constant,
+            only: $only,
+            role: $role,
+            why: $why,
+        },)+)+];
+    };
+}
+
+table! {
+    None => {
+        SYS_read, Only::Any, "reading what is open";
+        SYS_pread64, Only::Any, "reading at a position";
+        SYS_lseek, Only::Any, "reading and writing from a position on";
+        SYS_write, Only::Any, "results and messages; what `convert` writes";
+        SYS_close, Only::Any, "being done with a file";
+        SYS_fcntl, Only::Argument(1, GETFD), "the standard library in debug builds, before it closes";
+        SYS_brk, Only::Any, "memory";
+        SYS_mmap, Only::OwnMemory, "memory";
+        SYS_mremap, Only::Any, "memory that grows";
+        SYS_munmap, Only::Any, "memory that is given back";
+        SYS_mprotect, Only::NoCode, "memory that was reserved";
+        SYS_madvise, Only::Any, "memory that is given back";
+        SYS_getrandom, Only::Any, "secrets of hash tables";
+        SYS_futex, Only::Any, "threads that wait for one another";
+        SYS_sched_yield, Only::Any, "threads that wait for one another";
+        SYS_sched_getaffinity, Only::Any, "the allocator asks how many processors there are";
+        SYS_clock_gettime, Only::Any, "progress, where the kernel lends no clock";
+        SYS_restart_syscall, Only::Any, "a call that stopping the process has interrupted";
+        SYS_rt_sigreturn, Only::Any, "the end of a signal's handler";
+        SYS_rt_sigprocmask, Only::Any, "ending after a panic or for want of memory";
+        SYS_sigaltstack, Only::Any, "the end";
+        SYS_getpid, Only::Any, "ending for want of memory";
+        SYS_gettid, Only::Any, "ending for want of memory, and what a panic says";
+        SYS_tgkill, Only::OwnProcess, "ending for want of memory";
+        SYS_exit, Only::Any, "the end";
+        SYS_exit_group, Only::Any, "the end";
+    }
+    Some(Role::Converts) => {
+        SYS_ftruncate, Only::Any, "a temporary file that is used again";
+    }
+    Some(Role::Sends) => {
+        SYS_fcntl, Only::Argument(1, ADD_SEALS), "a memory file that nobody can change any more";
+        SYS_sendmsg, Only::Argument(0, 1), "handing it on, with what is known of the file";
+    }
+}

@@ -1,0 +1,158 @@
+//! The filter is asked about every call there is, as the kernel would.
+
+use seccompiler::sock_filter;
+
+use super::*;
+
+const ALLOW: u32 = 0x7fff_0000;
+const KILL: u32 = 0x8000_0000;
+/// `EACCES`.
+const REFUSE: u32 = 0x0005_000d;
+
+#[cfg(target_arch = "x86_64")]
+const AUDIT: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const AUDIT: u32 = 0xc000_00b7;
+#[cfg(target_arch = "riscv64")]
+const AUDIT: u32 = 0xc000_00f3;
+
+/// What the program makes of a call: classic BPF, of which a filter has five instructions.
+fn run(program: &[sock_filter], machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
+    let mut data = vec![number, machine, 0, 0];
+    data.extend(arguments.iter().flat_map(|argument| {
+        [u32::try_from(argument & 0xffff_ffff).unwrap(), u32::try_from(argument >> 32).unwrap()]
+    }));
+    let (mut at, mut accumulator) = (0, 0_u32);
+    loop {
+        let sock_filter { code, jt, jf, k } = &program[at];
+        at += 1;
+        let branch = |taken: bool| usize::from(if taken { *jt } else { *jf });
+        match code {
+            0x20 => accumulator = data[usize::try_from(*k).unwrap() / 4],
+            0x54 => accumulator &= k,
+            0x05 => at += usize::try_from(*k).unwrap(),
+            0x15 => at += branch(accumulator == *k),
+            0x25 => at += branch(accumulator > *k),
+            0x35 => at += branch(accumulator >= *k),
+            0x06 => return *k,
+            other => panic!("instruction {other:#x}"),
+        }
+    }
+}
+
+/// What both filters come to: the stricter decides.
+fn verdict(role: Role, machine: u32, number: u32, arguments: [u64; 6]) -> u32 {
+    let verdicts = filters(role).unwrap().map(|filter| run(&filter, machine, number, arguments));
+    match verdicts {
+        [_, KILL] | [KILL, _] => KILL,
+        [ALLOW, other] | [other, ALLOW] => other,
+        other => panic!("neither allowed nor denied: {other:x?}"),
+    }
+}
+
+fn allowed(role: Role, number: i64, arguments: [u64; 6]) -> bool {
+    verdict(role, AUDIT, u32::try_from(number).unwrap(), arguments) == ALLOW
+}
+
+#[test]
+fn whatever_is_not_in_the_table_kills() {
+    for role in Role::ALL {
+        let [refuses, kills] = filters(role).unwrap();
+        let table: Vec<i64> = calls(role).map(|call| call.number).collect();
+        // Those of 32-bit programs on the same kernel have a bit of their own.
+        for number in (0..2048).chain(0x4000_0000..0x4000_0800) {
+            let ones = [u64::MAX; 6];
+            let refused = run(&refuses, AUDIT, number, ones) == REFUSE;
+            assert_eq!(refused, i64::from(number) == libc::SYS_openat, "{role:?}: call {number}");
+            let free = [[0; 6], ones].map(|all| run(&kills, AUDIT, number, all) == ALLOW);
+            if free != [false; 2] && !refused {
+                assert!(table.contains(&number.into()), "{role:?}: call {number}");
+            }
+        }
+    }
+}
+
+#[test]
+fn another_machines_calls_kill() {
+    let read = u32::try_from(libc::SYS_read).unwrap();
+    assert_eq!(verdict(Role::Reads, AUDIT, read, [0; 6]), ALLOW);
+    assert_eq!(verdict(Role::Reads, AUDIT ^ 1, read, [0; 6]), KILL);
+}
+
+#[test]
+fn arguments_count() {
+    let reads = |number, arguments| allowed(Role::Reads, number, arguments);
+    let (anonymous, code) = (flag(libc::MAP_ANONYMOUS), flag(libc::PROT_EXEC));
+    assert!(reads(libc::SYS_mmap, [0, 4096, 3, anonymous | 2, u64::MAX, 0]));
+    assert!(!reads(libc::SYS_mmap, [0, 4096, 3 | code, anonymous | 2, u64::MAX, 0]), "code");
+    assert!(!reads(libc::SYS_mmap, [0, 4096, 3, 2, 3, 0]), "a file");
+    assert!(reads(libc::SYS_mprotect, [0, 4096, 3, 0, 0, 0]));
+    assert!(!reads(libc::SYS_mprotect, [0, 4096, code, 0, 0, 0]));
+    let own = u64::from(std::process::id());
+    assert!(reads(libc::SYS_tgkill, [own, 1, 6, 0, 0, 0]));
+    assert!(!reads(libc::SYS_tgkill, [own + 1, 1, 6, 0, 0, 0]));
+    assert!(reads(libc::SYS_fcntl, [3, 1, 0, 0, 0, 0]));
+    assert!(!reads(libc::SYS_fcntl, [3, 1030, 0, 0, 0, 0]), "a second descriptor");
+    assert!(!reads(libc::SYS_fcntl, [3, 1033, 0, 0, 0, 0]), "seals");
+    assert!(allowed(Role::Sends, libc::SYS_fcntl, [3, 1033, 0, 0, 0, 0]));
+    assert!(allowed(Role::Sends, libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
+    assert!(!allowed(Role::Sends, libc::SYS_sendmsg, [2, 0, 0, 0, 0, 0]), "another socket");
+    assert!(!reads(libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
+    assert!(!reads(libc::SYS_ftruncate, [3, 0, 0, 0, 0, 0]));
+    assert!(allowed(Role::Converts, libc::SYS_ftruncate, [3, 0, 0, 0, 0, 0]));
+}
+
+#[test]
+fn none_of_these_is_left() {
+    let forbidden = [
+        libc::SYS_openat,
+        libc::SYS_openat2,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_statx,
+        libc::SYS_newfstatat,
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_connect,
+        libc::SYS_recvmsg,
+        libc::SYS_clone,
+        libc::SYS_clone3,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_writev,
+        libc::SYS_kill,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_memfd_create,
+        libc::SYS_io_uring_setup,
+        libc::SYS_bpf,
+        libc::SYS_userfaultfd,
+        libc::SYS_prctl,
+        libc::SYS_prlimit64,
+        libc::SYS_ioctl,
+        libc::SYS_mount,
+        libc::SYS_setns,
+        libc::SYS_unshare,
+    ];
+    for role in Role::ALL {
+        assert!(forbidden.iter().all(|number| !allowed(role, *number, [1; 6])), "{role:?}");
+    }
+}
+
+#[test]
+fn the_document_has_the_same_table() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../SECURITY.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let table = document.split("<!-- calls -->\n").nth(1).unwrap();
+    let mut wanted = String::from("| call | arguments | who | why |\n| --- | --- | --- | --- |\n");
+    for call in CALLS {
+        let who = match call.role {
+            None => "all",
+            Some(Role::Reads) => "`zten` where it reads",
+            Some(Role::Converts) => "`zten convert`",
+            Some(Role::Sends) => "the worker of a service",
+        };
+        let row = format!("| `{}` | {} | {who} | {} |\n", call.name(), call.with(), call.why());
+        wanted.push_str(&row);
+    }
+    assert_eq!(table, wanted, "the table should be:\n{wanted}");
+}
