@@ -54,8 +54,8 @@ pub(crate) fn bars(group: &Group) -> String {
     let height = y + ROW;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         aria-label=\"{title}: {measure} a {unit}\">\n<style>{STYLE}</style>\n{rows}\
-         <text x=\"{LEFT}\" y=\"{}\">{measure} a {unit}, logarithmic: shorter is better</text>\n</svg>\n",
+         aria-label=\"{title}: {measure} per {unit}\">\n<style>{STYLE}</style>\n{rows}\
+         <text x=\"{LEFT}\" y=\"{}\">{measure} per {unit}, logarithmic: shorter is better</text>\n</svg>\n",
         height - 6.0,
         title = escaped(&group.title),
         measure = group.measure,
