@@ -93,8 +93,20 @@ impl Course {
         if self.quick { quick } else { full }
     }
 
-    fn race(&self, rounds: usize, contestants: Vec<Contestant>) -> Result<Vec<Times>> {
+    fn times(&self, rounds: usize, contestants: Vec<Contestant>) -> Result<Vec<Times>> {
         race(contestants, self.amount(rounds, 2))
+    }
+
+    /// A race over so many units.
+    fn race(
+        &self,
+        name: impl Into<String>,
+        units: usize,
+        rounds: usize,
+        contestants: Vec<Contestant>,
+    ) -> Result<Race> {
+        let times = self.times(rounds, contestants)?;
+        Ok(Race { name: name.into(), units: units as f64, manifest: None, times })
     }
 
     /// Contestants of this program, over the same files.

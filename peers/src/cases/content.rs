@@ -6,7 +6,7 @@ use anyhow::Result;
 use zten::write::{Checksum, Settings};
 
 use super::Wanted::AtLeast;
-use super::{Course, Group, Race};
+use super::{Course, Group};
 use crate::generate::Random;
 use crate::inputs::{floats, kinds};
 
@@ -21,16 +21,14 @@ pub(super) fn views(course: &Course) -> Result<Group> {
     let rows = course.amount(100_000, 1_000) as u64;
     let csr = course.inputs.csr(rows, 20)?;
     let race = |name: &str, case: &str, readers: &[&str], file, units| {
-        let contestants = course.workers(case, readers, &[file])?;
-        let times = course.race(21, contestants)?;
-        Ok::<_, anyhow::Error>(Race { name: name.to_owned(), units, manifest: None, times })
+        course.race(name, units, 21, course.workers(case, readers, &[file])?)
     };
-    let elements = bytes as f64 / 4.0;
+    let elements = bytes / 4;
     let one_by_one = ["zten, element by element", "a slice, element by element"];
     let races = vec![
         race("f32, eight sums", "sum", &["zten", "a slice"], &dense, elements)?,
         race("f32, one sum", "sum", &one_by_one, &dense, elements)?,
-        race("csr times a vector", "csr", &["zten", "plain slices"], &csr, (rows * 20) as f64)?,
+        race("csr times a vector", "csr", &["zten", "plain slices"], &csr, rows as usize * 20)?,
     ];
     let mut group = Group {
         title: "Elements".into(),
@@ -57,12 +55,7 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
         let file = course.inputs.packed(&data)?;
         let mut contestants = course.workers("read", &["zten", "ruzstd", "libzstd"], &[&file])?;
         contestants.push(course.programs.zstd_fast(&file)?);
-        races.push(Race {
-            name: name.to_owned(),
-            units: bytes as f64,
-            manifest: None,
-            times: course.race(9, contestants)?,
-        });
+        races.push(course.race(name, bytes, 9, contestants)?);
     }
     let mut group = Group {
         title: "Decoding zstd".into(),
@@ -95,12 +88,7 @@ pub(super) fn digests(course: &Course) -> Result<Group> {
         let file = course.inputs.dense(&data, &Settings::default().checksum(sum))?;
         let contestants = course.workers("read", &["zten", bare], &[&file])?;
         let name = if bare == "sha2" { "sha256" } else { "crc32c" };
-        races.push(Race {
-            name: name.to_owned(),
-            units: bytes as f64,
-            manifest: None,
-            times: course.race(9, contestants)?,
-        });
+        races.push(course.race(name, bytes, 9, contestants)?);
     }
     let mut group = Group {
         title: "Verifying digests".into(),
@@ -133,7 +121,7 @@ pub(super) fn whole(course: &Course) -> Result<Group> {
     ];
     let program = course.programs.built("zten");
     let contestants = course.workers("whole", &readers, &[&program, &path])?;
-    let times = course.race(5, contestants)?;
+    let race = course.race("1 GiB", bytes, 5, contestants)?;
     fs::remove_file(&path)?;
     let mut group = Group {
         title: "Checking a whole file".into(),
@@ -142,7 +130,7 @@ pub(super) fn whole(course: &Course) -> Result<Group> {
             .into(),
         measure: "ns",
         unit: "byte",
-        races: vec![Race { name: "1 GiB".into(), units: bytes as f64, manifest: None, times }],
+        races: vec![race],
         claims: Vec::new(),
     };
     if let [race] = &group.races[..] {

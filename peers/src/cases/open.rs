@@ -7,6 +7,7 @@ use super::Wanted::{AtLeast, AtMost};
 use super::{Course, Group, Race};
 use crate::inputs::Order;
 use crate::race::Times;
+use crate::report::grouped;
 use crate::workers::HOSTILE;
 
 /// What a file of objects is like.
@@ -31,12 +32,10 @@ fn one(course: &Course, count: usize, (name, order, sum): Kind) -> Result<Race> 
     }
     let bytes = std::fs::read(&file)?;
     let manifest = zten::Archive::open(&bytes)?.manifest().extent();
-    Ok(Race {
-        name: format!("{} objects, {name}", super::super::report::grouped(count)),
-        units: count as f64,
-        manifest: Some(manifest.end - manifest.start),
-        times: course.race(if count < LARGEST { 15 } else { 7 }, contestants)?,
-    })
+    let name = format!("{} objects, {name}", grouped(count));
+    let rounds = if count < LARGEST { 15 } else { 7 };
+    let race = course.race(name, count, rounds, contestants)?;
+    Ok(Race { manifest: Some(manifest.end - manifest.start), ..race })
 }
 
 fn old(course: &Course, count: usize) -> Result<Race> {
@@ -44,12 +43,7 @@ fn old(course: &Course, count: usize) -> Result<Race> {
     let mut contestants =
         course.workers("open", &["zten", "bare walk", "ztensor 1.2.3"], &[&file])?;
     contestants.push(course.programs.ztensor_1_1(&file)?);
-    Ok(Race {
-        name: format!("{} objects, 0.1", super::super::report::grouped(count)),
-        units: count as f64,
-        manifest: None,
-        times: course.race(15, contestants)?,
-    })
+    course.race(format!("{} objects, 0.1", grouped(count)), count, 15, contestants)
 }
 
 /// What an object of many costs, sorted and shuffled, beside one of 1,000, in one race.
@@ -60,7 +54,7 @@ fn growth(course: &Course, most: usize) -> Result<[f64; 2]> {
         let file = course.inputs.objects(count, order, sum)?;
         contestants.push(course.programs.worker("zten", "open", &[&file])?);
     }
-    let times = course.race(9, contestants)?;
+    let times = course.times(9, contestants)?;
     let [few, sorted, shuffled] = &times[..] else {
         return Err(anyhow::anyhow!("others raced"));
     };
@@ -137,7 +131,7 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
         contestants.push(racer);
         bytes.push(make().manifest.len() as f64);
     }
-    let times = course.race(15, contestants)?;
+    let times = course.times(15, contestants)?;
     let ordinary = times.first().zip(bytes.first()).context("an ordinary one")?;
     let ratio = |(times, bytes): (&Times, &f64)| {
         (times.name.clone(), times.over(ordinary.0) * ordinary.1 / bytes)
@@ -174,12 +168,7 @@ pub(super) fn look_up(course: &Course) -> Result<Group> {
         let mut contestants = course.workers("look-up", &["zten"], &[&file])?;
         let other = course.inputs.safetensors(count)?;
         contestants.push(course.programs.worker("safetensors", "look-up", &[&other])?);
-        races.push(Race {
-            name: name.to_owned(),
-            units: count as f64,
-            manifest: None,
-            times: course.race(15, contestants)?,
-        });
+        races.push(course.race(name, count, 15, contestants)?);
     }
     let mut group = Group {
         title: "Looking up".into(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use zten::write::Checksum;
 
-use super::{Course, Group, Race};
+use super::{Course, Group};
 use crate::inputs::Order;
 use crate::race::Contestant;
 
@@ -20,12 +20,7 @@ pub(super) fn wasm(course: &Course) -> Result<Group> {
             Ok(guest) => contestants.push(guest),
             Err(error) => eprintln!("WebAssembly does not race: {error}"),
         }
-        races.push(Race {
-            name: name.to_owned(),
-            units: count as f64,
-            manifest: None,
-            times: course.race(15, contestants)?,
-        });
+        races.push(course.race(name, count, 15, contestants)?);
     }
     Ok(Group {
         title: "Opening in WebAssembly".into(),

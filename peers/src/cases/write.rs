@@ -4,7 +4,7 @@ use anyhow::Result;
 use zten::write::Checksum;
 
 use super::Wanted::AtLeast;
-use super::{Course, Group, Race};
+use super::{Course, Group};
 use crate::inputs::Order;
 
 /// Writes tensors to a file.
@@ -16,7 +16,7 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     let bytes = course.amount(512 << 20, 8 << 20);
     let size = bytes.to_string();
     let contestants = course.workers("write", &readers, &[&folder, size.as_ref()])?;
-    let times = course.race(15, contestants)?;
+    let race = course.race("16 tensors", bytes, 15, contestants)?;
     std::fs::remove_dir_all(&folder)?;
     let mut group = Group {
         title: "Writing".into(),
@@ -25,7 +25,7 @@ pub(super) fn write(course: &Course) -> Result<Group> {
             .into(),
         measure: "ns",
         unit: "byte",
-        races: vec![Race { name: "16 tensors".into(), units: bytes as f64, manifest: None, times }],
+        races: vec![race],
         claims: Vec::new(),
     };
     if let [race] = &group.races[..] {
@@ -43,12 +43,7 @@ pub(super) fn canonical(course: &Course) -> Result<Group> {
     for (name, order) in [("sorted", Order::Sorted), ("shuffled", Order::Shuffled)] {
         let file = course.inputs.objects(count, order, Checksum::None)?;
         let contestants = course.workers("copy", &["zten", "memcpy"], &[&file])?;
-        races.push(Race {
-            name: name.to_owned(),
-            units: count as f64,
-            manifest: None,
-            times: course.race(9, contestants)?,
-        });
+        races.push(course.race(name, count, 9, contestants)?);
     }
     Ok(Group {
         title: "Canonical form".into(),
