@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use std::sync::OnceLock;
 
 use super::names::{Read, hash};
-use crate::num::{index, short};
+use crate::num::index;
 
 /// Fewer names than these are found as quickly by searching them in order.
 const FEW: u32 = 256;
@@ -12,9 +12,9 @@ const FEW: u32 = 256;
 /// at most 2^30. Above them are 6 bits of the name's hash.
 const ORDINAL_BITS: u32 = 26;
 const ORDINAL: u32 = (1 << ORDINAL_BITS) - 1;
-/// Steps that putting all names in their places may take, for each of them. Two are usual. Names
-/// that are made to meet take more, and are then found without a table.
-const STEPS: u32 = 8;
+/// Slots that a name is looked for in. Two are usual, and 250 would be a rare chance among as many
+/// names as a file can have. Names that are made to meet need more, and are found without a table.
+const FAR: usize = 256;
 
 /// The table of names, which is made when the first of them is looked for: whoever looks for none
 /// does not pay for it.
@@ -33,14 +33,14 @@ impl Later {
     }
 }
 
-/// Ordinals by the hashes of their names, in a third more slots than there are names. A name is
+/// Ordinals by the hashes of their names, in half as many slots again as there are names. A name is
 /// in the slot that its hash gives, or in the next one that was free.
 #[derive(Debug)]
 pub(super) struct Table(Vec<u32>);
 
 impl Table {
-    /// None where it is not worth its memory, or cannot have it, or
-    /// where the names have been made to meet.
+    /// None where it is not worth its memory, or cannot have it, or where names have been made to
+    /// meet.
     fn of<'m>(count: u32, read: impl Read<'m>) -> Option<Self> {
         if count < FEW {
             return None;
@@ -49,14 +49,11 @@ impl Table {
         let mut slots = Vec::new();
         slots.try_reserve_exact(size).ok()?;
         slots.resize(size, 0);
-        let mut steps = count.checked_mul(STEPS)?;
         for ordinal in 0..count {
             let (start, tag) = place(read(ordinal), size);
             let (before, after) = slots.split_at_mut_checked(start)?;
-            let mut free = after.iter_mut().chain(before).take(index(steps));
-            let (passed, slot) = free.by_ref().enumerate().find(|(_, slot)| **slot == 0)?;
-            *slot = tag | ordinal.checked_add(1)?;
-            steps = steps.saturating_sub(short(passed));
+            let mut near = after.iter_mut().chain(before).take(FAR);
+            *near.find(|slot| **slot == 0)? = tag | ordinal.checked_add(1)?;
         }
         Some(Self(slots))
     }
@@ -65,7 +62,7 @@ impl Table {
     pub(super) fn find<'m>(&self, name: &[u8], read: impl Read<'m>) -> Option<u32> {
         let (start, tag) = place(name, self.0.len());
         let (before, after) = self.0.split_at_checked(start)?;
-        let taken = after.iter().chain(before).take_while(|slot| **slot != 0);
+        let taken = after.iter().chain(before).take(FAR).take_while(|slot| **slot != 0);
         let alike = taken.filter(|slot| **slot & !ORDINAL == tag);
         let mut ordinals = alike.map(|slot| (slot & ORDINAL).saturating_sub(1));
         ordinals.find(|ordinal| read(*ordinal) == name)
@@ -115,6 +112,11 @@ mod tests {
         let name = |word: u64| [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat();
         let names: Vec<Vec<u8>> = (0..300).map(name).collect();
         assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not meet");
-        assert!(Table::of(300, |ordinal| &names[ordinal as usize]).is_none());
+        let read = |ordinal: u32| names[ordinal as usize].as_slice();
+        assert!(Table::of(300, read).is_none());
+        // As many as are looked through are all found.
+        let table = Table::of(256, read).expect("a table");
+        assert!((0..256).all(|ordinal| table.find(read(ordinal), read) == Some(ordinal)));
+        assert_eq!(table.find(read(256), read), None);
     }
 }
