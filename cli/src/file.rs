@@ -46,13 +46,6 @@ impl Opened {
     }
 }
 
-/// The version that a 1.x file names: `1.2.0`.
-pub(crate) fn version(archive: &FileArchive) -> Option<String> {
-    let version = archive.version()?;
-    let last = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
-    Some(format!("{}.{}{last}", version.major, version.minor))
-}
-
 /// Stored bytes of all components.
 pub(crate) fn stored(archive: &FileArchive) -> u64 {
     let components = archive.objects().flat_map(|object| object.components());

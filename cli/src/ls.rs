@@ -12,8 +12,9 @@ use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape;
-use crate::file::{counted, version};
+use crate::file::counted;
 use crate::sandbox::{self, Mode, Task};
+use crate::spelled::version;
 use crate::table::{Column, Table, human};
 use row::{Row, Totals};
 

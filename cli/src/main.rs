@@ -20,6 +20,7 @@ mod objects;
 mod progress;
 mod report;
 mod sandbox;
+mod spelled;
 mod sums;
 mod table;
 mod threads;

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use zten::source::FileArchive;
-use zten::{Attributes, ByteOrder, Component, ElementType, Format, Generation, Object, Value};
+use zten::{Attributes, ByteOrder, Component, ElementType, Format, Object};
 
 use crate::diagnostic;
-use crate::file::version;
 use crate::json::Json;
+use crate::spelled::{digest, version};
 
 /// Writes the document of one file, on one line.
 pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) -> io::Result<()> {
@@ -103,17 +103,4 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     json.key("digest")?;
     json.string_or_null(digest(component))?;
     json.close('}')
-}
-
-/// The digest as the manifest spells it.
-fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
-    component.digest()?;
-    let key = match component.generation() {
-        Generation::V0_1 => "checksum",
-        _ => "digest",
-    };
-    match component.fields()?.item(key)?.value() {
-        Value::Text(text) => text.as_str(),
-        _ => None,
-    }
 }

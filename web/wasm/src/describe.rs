@@ -3,13 +3,14 @@
 
 use std::io::{self, Write};
 
-use zten::{Attributes, ByteOrder, Component, Digest, ElementType, Format, Generation, Object};
-use zten::{Encoding, StorageType, Value};
+use zten::StorageType;
+use zten::{Attributes, ByteOrder, Component, Digest, ElementType, Encoding, Format, Object};
 
 use crate::diagnostic;
 use crate::escape::whole;
 use crate::json::Json;
 use crate::session::File;
+use crate::spelled::{digest, version};
 
 /// Bytes of an attribute's value, at most.
 const VALUE: usize = 4096;
@@ -24,11 +25,7 @@ pub(crate) fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     json.key("generation")?;
     json.string(manifest.generation().as_str())?;
     json.key("version")?;
-    let version = manifest.version().map(|version| match version.patch {
-        Some(patch) => format!("{}.{}.{patch}", version.major, version.minor),
-        None => format!("{}.{}", version.major, version.minor),
-    });
-    json.string_or_null(version.as_deref())?;
+    json.string_or_null(version(manifest).as_deref())?;
     let (mut components, mut stored) = (0_u64, 0_u64);
     for component in manifest.objects().flat_map(|object| object.components()) {
         components = components.saturating_add(1);
@@ -146,19 +143,6 @@ fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Resu
 
 fn known(digest: &Digest<'_>) -> bool {
     !matches!(digest, Digest::Unverifiable(_))
-}
-
-/// The digest as the manifest spells it.
-fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
-    component.digest()?;
-    let key = match component.generation() {
-        Generation::V0_1 => "checksum",
-        _ => "digest",
-    };
-    match component.fields()?.item(key)?.value() {
-        Value::Text(text) => text.as_str(),
-        _ => None,
-    }
 }
 
 /// Attributes as pairs of key and value, in diagnostic notation.

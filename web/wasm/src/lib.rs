@@ -18,6 +18,8 @@ mod escape;
 mod json;
 #[path = "../../../cli/src/cat/npy.rs"]
 mod npy;
+#[path = "../../../cli/src/spelled.rs"]
+mod spelled;
 
 pub mod describe;
 #[cfg(target_arch = "wasm32")]
