@@ -127,6 +127,30 @@ fn order_takes_no_more_than_the_index() {
     assert!(peak < index + index / 8, "{peak} bytes of heap for an index of {index}");
 }
 
+/// What the index says that it takes is what it takes, with the table that looking up makes.
+#[test]
+fn the_index_knows_its_heap() {
+    let mut names = generate::names(10_000);
+    let wanted = names[777].clone();
+    for rising in [false, true] {
+        if rising {
+            names.sort();
+        } else {
+            Random(1).shuffle(&mut names);
+        }
+        let file = generate::dense(&names, false, false);
+        let mut opened = None;
+        let opening = allocation_counter::measure(|| opened = Some(file.open().unwrap()));
+        let manifest = opened.unwrap();
+        let before = manifest.index_bytes();
+        assert_eq!(usize::try_from(opening.bytes_current), Ok(before), "rising {rising}");
+        let looking = allocation_counter::measure(|| assert!(manifest.get(&wanted).is_some()));
+        let table = if rising { 6 * names.len() } else { 0 };
+        assert_eq!(usize::try_from(looking.bytes_current), Ok(table), "rising {rising}");
+        assert_eq!(manifest.index_bytes(), before + table, "rising {rising}");
+    }
+}
+
 #[test]
 fn sorted_rows_are_searched_without_heap() {
     let file = std::fs::read(common::corpus().join("accept/v12-csr.zt")).unwrap();

@@ -197,7 +197,7 @@ fn second(entries: &[u64]) -> u32 {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, SEEDS, hash};
+    use super::{Clash, Names, SEEDS, hash, near};
 
     fn check(names: &[Vec<u8>]) {
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
@@ -252,12 +252,55 @@ mod tests {
         check(&names);
     }
 
-    /// Names whose second word cancels its seed, so that nothing is left of the first.
+    /// Of 20,000 entries, those close to where one should be have to be searched.
+    #[test]
+    #[cfg_attr(miri, ignore = "it is a matter of sizes")]
+    fn few_entries_are_searched() {
+        let names: Vec<_> = (0..20_000).rev().map(|n| alloc::format!("layer.{n:05}")).collect();
+        let index = Names::hashed(20_000, |ordinal| names[ordinal as usize].as_bytes());
+        let Ok(Names::Hashed(entries)) = index else { panic!("they differ") };
+        let searched = names.iter().map(|name| near(&entries, hash(name.as_bytes())).len());
+        let searched = searched.sum::<usize>() / 20_000;
+        assert!(searched < 100, "{searched} entries for a name");
+    }
+
+    /// Names that rise are found by the table: reading one of them, and seldom another.
+    #[test]
+    #[cfg(feature = "std")]
+    fn few_names_are_read() {
+        let names: Vec<_> = (0..1000).map(|n| alloc::format!("layer.{n:05}")).collect();
+        let reads = core::cell::Cell::new(0);
+        let read = |ordinal: u32| {
+            reads.set(reads.get() + 1);
+            names[ordinal as usize].as_bytes()
+        };
+        let index = Names::rising();
+        assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
+        reads.set(0);
+        assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
+        assert!(reads.get() < 2200, "{} names were read", reads.get());
+    }
+
+    fn alike(word: u64) -> Vec<u8> {
+        // The second word cancels its seed, so that nothing is left of the first.
+        [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn a_few_names_collide() {
+        let others = || (0..200).map(|n| alloc::format!("layer.{n}").into_bytes());
+        for count in (0..80).step_by(if cfg!(miri) { 40 } else { 1 }) {
+            // The end that they have in common says where among the others they come.
+            let end = u128::from(count).to_le_bytes();
+            let group = (0..count).map(|word| [alike(word).as_slice(), &end].concat());
+            check(&others().chain(group).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "it is a matter of sizes")]
     fn names_that_collide() {
-        let name = |word: u64| [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat();
-        let mut names: Vec<Vec<u8>> = (0..3000).map(name).collect();
+        let mut names: Vec<Vec<u8>> = (0..3000).map(alike).collect();
         assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not collide");
         check(&names);
         let again = names[1234].clone();

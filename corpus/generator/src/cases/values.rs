@@ -46,6 +46,7 @@ fn versions(t: &mut Table) {
         ("nul-after", "1.2.0\0"),
         ("line-feed-after", "1.2.0\n"),
         ("comma", "1,2,0"),
+        ("colon", "1.2.:"),
         ("minor-2-pow-32", "1.4294967296"),
         ("patch-2-pow-32", "1.2.4294967296"),
         ("major-2-pow-32-and-1", "4294967297.2.0"),
