@@ -281,8 +281,8 @@ mod tests {
         assert!(reads.get() < 2200, "{} names were read", reads.get());
     }
 
+    /// Names of one hash: the second word cancels its seed, so that nothing is left of the first.
     fn alike(word: u64) -> Vec<u8> {
-        // The second word cancels its seed, so that nothing is left of the first.
         [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat()
     }
 
