@@ -62,7 +62,7 @@ pub(crate) fn hash(name: &[u8]) -> u64 {
 }
 
 /// Two odd numbers without a pattern.
-pub(super) const SEEDS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
+const SEEDS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 
 /// The product of the block's halves, folded.
 #[inline(always)]
@@ -192,12 +192,18 @@ fn second(entries: &[u64]) -> u32 {
     both.1
 }
 
+/// Names of one hash: the second word cancels its seed, so that nothing is left of the first.
+#[cfg(test)]
+pub(super) fn alike(word: u64) -> Vec<u8> {
+    [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat()
+}
+
 #[cfg(test)]
 #[expect(clippy::as_conversions, reason = "numbers are small")]
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, SEEDS, hash, near};
+    use super::{Clash, Names, alike, hash, near};
 
     fn check(names: &[Vec<u8>]) {
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
@@ -279,11 +285,6 @@ mod tests {
         reads.set(0);
         assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
         assert!(reads.get() < 2200, "{} names were read", reads.get());
-    }
-
-    /// Names of one hash: the second word cancels its seed, so that nothing is left of the first.
-    fn alike(word: u64) -> Vec<u8> {
-        [word.to_le_bytes(), SEEDS.1.to_le_bytes()].concat()
     }
 
     #[test]

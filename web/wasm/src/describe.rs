@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 
-use zten::StorageType;
-use zten::{Attributes, ByteOrder, Component, Digest, ElementType, Encoding, Format, Object};
+use zten::{
+    Attributes, ByteOrder, Component, Digest, ElementType, Encoding, Format, Object, StorageType,
+};
 
 use crate::diagnostic;
 use crate::escape::whole;
