@@ -85,7 +85,7 @@ mod tests {
     use alloc::string::String;
     use alloc::vec::Vec;
 
-    use super::{FEW, Table};
+    use super::{FAR, FEW, Table, place};
     use crate::manifest::names::{alike, hash};
 
     #[test]
@@ -116,5 +116,19 @@ mod tests {
         let table = Table::of(256, read).expect("a table");
         assert!((0..256).all(|ordinal| table.find(read(ordinal), read) == Some(ordinal)));
         assert_eq!(table.find(read(256), read), None);
+    }
+
+    /// However many slots in a row are taken, those that a name may be in are looked at, and no more.
+    #[test]
+    fn few_slots_are_looked_at() {
+        let (_, tag) = place(b"wanted", 1000);
+        let table = Table([tag | 1].repeat(1000));
+        let reads = core::cell::Cell::new(0);
+        let read = |_| {
+            reads.set(reads.get() + 1);
+            b"another".as_slice()
+        };
+        assert_eq!(table.find(b"wanted", read), None);
+        assert_eq!(reads.get(), FAR);
     }
 }
