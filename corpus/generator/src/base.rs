@@ -4,21 +4,21 @@ use crate::cbor::{Item, array, fields, map, text, uint, uints};
 use crate::file::File;
 
 /// 1.0, −2.0, 0.5 and 3.25 as little-endian `f32`.
-pub(crate) const DATA: [u8; 16] =
+pub const DATA: [u8; 16] =
     [0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f, 0, 0, 0x50, 0x40];
 /// The CRC-32C of [`DATA`], as the reference writers spell it.
-pub(crate) const DATA_CRC32C: &str = "crc32c:0xC30D4189";
+pub const DATA_CRC32C: &str = "crc32c:0xC30D4189";
 /// The SHA-256 of [`DATA`].
-pub(crate) const DATA_SHA256: &str =
+pub const DATA_SHA256: &str =
     "sha256:511521a121d228da0eba54ee5481104dd928880d040adfcf8be1fa42b41138f8";
 
 /// A component map with the three required fields.
-pub(crate) fn component(dtype: &str, offset: u64, length: u64) -> Item {
+pub fn component(dtype: &str, offset: u64, length: u64) -> Item {
     fields([("dtype", text(dtype)), ("offset", uint(offset)), ("length", uint(length))])
 }
 
 /// A zstd component map.
-pub(crate) fn zstd_component(dtype: &str, offset: u64, length: u64, decoded: u64) -> Item {
+pub fn zstd_component(dtype: &str, offset: u64, length: u64, decoded: u64) -> Item {
     fields([
         ("dtype", text(dtype)),
         ("offset", uint(offset)),
@@ -29,39 +29,39 @@ pub(crate) fn zstd_component(dtype: &str, offset: u64, length: u64, decoded: u64
 }
 
 /// An object map.
-pub(crate) fn object(shape: &[u64], format: &str, components: Vec<(&str, Item)>) -> Item {
+pub fn object(shape: &[u64], format: &str, components: Vec<(&str, Item)>) -> Item {
     let components = components.into_iter().map(|(role, item)| (text(role), item)).collect();
     fields([("shape", uints(shape)), ("format", text(format)), ("components", map(components))])
 }
 
 /// A dense object of one component.
-pub(crate) fn dense_object(shape: &[u64], data: Item) -> Item {
+pub fn dense_object(shape: &[u64], data: Item) -> Item {
     object(shape, "dense", vec![("data", data)])
 }
 
 /// The smallest object: an unknown format without components.
-pub(crate) fn bare_object() -> Item {
+pub fn bare_object() -> Item {
     object(&[], "x", Vec::new())
 }
 
 /// The smallest object that can be read: no elements.
-pub(crate) fn empty_object() -> Item {
+pub fn empty_object() -> Item {
     dense_object(&[0], component("u8", 0, 0))
 }
 
 /// A 1.x file without data.
-pub(crate) fn v1(version: &str, objects: Vec<(&str, Item)>) -> File {
+pub fn v1(version: &str, objects: Vec<(&str, Item)>) -> File {
     let objects = objects.into_iter().map(|(name, item)| (text(name), item)).collect();
     File::v1(fields([("version", text(version)), ("objects", map(objects))]))
 }
 
 /// A 1.x file with one dense object `w`: `f32`, `[2, 2]`, raw, at 64.
-pub(crate) fn dense(version: &str) -> File {
+pub fn dense(version: &str) -> File {
     v1(version, vec![("w", dense_object(&[2, 2], component("f32", 64, 16)))]).blob(64, &DATA)
 }
 
 /// A dense object `w` of 16 `f8_e4m3fn`, with every field that the tables list.
-pub(crate) fn full(version: &str) -> File {
+pub fn full(version: &str) -> File {
     let data = fields([
         ("dtype", text("u8")),
         ("type", text("f8_e4m3fn")),
@@ -86,7 +86,7 @@ pub(crate) fn full(version: &str) -> File {
 }
 
 /// As [`dense`], with an ignored field `x` at the end of every map that may have one.
-pub(crate) fn ignored() -> File {
+pub fn ignored() -> File {
     let file = dense("1.2.0")
         .set("attributes", fields([("x", uint(0))]))
         .set("w:/attributes", fields([("x", uint(0))]));
@@ -94,7 +94,7 @@ pub(crate) fn ignored() -> File {
 }
 
 /// A 0.1 entry with its required fields.
-pub(crate) fn entry(name: &str, dtype: &str, shape: &[u64], offset: u64, size: u64) -> Item {
+pub fn entry(name: &str, dtype: &str, shape: &[u64], offset: u64, size: u64) -> Item {
     fields([
         ("name", text(name)),
         ("offset", uint(offset)),
@@ -106,17 +106,17 @@ pub(crate) fn entry(name: &str, dtype: &str, shape: &[u64], offset: u64, size: u
 }
 
 /// A 0.1 file without data.
-pub(crate) fn v0(entries: Vec<Item>) -> File {
+pub fn v0(entries: Vec<Item>) -> File {
     File::v0(array(entries))
 }
 
 /// A 0.1 file with one entry `w`: `float32`, `[2, 2]`, raw, at 64.
-pub(crate) fn dense_v0() -> File {
+pub fn dense_v0() -> File {
     v0(vec![entry("w", "float32", &[2, 2], 64, 16)]).blob(64, &DATA)
 }
 
 /// As [`dense_v0`], with every field that the tables list.
-pub(crate) fn full_v0() -> File {
+pub fn full_v0() -> File {
     dense_v0()
         .set("#0/layout", text("dense"))
         .set("#0/data_endianness", text("little"))
@@ -124,19 +124,19 @@ pub(crate) fn full_v0() -> File {
 }
 
 /// As [`dense_v0`], with an ignored field `x`.
-pub(crate) fn ignored_v0() -> File {
+pub fn ignored_v0() -> File {
     dense_v0().set("#0/x", uint(0))
 }
 
 /// As [`dense`], compressed.
-pub(crate) fn dense_zstd(version: &str) -> File {
+pub fn dense_zstd(version: &str) -> File {
     let frame = zstd_frame(&DATA);
     let data = zstd_component("f32", 64, frame.len() as u64, 16);
     v1(version, vec![("w", dense_object(&[2, 2], data))]).blob(64, &frame)
 }
 
 /// A `sparse_csr` object `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
-pub(crate) fn csr(version: &str) -> File {
+pub fn csr(version: &str) -> File {
     let components = vec![
         ("values", component("f32", 64, 12)),
         ("indices", component("u64", 128, 24)),
@@ -149,7 +149,7 @@ pub(crate) fn csr(version: &str) -> File {
 }
 
 /// A `sparse_coo` object `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
-pub(crate) fn coo(version: &str) -> File {
+pub fn coo(version: &str) -> File {
     let components =
         vec![("values", component("f32", 64, 8)), ("coords", component("u64", 128, 32))];
     v1(version, vec![("w", object(&[2, 3], "sparse_coo", components))])
@@ -158,7 +158,7 @@ pub(crate) fn coo(version: &str) -> File {
 }
 
 /// A `quantized_group` object `w` of shape `[2, 8]`: one `i32` a row.
-pub(crate) fn quantized(version: &str) -> File {
+pub fn quantized(version: &str) -> File {
     let components = vec![
         ("packed_weight", component("i32", 64, 8)),
         ("scales", component("f16", 128, 4)),
@@ -171,18 +171,18 @@ pub(crate) fn quantized(version: &str) -> File {
 }
 
 /// One zstd frame of a single segment, with content size and one raw block.
-pub(crate) fn zstd_frame(content: &[u8]) -> Vec<u8> {
+pub fn zstd_frame(content: &[u8]) -> Vec<u8> {
     let size = u8::try_from(content.len()).expect("one byte holds the content size");
     let block = (u32::from(size) << 3 | 1).to_le_bytes();
     [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size], &block[..3], content].concat()
 }
 
 /// Little-endian `u64`.
-pub(crate) fn words(values: &[u64]) -> Vec<u8> {
+pub fn words(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// Bytes that count up from 1, so that no two neighbours look alike.
-pub(crate) fn ramp(length: usize) -> Vec<u8> {
+pub fn ramp(length: usize) -> Vec<u8> {
     (1..=250).cycle().take(length).collect()
 }

@@ -6,7 +6,7 @@
 
 /// How the head of a map or array is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Head {
+pub enum Head {
     /// The right count in the shortest form.
     Shortest,
     /// The right count in eight bytes, which is legal and not the shortest form.
@@ -19,7 +19,7 @@ pub(crate) enum Head {
 
 /// One CBOR item, or bytes that stand in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
+pub enum Item {
     /// Bytes as they are: a scalar, a string, or nonsense.
     Raw(Vec<u8>),
     /// An array.
@@ -36,87 +36,112 @@ pub(crate) enum Item {
 
 /// The place of an item in its parent.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub struct Step {
     /// Its ordinal.
-    pub(crate) index: usize,
+    pub index: usize,
     /// The encoded key, in a map.
-    pub(crate) key: Vec<u8>,
+    pub key: Vec<u8>,
 }
 
 /// The byte that a mark came to lie on, and the way there from the root.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// Relative to the start of the manifest.
-    pub(crate) offset: usize,
+    pub offset: usize,
     /// From the root, which has no step itself, down to the item.
-    pub(crate) path: Vec<Step>,
+    pub path: Vec<Step>,
 }
 
 /// What encoding gives.
 #[derive(Debug, Default)]
-pub(crate) struct Encoded {
+pub struct Encoded {
     /// The bytes.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// The mark, if the tree has one.
-    pub(crate) mark: Option<Mark>,
+    pub mark: Option<Mark>,
     path: Vec<Step>,
     ended: bool,
 }
 
-/// A head in its shortest form.
-pub(crate) fn head(major: u8, value: u64) -> Vec<u8> {
+/// Adds a head whose value takes 0, 1, 2, 4 or 8 bytes after the first: `width` is 0 to 4.
+pub fn push_head_of(out: &mut Vec<u8>, width: u8, major: u8, value: u64) {
     let be = value.to_be_bytes();
-    let (additional, tail) = match value {
-        0..24 => return vec![major << 5 | be[7]],
-        24..0x100 => (24, &be[7..]),
-        0x100..0x1_0000 => (25, &be[6..]),
-        0x1_0000..0x1_0000_0000 => (26, &be[4..]),
-        _ => (27, &be[..]),
-    };
-    let mut out = vec![major << 5 | additional];
-    out.extend_from_slice(tail);
+    if width == 0 {
+        out.push(major << 5 | be[7]);
+    } else {
+        out.push(major << 5 | (23 + width));
+        out.extend_from_slice(&be[8 - (1 << (width - 1))..]);
+    }
+}
+
+/// The smallest `width` of a head with that value.
+pub fn head_width(value: u64) -> u8 {
+    match value {
+        0..24 => 0,
+        24..0x100 => 1,
+        0x100..0x1_0000 => 2,
+        0x1_0000..0x1_0000_0000 => 3,
+        _ => 4,
+    }
+}
+
+/// Adds a head in its shortest form.
+pub fn push_head(out: &mut Vec<u8>, major: u8, value: u64) {
+    push_head_of(out, head_width(value), major, value);
+}
+
+/// Adds a text string.
+pub fn push_text(out: &mut Vec<u8>, text: &str) {
+    push_head(out, 3, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A head in its shortest form.
+pub fn head(major: u8, value: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_head(&mut out, major, value);
     out
 }
 
 /// A head whose value takes eight bytes, needed or not.
-pub(crate) fn wide_head(major: u8, value: u64) -> Vec<u8> {
-    let mut out = vec![(major << 5) + 27];
-    out.extend_from_slice(&value.to_be_bytes());
+pub fn wide_head(major: u8, value: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_head_of(&mut out, 4, major, value);
     out
 }
 
 /// Bytes as they are.
-pub(crate) fn raw(bytes: &[u8]) -> Item {
+pub fn raw(bytes: &[u8]) -> Item {
     Item::Raw(bytes.to_vec())
 }
 
 /// An unsigned integer.
-pub(crate) fn uint(value: u64) -> Item {
+pub fn uint(value: u64) -> Item {
     Item::Raw(head(0, value))
 }
 
 /// A text string of bytes that need not be UTF-8.
-pub(crate) fn text_of(bytes: &[u8]) -> Item {
+pub fn text_of(bytes: &[u8]) -> Item {
     Item::Raw([&head(3, bytes.len() as u64), bytes].concat())
 }
 
 /// A text string.
-pub(crate) fn text(value: &str) -> Item {
+pub fn text(value: &str) -> Item {
     text_of(value.as_bytes())
 }
 
 /// A text string whose length takes eight bytes.
-pub(crate) fn wide_text(value: &str) -> Item {
+pub fn wide_text(value: &str) -> Item {
     Item::Raw([&wide_head(3, value.len() as u64), value.as_bytes()].concat())
 }
 
 /// A byte string.
-pub(crate) fn bytes(value: &[u8]) -> Item {
+pub fn bytes(value: &[u8]) -> Item {
     Item::Raw([&head(2, value.len() as u64), value].concat())
 }
 
 /// A string of indefinite length: `major` is 2 for bytes and 3 for text.
-pub(crate) fn chunked(major: u8, chunks: &[&[u8]]) -> Item {
+pub fn chunked(major: u8, chunks: &[&[u8]]) -> Item {
     let mut out = vec![major << 5 | 31];
     for chunk in chunks {
         out.extend(head(major, chunk.len() as u64));
@@ -127,64 +152,64 @@ pub(crate) fn chunked(major: u8, chunks: &[&[u8]]) -> Item {
 }
 
 /// An array.
-pub(crate) fn array(items: Vec<Item>) -> Item {
+pub fn array(items: Vec<Item>) -> Item {
     Item::Array(Head::Shortest, items)
 }
 
 /// An array of unsigned integers.
-pub(crate) fn uints(values: &[u64]) -> Item {
+pub fn uints(values: &[u64]) -> Item {
     array(values.iter().map(|&value| uint(value)).collect())
 }
 
 /// A map.
-pub(crate) fn map(pairs: Vec<(Item, Item)>) -> Item {
+pub fn map(pairs: Vec<(Item, Item)>) -> Item {
     Item::Map(Head::Shortest, pairs)
 }
 
 /// Sorts the entries of a map by the bytes of their keys, as deterministic CBOR does.
-pub(crate) fn sort(pairs: &mut [(Item, Item)]) {
+pub fn sort(pairs: &mut [(Item, Item)]) {
     pairs.sort_by_key(|(key, _)| key.encode().bytes);
 }
 
 /// A map whose keys are sorted.
-pub(crate) fn sorted_map(mut pairs: Vec<(Item, Item)>) -> Item {
+pub fn sorted_map(mut pairs: Vec<(Item, Item)>) -> Item {
     sort(&mut pairs);
     map(pairs)
 }
 
 /// A map with text keys.
-pub(crate) fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
+pub fn fields<const N: usize>(pairs: [(&str, Item); N]) -> Item {
     map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
 }
 
 /// An item with a tag before it.
-pub(crate) fn tag(number: u64, item: Item) -> Item {
+pub fn tag(number: u64, item: Item) -> Item {
     Item::Prefixed(head(6, number), Box::new(item))
 }
 
 /// The error is expected at the initial byte of this item.
-pub(crate) fn marked(item: Item) -> Item {
+pub fn marked(item: Item) -> Item {
     marked_at(0, item)
 }
 
 /// The error is expected so many bytes into this item.
-pub(crate) fn marked_at(skip: usize, item: Item) -> Item {
+pub fn marked_at(skip: usize, item: Item) -> Item {
     Item::Marked(skip, Box::new(item))
 }
 
 /// The manifest ends after this item.
-pub(crate) fn last(item: Item) -> Item {
+pub fn last(item: Item) -> Item {
     Item::Last(Box::new(item))
 }
 
 /// `depth` levels, each opened by `open` and closed by `close`, around what is innermost.
-pub(crate) fn nested(depth: usize, open: &[u8], inner: &[u8], close: &[u8]) -> Item {
+pub fn nested(depth: usize, open: &[u8], inner: &[u8], close: &[u8]) -> Item {
     Item::Raw([open.repeat(depth), inner.to_vec(), close.repeat(depth)].concat())
 }
 
 impl Item {
     /// The bytes and the mark of this tree.
-    pub(crate) fn encode(&self) -> Encoded {
+    pub fn encode(&self) -> Encoded {
         let mut out = Encoded::default();
         self.write(&mut out);
         out
@@ -193,7 +218,7 @@ impl Item {
     /// The item at that path: keys of maps, or `#n` for the n-th entry, joined by `/`.
     ///
     /// Marks and prefixes on the way are looked through, those at its end are not.
-    pub(crate) fn find(&mut self, path: &str) -> &mut Self {
+    pub fn find(&mut self, path: &str) -> &mut Self {
         path.split('/').filter(|step| !step.is_empty()).fold(self, |item, step| {
             let index = item.bare().position(step);
             let index = index.unwrap_or_else(|| panic!("the manifest has no `{path}`"));
@@ -206,7 +231,7 @@ impl Item {
     }
 
     /// The pairs of the map at that path.
-    pub(crate) fn pairs(&mut self, path: &str) -> &mut Vec<(Self, Self)> {
+    pub fn pairs(&mut self, path: &str) -> &mut Vec<(Self, Self)> {
         match self.find(path).bare() {
             Self::Map(_, pairs) => pairs,
             _ => panic!("`{path}` is not a map"),
@@ -214,7 +239,7 @@ impl Item {
     }
 
     /// The head of the map or array at that path.
-    pub(crate) fn head_mut(&mut self, path: &str) -> &mut Head {
+    pub fn head_mut(&mut self, path: &str) -> &mut Head {
         match self.find(path).bare() {
             Self::Map(head, _) | Self::Array(head, _) => head,
             _ => panic!("`{path}` is neither map nor array"),
@@ -222,7 +247,7 @@ impl Item {
     }
 
     /// The ordinal of an entry, by key or `#n`.
-    pub(crate) fn position(&self, step: &str) -> Option<usize> {
+    pub fn position(&self, step: &str) -> Option<usize> {
         if let Some(index) = step.strip_prefix('#') {
             return index.parse().ok();
         }

@@ -3,11 +3,11 @@
 use crate::cbor::{Head, Item, Mark, marked, sort, text};
 
 /// The first bytes of a 0.1 file.
-pub(crate) const MAGIC_V0: &[u8; 8] = b"ZTEN0001";
+pub const MAGIC_V0: &[u8; 8] = b"ZTEN0001";
 /// The first and the last bytes of a 1.x file.
-pub(crate) const MAGIC_V1: &[u8; 8] = b"ZTEN1000";
+pub const MAGIC_V1: &[u8; 8] = b"ZTEN1000";
 /// The first bytes of a version 2 container.
-pub(crate) const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
+pub const MAGIC_V2: &[u8; 8] = b"\x89ZT2\r\n\x1a\n";
 
 /// What stands in the size field.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ enum Spot {
 
 /// A file to be.
 #[derive(Clone, Debug)]
-pub(crate) struct File {
+pub struct File {
     header: Vec<u8>,
     blobs: Vec<(usize, Vec<u8>)>,
     start: Option<usize>,
@@ -50,22 +50,22 @@ pub(crate) struct File {
 
 /// The bytes of a file and where its error is expected.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub struct Built {
     /// The bytes.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Byte offset in the file.
-    pub(crate) offset: Option<usize>,
+    pub offset: Option<usize>,
     /// Ordinal in the manifest.
-    pub(crate) object: Option<usize>,
+    pub object: Option<usize>,
     /// Ordinal in the object.
-    pub(crate) component: Option<usize>,
+    pub component: Option<usize>,
     /// Whether it is in the data, and shows when that is read.
-    pub(crate) in_content: bool,
+    pub in_content: bool,
 }
 
 impl File {
     /// A 1.x file with that manifest.
-    pub(crate) fn v1(manifest: Item) -> Self {
+    pub fn v1(manifest: Item) -> Self {
         Self {
             header: MAGIC_V1.to_vec(),
             blobs: Vec::new(),
@@ -81,92 +81,92 @@ impl File {
     }
 
     /// A 0.1 file with that manifest.
-    pub(crate) fn v0(manifest: Item) -> Self {
+    pub fn v0(manifest: Item) -> Self {
         Self::v1(manifest).header(MAGIC_V0).footer(b"")
     }
 
     // Parts of the container.
 
     /// Another header magic.
-    pub(crate) fn header(mut self, bytes: &[u8]) -> Self {
+    pub fn header(mut self, bytes: &[u8]) -> Self {
         self.header = bytes.to_vec();
         self
     }
 
     /// Other bytes after the size field.
-    pub(crate) fn footer(mut self, bytes: &[u8]) -> Self {
+    pub fn footer(mut self, bytes: &[u8]) -> Self {
         self.footer = bytes.to_vec();
         self
     }
 
     /// Bytes of data at that offset.
-    pub(crate) fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
+    pub fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
         self.blobs.push((offset, bytes.to_vec()));
         self
     }
 
     /// The manifest begins there, and not where the last blob ends.
-    pub(crate) fn start(mut self, offset: usize) -> Self {
+    pub fn start(mut self, offset: usize) -> Self {
         self.start = Some(offset);
         self
     }
 
     /// Bytes after the CBOR item that count as part of the manifest.
-    pub(crate) fn after_item(mut self, bytes: &[u8]) -> Self {
+    pub fn after_item(mut self, bytes: &[u8]) -> Self {
         self.after = bytes.to_vec();
         self
     }
 
     /// That number in the size field.
-    pub(crate) fn size(mut self, size: u64) -> Self {
+    pub fn size(mut self, size: u64) -> Self {
         self.size = SizeField::Is(size);
         self
     }
 
     /// The length of the file less that number in the size field.
-    pub(crate) fn size_from_end(mut self, less: usize) -> Self {
+    pub fn size_from_end(mut self, less: usize) -> Self {
         self.size = SizeField::FileMinus(less);
         self
     }
 
     /// Bytes after the end of the file.
-    pub(crate) fn tail(mut self, bytes: &[u8]) -> Self {
+    pub fn tail(mut self, bytes: &[u8]) -> Self {
         self.tail = bytes.to_vec();
         self
     }
 
     /// Only the first bytes of the file.
-    pub(crate) fn keep(mut self, length: usize) -> Self {
+    pub fn keep(mut self, length: usize) -> Self {
         self.keep = Some(length);
         self
     }
 
     /// The error is expected at the size field.
-    pub(crate) fn at_size_field(mut self) -> Self {
+    pub fn at_size_field(mut self) -> Self {
         self.spot = Some(Spot::SizeField);
         self
     }
 
     /// The error is expected at the last byte of the manifest.
-    pub(crate) fn at_last_manifest_byte(mut self) -> Self {
+    pub fn at_last_manifest_byte(mut self) -> Self {
         self.spot = Some(Spot::LastByte);
         self
     }
 
     /// The error is expected at that byte of the data.
-    pub(crate) fn at_data(mut self, offset: usize, object: usize, component: usize) -> Self {
+    pub fn at_data(mut self, offset: usize, object: usize, component: usize) -> Self {
         self.spot = Some(Spot::Data(Some(offset), object, component));
         self
     }
 
     /// The error is expected in decoded data, which has no offset in the file.
-    pub(crate) fn at_decoded(mut self, object: usize, component: usize) -> Self {
+    pub fn at_decoded(mut self, object: usize, component: usize) -> Self {
         self.spot = Some(Spot::Data(None, object, component));
         self
     }
 
     /// The error is expected at that byte, which belongs to no blob.
-    pub(crate) fn at_padding(mut self, offset: usize) -> Self {
+    pub fn at_padding(mut self, offset: usize) -> Self {
         self.spot = Some(Spot::Padding(offset));
         self
     }
@@ -175,7 +175,7 @@ impl File {
     // `objects/NAME/components/ROLE`, `NAME:` for `objects/NAME`.
 
     /// That value there, instead of the one there is or as a new field at the end of its map.
-    pub(crate) fn set(mut self, path: &str, value: Item) -> Self {
+    pub fn set(mut self, path: &str, value: Item) -> Self {
         let path = expand(path);
         let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
         if path.is_empty() {
@@ -189,7 +189,7 @@ impl File {
     }
 
     /// As [`Self::set`], with a new field where deterministic CBOR puts it.
-    pub(crate) fn put(self, path: &str, value: Item) -> Self {
+    pub fn put(self, path: &str, value: Item) -> Self {
         let full = expand(path);
         let mut file = self.set(path, value);
         sort(file.manifest.pairs(full.rsplit_once('/').map_or("", |(parent, _)| parent)));
@@ -197,17 +197,17 @@ impl File {
     }
 
     /// That value there, and the error expected at its initial byte.
-    pub(crate) fn bad(self, path: &str, value: Item) -> Self {
+    pub fn bad(self, path: &str, value: Item) -> Self {
         self.set(path, marked(value))
     }
 
     /// The error is expected at the value there.
-    pub(crate) fn mark(self, path: &str) -> Self {
+    pub fn mark(self, path: &str) -> Self {
         self.edit(path, marked)
     }
 
     /// The error is expected at the key there.
-    pub(crate) fn mark_key(mut self, path: &str) -> Self {
+    pub fn mark_key(mut self, path: &str) -> Self {
         let path = expand(path);
         let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
         let pairs = self.manifest.pairs(parent);
@@ -220,19 +220,19 @@ impl File {
     }
 
     /// Another item in the place of the one there.
-    pub(crate) fn edit(mut self, path: &str, change: impl FnOnce(Item) -> Item) -> Self {
+    pub fn edit(mut self, path: &str, change: impl FnOnce(Item) -> Item) -> Self {
         let item = self.manifest.find(&expand(path));
         *item = change(item.clone());
         self
     }
 
     /// The item there, by itself.
-    pub(crate) fn take(mut self, path: &str) -> Item {
+    pub fn take(mut self, path: &str) -> Item {
         self.manifest.find(&expand(path)).clone()
     }
 
     /// Without the field there.
-    pub(crate) fn without(mut self, path: &str) -> Self {
+    pub fn without(mut self, path: &str) -> Self {
         let path = expand(path);
         let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
         self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
@@ -240,26 +240,26 @@ impl File {
     }
 
     /// Without the field there, and the error expected at the map that lacks it.
-    pub(crate) fn lacks(self, path: &str) -> Self {
+    pub fn lacks(self, path: &str) -> Self {
         let full = expand(path);
         let (parent, _) = full.rsplit_once('/').unwrap_or(("", &full));
         self.without(path).mark(parent)
     }
 
     /// One more pair at the end of the map there.
-    pub(crate) fn push(mut self, path: &str, key: Item, value: Item) -> Self {
+    pub fn push(mut self, path: &str, key: Item, value: Item) -> Self {
         self.manifest.pairs(&expand(path)).push((key, value));
         self
     }
 
     /// One more pair at the beginning of the map there.
-    pub(crate) fn push_front(mut self, path: &str, key: Item, value: Item) -> Self {
+    pub fn push_front(mut self, path: &str, key: Item, value: Item) -> Self {
         self.manifest.pairs(&expand(path)).insert(0, (key, value));
         self
     }
 
     /// Another head for the map or array there.
-    pub(crate) fn head(mut self, path: &str, head: Head) -> Self {
+    pub fn head(mut self, path: &str, head: Head) -> Self {
         *self.manifest.head_mut(&expand(path)) = head;
         self
     }
@@ -267,12 +267,12 @@ impl File {
     // The outcome.
 
     /// The number of bytes of the manifest.
-    pub(crate) fn manifest_len(&self) -> usize {
+    pub fn manifest_len(&self) -> usize {
         self.manifest.encode().bytes.len() + self.after.len()
     }
 
     /// The bytes, and where they break that rule.
-    pub(crate) fn build(&self, rule: &str) -> Built {
+    pub fn build(&self, rule: &str) -> Built {
         let mut bytes = self.header.clone();
         for (offset, data) in &self.blobs {
             let end = offset + data.len();

@@ -1,7 +1,7 @@
 //! SHA-256, for the digests of canonical files: FIPS 180-4.
 
 /// The digest of `bytes`, as manifests spell it.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     let mut message = bytes.to_vec();
     message.push(0x80);
     while message.len() % 64 != 56 {

@@ -1,36 +1,40 @@
 //! A tiny zstd writer that can also write wrong frames on purpose: RFC 8878.
 
 /// Frame header descriptor: a content checksum ends the frame.
-pub(crate) const CHECKED: u8 = 0x04;
+pub const CHECKED: u8 = 0x04;
 /// Frame header descriptor: the bit that is reserved.
-pub(crate) const RESERVED: u8 = 0x08;
+pub const RESERVED: u8 = 0x08;
 /// Frame header descriptor: the bit that means nothing.
-pub(crate) const UNUSED: u8 = 0x10;
+pub const UNUSED: u8 = 0x10;
 /// The first bytes of a frame.
-pub(crate) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Window descriptors, by size.
-pub(crate) const WINDOW_1_KIB: u8 = 0;
-pub(crate) const WINDOW_128_KIB: u8 = 7 << 3;
-pub(crate) const WINDOW_256_KIB: u8 = 8 << 3;
-pub(crate) const WINDOW_128_MIB: u8 = 17 << 3;
-pub(crate) const WINDOW_2_GIB: u8 = 21 << 3;
+pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The descriptor of a window of 1 KiB.
+pub const WINDOW_1_KIB: u8 = 0;
+/// The descriptor of a window of 128 KiB.
+pub const WINDOW_128_KIB: u8 = 7 << 3;
+/// The descriptor of a window of 256 KiB.
+pub const WINDOW_256_KIB: u8 = 8 << 3;
+/// The descriptor of a window of 128 MiB.
+pub const WINDOW_128_MIB: u8 = 17 << 3;
+/// The descriptor of a window of 2 GiB.
+pub const WINDOW_2_GIB: u8 = 21 << 3;
 
 /// A frame being written.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
+pub struct Frame {
     /// What is written of it.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Where the header of each block stands in it.
-    pub(crate) blocks: Vec<usize>,
+    pub blocks: Vec<usize>,
     /// What it decodes to.
-    pub(crate) content: Vec<u8>,
+    pub content: Vec<u8>,
     checked: bool,
 }
 
 impl Frame {
     /// A frame of a single segment if it has no window descriptor. The widths of the dictionary id
     /// and of the content size are those of the slices.
-    pub(crate) fn new(window: Option<u8>, dictionary: &[u8], size: &[u8], flags: u8) -> Self {
+    pub fn new(window: Option<u8>, dictionary: &[u8], size: &[u8], flags: u8) -> Self {
         let size_flag: u8 = match size.len() {
             0 | 1 => 0,
             2 => 1,
@@ -53,17 +57,17 @@ impl Frame {
     }
 
     /// A frame with a window and nothing else in its header.
-    pub(crate) fn windowed(window: u8, flags: u8) -> Self {
+    pub fn windowed(window: u8, flags: u8) -> Self {
         Self::new(Some(window), &[], &[], flags)
     }
 
     /// A frame of a single segment whose content size takes one byte.
-    pub(crate) fn single(size: u8, flags: u8) -> Self {
+    pub fn single(size: u8, flags: u8) -> Self {
         Self::new(None, &[], &[size], flags)
     }
 
     /// A block of any type: its size field, what is stored, and what that decodes to.
-    pub(crate) fn block(mut self, kind: u8, size: usize, stored: &[u8], content: &[u8]) -> Self {
+    pub fn block(mut self, kind: u8, size: usize, stored: &[u8], content: &[u8]) -> Self {
         let header = u32::try_from(size).expect("a size") << 3 | u32::from(kind) << 1;
         self.blocks.push(self.bytes.len());
         self.bytes.extend(&header.to_le_bytes()[..3]);
@@ -73,27 +77,27 @@ impl Frame {
     }
 
     /// A raw block.
-    pub(crate) fn raw(self, content: &[u8]) -> Self {
+    pub fn raw(self, content: &[u8]) -> Self {
         self.block(0, content.len(), content, content)
     }
 
     /// A block of one byte that repeats.
-    pub(crate) fn repeat(self, byte: u8, times: usize) -> Self {
+    pub fn repeat(self, byte: u8, times: usize) -> Self {
         self.block(1, times, &[byte], &vec![byte; times])
     }
 
     /// A compressed block.
-    pub(crate) fn compressed(self, stored: &[u8], content: &[u8]) -> Self {
+    pub fn compressed(self, stored: &[u8], content: &[u8]) -> Self {
         self.block(2, stored.len(), stored, content)
     }
 
     /// The end: the last block says so, and the checksum follows if there is one.
-    pub(crate) fn end(self) -> Self {
+    pub fn end(self) -> Self {
         self.end_with(0)
     }
 
     /// The end, with those bits of the checksum wrong.
-    pub(crate) fn end_with(mut self, wrong: u32) -> Self {
+    pub fn end_with(mut self, wrong: u32) -> Self {
         let last = *self.blocks.last().expect("a block");
         self.bytes[last] |= 1;
         if self.checked {
@@ -106,7 +110,7 @@ impl Frame {
 
 /// A block with one sequence after raw literals, its three codes written as tables of one symbol,
 /// so that nothing but their extra bits is in the bit stream.
-pub(crate) fn sequence(literals: &[u8], [length, offset, copy]: [u8; 3], bits: &[u8]) -> Vec<u8> {
+pub fn sequence(literals: &[u8], [length, offset, copy]: [u8; 3], bits: &[u8]) -> Vec<u8> {
     let mut block = raw_literals(literals);
     block.extend([1, 0x54, length, offset, copy]);
     block.extend(bits);
@@ -114,7 +118,7 @@ pub(crate) fn sequence(literals: &[u8], [length, offset, copy]: [u8; 3], bits: &
 }
 
 /// A literals section as it is.
-pub(crate) fn raw_literals(literals: &[u8]) -> Vec<u8> {
+pub fn raw_literals(literals: &[u8]) -> Vec<u8> {
     let size = literals.len();
     let header = match size {
         0..32 => vec![u8::try_from(size << 3).expect("5 bits")],
