@@ -333,11 +333,8 @@ mod tests {
 
     #[test]
     fn random_texts() {
-        let mut state = 1_u64;
-        let mut random = |bound: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) % bound
-        };
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut random = |bound: u64| rng.u64(..bound);
         for round in 0..if cfg!(miri) { 6 } else { 600 } {
             let letters = [1, 2, 3, 256][round % 4];
             let longest = [2, 5, 40][round % 3];
@@ -376,17 +373,10 @@ mod tests {
     /// The same as the standard library's, whatever the numbers are like.
     #[test]
     fn random_numbers() {
-        let mut state = 1_u64;
-        let mut random = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
+        let mut rng = fastrand::Rng::with_seed(1);
         for count in [0, 1, FEW_NUMBERS - 1, FEW_NUMBERS, if cfg!(miri) { 300 } else { 5_000 }] {
             for bits in [0, 1, 7, 8, 9, 20, 63] {
-                let mut items: Vec<u64> =
-                    (0..count).map(|_| random() & ((1 << bits) - 1)).collect();
+                let mut items: Vec<u64> = (0..count).map(|_| rng.u64(..1 << bits)).collect();
                 let mut wanted = items.clone();
                 wanted.sort_unstable();
                 numbers(&mut items, wanted.last().copied().unwrap_or(0));

@@ -7,12 +7,10 @@
     reason = "a test that panics has failed"
 )]
 
-mod common;
-
 use zten::{Archive, Array, ByteOrder, Component, ElementType, Item, Map, StorageType, Value};
 
 fn read(name: &str) -> Vec<u8> {
-    std::fs::read(common::corpus().join("accept").join(name)).unwrap()
+    std::fs::read(zten_testkit::corpus().join("accept").join(name)).unwrap()
 }
 
 /// Hands the first component of the file's first object to `with`.

@@ -9,12 +9,10 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
 use std::cell::Cell;
 
-use common::packed;
 use zten::{Archive, Error, Limits, Options, ReadAt, Verifier};
+use zten_testkit::packed;
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
 fn repeated(blocks: usize) -> Vec<u8> {

@@ -10,12 +10,10 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
-use common::sample::{least, stride};
-use common::{Accepted, accepted, check};
 use zten::write::{Copier, Settings};
 use zten::{Archive, Error, Limits, Options};
+use zten_testkit::sample::{least, stride};
+use zten_testkit::{Accepted, accepted, check};
 
 /// The canonical form of a file.
 fn rewritten(file: &[u8]) -> Vec<u8> {
@@ -102,7 +100,7 @@ fn any_file_has_one_canonical_form() {
 #[test]
 fn unknown_fields_of_0_1_become_attributes() {
     for (name, fields) in [("v01-ignored-fields.zt", &["x"][..]), ("v01-all-fields.zt", &[])] {
-        let file = std::fs::read(common::corpus().join("accept").join(name)).unwrap();
+        let file = std::fs::read(zten_testkit::corpus().join("accept").join(name)).unwrap();
         let file = rewritten(&file);
         let archive = Archive::open(&file).unwrap();
         let attributes = archive.get("w").unwrap().attributes().into_iter().flatten();

@@ -11,6 +11,7 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+use fastrand::Rng;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten::write::{Checksum, Level, NewObject, Settings, Writer};
 use zten::{Archive, Limits, StorageType, Verifier};
@@ -18,19 +19,13 @@ use zten::{Archive, Limits, StorageType, Verifier};
 const BLOCK: usize = 128 << 10;
 const SIZES: [usize; 8] = [0, 1, 127 << 10, BLOCK, BLOCK + 1, 3 * BLOCK, (1 << 20) + 3, 5 << 20];
 
-/// Numbers that look like chance.
-fn chance(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-    *seed >> 32
-}
-
 /// Bytes of noise, of floats, of mostly zeros, of rising numbers, of zeros.
 fn content(kind: u64, size: usize) -> Vec<u8> {
-    let (mut seed, mut sum) = (kind, 0);
+    let (mut rng, mut sum) = (Rng::with_seed(kind), 0);
     let mut bytes = Vec::new();
     while bytes.len() < size {
-        let number = chance(&mut seed);
-        let float = (0..8).map(|_| (chance(&mut seed) % 1000) as f32 - 499.5).sum::<f32>();
+        let number = rng.u64(..1 << 32);
+        let float = (0..8).map(|_| rng.u16(..1000) as f32 - 499.5).sum::<f32>();
         sum += number % 200;
         match kind {
             0 => bytes.extend((number as u32).to_le_bytes()),

@@ -8,13 +8,11 @@
     reason = "a test that panics has failed"
 )]
 
-mod common;
-
 use std::cell::Cell;
 
-use common::sample::least;
-use common::{corpus, reject_index};
 use zten::{Archive, Error, ErrorKind, Limits, Misuse, ReadAt, ReadError, Verified};
+use zten_testkit::sample::least;
+use zten_testkit::{corpus, reject_index};
 
 /// A file that fails once, at the read of that number.
 struct Failing<'a> {

@@ -11,13 +11,11 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::sample::least;
-use common::{Expected, accepted, check, corpus, reject_index};
 use zten::{Archive, Options};
+use zten_testkit::sample::least;
+use zten_testkit::{Expected, accepted, check, corpus, reject_index};
 
 /// Blocks that decoders from elsewhere decode all the same: four streams of fewer than six bytes,
 /// and Huffman trees that are too deep or deeper than their codes.
@@ -145,7 +143,7 @@ fn content_of_the_reference_writers_is_what_they_wrote() {
             let digest: [u8; 32] =
                 sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(&content))
                     .into();
-            assert_eq!(common::hex(&digest), sha256, "{name}/{role}");
+            assert_eq!(zten_testkit::hex(&digest), sha256, "{name}/{role}");
             count += 1;
         }
     }
@@ -173,7 +171,7 @@ fn content_of_the_corpus_is_the_same_whoever_decodes_it() {
     }
     let sum: [u8; 32] = sha2::Digest::finalize(sum).into();
     let golden = std::fs::read_to_string(corpus().join("accept/content.sha256")).unwrap();
-    assert_eq!(common::hex(&sum), golden.trim());
+    assert_eq!(zten_testkit::hex(&sum), golden.trim());
     assert!(compressed > 100, "only {compressed} compressed components");
 }
 

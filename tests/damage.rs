@@ -12,11 +12,9 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
-use common::sample::{least, stride};
-use common::{accepted, reject_index};
 use zten::{Archive, Limits, Options, Verifier};
+use zten_testkit::sample::{least, stride};
+use zten_testkit::{accepted, reject_index};
 
 /// Opens a file and touches everything in it.
 fn walk(file: &[u8]) -> bool {

@@ -11,16 +11,11 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-#[path = "../benches/open/generate.rs"]
-#[allow(dead_code, clippy::allow_attributes, reason = "the benchmark uses the rest")]
-mod generate;
-
-use common::{accepted, packed};
-use generate::Random;
+use fastrand::Rng;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use zten::{Archive, Encoding, Error, Limits};
+use zten_testkit::{accepted, packed};
 
 fn ours(frame: &[u8]) -> Result<Vec<u8>, Error> {
     let file = packed(frame, None);
@@ -50,7 +45,7 @@ fn theirs(frame: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Frames of the reference writers, and of another encoder.
-fn frames(random: &mut Random) -> Vec<Vec<u8>> {
+fn frames(random: &mut Rng) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for file in accepted() {
         let archive = Archive::open(&file.bytes).unwrap();
@@ -62,10 +57,10 @@ fn frames(random: &mut Random) -> Vec<Vec<u8>> {
         }
     }
     for kind in 0..40 {
-        let (count, most) = (10 + random.next() % 20_000, 1 + random.next() % 40);
+        let (count, most) = (random.u64(10..20_010), random.u64(1..41));
         let mut byte = |place: u64| match kind % 2 {
-            0 => random.next() % most,
-            _ => (place / (1 + most)) ^ u64::from(random.next().is_multiple_of(7)),
+            0 => random.u64(..most),
+            _ => (place / (1 + most)) ^ u64::from(random.u8(..7) == 0),
         };
         let content: Vec<u8> = (0..count).map(|place| byte(place) as u8).collect();
         frames.push(compress_to_vec(&content[..], CompressionLevel::Fastest));
@@ -79,7 +74,7 @@ fn frames(random: &mut Random) -> Vec<Vec<u8>> {
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
 fn another_decoder_agrees() {
-    let mut random = Random(5);
+    let mut random = Rng::with_seed(5);
     let frames = frames(&mut random);
     assert!(frames.len() > 100, "only {} frames", frames.len());
     for frame in &frames {
@@ -89,14 +84,14 @@ fn another_decoder_agrees() {
     let (mut agreed, mut refused) = (0, 0);
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..60_000 {
-        let mut frame = frames[random.next() as usize % frames.len()].clone();
+        let mut frame = frames[random.usize(..frames.len())].clone();
         // Headers and tables stand in front.
         for within in [frame.len(), frame.len().min(40)] {
-            let at = random.next() as usize % within;
-            frame[at] = match random.next() % 3 {
-                0 => frame[at] ^ 1 << (random.next() % 8),
+            let at = random.usize(..within);
+            frame[at] = match random.u8(..3) {
+                0 => frame[at] ^ 1 << random.u8(..8),
                 1 => frame[at].wrapping_add(1),
-                _ => random.next() as u8,
+                _ => random.u8(..),
             };
         }
         match ours(&frame) {

@@ -12,16 +12,14 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use common::sample::least;
-use common::{accepted, reject_index};
 use zten::open::Opening;
 use zten::source::FileArchive;
 use zten::{Archive, Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
+use zten_testkit::sample::least;
+use zten_testkit::{accepted, reject_index};
 
 /// All that a manifest says, as text.
 fn facts(manifest: &Manifest<'_>) -> String {
@@ -56,7 +54,7 @@ fn content<R: ReadAt + ?Sized>(manifest: &Manifest<'_>, source: &R) -> Vec<Resul
 fn content_is_the_same_through_every_driver() {
     let mut compressed = 0;
     for file in accepted() {
-        let path = common::corpus().join("accept").join(&file.name);
+        let path = zten_testkit::corpus().join("accept").join(&file.name);
         let bytes = &file.bytes[..];
         let archive = Archive::open(bytes).unwrap();
         let whole = content(&archive, bytes);
@@ -109,7 +107,7 @@ fn disk(file: &std::path::Path, options: &Options) -> Result<String, Error> {
 fn drivers_agree_on_every_accepted_file() {
     for file in accepted() {
         let options = Options::default();
-        let path = common::corpus().join("accept").join(&file.name);
+        let path = zten_testkit::corpus().join("accept").join(&file.name);
         let whole = slice(&file.bytes, &options);
         assert!(whole.is_ok(), "{}: {whole:?}", file.name);
         assert_eq!(whole, steps(&file.bytes, &options), "{}", file.name);

@@ -6,16 +6,15 @@
     reason = "a test that panics has failed"
 )]
 
-mod common;
 #[cfg(feature = "zstd")]
 #[path = "elements/decoded.rs"]
 mod decoded;
 
-use common::{borrows, corpus, placed};
 use zten::{
     Archive, ByteOrder, Complex, Element, Error, ErrorKind, F8E4M3Fn, F8E4M3Fnuz, F8E5M2,
     F8E5M2Fnuz, Limits, LogicalType, Misuse, StorageType,
 };
+use zten_testkit::{borrows, corpus, placed};
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(corpus().join("accept").join(name)).unwrap()

@@ -9,7 +9,6 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
 #[path = "out_of_memory/work.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "`out_of_memory` uses the rest")]
 mod work;
@@ -19,10 +18,10 @@ use std::cell::Cell;
 
 use alloc_chaos::{ChaosAllocator, Check};
 use cap::Cap;
-use common::{accepted, reject_index};
 use work::{WORKS, is_memory};
 use zten::write::Checksum;
 use zten::{Error, Options};
+use zten_testkit::{accepted, reject_index};
 
 /// It lets no more than a limit be had, and counts what is had.
 #[global_allocator]

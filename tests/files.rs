@@ -9,9 +9,6 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-#[path = "common/run.rs"]
-mod run;
-
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -160,7 +157,7 @@ fn whenever_the_process_dies_the_file_is_the_old_or_the_new_one() {
     let path = folder.path().join("x.zt");
     create(&path, &["old"]);
     for life in 0.. {
-        let status = run::command(std::env::current_exe().unwrap())
+        let status = zten_testkit::process::command(std::env::current_exe().unwrap())
             .args(["--exact", "append_and_die"])
             .env(PATH, &path)
             .env(LIFE, life.to_string())

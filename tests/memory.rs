@@ -12,14 +12,10 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-#[path = "../benches/open/generate.rs"]
-#[allow(dead_code, clippy::allow_attributes, reason = "the benchmark uses the rest")]
-mod generate;
-
-use common::{accepted, reject_index};
-use generate::{File, Random};
+use fastrand::Rng;
 use zten::Options;
+use zten_testkit::generate::{self, File};
+use zten_testkit::{accepted, reject_index};
 
 /// The most heap that was in use at once, in bytes.
 fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
@@ -43,7 +39,7 @@ fn ordinary_manifests_take_a_quarter() {
     let mut names = generate::names(100_000);
     for shuffled in [false, true] {
         if shuffled {
-            Random(1).shuffle(&mut names);
+            Rng::with_seed(1).shuffle(&mut names);
         }
         for digests in [false, true] {
             for disorder in [false, true] {
@@ -136,7 +132,7 @@ fn the_index_knows_its_heap() {
         if rising {
             names.sort();
         } else {
-            Random(1).shuffle(&mut names);
+            Rng::with_seed(1).shuffle(&mut names);
         }
         let file = generate::dense(&names, false, false);
         let mut opened = None;
@@ -153,7 +149,7 @@ fn the_index_knows_its_heap() {
 
 #[test]
 fn sorted_rows_are_searched_without_heap() {
-    let file = std::fs::read(common::corpus().join("accept/v12-csr.zt")).unwrap();
+    let file = std::fs::read(zten_testkit::corpus().join("accept/v12-csr.zt")).unwrap();
     let archive = zten::Archive::open(&file).unwrap();
     let csr = archive.get("w").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
@@ -201,7 +197,7 @@ fn content_takes_a_chunk() {
 
 #[test]
 fn binding_takes_no_heap() {
-    let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
+    let file = std::fs::read(zten_testkit::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
     let archive = zten::Archive::open_with(&file, &Options::default()).unwrap();
     let (peak, sum) = peak(|| {
         let view = archive.get("t_f32").unwrap().dense().unwrap().bind(&file).unwrap();

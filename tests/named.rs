@@ -11,11 +11,9 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
-use common::{accepted, reject_index};
 use zten::open::{Body, Named, Opening};
 use zten::{Archive, Error, Options};
+use zten_testkit::{accepted, reject_index};
 
 /// The state that takes the manifest, and the manifest.
 fn body<'b>(file: &'b [u8], options: &Options) -> Result<(Body, &'b [u8]), Error> {
@@ -86,7 +84,7 @@ fn of_a_manifest_that_is_cut_there_are_fewer_names_and_no_others() {
 fn deep_and_endless_items_have_an_end() {
     let bytes = b"ZTEN0001\x80\x01\0\0\0\0\0\0\0";
     let (body, _) = body(bytes, &Options::default()).unwrap();
-    let file = std::fs::read(common::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
+    let file = std::fs::read(zten_testkit::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
     let archive = Archive::open(&file).unwrap();
     let place = archive.objects().last().unwrap().components().next().unwrap().place();
     let tags = [0xd8, 0x40].repeat(1 << 20);

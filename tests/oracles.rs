@@ -11,12 +11,10 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
-use common::sample::{least, rounds};
-use common::{accepted, reject_index};
 use zten::Value;
 use zten_oracles::{Form, Model, Outcome};
+use zten_testkit::sample::{least, rounds};
+use zten_testkit::{accepted, reject_index};
 
 /// Says which input it was, if the test ends in a panic.
 struct Named(String);
@@ -31,7 +29,7 @@ impl Drop for Named {
 
 /// Every file of the corpus: its name, its path, and its bytes.
 fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
-    let root = common::corpus().join("accept");
+    let root = zten_testkit::corpus().join("accept");
     let good = accepted().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
     let bad = reject_index().map(|row| (row.file.clone(), row.path.clone(), row.read()));
     good.chain(bad).map(|(name, path, bytes)| (Named(name), path, bytes))
@@ -90,14 +88,8 @@ fn other_decoders_of_cbor_agree_on_the_corpus() {
 
 /// Bytes that look like chance.
 fn chance(seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
-    std::iter::repeat_with(next).take(1500).collect()
+    let mut rng = fastrand::Rng::with_seed(seed);
+    std::iter::repeat_with(|| rng.u8(..)).take(1500).collect()
 }
 
 #[test]

@@ -10,7 +10,6 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
 #[path = "out_of_memory/work.rs"]
 mod work;
 
@@ -18,11 +17,11 @@ use std::cell::Cell;
 use std::sync::Mutex;
 
 use alloc_chaos::{ChaosAllocator, Check};
-use common::{accepted, reject_index};
 use work::{WORKS, is_memory};
 use zten::source::FileArchive;
 use zten::write::Checksum;
 use zten::{Error, Options, ReadError};
+use zten_testkit::{accepted, reject_index};
 
 #[global_allocator]
 static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
@@ -105,7 +104,7 @@ fn files_that_are_read_at_positions() {
     let _one = ONE.lock();
     let mut tally = Tally::default();
     for file in accepted() {
-        let path = common::corpus().join("accept").join(&file.name);
+        let path = zten_testkit::corpus().join("accept").join(&file.name);
         tally.sweep(&file.name, || match FileArchive::open(&path, &Options::default()) {
             Ok(_) => Ok(()),
             Err(ReadError::Refused(error)) => Err(error),

@@ -8,8 +8,6 @@
     reason = "a test that panics has failed"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use zten::{
@@ -18,7 +16,7 @@ use zten::{
 };
 
 fn read(path: &str) -> Vec<u8> {
-    std::fs::read(common::corpus().join(path)).unwrap()
+    std::fs::read(zten_testkit::corpus().join(path)).unwrap()
 }
 
 fn open(file: &[u8]) -> Archive<'_> {

@@ -6,10 +6,8 @@
     reason = "a test that panics has failed"
 )]
 
-mod common;
-
-use common::{accepted, corpus, reject_index};
 use zten::Limits;
+use zten_testkit::{accepted, corpus, reject_index};
 
 fn security() -> String {
     std::fs::read_to_string(corpus().join("../SECURITY.md")).unwrap()

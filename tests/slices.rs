@@ -10,7 +10,6 @@
 )]
 #![expect(clippy::single_range_in_vec_init, reason = "one dimension of an array is a range")]
 
-mod common;
 #[path = "slices/made.rs"]
 mod made;
 #[path = "slices/vast.rs"]
@@ -18,9 +17,10 @@ mod vast;
 
 use std::ops::Range;
 
-use common::sample::{least, rounds};
-use made::{KINDS, Kind, Random, file};
+use fastrand::Rng;
+use made::{KINDS, Kind, file};
 use zten::{Archive, Dense, Error, ErrorKind, Misuse, ReadError};
+use zten_testkit::sample::{least, rounds};
 
 fn misuse(error: Error) -> Misuse {
     match error.kind() {
@@ -30,7 +30,7 @@ fn misuse(error: Error) -> Misuse {
 }
 
 fn read(path: &str) -> Vec<u8> {
-    std::fs::read(common::corpus().join(path)).unwrap()
+    std::fs::read(zten_testkit::corpus().join(path)).unwrap()
 }
 
 /// The bytes of the elements with those indices, copied one by one, little-endian.
@@ -109,31 +109,31 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
 
 #[test]
 fn slices_are_what_element_by_element_copies_are() {
-    let mut random = Random(0x5eed_0f5e_ed5e_ed01);
+    let mut random = Rng::with_seed(0x5eed_0f5e_ed5e_ed01);
     let (mut runs, mut whole) = (0, 0);
     for round in 0..rounds(3000) {
         let kind = KINDS[round % KINDS.len()];
         // Sometimes a dimension is 0, most often none is.
-        let rank = random.below(6);
-        let least = u64::from(random.below(4) > 0);
-        let shape: Vec<u64> = (0..rank).map(|_| least + random.below(5)).collect();
+        let rank = random.u64(..6);
+        let least = u64::from(random.u64(..4) > 0);
+        let shape: Vec<u64> = (0..rank).map(|_| least + random.u64(..5)).collect();
         let length = shape.iter().product::<u64>() as usize * kind.4 * kind.5;
-        let blob: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+        let blob: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
         let file = file(kind, &shape, &blob);
         let archive = Archive::open(&file).unwrap();
         let dense = archive.get("t").unwrap().dense().unwrap();
         for _ in 0..4 {
-            let given = random.below(rank + 1) as usize;
-            let given = if random.below(2) == 0 { shape.len() } else { given };
+            let given = random.u64(..=rank) as usize;
+            let given = if random.u64(..2) == 0 { shape.len() } else { given };
             let ranges: Vec<Range<u64>> = shape[..given]
                 .iter()
-                .map(|dimension| match random.below(16) {
+                .map(|dimension| match random.u64(..16) {
                     0..6 => 0..*dimension,
-                    6 => random.below(dimension + 1)..*dimension,
+                    6 => random.u64(..=*dimension)..*dimension,
                     _ if *dimension == 0 => 0..0,
                     _ => {
-                        let start = random.below(*dimension);
-                        start..start + 1 + random.below(dimension - start)
+                        let start = random.u64(..*dimension);
+                        start..start + 1 + random.u64(..dimension - start)
                     }
                 })
                 .collect();

@@ -10,7 +10,6 @@
     reason = "a test that panics has failed"
 )]
 
-mod common;
 #[path = "sparse/generated.rs"]
 mod generated;
 #[path = "sparse/naive.rs"]
@@ -22,8 +21,8 @@ mod refused;
 #[path = "sparse/types.rs"]
 mod types;
 
-use common::corpus;
 use zten::{Archive, Coo, Csr, Element, Error, ErrorKind, Limits, Misuse, Options, Verifier};
+use zten_testkit::corpus;
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(corpus().join("accept").join(name)).unwrap()

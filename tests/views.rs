@@ -11,14 +11,12 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
-use common::{borrows, placed};
 use half::{bf16, f16};
 use zten::{Archive, ByteOrder, Element, ErrorKind, Misuse, Value, View};
+use zten_testkit::{borrows, placed};
 
 fn read(path: &str) -> Vec<u8> {
-    std::fs::read(common::corpus().join("accept").join(path)).unwrap()
+    std::fs::read(zten_testkit::corpus().join("accept").join(path)).unwrap()
 }
 
 fn misuse(error: zten::Error) -> Misuse {
@@ -165,7 +163,7 @@ fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
 
 #[test]
 fn bools_are_judged_before_they_are_handed_out() {
-    let path = common::corpus().join("reject/interop/bool-value--1.2.3-bool_two.zt");
+    let path = zten_testkit::corpus().join("reject/interop/bool-value--1.2.3-bool_two.zt");
     let file = std::fs::read(path).unwrap();
     let view = view(&file, "b");
     let error = view.as_slice::<bool>().unwrap_err();

@@ -10,17 +10,15 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::check;
 use zten::write::{
     Checksum, Encoded, NewComponent, NewObject, Settings, WriteError, Writer, canonical_order,
 };
 use zten::{
     Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Misuse, Options, StorageType,
 };
+use zten_testkit::check;
 
 fn writer(settings: &Settings) -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), settings).unwrap()

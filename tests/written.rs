@@ -12,14 +12,12 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::accepted;
 use sha2::{Digest, Sha256};
 use zten::write::{Checksum, Copier, CopyError, Level, NewObject, Settings, WriteError, Writer};
 use zten::{Archive, Limits, StorageType};
+use zten_testkit::accepted;
 
 /// Every way to write that makes another file: its name, the settings, and the level.
 fn ways() -> Vec<(String, Settings, Option<Level>)> {
@@ -98,9 +96,10 @@ fn what_is_written_is_the_same_on_every_machine() {
         let count = copies(&mut sum, &settings, level) + 1;
         sum.update(large(&settings, level));
         let digest: [u8; 32] = sum.finalize().into();
-        writeln!(table, "{name}\t{count}\t{}", common::hex(&digest)).unwrap();
+        writeln!(table, "{name}\t{count}\t{}", zten_testkit::hex(&digest)).unwrap();
         assert!(count > 300, "{name}: only {count} files");
     }
-    let golden = std::fs::read_to_string(common::corpus().join("accept/written.tsv")).unwrap();
+    let golden =
+        std::fs::read_to_string(zten_testkit::corpus().join("accept/written.tsv")).unwrap();
     assert!(table == golden, "what is written has changed:\n{table}");
 }

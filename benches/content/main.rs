@@ -19,49 +19,22 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 use zten::{Archive, Limits};
+use zten_corpus::base::{component, dense_object, v1};
+use zten_corpus::cbor::{Item, text, uint};
+use zten_corpus::file::File;
+use zten_testkit::hex;
 
 const BYTES: usize = 64 << 20;
 const ROUNDS: usize = 9;
 const QUICK: usize = 2;
 
-/// CBOR of texts and of integers below 2^64.
-fn text(text: &str) -> Vec<u8> {
-    let mut bytes = vec![0x7a];
-    bytes.extend((text.len() as u32).to_be_bytes());
-    bytes.extend(text.as_bytes());
-    bytes
-}
-
-fn uint(n: u64) -> Vec<u8> {
-    [vec![0x1b], n.to_be_bytes().to_vec()].concat()
-}
-
-/// A 1.2 file of one dense `f32` component.
-fn file(stored: &[u8], more: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let mut component = vec![0xa3 + more.len() as u8];
-    let fields = [("dtype", text("f32")), ("offset", uint(64))];
-    let fields = fields.into_iter().chain([("length", uint(stored.len() as u64))]);
-    for (key, value) in fields.chain(more.iter().cloned()) {
-        component.extend([text(key), value].concat());
-    }
-    let mut file = b"ZTEN1000".to_vec();
-    file.resize(64, 0);
-    file.extend(stored);
-    let start = file.len();
-    let object = [
-        vec![0xa3],
-        [text("shape"), vec![0x81], uint(BYTES as u64 / 4)].concat(),
-        [text("format"), text("dense")].concat(),
-        [text("components"), vec![0xa1], text("data"), component].concat(),
-    ]
-    .concat();
-    file.push(0xa2);
-    file.extend([text("version"), text("1.2.0")].concat());
-    file.extend([text("objects"), vec![0xa1], text("w"), object].concat());
-    let size = (file.len() - start) as u64;
-    file.extend(size.to_le_bytes());
-    file.extend(b"ZTEN1000");
-    file
+/// A 1.2 file of one dense `f32` component, with more fields than it needs.
+fn file(stored: &[u8], more: &[(&str, Item)]) -> Vec<u8> {
+    let data = component("f32", 64, stored.len() as u64);
+    let file = v1("1.2.0", vec![("w", dense_object(&[BYTES as u64 / 4], data))]).blob(64, stored);
+    let set =
+        |file: File, (key, value): &(&str, Item)| file.set(&format!("w:data/{key}"), value.clone());
+    more.iter().fold(file, set).build("").bytes
 }
 
 /// Reads all of the component; how long it took.
@@ -82,23 +55,15 @@ fn timed(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
-}
-
 /// What a case is called, and how to run it.
 type Case<'a> = (&'static str, Box<dyn Fn() -> Duration + 'a>);
 
 fn main() {
     let rounds =
         if std::env::args().any(|argument| argument == "--quick") { QUICK } else { ROUNDS };
-    let mut state = 1_u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        state >> 40
-    };
+    let mut random = fastrand::Rng::with_seed(1);
     // Weights of a few hundred values: what compresses at all.
-    let floats = (0..BYTES / 4).map(|_| (random() % 300) as f32 / 300.0);
+    let floats = (0..BYTES / 4).map(|_| f32::from(random.u16(..300)) / 300.0);
     let data: Vec<u8> = floats.flat_map(f32::to_le_bytes).collect();
 
     let sha256 = hex(&<[u8; 32]>::from(Sha256::digest(&data)));

@@ -14,13 +14,11 @@
     reason = "a benchmark may panic, and its numbers are small"
 )]
 
-#[allow(dead_code, clippy::allow_attributes, reason = "the tests use the rest")]
-mod generate;
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use generate::{File, Random};
+use fastrand::Rng;
+use zten_testkit::generate::{self, File};
 
 const OBJECTS: usize = 100_000;
 /// Rounds of each case; `--quick` takes fewer, to see that it runs.
@@ -69,7 +67,7 @@ fn main() {
     let rounds = if quick { QUICK } else { ROUNDS };
     let sorted = generate::names(OBJECTS);
     let mut shuffled = sorted.clone();
-    Random(1).shuffle(&mut shuffled);
+    Rng::with_seed(1).shuffle(&mut shuffled);
 
     let plain = generate::dense(&sorted, false, false);
     let digests = generate::dense(&sorted, true, false);
@@ -81,7 +79,7 @@ fn main() {
 
     let million = generate::names(10 * OBJECTS);
     let mut million_shuffled = million.clone();
-    Random(2).shuffle(&mut million_shuffled);
+    Rng::with_seed(2).shuffle(&mut million_shuffled);
     let many = generate::dense(&million, false, false);
     let many_shuffled = generate::dense(&million_shuffled, false, false);
     let same_names = generate::same_names(10 * OBJECTS);

@@ -13,10 +13,6 @@
     reason = "a benchmark may panic, and its numbers are small"
 )]
 
-#[path = "../open/generate.rs"]
-#[allow(dead_code, clippy::allow_attributes, reason = "the other benchmarks use the rest")]
-mod generate;
-
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -24,12 +20,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use generate::Random;
+use fastrand::Rng;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, serialize_to_file};
 use sha2::{Digest as _, Sha256};
 use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
 use zten::{Archive, StorageType};
+use zten_testkit::generate;
 
 const OBJECTS: usize = 100_000;
 
@@ -67,7 +64,7 @@ fn write(names: &[String], settings: &Settings, room: usize) -> Vec<u8> {
 fn manifests(rounds: usize) {
     let sorted = generate::names(OBJECTS);
     let mut shuffled = sorted.clone();
-    Random(1).shuffle(&mut shuffled);
+    Rng::with_seed(1).shuffle(&mut shuffled);
     let none = Settings::default().checksum(Checksum::None);
     let plain = write(&sorted, &none, 0);
     let mixed = write(&shuffled, &none, 0);
@@ -116,10 +113,10 @@ fn save(path: &Path, tensors: &[(String, Vec<u8>)], settings: &Settings) -> File
 fn data(rounds: usize, total: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     let tensors: Vec<(String, Vec<u8>)> = (0..16)
         .map(|n| {
-            let bytes = (0..total / 16 / 8).flat_map(|_| random.next().to_le_bytes()).collect();
+            let bytes = (0..total / 16 / 8).flat_map(|_| random.u64(..).to_le_bytes()).collect();
             (format!("layer.{n}"), bytes)
         })
         .collect();

@@ -227,11 +227,8 @@ mod tests {
 
     #[test]
     fn names_of_all_kinds() {
-        let mut state = 5_u64;
-        let mut random = |bound: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) % bound
-        };
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut random = |bound: u64| rng.u64(..bound);
         for round in 0..if cfg!(miri) { 6 } else { 400 } {
             let (letters, longest) = ([2, 26, 256][round % 3], [3, 9, 30][round % 3]);
             let count = random([3, 30, 150][round % 3]);

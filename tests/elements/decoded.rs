@@ -30,7 +30,7 @@ fn decoded_data_is_little_endian_and_aligned() {
                         assert!(one.eq(view.elements::<$rust>().unwrap().map(bits)));
                         let wanted = view.to_vec::<$rust>().unwrap();
                         if size_of::<$rust>() > 1 {
-                            common::borrows(view.as_slice(), ByteOrder::Little, &wanted);
+                            zten_testkit::borrows(view.as_slice(), ByteOrder::Little, &wanted);
                         } else {
                             assert_eq!(view.as_slice::<$rust>().unwrap(), wanted);
                         }
@@ -112,7 +112,7 @@ fn limits_are_spent_before_memory() {
 
 #[test]
 fn content_that_ends_within_an_element_is_refused() {
-    let rows = common::reject_index().filter(|row| row.content);
+    let rows = zten_testkit::reject_index().filter(|row| row.content);
     let mut count = 0;
     for row in rows.filter(|row| row.expected.rule == "whole-elements") {
         let file = row.read();
@@ -121,7 +121,7 @@ fn content_that_ends_within_an_element_is_refused() {
         let at = usize::try_from(row.expected.component.unwrap()).unwrap();
         let component = object.components().nth(at).unwrap();
         let error = component.decode(&file[..], row.options.limit()).unwrap_err();
-        assert_eq!(common::Expected::of(&error.into()), row.expected, "{}", row.file);
+        assert_eq!(zten_testkit::Expected::of(&error.into()), row.expected, "{}", row.file);
         count += 1;
     }
     assert!(count > 0, "the corpus has no such file");

@@ -8,7 +8,7 @@ use zten::{
     Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError, StorageType,
 };
 
-use crate::common::check;
+use zten_testkit::check;
 
 /// Something that may be done with a file.
 pub(crate) type Work = fn(&[u8], &Options) -> Result<(), Error>;

@@ -1,21 +1,6 @@
 //! Files with one dense array, `t`, made from a kind of element, a shape and a blob.
 
-fn head(major: u8, argument: u64) -> Vec<u8> {
-    [&[(major << 5) | 0x1b][..], &argument.to_be_bytes()].concat()
-}
-
-fn text(text: &str) -> Vec<u8> {
-    [head(3, text.len() as u64), text.as_bytes().to_vec()].concat()
-}
-
-fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let mut map = head(5, entries.len() as u64);
-    for (key, value) in entries {
-        map.extend(text(key));
-        map.extend(value);
-    }
-    map
-}
+use zten_corpus::cbor::{Item, array, fields, map, text, uint, uints};
 
 /// An element: whether in 0.1, its dtype, its type if that is another, big-endian or not, bytes
 /// of a storage element, storage elements.
@@ -37,27 +22,32 @@ pub(crate) const KINDS: &[Kind] = &[
     (true, "bool", "", true, 1, 1),
 ];
 
+fn keyed(pairs: Vec<(&str, Item)>) -> Item {
+    map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
+}
+
 /// What stands after a blob of that length at 64: a file's manifest and footer.
 pub(crate) fn tail(kind: Kind, shape: &[u64], length: u64) -> Vec<u8> {
     let (v0, dtype, logical, big, ..) = kind;
-    let dimensions: Vec<u8> = shape.iter().flat_map(|dimension| head(0, *dimension)).collect();
-    let shape = [head(4, shape.len() as u64), dimensions].concat();
-    let mut fields = vec![("dtype", text(dtype)), ("offset", head(0, 64))];
+    let mut component = vec![("dtype", text(dtype)), ("offset", uint(64))];
     let manifest = if v0 {
         let order = if big { "big" } else { "little" };
-        fields.extend([("name", text("t")), ("size", head(0, length)), ("shape", shape)]);
-        fields.extend([("encoding", text("raw")), ("data_endianness", text(order))]);
-        [head(4, 1), map(&fields)].concat()
+        component.extend([("name", text("t")), ("size", uint(length)), ("shape", uints(shape))]);
+        component.extend([("encoding", text("raw")), ("data_endianness", text(order))]);
+        array(vec![keyed(component)])
     } else {
-        fields.push(("length", head(0, length)));
+        component.push(("length", uint(length)));
         if !logical.is_empty() {
-            fields.push(("type", text(logical)));
+            component.push(("type", text(logical)));
         }
-        let components = map(&[("data", map(&fields))]);
-        let object =
-            map(&[("shape", shape), ("format", text("dense")), ("components", components)]);
-        map(&[("version", text("1.2.0")), ("objects", map(&[("t", object)]))])
+        let object = fields([
+            ("shape", uints(shape)),
+            ("format", text("dense")),
+            ("components", fields([("data", keyed(component))])),
+        ]);
+        fields([("version", text("1.2.0")), ("objects", fields([("t", object)]))])
     };
+    let manifest = manifest.encode().bytes;
     let size = (manifest.len() as u64).to_le_bytes();
     let magic: &[u8] = if v0 { b"" } else { b"ZTEN1000" };
     [&manifest[..], &size, magic].concat()
@@ -69,17 +59,4 @@ pub(crate) fn file(kind: Kind, shape: &[u64], blob: &[u8]) -> Vec<u8> {
     let mut file = [magic, &[0; 56][..], blob].concat();
     file.extend(tail(kind, shape, blob.len() as u64));
     file
-}
-
-/// A small generator (xorshift64*), the same on every machine.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// A number below `end`, which is not 0.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
-    }
 }

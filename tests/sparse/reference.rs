@@ -5,8 +5,8 @@ use half::bf16;
 use zten::Verified;
 use zten::{ByteOrder, Element, Misuse};
 
-use super::common::{borrows, placed};
 use super::{coo, csr, dense, misuse, read};
+use zten_testkit::{borrows, placed};
 
 /// The matrix of the reference writers, with the four values that are in it.
 pub(super) fn expected<T: Element>(values: [T; 4]) -> Vec<T> {

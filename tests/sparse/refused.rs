@@ -2,13 +2,13 @@
 
 use zten::{Archive, Options};
 
-use super::common::corpus;
-use super::common::sample::least;
-#[cfg(feature = "zstd")]
-use super::common::{Expected, reject_index};
 #[cfg(feature = "zstd")]
 use super::generated::{Part, file};
 use super::{judge, read, verify};
+use zten_testkit::corpus;
+use zten_testkit::sample::least;
+#[cfg(feature = "zstd")]
+use zten_testkit::{Expected, reject_index};
 
 /// Rules that binding a sparse object judges; others need the digest or the values read.
 #[cfg(feature = "zstd")]

@@ -4,9 +4,9 @@
 use zten::Limits;
 use zten::{Archive, ByteOrder, Misuse, StorageType};
 
-use super::common::{borrows, placed};
 use super::reference::{FLOATS, expected};
 use super::{coo, csr, dense, misuse, read};
+use zten_testkit::{borrows, placed};
 
 #[test]
 fn every_index_type_is_widened() {

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use zten_corpus::cbor::wide_head;
+
 /// A CBOR head.
 pub(crate) fn head(major: u8, argument: usize) -> Vec<u8> {
-    let argument = u64::try_from(argument).unwrap();
-    let mut bytes = vec![major << 5 | 0x1b];
-    bytes.extend(argument.to_be_bytes());
-    bytes
+    wide_head(major, argument as u64)
 }
 
 /// A CBOR text.

@@ -9,8 +9,6 @@ mod explain;
 mod files;
 mod hash;
 mod ls;
-#[path = "../../../tests/common/run.rs"]
-mod run;
 mod sandbox;
 mod threads;
 
@@ -18,9 +16,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use zten_testkit::process;
+
 /// The command.
 fn command() -> Command {
-    run::command(env!("CARGO_BIN_EXE_zten"))
+    process::command(env!("CARGO_BIN_EXE_zten"))
 }
 
 /// Runs it.

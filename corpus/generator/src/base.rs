@@ -4,8 +4,7 @@ use crate::cbor::{Item, array, fields, map, text, uint, uints};
 use crate::file::File;
 
 /// 1.0, −2.0, 0.5 and 3.25 as little-endian `f32`.
-pub const DATA: [u8; 16] =
-    [0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f, 0, 0, 0x50, 0x40];
+pub const DATA: [u8; 16] = [0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f, 0, 0, 0x50, 0x40];
 /// The CRC-32C of [`DATA`], as the reference writers spell it.
 pub const DATA_CRC32C: &str = "crc32c:0xC30D4189";
 /// The SHA-256 of [`DATA`].

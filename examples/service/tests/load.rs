@@ -13,9 +13,6 @@
     reason = "one that panics has failed"
 )]
 
-#[path = "../../../tests/common/mod.rs"]
-mod common;
-
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,12 +38,12 @@ struct Sample {
 /// Files of the corpus that are judged without options, and among them some that take over their
 /// worker.
 fn samples(folder: &std::path::Path) -> Vec<Sample> {
-    let root = common::corpus().join("accept");
-    let accepted = common::accepted().map(|file| {
+    let root = zten_testkit::corpus().join("accept");
+    let accepted = zten_testkit::accepted().map(|file| {
         let known = file.opens_only.map(|rule| Known::Refused(rule, None));
         Sample { path: root.join(&file.name), known: known.unwrap_or(Known::Good) }
     });
-    let refused = common::reject_index().filter(|row| row.given == "-").map(|row| Sample {
+    let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
         path: row.path,
         known: Known::Refused(row.expected.rule, row.expected.offset),
     });

@@ -11,73 +11,57 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use fastrand::Rng;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::{BLOCK, Encoder, Level, huffman};
 use crate::error::{Error, ErrorKind, Misuse};
 
-/// Numbers that look like chance: `SplitMix64`.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// Nearly normal, by twelve dice.
-    fn normal(&mut self) -> f32 {
-        let dice: u64 = (0..12).map(|_| self.below(1 << 20)).sum();
-        (dice as f32 / (1 << 20) as f32) - 6.0
-    }
+/// Nearly normal, by twelve dice.
+fn normal(chance: &mut Rng) -> f32 {
+    (0..12).map(|_| chance.f32()).sum::<f32>() - 6.0
 }
 
-type Kind = (&'static str, fn(&mut Chance, &mut Vec<u8>));
+type Kind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
 
 /// What tensors hold, and what they rarely do.
 const KINDS: &[Kind] = &[
     ("zeros", |_, out| out.push(0)),
-    ("noise", |chance, out| out.extend(chance.next().to_le_bytes())),
-    ("f32", |chance, out| out.extend((chance.normal() * 0.02).to_le_bytes())),
-    ("bf16", |chance, out| out.extend(&(chance.normal() * 0.02).to_le_bytes()[2..])),
-    ("i8", |chance, out| out.push((chance.normal() * 32.0) as i8 as u8)),
+    ("noise", |chance, out| out.extend(chance.u64(..).to_le_bytes())),
+    ("f32", |chance, out| out.extend((normal(chance) * 0.02).to_le_bytes())),
+    ("bf16", |chance, out| out.extend(&(normal(chance) * 0.02).to_le_bytes()[2..])),
+    ("i8", |chance, out| out.push((normal(chance) * 32.0) as i8 as u8)),
     ("mostly zeros", |chance, out| {
-        let number = if chance.below(5) > 0 { 0.0 } else { chance.normal() };
+        let number = if chance.u64(..5) > 0 { 0.0 } else { normal(chance) };
         out.extend(number.to_le_bytes());
     }),
     ("sorted", |chance, out| {
         let last = out.last_chunk().map_or(0, |last| u64::from_le_bytes(*last));
-        out.extend((last + chance.below(200)).to_le_bytes());
+        out.extend((last + chance.u64(..200)).to_le_bytes());
     }),
-    ("indices", |chance, out| out.extend((chance.below(4096) as u32).to_le_bytes())),
-    ("bools", |chance, out| out.push(u8::from(chance.below(10) == 0))),
-    ("two values", |chance, out| out.push([7, 200][chance.below(2) as usize])),
+    ("indices", |chance, out| out.extend((chance.u64(..4096) as u32).to_le_bytes())),
+    ("bools", |chance, out| out.push(u8::from(chance.u64(..10) == 0))),
+    ("two values", |chance, out| out.push([7, 200][chance.u64(..2) as usize])),
     ("rows that repeat", |chance, out| {
-        let at = chance.below(out.len() as u64 + 1) as usize;
-        let row = out[at..].iter().copied().take(chance.below(3000) as usize).collect::<Vec<_>>();
+        let at = chance.usize(..=out.len());
+        let row = out[at..].iter().copied().take(chance.u64(..3000) as usize).collect::<Vec<_>>();
         out.extend(row);
-        out.extend((0..chance.below(20)).map(|n| n as u8 ^ 0x55));
+        out.extend((0..chance.u64(..20)).map(|n| n as u8 ^ 0x55));
     }),
     ("one byte in many", |chance, out| {
-        let length = chance.below(40_000) as usize;
+        let length = chance.u64(..40_000) as usize;
         out.resize(out.len() + length, 3);
-        out.push(chance.next() as u8);
+        out.push(chance.u8(..));
     }),
     ("rare bytes", |chance, out| {
         // Frequencies that fall so fast that codes would be longer than they may be.
-        out.push(chance.next().leading_zeros().min(60) as u8 * 3);
+        out.push(chance.u64(..).leading_zeros().min(60) as u8 * 3);
     }),
     ("all bytes in turn", |_, out| out.push(out.len() as u8)),
 ];
 
 fn content((_, make): Kind, length: usize) -> Vec<u8> {
-    let mut chance = Chance(length as u64);
+    let mut chance = Rng::with_seed(length as u64);
     let mut content = Vec::new();
     while content.len() < length {
         make(&mut chance, &mut content);
@@ -175,12 +159,12 @@ fn how_it_comes_in_makes_no_difference() {
 
 #[test]
 fn short_contents_of_all_sorts() {
-    let mut chance = Chance(1);
+    let mut chance = Rng::with_seed(1);
     for round in 0..if cfg!(miri) { 10 } else { 20_000 } {
         let mut content = Vec::new();
-        for _ in 0..=chance.below(3) {
-            let kind = KINDS[chance.below(KINDS.len() as u64) as usize];
-            let length = content.len() + chance.below(600) as usize;
+        for _ in 0..=chance.u64(..3) {
+            let kind = KINDS[chance.usize(..KINDS.len())];
+            let length = content.len() + chance.u64(..600) as usize;
             while content.len() < length {
                 kind.1(&mut chance, &mut content);
             }
@@ -259,14 +243,14 @@ fn misuse_is_told() {
 
 #[test]
 fn codes_are_complete_and_no_longer_than_they_may_be() {
-    let mut chance = Chance(5);
+    let mut chance = Rng::with_seed(5);
     for round in 0..if cfg!(miri) { 10 } else { 3000 } {
-        let kinds = 2 + chance.below(255);
-        let steep = chance.below(20) as u32;
+        let kinds = 2 + chance.u64(..255);
+        let steep = chance.u64(..20) as u32;
         let mut counts = [0_u32; 256];
         for count in counts.iter_mut().take(kinds as usize) {
-            let bits = chance.below(u64::from(steep) + 1);
-            *count = 1 + chance.below(1 << bits) as u32;
+            let bits = chance.u64(..=steep.into());
+            *count = 1 + chance.u64(..1 << bits) as u32;
         }
         let lengths = huffman::lengths(&counts).unwrap();
         let used = |length: &&u8| **length > 0;

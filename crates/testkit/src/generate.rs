@@ -1,38 +1,18 @@
 //! Files to open: realistic ones, and ones made to be dear.
 
-/// A CBOR head.
-pub(crate) fn head(out: &mut Vec<u8>, major: u8, n: u64) {
-    let major = major << 5;
-    match n {
-        0..24 => out.push(major + n as u8),
-        24..0x100 => out.extend([major + 24, n as u8]),
-        0x100..0x1_0000 => {
-            out.push(major + 25);
-            out.extend((n as u16).to_be_bytes());
-        }
-        0x1_0000..0x1_0000_0000 => {
-            out.push(major + 26);
-            out.extend((n as u32).to_be_bytes());
-        }
-        _ => {
-            out.push(major + 27);
-            out.extend(n.to_be_bytes());
-        }
-    }
-}
-
-/// A CBOR text string.
-pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
-    head(out, 3, text.len() as u64);
-    out.extend(text.as_bytes());
-}
+use fastrand::Rng;
+use zten_corpus::cbor::{push_head as head, push_text as text};
 
 /// A file around a manifest, its data all zeros and not there: only for opening.
-pub(crate) struct File {
-    pub(crate) head: [u8; 8],
-    pub(crate) manifest: Vec<u8>,
-    pub(crate) data: u64,
-    pub(crate) objects: u64,
+pub struct File {
+    /// The magic.
+    pub head: [u8; 8],
+    /// The manifest.
+    pub manifest: Vec<u8>,
+    /// Bytes before it.
+    pub data: u64,
+    /// What it has many of.
+    pub objects: u64,
 }
 
 impl File {
@@ -41,15 +21,18 @@ impl File {
     }
 
     /// Opens it without I/O.
-    pub(crate) fn open(&self) -> Result<zten::Manifest<'_>, zten::Error> {
+    ///
+    /// # Errors
+    /// What is wrong with the manifest.
+    pub fn open(&self) -> Result<zten::Manifest<'_>, zten::Error> {
         self.open_with(&zten::Options::default())
     }
 
-    /// Opens it without I/O.
-    pub(crate) fn open_with(
-        &self,
-        options: &zten::Options,
-    ) -> Result<zten::Manifest<'_>, zten::Error> {
+    /// The same, with other options.
+    ///
+    /// # Errors
+    /// What is wrong with the manifest.
+    pub fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<'_>, zten::Error> {
         let mut footer = (self.manifest.len() as u64).to_le_bytes().to_vec();
         if &self.head == b"ZTEN1000" {
             footer.extend(self.head);
@@ -62,7 +45,7 @@ impl File {
 }
 
 /// The names of a transformer's tensors, as many as asked for.
-pub(crate) fn names(count: usize) -> Vec<String> {
+pub fn names(count: usize) -> Vec<String> {
     const PARTS: [&str; 9] = [
         "input_layernorm.weight",
         "mlp.down_proj.weight",
@@ -78,27 +61,8 @@ pub(crate) fn names(count: usize) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
-/// A small random generator (splitmix64), so that runs are alike.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, (self.next() % (i as u64 + 1)) as usize);
-        }
-    }
-}
-
 /// A 1.2 file of dense objects.
-pub(crate) fn dense(names: &[String], digests: bool, disorder: bool) -> File {
+pub fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     let mut out = Vec::new();
     head(&mut out, 5, 2);
     text(&mut out, "version");
@@ -107,7 +71,7 @@ pub(crate) fn dense(names: &[String], digests: bool, disorder: bool) -> File {
     head(&mut out, 5, names.len() as u64);
     let mut places: Vec<u64> = (0..names.len() as u64).collect();
     if disorder {
-        Random(7).shuffle(&mut places);
+        Rng::with_seed(7).shuffle(&mut places);
     }
     for (name, place) in names.iter().zip(&places) {
         text(&mut out, name);
@@ -139,7 +103,7 @@ pub(crate) fn dense(names: &[String], digests: bool, disorder: bool) -> File {
 
 /// Objects as small as CBOR can spell them, with a component each or with none, in a map that
 /// claims how many there are or does not.
-pub(crate) fn smallest(count: u64, component: bool, indefinite: bool) -> File {
+pub fn smallest(count: u64, component: bool, indefinite: bool) -> File {
     let mut out = Vec::new();
     head(&mut out, 5, 2);
     text(&mut out, "version");
@@ -188,14 +152,14 @@ fn short_name(i: u64, count: u64) -> String {
 }
 
 /// Objects that share one name, but for the first.
-pub(crate) fn same_names(count: usize) -> File {
+pub fn same_names(count: usize) -> File {
     let mut all = vec!["same".to_owned(); count];
     "other".clone_into(&mut all[0]);
     dense(&all, false, false)
 }
 
 /// Objects whose blobs all lie at the same place.
-pub(crate) fn same_blobs(count: usize) -> File {
+pub fn same_blobs(count: usize) -> File {
     let mut file = dense(&names(count), false, true);
     // Every offset becomes the last: the digits of a CBOR integer of the same width.
     let wanted = (64 + 4096_u64 * 32).to_be_bytes();
@@ -209,7 +173,7 @@ pub(crate) fn same_blobs(count: usize) -> File {
 }
 
 /// Arrays in arrays, in an ignored field.
-pub(crate) fn nested(depth: usize) -> File {
+pub fn nested(depth: usize) -> File {
     let mut out = Vec::new();
     head(&mut out, 5, 1);
     text(&mut out, "x");
@@ -219,7 +183,7 @@ pub(crate) fn nested(depth: usize) -> File {
 }
 
 /// A container of each kind that claims 2^60 entries.
-pub(crate) fn claims() -> Vec<File> {
+pub fn claims() -> Vec<File> {
     let initial = |major: u8| (major << 5) + 27;
     let kinds = [2, 3, 4, 5].map(initial);
     let file = |initial: u8, field: &str| {
@@ -237,7 +201,7 @@ pub(crate) fn claims() -> Vec<File> {
 }
 
 /// One attribute map of `count` keys that do not rise and differ in their last bytes only.
-pub(crate) fn attributes(count: usize, maps: usize) -> File {
+pub fn attributes(count: usize, maps: usize) -> File {
     let mut out = Vec::new();
     head(&mut out, 5, 2);
     text(&mut out, "version");

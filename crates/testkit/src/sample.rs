@@ -52,16 +52,16 @@ pub(crate) fn kind(name: &str) -> String {
 }
 
 /// How many there are at least, where there should be so many and nothing is left out.
-pub(crate) fn least<N: From<u8>>(count: N) -> N {
+pub fn least<N: From<u8>>(count: N) -> N {
     if cfg!(miri) { 1.into() } else { count }
 }
 
 /// How many rounds of something that looks like chance there are, of so many.
-pub(crate) fn rounds(count: usize) -> usize {
+pub fn rounds(count: usize) -> usize {
     if cfg!(miri) { count.div_ceil(200) } else { count }
 }
 
 /// The step from one place to the next, of places that would all be tried.
-pub(crate) fn stride(step: usize) -> usize {
+pub fn stride(step: usize) -> usize {
     if cfg!(miri) { step * 199 } else { step }
 }

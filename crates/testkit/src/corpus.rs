@@ -1,45 +1,32 @@
-//! The corpus, as tests see it.
-#![allow(
-    dead_code,
-    unused_imports,
-    clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "each test uses some of this, and one that panics has failed"
-)]
+//! The corpus, as its indices list it.
 
-mod check;
-mod packed;
-pub(crate) mod sample;
-
-use std::fmt::Debug;
-use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
-pub(crate) use check::check;
-pub(crate) use packed::packed;
-use zten::{ByteOrder, Error, ErrorKind, Limits, Misuse, Options};
+use zten::{Archive, Error, Limits, Options, Verifier};
 
-/// Where the corpus is: beside the package, or beside a folder that the package is in.
-pub(crate) fn corpus() -> PathBuf {
-    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    folders.map(|folder| folder.join("corpus")).find(|corpus| corpus.is_dir()).unwrap()
+use crate::sample;
+
+/// Where the corpus is.
+pub fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
 /// What an error should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Expected {
-    pub(crate) rule: String,
-    pub(crate) offset: Option<u64>,
-    pub(crate) object: Option<u32>,
-    pub(crate) component: Option<u32>,
+pub struct Expected {
+    /// The id of the rule.
+    pub rule: String,
+    /// The byte of the file that it points at.
+    pub offset: Option<u64>,
+    /// The ordinal of the object.
+    pub object: Option<u32>,
+    /// The ordinal of the component in it.
+    pub component: Option<u32>,
 }
 
 impl Expected {
-    pub(crate) fn of(error: &Error) -> Self {
+    /// What an error is.
+    pub fn of(error: &Error) -> Self {
         Self {
             rule: error.id().unwrap_or("misuse").to_owned(),
             offset: error.offset(),
@@ -51,30 +38,35 @@ impl Expected {
 
 /// A line of an index of reject files.
 #[derive(Clone, Debug)]
-pub(crate) struct Reject {
-    pub(crate) file: String,
-    pub(crate) path: PathBuf,
-    pub(crate) expected: Expected,
+pub struct Reject {
+    /// Its name, without folders.
+    pub file: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What refuses it.
+    pub expected: Expected,
     /// Whether it opens, and is refused when its content is read.
-    pub(crate) content: bool,
+    pub content: bool,
     /// The options, as the index spells them.
-    pub(crate) given: String,
-    pub(crate) options: Options,
-    pub(crate) neighbour: String,
+    pub given: String,
+    /// The options.
+    pub options: Options,
+    /// The accepted file that it differs from, relative to `corpus/accept`.
+    pub neighbour: String,
 }
 
 impl Reject {
-    pub(crate) fn read(&self) -> Vec<u8> {
+    /// Its bytes.
+    pub fn read(&self) -> Vec<u8> {
         std::fs::read(&self.path).unwrap_or_else(|error| panic!("{}: {error}", self.file))
     }
 }
 
 /// What the index says in its column of options.
-pub(crate) fn options(text: &str) -> Options {
+pub fn options(text: &str) -> Options {
     let (mut limits, mut options) = (Limits::default(), Options::default());
     for option in text.split(' ').filter(|option| *option != "-") {
         match option.split_once('=').unwrap() {
-            #[cfg(feature = "write")]
             ("canonical", "yes") => options = options.canonical(),
             ("tolerate", name) => options = options.tolerate_named(name).unwrap(),
             ("limit", limit) => {
@@ -88,7 +80,7 @@ pub(crate) fn options(text: &str) -> Options {
 }
 
 /// Every line of the indices; under Miri a sample of them.
-pub(crate) fn reject_index() -> impl Iterator<Item = Reject> {
+pub fn reject_index() -> impl Iterator<Item = Reject> {
     let mut lines = Vec::new();
     for folder in ["reject", "reject/interop"] {
         let folder = corpus().join(folder);
@@ -127,16 +119,17 @@ pub(crate) fn reject_index() -> impl Iterator<Item = Reject> {
 
 /// An accepted file.
 #[derive(Clone, Debug)]
-pub(crate) struct Accepted {
+pub struct Accepted {
     /// Relative to `corpus/accept`.
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
     /// The feature that keeps its content from being read, if one does.
-    pub(crate) opens_only: Option<String>,
+    pub opens_only: Option<String>,
 }
 
 /// Every accepted file; under Miri a sample of them.
-pub(crate) fn accepted() -> impl Iterator<Item = Accepted> {
+pub fn accepted() -> impl Iterator<Item = Accepted> {
     let root = corpus().join("accept");
     let list = std::fs::read_to_string(root.join("opens-only.tsv")).unwrap();
     let opens_only: Vec<(String, String)> = list
@@ -171,46 +164,18 @@ pub(crate) fn accepted() -> impl Iterator<Item = Accepted> {
     })
 }
 
-/// A copy of a file, at an address of the tests' choice.
-pub(crate) struct Placed {
-    buffer: Vec<u8>,
-    range: Range<usize>,
-}
-
-/// Copies a file to where its first byte has that remainder by 64.
-pub(crate) fn placed(file: &[u8], remainder: usize) -> Placed {
-    let mut buffer = vec![0; file.len() + 128];
-    let start = (64 + remainder - buffer.as_ptr().addr() % 64) % 64;
-    let range = start..start + file.len();
-    buffer[range.clone()].copy_from_slice(file);
-    Placed { buffer, range }
-}
-
-impl Deref for Placed {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.buffer[self.range.clone()]
+/// Judges all of a file, as `zten check` does: opens it and reads all of it; under the option `canonical`, its padding too.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    for object in archive.objects() {
+        verifier.object(&object, file, |_, _| ())?;
     }
-}
-
-/// Holds what was borrowed of aligned elements, of more than one byte each, against those that it
-/// should be: where their byte order is not the machine's, nothing can be.
-pub(crate) fn borrows<T: Debug + PartialEq>(
-    found: Result<&[T], Error>,
-    order: ByteOrder,
-    wanted: &[T],
-) {
-    match found {
-        Ok(slice) => assert_eq!((slice, order), (wanted, ByteOrder::NATIVE)),
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::ByteOrder));
-            assert_ne!(order, ByteOrder::NATIVE);
-        }
+    if *options == options.canonical() {
+        verifier.padding(archive.manifest(), file)?;
     }
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    Ok(())
 }

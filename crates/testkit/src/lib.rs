@@ -1,0 +1,19 @@
+//! What the tests of `zten`, its benchmarks and the laboratory share: the corpus and its indices,
+//! files that are made rather than stored, and running what Cargo has built.
+#![expect(clippy::missing_panics_doc, reason = "what panics here has failed a test")]
+
+mod corpus;
+pub mod generate;
+mod packed;
+mod placed;
+pub mod process;
+pub mod sample;
+
+pub use corpus::{Accepted, Expected, Reject, accepted, check, corpus, options, reject_index};
+pub use packed::packed;
+pub use placed::{Placed, borrows, placed};
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}

@@ -1,0 +1,41 @@
+//! Bytes at addresses that tests choose, and what is borrowed from them.
+
+use std::fmt::Debug;
+use std::ops::{Deref, Range};
+
+use zten::{ByteOrder, Error, ErrorKind, Misuse};
+
+/// A copy of a file, at an address of the test's choice.
+pub struct Placed {
+    buffer: Vec<u8>,
+    range: Range<usize>,
+}
+
+/// Copies a file to where its first byte has that remainder by 64.
+pub fn placed(file: &[u8], remainder: usize) -> Placed {
+    let mut buffer = vec![0; file.len() + 128];
+    let start = (64 + remainder - buffer.as_ptr().addr() % 64) % 64;
+    let range = start..start + file.len();
+    buffer[range.clone()].copy_from_slice(file);
+    Placed { buffer, range }
+}
+
+impl Deref for Placed {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[self.range.clone()]
+    }
+}
+
+/// Holds what was borrowed of aligned elements, of more than one byte each, against those that it
+/// should be: where their byte order is not the machine's, nothing can be.
+pub fn borrows<T: Debug + PartialEq>(found: Result<&[T], Error>, order: ByteOrder, wanted: &[T]) {
+    match found {
+        Ok(slice) => assert_eq!((slice, order), (wanted, ByteOrder::NATIVE)),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::ByteOrder));
+            assert_ne!(order, ByteOrder::NATIVE);
+        }
+    }
+}
