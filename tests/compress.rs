@@ -25,7 +25,7 @@ fn content(kind: u64, size: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < size {
         let number = rng.u64(..1 << 32);
-        let float = (0..8).map(|_| rng.u16(..1000) as f32 - 499.5).sum::<f32>();
+        let float = (0..8).map(|_| f32::from(rng.u16(..1000)) - 499.5).sum::<f32>();
         sum += number % 200;
         match kind {
             0 => bytes.extend((number as u32).to_le_bytes()),

@@ -58,7 +58,7 @@ impl<'a> Build<'a> {
     ///
     /// # Errors
     /// Where Cargo cannot build it, which says why.
-    pub fn into(&self, folder: &Path) -> io::Result<PathBuf> {
+    pub fn run(&self, folder: &Path) -> io::Result<PathBuf> {
         let mut cargo = Command::new(var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["build", "--quiet", "--locked", "--package", self.package])

@@ -1,9 +1,9 @@
 //! A process for one file and one reader.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
+use zten_testkit::process::{Build, command, target_folder};
 
 use crate::outcome::Outcome;
 use crate::subjects::Subject;
@@ -11,39 +11,24 @@ use crate::subjects::Subject;
 /// Where the programs are.
 pub(crate) struct Programs {
     ours: PathBuf,
-    target: PathBuf,
+    ztensor_1_1: PathBuf,
 }
 
 impl Programs {
-    /// This program, and where Cargo built it.
-    pub(crate) fn here() -> Result<Self> {
-        let ours = std::env::current_exe()?;
-        let target = ours.ancestors().nth(2).context("no target folder")?.to_owned();
-        Ok(Self { ours, target })
-    }
-
-    /// Builds the other one beside it.
-    pub(crate) fn build(&self) -> Result<()> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("ztensor-1.1.1/Cargo.toml");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--locked", "--release", "--manifest-path"])
-            .arg(manifest)
-            .arg("--target-dir")
-            .arg(&self.target)
-            .status()?;
-        ensure!(status.success(), "ztensor 1.1.1 was not built");
-        Ok(())
+    /// Those of some readers: this program, and the other one, built beside it if need be.
+    pub(crate) fn of(subjects: &[Subject]) -> Result<Self> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ztensor-1.1.1/Cargo.toml");
+        let mut ztensor_1_1 = PathBuf::new();
+        if subjects.iter().any(|subject| subject.is_1_1()) {
+            let built = Build::released(&manifest, "zten-ztensor-1-1-1").run(&target_folder()?)?;
+            ztensor_1_1 = built.join("ztensor-1-1-1-compared");
+        }
+        Ok(Self { ours: std::env::current_exe()?, ztensor_1_1 })
     }
 
     /// Lets a reader read a file, with the options of the corpus.
     pub(crate) fn run(&self, subject: Subject, file: &Path, options: &str) -> Result<Outcome> {
-        let mut command = if subject.is_1_1() {
-            Command::new(self.target.join("release/zten-comparison-ztensor-1-1-1"))
-        } else {
-            Command::new(&self.ours)
-        };
-        let output = command
+        let output = command(if subject.is_1_1() { &self.ztensor_1_1 } else { &self.ours })
             .args(["worker", subject.key()])
             .arg(file)
             .arg(options)

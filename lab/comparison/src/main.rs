@@ -12,8 +12,6 @@
 
 mod cases;
 mod child;
-#[path = "../../tests/common/mod.rs"]
-mod common;
 mod document;
 mod group;
 mod outcome;
@@ -26,6 +24,9 @@ use anyhow::{Result, bail, ensure};
 
 use child::Programs;
 use subjects::Subject;
+
+#[global_allocator]
+static GUARDED: zten_subject::Guarded = zten_subject::Guarded;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -79,16 +80,12 @@ fn check() -> Result<()> {
 
 fn one(subject: &str, file: &std::path::Path, options: &str) -> Result<()> {
     let subject = Subject::find(subject)?;
-    let programs = Programs::here()?;
-    if subject.is_1_1() {
-        programs.build()?;
-    }
+    let programs = Programs::of(&[subject])?;
     let outcome = programs.run(subject, file, options)?;
     println!("{}\t{}", outcome.kind.name(), outcome.words());
     Ok(())
 }
 
 fn document_path() -> std::path::PathBuf {
-    let corpus = common::corpus();
-    corpus.with_file_name("docs").join("hostile-comparison.md")
+    zten_testkit::corpus().with_file_name("docs").join("hostile-comparison.md")
 }

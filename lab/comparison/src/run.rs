@@ -6,10 +6,10 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use zten::rules::Row;
+use zten_testkit::{Reject, accepted, corpus, reject_index};
 
 use crate::cases::{self, Case};
 use crate::child::Programs;
-use crate::common::{self, Reject};
 use crate::outcome::{Kind, Outcome};
 use crate::subjects::Subject;
 
@@ -46,9 +46,8 @@ pub(crate) struct Results {
 /// Runs everything.
 pub(crate) fn everything() -> Result<Results> {
     ensure!(!cfg!(debug_assertions), "build it with --release: there, what overflows wraps");
-    let programs = Programs::here()?;
-    programs.build()?;
-    let all: Vec<Reject> = common::reject_index().collect();
+    let programs = Programs::of(&Subject::ZTENSOR)?;
+    let all: Vec<Reject> = reject_index().collect();
     let of = |option: &str| all.iter().filter(|row| row.given.starts_with(option)).count();
     let left_out = [of("canonical="), of("limit=")];
     let (rejects, ours_alone): (Vec<&Reject>, Vec<&Reject>) =
@@ -62,14 +61,14 @@ pub(crate) fn everything() -> Result<Results> {
     let refused = each(&rejects, |reject| {
         let outcomes = by_all(&programs, &reject.path, &reject.given)?;
         let row = zten::rules::find(&reject.expected.rule).context("no such rule")?;
-        let file = reject.path.strip_prefix(common::corpus())?.display().to_string();
+        let file = reject.path.strip_prefix(corpus())?.display().to_string();
         ours(&file, outcomes.last(), Some(row.id))?;
         Ok(Refused { file, row, outcomes })
     })?;
     let (files, opens_only): (Vec<_>, Vec<_>) =
-        common::accepted().partition(|file| file.opens_only.is_none());
+        accepted().partition(|file| file.opens_only.is_none());
     let good = each(&files, |accepted| {
-        let path = common::corpus().join("accept").join(&accepted.name);
+        let path = corpus().join("accept").join(&accepted.name);
         let outcomes = by_all(&programs, &path, "-")?;
         ours(&accepted.name, outcomes.last(), None)?;
         Ok(Good { file: accepted.name.clone(), outcomes })

@@ -1,13 +1,12 @@
 //! The readers that are compared, and what each does in a process of its own.
 
 mod demo;
-mod safetensors;
 mod zten;
-mod ztensor;
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use zten_readers::{safetensors, ztensor};
 
 /// A reader, in one of the ways in which it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,20 +6,20 @@
     reason = "a test that panics has failed"
 )]
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
-
 use std::path::Path;
-use std::process::Command;
+use std::process::Output;
+
+use zten_testkit::process::command;
+use zten_testkit::{accepted, corpus, reject_index};
+
+fn run(reader: &str, file: &Path, options: &str) -> Output {
+    let mut program = command(env!("CARGO_BIN_EXE_zten-comparison"));
+    program.args(["one", reader]).arg(file).arg(options).output().unwrap()
+}
 
 /// What the program says of one file: the outcome, and its words.
 fn one(reader: &str, file: &Path, options: &str) -> (String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_zten-comparison"))
-        .args(["one", reader])
-        .arg(file)
-        .arg(options)
-        .output()
-        .unwrap();
+    let output = run(reader, file, options);
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let (kind, words) = said.trim_end_matches('\n').split_once('\t').unwrap();
@@ -68,16 +68,12 @@ fn what_does_not_end_is_told() {
 
 #[test]
 fn what_ends_otherwise_is_an_error() {
-    let output = Command::new(env!("CARGO_BIN_EXE_zten-comparison"))
-        .args(["one", "demo", "/dev/null", "exits"])
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
+    assert!(!run("demo", Path::new("/dev/null"), "exits").status.success());
 }
 
 #[test]
 fn zten_refuses_what_the_corpus_says_it_refuses() {
-    for row in common::reject_index() {
+    for row in reject_index() {
         let (kind, words) = one("zten", &row.path, &row.given);
         let stage = if row.content { "refused on reading" } else { "refused at opening" };
         assert_eq!((&*kind, words), (stage, row.expected.rule), "{}", row.file);
@@ -86,8 +82,8 @@ fn zten_refuses_what_the_corpus_says_it_refuses() {
 
 #[test]
 fn zten_accepts_what_the_corpus_says_is_good() {
-    for file in common::accepted() {
-        let path = common::corpus().join("accept").join(&file.name);
+    for file in accepted() {
+        let path = corpus().join("accept").join(&file.name);
         let expected = match file.opens_only {
             Some(rule) => ("refused on reading".to_owned(), rule),
             None => ("accepted".to_owned(), String::new()),
@@ -99,7 +95,7 @@ fn zten_accepts_what_the_corpus_says_is_good() {
 /// What would be undefined behaviour if it were made here comes from a reader that makes it.
 #[test]
 fn a_bool_that_is_none_is_told() {
-    let file = common::corpus().join("reject/bool-value--v12-2-first.zt");
+    let file = corpus().join("reject/bool-value--v12-2-first.zt");
     let found = one("ztensor-1.2.3", &file, "-");
     assert_eq!(found, ("wrong data".to_owned(), "bool: a `bool` that is 2".to_owned()));
 }

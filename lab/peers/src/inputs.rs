@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use safetensors::tensor::{Dtype, TensorView};
+use fastrand::Rng;
 use zten::write::{Checksum, Level, NewObject, Settings, Writer};
 use zten::{Archive, StorageType};
-
-use crate::generate::{self, Random, head, text};
+use zten_corpus::base::{entry, v0};
+use zten_corpus::cbor::text;
+use zten_readers::safetensors;
+use zten_testkit::generate;
 
 /// Bytes of each of many objects.
 const SMALL: usize = 64;
@@ -61,44 +63,25 @@ impl Inputs {
 
     /// The same in 0.1.
     pub(crate) fn old_objects(&self, count: usize) -> Result<PathBuf> {
-        let mut file = b"ZTEN0001".to_vec();
-        file.resize(SMALL * (count + 1), 0);
-        let start = file.len();
-        head(&mut file, 4, count as u64);
-        for (place, name) in names(count, Order::Sorted).iter().enumerate() {
-            head(&mut file, 5, 7);
-            for (key, value) in [
-                ("name", name.as_str()),
-                ("dtype", "bfloat16"),
-                ("layout", "dense"),
-                ("encoding", "raw"),
-            ] {
-                text(&mut file, key);
-                text(&mut file, value);
-            }
-            for (key, value) in [("offset", SMALL * (place + 1)), ("size", SMALL)] {
-                text(&mut file, key);
-                head(&mut file, 0, value as u64);
-            }
-            text(&mut file, "shape");
-            head(&mut file, 4, 2);
-            for dimension in SHAPE {
-                head(&mut file, 0, dimension);
-            }
+        let names = names(count, Order::Sorted);
+        let entries = names.iter().zip(1..).map(|(name, place)| {
+            let offset = (SMALL * place) as u64;
+            entry(name, "bfloat16", &SHAPE, offset, SMALL as u64)
+        });
+        let start = SMALL * (count + 1);
+        let mut file = v0(entries.collect()).start(start);
+        for place in 0..count {
+            file = file.set(&format!("#{place}/layout"), text("dense"));
         }
-        let size = (file.len() - start) as u64;
-        file.extend(size.to_le_bytes());
+        let file = file.build("").bytes;
         Archive::open(&file)?;
         self.write("old.zt", &file)
     }
 
     /// The same as `safetensors` writes it.
     pub(crate) fn safetensors(&self, count: usize) -> Result<PathBuf> {
-        let shape: Vec<usize> = SHAPE.iter().map(|dimension| *dimension as usize).collect();
-        let view = || TensorView::new(Dtype::BF16, shape.clone(), &[0; SMALL]);
-        let tensors = names(count, Order::Sorted).into_iter().map(|name| Ok((name, view()?)));
-        let tensors: Vec<_> = tensors.collect::<Result<_, safetensors::SafeTensorError>>()?;
-        self.write("objects.safetensors", &safetensors::serialize(tensors, None)?)
+        let file = safetensors::zeros(&names(count, Order::Sorted), &[4, 8])?;
+        self.write("objects.safetensors", &file)
     }
 
     /// One dense component of `f32`.
@@ -121,11 +104,13 @@ impl Inputs {
 
     /// A square matrix with so many entries in each row.
     pub(crate) fn csr(&self, rows: u64, each: u64) -> Result<PathBuf> {
-        let mut random = Random(5);
+        let mut random = Rng::with_seed(5);
         let indptr: Vec<u8> = (0..=rows).flat_map(|row| (row * each).to_le_bytes()).collect();
-        let column = |entry: u64, jump: u64| entry * (rows / each) + jump % (rows / each);
+        let column = |entry: u64, jump: u64| entry * (rows / each) + jump;
         let indices: Vec<u8> = (0..rows)
-            .flat_map(|_| (0..each).map(|entry| column(entry, random.next())).collect::<Vec<_>>())
+            .flat_map(|_| {
+                (0..each).map(|entry| column(entry, random.u64(..rows / each))).collect::<Vec<_>>()
+            })
             .flat_map(u64::to_le_bytes)
             .collect();
         let values = floats(rows * each, &mut random);
@@ -143,25 +128,24 @@ impl Inputs {
 pub(crate) fn names(count: usize, order: Order) -> Vec<String> {
     let mut names = generate::names(count);
     if order == Order::Shuffled {
-        Random(1).shuffle(&mut names);
+        Rng::with_seed(1).shuffle(&mut names);
     }
     names
 }
 
 /// A number that is normally distributed, nearly: the sum of twelve that are evenly.
-fn normal(random: &mut Random) -> f32 {
-    let even = |random: &mut Random| (random.next() >> 40) as f32 / (1 << 24) as f32;
-    (0..12).map(|_| even(random)).sum::<f32>() - 6.0
+fn normal(random: &mut Rng) -> f32 {
+    (0..12).map(|_| random.f32()).sum::<f32>() - 6.0
 }
 
 /// So many `f32`, normally distributed.
-pub(crate) fn floats(count: u64, random: &mut Random) -> Vec<u8> {
+pub(crate) fn floats(count: u64, random: &mut Rng) -> Vec<u8> {
     (0..count).flat_map(|_| normal(random).to_le_bytes()).collect()
 }
 
 /// The five kinds of data, of so many bytes each.
 pub(crate) fn kinds(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
-    let mut random = Random(4);
+    let mut random = Rng::with_seed(4);
     let count = bytes as u64;
     let bf16 = (0..count / 2).flat_map(|_| {
         let [_, _, low, high] = normal(&mut random).to_le_bytes();
@@ -172,13 +156,13 @@ pub(crate) fn kinds(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
         .flat_map(|_| ((normal(&mut random) * 32.0).clamp(-128.0, 127.0) as i8).to_le_bytes())
         .collect();
     let sparse = (0..count / 4).flat_map(|_| {
-        let zero = !random.next().is_multiple_of(5);
+        let zero = random.u8(..5) > 0;
         (if zero { 0.0 } else { normal(&mut random) }).to_le_bytes()
     });
     let sparse: Vec<u8> = sparse.collect();
     let mut last = 0_u64;
     let sorted = (0..count / 8).flat_map(|_| {
-        last += random.next() % 1000;
+        last += random.u64(..1000);
         last.to_le_bytes()
     });
     let sorted: Vec<u8> = sorted.collect();

@@ -1,18 +1,17 @@
 //! Races zten beside its peers in one run, and writes `docs/benchmarks.md` with its charts.
 //!
-//! `cargo run --release --manifest-path peers/Cargo.toml [-- --quick] [GROUP...]`
+//! `cargo run --release --manifest-path lab/peers/Cargo.toml [-- --quick] [GROUP...]`
 //!
 //! With groups named, or `--quick`, it prints the tables and writes nothing.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "what is measured is rounded for whoever reads it"
+)]
 
 mod cases;
 mod chart;
-#[path = "../../benches/open/generate.rs"]
-#[expect(
-    dead_code,
-    clippy::pedantic,
-    reason = "the benchmarks of the library use the rest, under other lints"
-)]
-mod generate;
 mod inputs;
 mod programs;
 mod race;

@@ -1,10 +1,11 @@
-//! The programs that race: this one, those that need a workspace of their own, and the command.
+//! The programs that race: this one, those that are built by themselves, and the command.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
+use zten_testkit::process::{Build, target_folder};
 
 use crate::race::Contestant;
 
@@ -17,25 +18,16 @@ pub(crate) struct Programs {
 impl Programs {
     /// This program, and the others, built beside it.
     pub(crate) fn build() -> Result<Self> {
-        let ours = std::env::current_exe()?;
-        let target = ours.ancestors().nth(2).context("no target folder")?.to_owned();
-        let own = Self { ours, target };
-        own.cargo("zstd-fast/Cargo.toml", &[])?;
-        own.cargo("ztensor-1.1.1/Cargo.toml", &[])?;
-        own.cargo("../Cargo.toml", &["-p", "zten-cli"])?;
+        let own = Self { ours: std::env::current_exe()?, target: target_folder()? };
+        own.cargo("Cargo.toml", "zten-peers-zstd-fast")?;
+        own.cargo("ztensor-1.1.1/Cargo.toml", "zten-ztensor-1-1-1")?;
+        own.cargo("../Cargo.toml", "zten-cli")?;
         Ok(own)
     }
 
-    fn cargo(&self, manifest: &str, more: &[&str]) -> Result<()> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "--locked", "--release", "--manifest-path"])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest))
-            .args(more)
-            .arg("--target-dir")
-            .arg(&self.target)
-            .status()?;
-        ensure!(status.success(), "{manifest} was not built");
+    /// Builds a package, whose manifest is so called from `lab` on.
+    fn cargo(&self, manifest: &str, package: &str) -> Result<()> {
+        Build::released(&laboratory().join(manifest), package).run(&self.target)?;
         Ok(())
     }
 
@@ -72,22 +64,29 @@ impl Programs {
     /// The guest that counts in `work-bound.md`, for `wasm32-unknown-unknown`; an error where
     /// that target is not installed.
     pub(crate) fn guest(&self) -> Result<PathBuf> {
-        self.cargo(
-            "../proof/Cargo.toml",
-            &["-p", "zten-guest", "--target", "wasm32-unknown-unknown"],
-        )?;
-        Ok(self.target.join("wasm32-unknown-unknown/release/zten_guest.wasm"))
+        let manifest = laboratory().join("Cargo.toml");
+        let build = Build {
+            profile: "image",
+            target: Some("wasm32-unknown-unknown"),
+            ..Build::released(&manifest, "zten-guest")
+        };
+        Ok(build.run(&self.target)?.join("zten_guest.wasm"))
     }
 
     /// `ztensor` 1.1.1, opening a file.
     pub(crate) fn ztensor_1_1(&self, file: &Path) -> Result<Contestant> {
-        Contestant::start("ztensor 1.1.1", self.built("zten-peers-ztensor-1-1-1"), [file])
+        Contestant::start("ztensor 1.1.1", self.built("ztensor-1-1-1-raced"), [file])
     }
 
     /// `zten` with the feature `zstd-fast`, decoding a file.
     pub(crate) fn zstd_fast(&self, file: &Path) -> Result<Contestant> {
         Contestant::start("zten with zstd-fast", self.built("zten-peers-zstd-fast"), [file])
     }
+}
+
+/// The folder of the laboratory's workspace.
+fn laboratory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// What a worker is told.

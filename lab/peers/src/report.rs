@@ -80,7 +80,7 @@ pub(crate) fn claims(groups: &[Group]) -> String {
 
 /// Writes the document and its charts.
 pub(crate) fn write(groups: &[Group]) -> Result<()> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let charts = docs.join("benchmarks");
     fs::create_dir_all(&charts)?;
     let mut out = include_str!("report/head.md").replace("{{claims}}", &claims(groups));

@@ -13,19 +13,3 @@ pub mod guest;
 pub mod image;
 pub mod machine;
 pub mod panics;
-
-// The builders of the corpus, by their own names for each other.
-#[allow(dead_code, reason = "the corpus uses the rest")]
-#[path = "../../corpus/generator/src/base.rs"]
-mod base;
-#[allow(dead_code, reason = "the corpus uses the rest")]
-#[path = "../../corpus/generator/src/cbor.rs"]
-mod cbor;
-#[allow(dead_code, reason = "the corpus uses the rest")]
-#[path = "../../corpus/generator/src/file.rs"]
-mod file;
-#[path = "../../corpus/generator/src/sha256.rs"]
-mod sha256;
-#[allow(dead_code, reason = "the corpus uses the rest")]
-#[path = "../../corpus/generator/src/zstd.rs"]
-mod zstd;

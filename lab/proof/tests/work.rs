@@ -137,7 +137,7 @@ fn work_is_bounded() {
 
 /// The rows of the document: file, call and ceiling. The rest of a row is what a compiler made.
 fn documented() -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/work-bound.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/work-bound.md");
     let document = std::fs::read_to_string(path).expect("the document");
     let rows = document.lines().filter(|line| line.starts_with("| ")).skip(2);
     let cells = |row: &str| row.split('|').map(str::trim).map(str::to_owned).collect();

@@ -19,7 +19,8 @@ use crate::error::{Error, ErrorKind, Misuse};
 
 /// Nearly normal, by twelve dice.
 fn normal(chance: &mut Rng) -> f32 {
-    (0..12).map(|_| chance.f32()).sum::<f32>() - 6.0
+    let dice: u32 = (0..12).map(|_| chance.u32(..1 << 20)).sum();
+    (dice as f32 / (1 << 20) as f32) - 6.0
 }
 
 type Kind = (&'static str, fn(&mut Rng, &mut Vec<u8>));
@@ -249,7 +250,7 @@ fn codes_are_complete_and_no_longer_than_they_may_be() {
         let steep = chance.u64(..20) as u32;
         let mut counts = [0_u32; 256];
         for count in counts.iter_mut().take(kinds as usize) {
-            let bits = chance.u64(..=steep.into());
+            let bits = chance.u64(..=u64::from(steep));
             *count = 1 + chance.u64(..1 << bits) as u32;
         }
         let lengths = huffman::lengths(&counts).unwrap();

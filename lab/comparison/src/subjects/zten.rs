@@ -6,12 +6,10 @@ use std::path::Path;
 use zten::{Archive, Error, Verifier};
 use zten_subject::Report;
 
-use crate::common;
-
 /// Everything that `zten check` looks at.
 pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
-    let options = common::options(options);
+    let options = zten_testkit::options(options);
     let opened = Archive::open_with(&file, &options);
     let Some(archive) = report.opened(opened.map_err(rule)) else { return };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());

@@ -7,8 +7,8 @@ use zten::write::{Checksum, Settings};
 
 use super::Wanted::AtLeast;
 use super::{Course, Group};
-use crate::generate::Random;
 use crate::inputs::{floats, kinds};
+use fastrand::Rng;
 
 const MIB: usize = 1 << 20;
 
@@ -16,7 +16,7 @@ const MIB: usize = 1 << 20;
 pub(super) fn views(course: &Course) -> Result<Group> {
     let bytes = MIB;
     let none = Settings::default().checksum(Checksum::None);
-    let data = floats(bytes as u64 / 4, &mut Random(6));
+    let data = floats(bytes as u64 / 4, &mut Rng::with_seed(6));
     let dense = course.inputs.dense(&data, &none)?;
     let rows = course.amount(100_000, 1_000) as u64;
     let csr = course.inputs.csr(rows, 20)?;
@@ -82,7 +82,7 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
 /// Verifying digests.
 pub(super) fn digests(course: &Course) -> Result<Group> {
     let bytes = course.amount(128 * MIB, MIB);
-    let data = floats(bytes as u64 / 4, &mut Random(7));
+    let data = floats(bytes as u64 / 4, &mut Rng::with_seed(7));
     let mut races = Vec::new();
     for (sum, bare) in [(Checksum::Sha256, "sha2"), (Checksum::Crc32c, "crc")] {
         let file = course.inputs.dense(&data, &Settings::default().checksum(sum))?;
@@ -146,11 +146,11 @@ fn large(path: &std::path::Path, bytes: usize) -> Result<()> {
     use zten::StorageType;
     use zten::write::{FileSink, NewObject, Writer};
     const TENSORS: usize = 16;
-    let mut random = Random(8);
+    let mut random = Rng::with_seed(8);
     let mut writer = Writer::new(FileSink::create(path)?, &Settings::default())?;
     for place in 0..TENSORS {
         let words = bytes / TENSORS / 8;
-        let data: Vec<u8> = (0..words).flat_map(|_| random.next().to_le_bytes()).collect();
+        let data: Vec<u8> = (0..words).flat_map(|_| random.u64(..).to_le_bytes()).collect();
         let name = format!("layer.{place:02}");
         let shape = [data.len() as u64 / 4];
         writer.add(&NewObject::dense(&name, &shape, StorageType::F32), &[("data", &data)])?;

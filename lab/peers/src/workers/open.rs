@@ -1,14 +1,13 @@
 //! Opening files, and looking up what is in them.
 
-use std::io::Cursor;
-
 use anyhow::{Context as _, Result, bail};
-use safetensors::SafeTensors;
+use fastrand::Rng;
 use serde::Deserialize as _;
 use zten::Archive;
-use zten_peers_child::serve;
+use zten_contestant::serve;
+use zten_readers::{safetensors, ztensor};
+use zten_testkit::generate::{self, File};
 
-use crate::generate::{self, File, Random};
 use crate::workers::walk;
 
 /// The manifest in a file, by its footer.
@@ -26,10 +25,8 @@ fn manifest(file: &[u8]) -> Result<&[u8]> {
 pub(crate) fn open(reader: &str, file: &[u8]) -> Result<()> {
     match reader {
         "zten" => serve(|| Archive::open(file).expect("a good file")),
-        "ztensor 1.2.3" => {
-            serve(|| ztensor::Reader::open_any(Cursor::new(file)).expect("a good file"));
-        }
-        "safetensors" => serve(|| SafeTensors::read_metadata(file).expect("a good file")),
+        "ztensor 1.2.3" => serve(|| ztensor::open(file).expect("a good file")),
+        "safetensors" => serve(|| safetensors::open(file).expect("a good file")),
         "bare walk" => {
             let manifest = manifest(file)?;
             serve(|| walk::items(manifest).expect("good CBOR"));
@@ -53,7 +50,7 @@ pub(crate) fn open(reader: &str, file: &[u8]) -> Result<()> {
 /// Looks up each object by its name, in no order, and takes its bytes.
 pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
     let shuffled = |mut names: Vec<String>| {
-        Random(9).shuffle(&mut names);
+        Rng::with_seed(9).shuffle(&mut names);
         names
     };
     match reader {
@@ -70,7 +67,7 @@ pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
             });
         }
         "safetensors" => {
-            let tensors = SafeTensors::deserialize(file)?;
+            let tensors = safetensors::deserialize(file)?;
             let names = shuffled(tensors.names().into_iter().map(str::to_owned).collect());
             serve(|| {
                 let bytes = |name: &String| Some(tensors.tensor(name).ok()?.data().len());
@@ -89,7 +86,7 @@ pub(crate) const HOSTILE: &[(&str, Make)] = &[
     ("ordinary", || generate::dense(&generate::names(100_000), true, false)),
     ("names shuffled, blobs too", || {
         let mut names = generate::names(100_000);
-        Random(1).shuffle(&mut names);
+        Rng::with_seed(1).shuffle(&mut names);
         generate::dense(&names, true, true)
     }),
     ("one name for all", || generate::same_names(300_000)),

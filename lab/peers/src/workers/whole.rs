@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use rustix::fs::{Advice, fadvise};
 use sha2::{Digest as _, Sha256};
-use zten_peers_child::serve_timed;
+use zten_contestant::serve_timed;
 
 /// Lets go of what the system holds of a file.
 fn forget(file: &Path) {

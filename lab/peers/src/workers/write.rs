@@ -7,22 +7,20 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use safetensors::serialize_to_file;
-use safetensors::tensor::{Dtype, TensorView};
 use zten::write::{Checksum, Copier, FileSink, NewObject, Settings, Writer};
 use zten::{Archive, Limits, StorageType};
-use zten_peers_child::{serve, serve_timed};
+use zten_contestant::{serve, serve_timed};
+use zten_readers::{safetensors, ztensor};
 
-use crate::generate::Random;
+use fastrand::Rng;
 
 const TENSORS: usize = 16;
 
 /// Tensors of `f32`, any bits, of so many bytes in all.
 fn tensors(bytes: usize) -> Vec<(String, Vec<u8>)> {
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     let words = bytes / TENSORS / 8;
-    let bytes =
-        |random: &mut Random| (0..words).flat_map(|_| random.next().to_le_bytes()).collect();
+    let bytes = |random: &mut Rng| (0..words).flat_map(|_| random.u64(..).to_le_bytes()).collect();
     (0..TENSORS).map(|place| (format!("layer.{place:02}"), bytes(&mut random))).collect()
 }
 
@@ -82,27 +80,12 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
                 })
             });
         }
-        "safetensors" => serve_timed(|| {
-            timed(&mut || {
-                let views = tensors.iter().map(|(name, bytes)| {
-                    let view = TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes);
-                    (name, view.expect("a tensor"))
-                });
-                serialize_to_file(views, None, &path).expect("room");
-            })
-        }),
-        "ztensor 1.2.3" => serve_timed(|| {
-            timed(&mut || {
-                let mut writer = ztensor::Writer::create(&path).expect("a file");
-                for (name, bytes) in &tensors {
-                    let shape = vec![bytes.len() as u64 / 4];
-                    let (none, sum) = (ztensor::Compression::Raw, ztensor::Checksum::None);
-                    let dtype = ztensor::DType::F32;
-                    writer.add_bytes(name, shape, dtype, none, bytes, sum).expect("room");
-                }
-                writer.finish().expect("room");
-            })
-        }),
+        "safetensors" => {
+            serve_timed(|| timed(&mut || safetensors::write(&path, &tensors).expect("room")));
+        }
+        "ztensor 1.2.3" => {
+            serve_timed(|| timed(&mut || ztensor::write(&path, &tensors).expect("room")));
+        }
         _ => bail!("{reader} writes nothing"),
     }
     Ok(())

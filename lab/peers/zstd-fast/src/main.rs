@@ -6,5 +6,5 @@ use zten as _;
 fn main() {
     let path = std::env::args().nth(1).expect("a file");
     let file = std::fs::read(path).expect("a file");
-    zten_peers_child::serve(|| zten_peers_child::decode(&file));
+    zten_contestant::serve(|| zten_contestant::decode(&file));
 }

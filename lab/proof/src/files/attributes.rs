@@ -1,7 +1,7 @@
 //! Attribute maps, and fields that are hard to find.
 
-use crate::base::{bare_object, dense_object, v1};
-use crate::cbor::{Item, fields, map, text, uint};
+use zten_corpus::base::{bare_object, dense_object, v1};
+use zten_corpus::cbor::{Item, fields, map, text, uint};
 
 /// Objects with attributes of those keys; more keys than `keys` begin a new object.
 fn objects(keys: &[Vec<String>]) -> Vec<u8> {

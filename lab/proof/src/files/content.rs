@@ -1,9 +1,9 @@
 //! Raw content that is dear to judge.
 
-use crate::base::{component, dense_object, object, v1, words};
-use crate::cbor::{Item, fields, text, uint, uints};
-use crate::file::File;
-use crate::sha256;
+use zten_corpus::base::{component, dense_object, object, v1, words};
+use zten_corpus::cbor::{Item, fields, text, uint, uints};
+use zten_corpus::file::File;
+use zten_corpus::sha256;
 
 /// Where the first blob lies, and the multiple that each begins at.
 const BLOB: usize = 64;
@@ -154,7 +154,8 @@ pub(super) fn canonical(size: usize) -> Vec<u8> {
     }
     let start = layout.end.next_multiple_of(BLOB);
     let objects = layout.objects.iter().map(|(name, item)| (text(name), item.clone())).collect();
-    let manifest = fields([("objects", crate::cbor::map(objects)), ("version", text("1.2.0"))]);
+    let manifest =
+        fields([("objects", zten_corpus::cbor::map(objects)), ("version", text("1.2.0"))]);
     let blobs = layout.blobs.iter();
     let file = blobs.fold(File::v1(manifest), |file, (at, bytes)| file.blob(*at, bytes));
     file.start(start).build("").bytes

@@ -1,6 +1,6 @@
 //! Components that differ in where they lie only.
 
-use crate::base::{component, dense_object, v1};
+use zten_corpus::base::{component, dense_object, v1};
 
 /// How the blobs lie.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! CBOR items of any size, in a field that is ignored or as an attribute.
 
-use crate::cbor::{Item, fields, head, map, text};
-use crate::file::File;
+use zten_corpus::cbor::{Item, fields, head, map, text};
+use zten_corpus::file::File;
 
 /// Levels that an item in an ignored field, or as an attribute, may have.
 const LEVELS: usize = 62;

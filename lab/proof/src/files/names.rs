@@ -1,6 +1,6 @@
 //! Objects that differ in their names only.
 
-use crate::base::{empty_object, v1};
+use zten_corpus::base::{empty_object, v1};
 
 /// In which order names come.
 #[derive(Clone, Copy)]
@@ -37,12 +37,7 @@ pub(super) fn objects(size: usize, order: Order) -> Vec<u8> {
 
 /// Puts things in an order that looks like chance.
 pub(super) fn shuffle<T>(items: &mut [T]) {
-    let mut state = 1_u64;
-    for end in (1..items.len()).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let other = (state >> 33) % (end as u64 + 1);
-        items.swap(end, usize::try_from(other).expect("an index"));
-    }
+    fastrand::Rng::with_seed(1).shuffle(items);
 }
 
 /// Few names, each of 60 KB of which only the end differs, descending.

@@ -1,10 +1,10 @@
 //! 0.1 files.
 
 use super::Made;
-use crate::base::{entry, v0};
-use crate::cbor::{Item, text, uint};
-use crate::file::File;
-use crate::zstd::Frame;
+use zten_corpus::base::{entry, v0};
+use zten_corpus::cbor::{Item, text, uint};
+use zten_corpus::file::File;
+use zten_corpus::zstd::Frame;
 
 /// Bytes of an entry in the manifest.
 const ENTRY: usize = 72;

@@ -2,9 +2,9 @@
 
 use super::Made;
 use super::content::Layout;
-use crate::base::{object, zstd_component};
-use crate::cbor::{fields, text, uint};
-use crate::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
+use zten_corpus::base::{object, zstd_component};
+use zten_corpus::cbor::{fields, text, uint};
+use zten_corpus::zstd::{CHECKED, Frame, WINDOW_1_KIB, raw_literals, sequence};
 
 /// Frames, and how many bytes they decode to.
 pub(super) struct Content {

@@ -8,7 +8,7 @@ mod guard;
 mod limits;
 mod report;
 
-pub use guard::{OVERRUN, overrun};
+pub use guard::{Guarded, OVERRUN, overrun};
 pub use half::{bf16, f16};
 pub use limits::{ADDRESSES, SECONDS};
 pub use report::{Component, Report};
@@ -20,8 +20,12 @@ use std::path::Path;
 pub const PANIC: &str = "panicked\t";
 
 /// Lets a reader read a file within the limits, and prints what it reports.
+///
+/// # Panics
+/// Where [`Guarded`] is not the program's allocator, or the system refuses a limit.
 pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     std::panic::set_hook(Box::new(|info| eprintln!("{PANIC}{}\t{}", place(info), message(info))));
+    assert!(guard::is_guarded(), "the allocator of the program is another");
     limits::set();
     let mut report = Report::default();
     read(file, &mut report);

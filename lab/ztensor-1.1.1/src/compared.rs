@@ -1,6 +1,8 @@
 //! What ztensor 1.1.1 does with one file: `worker ztensor-1.1.1[-mapped] FILE`.
 
+#[path = "compared/legacy.rs"]
 mod legacy;
+#[path = "compared/read.rs"]
 mod read;
 
 use std::fs;
@@ -9,6 +11,9 @@ use std::process::ExitCode;
 
 use zten_subject::{Component, Report};
 use ztensor::{Component as Theirs, Encoding, is_legacy_file};
+
+#[global_allocator]
+static GUARDED: zten_subject::Guarded = zten_subject::Guarded;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,7 +1,9 @@
 //! An allocator that sees when memory past an allocation was written.
+#![expect(unsafe_code, reason = "an allocator hands out memory by its address")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Printed when it was; the process then aborts.
 pub const OVERRUN: &str = "memory past an allocation was written";
@@ -9,10 +11,18 @@ pub const OVERRUN: &str = "memory past an allocation was written";
 /// What stands behind every allocation.
 const MARK: [u8; 16] = *b"\x9d\xe1\x5c\xb3the end\xf4\x87\xca\x31\x06";
 
-struct Guarded;
+/// The allocator, which each program that lets a reader read declares as its global one.
+#[derive(Clone, Copy, Debug)]
+pub struct Guarded;
 
-#[global_allocator]
-static GUARDED: Guarded = Guarded;
+/// Whether it is.
+static DECLARED: AtomicBool = AtomicBool::new(false);
+
+/// Whether memory past an allocation would be seen to be written.
+pub(crate) fn is_guarded() -> bool {
+    drop(std::hint::black_box(Box::new(0_u8)));
+    DECLARED.load(Ordering::Relaxed)
+}
 
 /// The layout with room for the mark.
 fn marked(layout: Layout) -> Option<Layout> {
@@ -26,6 +36,7 @@ fn marked(layout: Layout) -> Option<Layout> {
 /// `start` is null, or there are `size` bytes there and those of the mark.
 unsafe fn mark(start: *mut u8, size: usize) -> *mut u8 {
     if !start.is_null() {
+        DECLARED.store(true, Ordering::Relaxed);
         // SAFETY: the caller has room for it.
         unsafe { start.add(size).cast::<[u8; 16]>().write_unaligned(MARK) };
     }
@@ -85,7 +96,11 @@ unsafe impl GlobalAlloc for Guarded {
 }
 
 /// Writes past an allocation, where the mark is: to show that it is seen.
+///
+/// # Panics
+/// Where [`Guarded`] is not the allocator.
 pub fn overrun() {
+    assert!(is_guarded(), "there is no mark to write to");
     let mut bytes = vec![0_u8; 8];
     let end = bytes.as_mut_ptr_range().end;
     // SAFETY: there is room for a mark behind every allocation.

@@ -1,14 +1,17 @@
 //! The crate `ztensor` 1.2.3.
 
 use std::fs;
-use std::io::{Read, Seek};
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
 use zten_subject::{Component, Report, by_type};
-use ztensor::{Component as Theirs, Encoding, Format, Object, Reader, TensorReader};
+use ztensor::{
+    Checksum, Component as Theirs, Compression, DType, Encoding, Error, Format, Object, Reader,
+    TensorReader, Writer,
+};
 
 /// Everything, read from a file, with checksums verified.
-pub(super) fn stream(path: &Path, report: &mut Report) {
+pub fn stream(path: &Path, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let Some(reader) = report.opened(Reader::open_any_path(path)) else { return };
     for (name, object) in reader.tensors() {
@@ -18,7 +21,7 @@ pub(super) fn stream(path: &Path, report: &mut Report) {
 }
 
 /// Everything, borrowed from a mapped file where that can be done: what `ztensor::open` opens.
-pub(super) fn mapped(path: &Path, report: &mut Report) {
+pub fn mapped(path: &Path, report: &mut Report) {
     let file = fs::read(path).unwrap_or_default();
     let Some(reader) = report.opened(Reader::open_mmap_shared_any(path)) else { return };
     for (name, object) in reader.tensors() {
@@ -37,6 +40,29 @@ pub(super) fn mapped(path: &Path, report: &mut Report) {
         }
         components(&reader, (name, object), report);
     }
+}
+
+/// Opens a file that is in memory.
+///
+/// # Errors
+/// As `ztensor` has it.
+pub fn open(file: &[u8]) -> Result<Reader<Cursor<&[u8]>>, Error> {
+    Reader::open_any(Cursor::new(file))
+}
+
+/// Writes vectors of `f32` to a file, raw and without checksums.
+///
+/// # Errors
+/// As `ztensor` has it.
+pub fn write(path: &Path, tensors: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    let mut writer = Writer::create(path)?;
+    for (name, bytes) in tensors {
+        let shape = vec![bytes.len() as u64 / 4];
+        let (raw, none) = (Compression::Raw, Checksum::None);
+        writer.add_bytes(name, shape, DType::F32, raw, bytes, none)?;
+    }
+    writer.finish()?;
+    Ok(())
 }
 
 /// By what knows the object's format.

@@ -27,6 +27,7 @@ pub fn serve_timed(mut work: impl FnMut() -> Duration) {
     let heap = allocation_counter::measure(|| _ = black_box(work())).bytes_max;
     let once = work();
     let times = LEAST.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, 1 << 20);
+    let times = u32::try_from(times).expect("few");
     let mut out = io::stdout().lock();
     let mut say = |text: String| {
         writeln!(out, "{text}").and_then(|()| out.flush()).expect("somebody who listens");
@@ -35,7 +36,7 @@ pub fn serve_timed(mut work: impl FnMut() -> Duration) {
     for line in io::stdin().lock().lines() {
         line.expect("somebody who asks");
         let total: Duration = (0..times).map(|_| work()).sum();
-        say(format!("{}", total.as_nanos() as f64 / times as f64));
+        say(format!("{}", total.as_secs_f64() * 1e9 / f64::from(times)));
     }
 }
 
