@@ -13,6 +13,7 @@ mod escape;
 mod explain;
 mod file;
 mod hash;
+mod head;
 mod json;
 mod locate;
 mod ls;

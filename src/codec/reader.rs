@@ -8,7 +8,7 @@ use super::zstd::Frames;
 use super::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse};
-use crate::layout::bools;
+use crate::layout::judge_bools;
 use crate::limits::Limits;
 use crate::manifest::{Component, Generation};
 use crate::num::{index, wide};
@@ -257,13 +257,8 @@ impl<R: ReadAt> Content<'_, R> {
     fn judge(&self, bytes: &[u8]) -> Result<(), Error> {
         let strict = self.component.generation() != Generation::V0_1;
         if strict && self.storage == StorageType::Bool {
-            bools(bytes).map_err(|(at, byte)| {
-                let error = match self.offset_of(self.position.saturating_add(at)) {
-                    Some(offset) => Error::new(Rule::BoolValue, offset),
-                    None => Error::nowhere(Rule::BoolValue),
-                };
-                error.found(byte.into()).at(self.component.place())
-            })?;
+            judge_bools(bytes, self.offset_of(self.position))
+                .map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())
     }

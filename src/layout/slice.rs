@@ -4,14 +4,13 @@ use alloc::vec::Vec;
 use core::iter::FusedIterator;
 use core::ops::Range;
 
-use super::view::bools;
+use super::view::judge_bools;
 use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse};
 use crate::manifest::{Component, Generation};
 use crate::num::{index, wide};
-use crate::rules::Rule;
 use crate::schema::Encoding;
 
 /// A part of a dense array that is not compressed: a range of each dimension.
@@ -218,10 +217,7 @@ impl Slice<'_> {
     fn judge(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let strict = self.component.generation() != Generation::V0_1;
         if strict && self.storage == StorageType::Bool {
-            bools(bytes).map_err(|(at, byte)| {
-                let error = Error::new(Rule::BoolValue, offset.saturating_add(at));
-                error.found(byte.into()).at(self.component.place())
-            })?;
+            judge_bools(bytes, Some(offset)).map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())
     }

@@ -238,28 +238,27 @@ impl<'d> View<'d> {
         }
         let strict = self.kind.generation != Generation::V0_1;
         if strict && self.kind.storage == StorageType::Bool {
-            bools(self.bytes).map_err(|(at, byte)| {
-                let error = match self.kind.offset {
-                    Some(offset) => Error::new(Rule::BoolValue, offset.saturating_add(at)),
-                    None => Error::nowhere(Rule::BoolValue),
-                };
-                error.found(byte.into()).at(self.kind.place)
-            })?;
+            judge_bools(self.bytes, self.kind.offset).map_err(|error| error.at(self.kind.place))?;
         }
         Ok(())
     }
 }
 
-/// Checks that all bytes are 0 or 1: v1.1 II.4, v1.2 §2. Else the first that is not, and where.
-pub(crate) fn bools(bytes: &[u8]) -> Result<(), (u64, u8)> {
+/// Judges bools of 1.x, which are 0 or 1: v1.1 II.4, v1.2 §2. `offset` is that of the first in the
+/// file, if they are in the file.
+pub(crate) fn judge_bools(bytes: &[u8], offset: Option<u64>) -> Result<(), Error> {
     // Without a branch for each byte, as long as all is well.
     if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
         return Ok(());
     }
-    match bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
-        Some((at, byte)) => Err((wide(at), *byte)),
-        None => Ok(()),
-    }
+    let wrong = bytes.iter().enumerate().find(|(_, byte)| **byte > 1);
+    wrong.map_or(Ok(()), |(at, byte)| {
+        let error = match offset {
+            Some(offset) => Error::new(Rule::BoolValue, offset.saturating_add(wide(at))),
+            None => Error::nowhere(Rule::BoolValue),
+        };
+        Err(error.found((*byte).into()))
+    })
 }
 
 /// The elements of a component, read where they lie.

@@ -13,9 +13,8 @@ use crate::codec::Sum;
 use crate::digest::Spelled;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
-use crate::layout::{BadIndex, bools};
+use crate::layout::{BadIndex, judge_bools};
 use crate::num::{short, wide};
-use crate::rules::Rule;
 use crate::schema::Format;
 use crate::verify::{Check, Sparse};
 
@@ -186,9 +185,7 @@ impl Stream<'_> {
     /// Judges some of the bytes, as a reader will.
     fn judge(&mut self, piece: &[u8]) -> Result<(), Error> {
         if self.storage == StorageType::Bool {
-            bools(piece).map_err(|(_, byte)| {
-                Error::nowhere(Rule::BoolValue).found(byte.into()).at(self.place)
-            })?;
+            judge_bools(piece, None).map_err(|error| error.at(self.place))?;
         }
         if self.check.asks() {
             self.indices(piece)?;

@@ -2,7 +2,7 @@
 
 use zten::{Archive, ByteOrder, Error, Limits, Misuse, StorageType, Verified};
 
-use super::{common, misuse, read};
+use super::{misuse, read};
 
 #[test]
 fn decoded_data_is_little_endian_and_aligned() {

@@ -6,12 +6,14 @@
 
 use zten::{Chunks, Item, Value};
 
-/// Major types, as they stand in a head.
+use crate::head::head;
+
+/// Major types. Heads are the shortest, lest the form be much longer than what it stands for.
 const UINT: u8 = 0;
-const NEGATIVE: u8 = 1 << 5;
-const BYTES: u8 = 2 << 5;
-const TEXT: u8 = 3 << 5;
-const TAG: u8 = 6 << 5;
+const NEGATIVE: u8 = 1;
+const BYTES: u8 = 2;
+const TEXT: u8 = 3;
+const TAG: u8 = 6;
 /// What begins and ends arrays and maps, their entries not being counted.
 const ARRAY: u8 = 0x9f;
 const MAP: u8 = 0xbf;
@@ -39,8 +41,8 @@ fn form(item: Option<Item<'_>>) -> Vec<u8> {
 /// Adds the form of an item, which no reader lets nest deeper than 64 levels.
 fn write(item: &Item<'_>, out: &mut Vec<u8>) {
     match item.value() {
-        Value::Uint(number) => head(UINT, number, out),
-        Value::Negative(number) => head(NEGATIVE, number, out),
+        Value::Uint(number) => head(out, UINT, number),
+        Value::Negative(number) => head(out, NEGATIVE, number),
         Value::Bytes(chunks) => string(BYTES, &chunks, out),
         Value::Text(chunks) => string(TEXT, &chunks, out),
         Value::Array(array) => {
@@ -61,7 +63,7 @@ fn write(item: &Item<'_>, out: &mut Vec<u8>) {
             out.push(BREAK);
         }
         Value::Tag(tag, item) => {
-            head(TAG, tag, out);
+            head(out, TAG, tag);
             write(&item, out);
         }
         Value::Float(float) if float.is_nan() => out.extend(NAN),
@@ -74,23 +76,9 @@ fn write(item: &Item<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The shortest head, lest the form be much longer than what it stands for.
-fn head(major: u8, argument: u64, out: &mut Vec<u8>) {
-    let bytes = argument.to_be_bytes();
-    let (info, skipped) = match argument {
-        0..24 => (bytes.last().copied().unwrap_or_default(), 8),
-        24..0x100 => (24, 7),
-        0x100..0x1_0000 => (25, 6),
-        0x1_0000..0x1_0000_0000 => (26, 4),
-        _ => (27, 0),
-    };
-    out.push(major | info);
-    out.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
-}
-
 fn string(major: u8, chunks: &Chunks<'_>, out: &mut Vec<u8>) {
     let length: usize = chunks.pieces().map(<[u8]>::len).sum();
-    head(major, u64::try_from(length).unwrap_or(u64::MAX), out);
+    head(out, major, u64::try_from(length).unwrap_or(u64::MAX));
     chunks.pieces().for_each(|piece| out.extend_from_slice(piece));
 }
 

@@ -37,15 +37,12 @@ fn numbers_of_any_range() {
     assert_eq!(check(&[0.0]), 1);
     assert_eq!(check(&[-0.0, 0.0, 0.0]), 1);
     assert_eq!(check(&[1.5; 1000]), 1);
-    let mut state = 1_u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) as f64 / f64::from(1 << 30) - 1.0
-    };
+    let mut random = fastrand::Rng::with_seed(1);
     for exponent in [-300, -20, 0, 1, 40, 300] {
         let scale = 10_f64.powi(exponent);
         for shift in [0.0, 1.0, -3.0, 1e3, -1e6] {
-            let numbers: Vec<f64> = (0..2000).map(|_| (random() + shift) * scale).collect();
+            let numbers: Vec<f64> =
+                (0..2000).map(|_| (random.f64() * 2.0 - 1.0 + shift) * scale).collect();
             let intervals = check(&numbers);
             assert!((128..=256).contains(&intervals) || shift.abs() > 10.0, "{intervals}");
         }

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use half::f16;
 
 use super::wide;
+use crate::head::head;
 
 /// Major types.
 const UINT: u8 = 0;
@@ -13,27 +14,6 @@ const BYTES: u8 = 2;
 const TEXT: u8 = 3;
 const ARRAY: u8 = 4;
 const MAP: u8 = 5;
-
-/// A head with the shortest argument.
-fn head(out: &mut Vec<u8>, major: u8, argument: u64) {
-    let major = major << 5;
-    if let Ok(small) = u8::try_from(argument) {
-        if small < 24 {
-            out.push(major | small);
-        } else {
-            out.extend([major | 0x18, small]);
-        }
-    } else if let Ok(argument) = u16::try_from(argument) {
-        out.push(major | 0x19);
-        out.extend(argument.to_be_bytes());
-    } else if let Ok(argument) = u32::try_from(argument) {
-        out.push(major | 0x1a);
-        out.extend(argument.to_be_bytes());
-    } else {
-        out.push(major | 0x1b);
-        out.extend(argument.to_be_bytes());
-    }
-}
 
 /// A number that is not negative.
 pub(super) fn uint(out: &mut Vec<u8>, value: u64) {

@@ -1,6 +1,7 @@
 //! CBOR that looks like chance: well-formed, in any spelling.
 
 use arbitrary::{Result, Unstructured};
+use zten_corpus::cbor::{head_width, push_head_of};
 
 /// Levels of nesting in a value.
 const DEPTH: u8 = 4;
@@ -131,22 +132,8 @@ fn head_of_any(u: &mut Unstructured<'_>, major: u8, out: &mut Vec<u8>) -> Result
 
 /// A head, now and then longer than it has to be.
 fn head(u: &mut Unstructured<'_>, major: u8, number: u64, out: &mut Vec<u8>) -> Result<()> {
-    let least = match number {
-        0..24 => 0,
-        24..0x100 => 1,
-        0x100..0x1_0000 => 2,
-        0x1_0000..0x1_0000_0000 => 3,
-        _ => 4,
-    };
+    let least = head_width(number);
     let width = if u.ratio(1, 4)? { u.int_in_range(least..=4)? } else { least };
-    let bytes = number.to_be_bytes();
-    let initial = major << 5;
-    match width {
-        0 => out.push(initial | bytes[7]),
-        width => {
-            out.push(initial | (23 + width));
-            out.extend(&bytes[8 - (1 << (width - 1))..]);
-        }
-    }
+    push_head_of(out, width, major, number);
     Ok(())
 }
