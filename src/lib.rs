@@ -75,6 +75,18 @@
 //! `serde/std`.
 //!
 //! [zTensor]: https://docs.rs/ztensor
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]

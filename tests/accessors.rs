@@ -1,11 +1,4 @@
 //! What a manifest says, asked of it by accessors: values, names, fields, orders.
-#![allow(
-    clippy::allow_attributes,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed"
-)]
 
 use zten::{Archive, Array, ByteOrder, Component, ElementType, Item, Map, StorageType, Value};
 

@@ -1,12 +1,4 @@
 //! Reading content chunk by chunk: where chunks are, and what an error leaves behind.
-#![allow(
-    clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed"
-)]
 
 use std::cell::Cell;
 

@@ -1,13 +1,8 @@
 //! The corpus: every rule has a file that breaks it, and every file does just what it should.
 #![allow(
     clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
     reason = "a test that panics has failed, and its numbers are small"
 )]
 

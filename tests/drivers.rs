@@ -2,13 +2,8 @@
 //! every corpus file, in what they accept and in what they say.
 #![allow(
     clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
     reason = "a test that panics has failed, and its numbers are small"
 )]
 

@@ -1,13 +1,5 @@
 //! Memory that runs out and stays so: however many bytes there are, what was asked for is done or
 //! ends in an error. Beside `out_of_memory`, where one allocation fails and those after it do not.
-#![allow(
-    clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 #[path = "out_of_memory/work.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "`out_of_memory` uses the rest")]

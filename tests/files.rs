@@ -1,13 +1,4 @@
 //! Files are published whole or not at all, whenever the program stops.
-#![allow(
-    clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 use std::fs;
 use std::io;

@@ -1,15 +1,8 @@
 //! Who may call whom: the `use crate::` lines of the library follow ARCHITECTURE.md's table.
 #![allow(
     clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::expect_used,
-    clippy::string_slice,
-    clippy::unwrap_used,
     reason = "a test that panics has failed, and its numbers are small"
 )]
 

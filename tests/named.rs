@@ -1,13 +1,8 @@
 //! The names at the place of an error in a manifest that was refused.
 #![allow(
     clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
     reason = "a test that panics has failed, and its numbers are small"
 )]
 

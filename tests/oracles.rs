@@ -2,12 +2,7 @@
 //! like chance.
 #![allow(
     clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
     reason = "a test that panics has failed, and its numbers are small"
 )]
 

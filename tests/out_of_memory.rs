@@ -1,14 +1,5 @@
 //! Out of memory: whichever allocation fails, what was asked for ends in an error.
 #![cfg(all(feature = "std", feature = "write", feature = "zstd"))]
-#![allow(
-    clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed, and its numbers are small"
-)]
 
 #[path = "out_of_memory/work.rs"]
 mod work;

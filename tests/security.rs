@@ -1,10 +1,4 @@
 //! What SECURITY.md says of limits and of the corpus is so.
-#![allow(
-    clippy::allow_attributes,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that panics has failed"
-)]
 
 use zten::Limits;
 use zten_testkit::{accepted, corpus, reject_index};

@@ -4,13 +4,8 @@
 //! `cargo bench -p zten --bench content`
 #![allow(
     clippy::allow_attributes,
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
     reason = "a benchmark may panic, and its numbers are small"
 )]
 

@@ -1,4 +1,5 @@
 //! `zten` says whether a zTensor file can be trusted, and what is in it.
+#![forbid(unsafe_code)]
 
 mod app;
 mod args;

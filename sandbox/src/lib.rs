@@ -9,6 +9,7 @@
 //! - **Limits** on address space, processor time, the size of files, and no descriptor more.
 //!
 //! Only Linux has them. Elsewhere nothing is confined, and the [`Report`] says so.
+#![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
 mod landlock;

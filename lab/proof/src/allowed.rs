@@ -41,6 +41,11 @@ pub const SITES: &[Allowed] = &[
         reason: "As above: `Vec::resize`, where it was not inlined.",
     },
     Allowed {
+        caller: "zten_walk::walk",
+        callees: &["alloc::raw_vec::"],
+        reason: "As above: `Component::read_to_vec`, which is generic, was inlined into its caller.",
+    },
+    Allowed {
         caller: "zten::codec::zstd::decoder::",
         callees: COPIES,
         reason: "`copy_from_slice` and `copy_within`, between ranges that `Output::room` has made: \
