@@ -7,6 +7,8 @@
 
 use zten::write::{Copier, Settings};
 use zten::{Archive, Error, Limits, Options};
+use zten_corpus::base::{component, dense_object, v1};
+use zten_corpus::cbor::text;
 use zten_testkit::sample::{least, stride};
 use zten_testkit::{Accepted, accepted, check};
 
@@ -123,28 +125,9 @@ fn no_bit_of_a_canonical_file_is_free() {
 
 #[test]
 fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
-    // {"version": "1.1", "objects": {"x": {... "dtype": "complex64", "type": "foo" ...}}}
-    let text = |text: &str| [&[0x60 + text.len() as u8], text.as_bytes()].concat();
-    let fields = [
-        (text("dtype"), text("complex64")),
-        (text("offset"), vec![0x18, 64]),
-        (text("length"), vec![8]),
-        (text("type"), text("foo")),
-    ];
-    let file = |fields: &[(Vec<u8>, Vec<u8>)]| {
-        let mut data = vec![0xa0 + fields.len() as u8];
-        data.extend(fields.iter().flat_map(|(key, value)| [&key[..], value].concat()));
-        let object = [
-            vec![0xa3],
-            [text("shape"), vec![0x81, 1], text("format"), text("dense")].concat(),
-            [text("components"), vec![0xa1], text("data"), data].concat(),
-        ];
-        let root =
-            [text("version"), text("1.1.0"), text("objects"), vec![0xa1], text("x")].concat();
-        let manifest = [vec![0xa2], root, object.concat()].concat();
-        let size = (manifest.len() as u64).to_le_bytes();
-        [b"ZTEN1000", &[0; 56][..], &[0; 64], &manifest, &size, b"ZTEN1000"].concat()
-    };
+    let data = component("complex64", 64, 8);
+    let good = v1("1.1.0", vec![("x", dense_object(&[1], data))]).start(128);
+    let wrong = good.clone().set("x:data/type", text("foo"));
     let copy = |file: &[u8]| {
         let archive = Archive::open(file).unwrap();
         let copier = Copier::new(file.len() as u64, &Limits::default());
@@ -153,6 +136,6 @@ fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
             .file(archive.manifest(), file, Vec::new(), &settings)
             .map_err(|error| error.to_string())
     };
-    judge(&copy(&file(&fields[..3])).unwrap()).unwrap();
-    assert!(copy(&file(&fields)).unwrap_err().contains("type-storage"));
+    judge(&copy(&good.build("").bytes).unwrap()).unwrap();
+    assert!(copy(&wrong.build("").bytes).unwrap_err().contains("type-storage"));
 }

@@ -53,6 +53,7 @@ fn copies(sum: &mut Sha256, settings: &Settings, level: Option<Level>) -> u32 {
 
 /// Noise, rising numbers, floats, and a few values of many, for blocks of more than one kind.
 fn content() -> Vec<u8> {
+    // Not of a crate's generator: what is recorded follows from these very numbers.
     let (mut state, mut rising) = (7_u64, 0_u64);
     let mut bytes = Vec::new();
     for place in 0..60_000_u32 {
