@@ -1,10 +1,4 @@
 //! FP8 and complex elements, and what a component's logical type lets be read.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed"
-)]
 
 mod common;
 #[cfg(feature = "zstd")]

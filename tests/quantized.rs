@@ -1,12 +1,4 @@
 //! Quantized objects: codes and weights as NumPy computes them, and what cannot be read.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::as_conversions,
-    clippy::arithmetic_side_effects,
-    reason = "a test that panics has failed"
-)]
 
 mod common;
 

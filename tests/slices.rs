@@ -1,13 +1,5 @@
 //! Slices of dense arrays: just the bytes that they are, against element by element copies.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    clippy::arithmetic_side_effects,
-    reason = "a test that panics has failed"
-)]
+#![expect(clippy::cast_possible_truncation, reason = "numbers are small")]
 #![expect(clippy::single_range_in_vec_init, reason = "one dimension of an array is a range")]
 
 mod common;

@@ -1,14 +1,5 @@
 //! Sparse views: what the reference writers wrote, every index type, files that lie, and
 //! generated matrices against a naive reading of the same bytes.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::as_conversions,
-    clippy::arithmetic_side_effects,
-    clippy::string_slice,
-    reason = "a test that panics has failed"
-)]
 
 mod common;
 #[path = "sparse/generated.rs"]

@@ -41,7 +41,7 @@ pub const SITES: &[Allowed] = &[
         reason: "As above: `Vec::resize`, where it was not inlined.",
     },
     Allowed {
-        caller: "zten::codec::zstd::decoder::",
+        caller: "<zten_zstd::decode::decoder::Decoder as ",
         callees: COPIES,
         reason: "`copy_from_slice` and `copy_within`, between ranges that `Output::room` has made: \
                  both lengths are one number, and a distance is at most what was decoded.",
@@ -59,7 +59,7 @@ pub const SITES: &[Allowed] = &[
                  the output was lengthened before.",
     },
     Allowed {
-        caller: "zten::write::compress::",
+        caller: "zten_zstd::encode::",
         callees: &["core::"],
         reason: "`copy_from_slice` between slices that were cut to one length; logarithms of \
                  counts and distances, which are at least 1.",
