@@ -1,4 +1,16 @@
 #![no_std]
+// Beyond the lints of the workspace: what could panic is not in a library that reads untrusted bytes.
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
 //! A strict, zero-copy reader of [zTensor] files (`.zt`), for bytes that nobody has a reason to
 //! trust.
 //!

@@ -1,4 +1,4 @@
-//! Frames and content: our decoder and encoder of zstd beside libzstd.
+//! Frames and content: `zten-zstd` beside libzstd and `ruzstd`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -15,6 +15,7 @@ pub(crate) fn cases(t: &mut Table) {
     trees(t);
     quarters(t);
     places(t);
+    headers(t);
     frames(t);
 }
 
@@ -328,4 +329,23 @@ fn places(t: &mut Table) {
     let frame = next(&bad);
     let neighbour = "sequence-in-second-frame";
     refuse(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbour);
+}
+
+/// Headers end with their block, whatever the checksum behind it looks like.
+fn headers(t: &mut Table) {
+    let checked = |block: &[u8]| Frame::windowed(WINDOW_1_KIB, CHECKED).compressed(block, &[7; 16]);
+    // Literals of one byte that repeats, by a header of 3 bytes.
+    accept(t, "repeated-and-checksum", &checked(&[0x0d, 1, 0, 7, 0]).end().bytes, 16);
+    let mut refused = |case: &str, block: &[u8], sum: [u8; 4], neighbour: &str| {
+        let mut frame = checked(block).end().bytes;
+        let end = frame.len();
+        frame[end - 4..].copy_from_slice(&sum);
+        refuse(t, CORRUPT, case, (&frame, end), 16, neighbour);
+    };
+    // With the checksum, they would be 1,048,560 bytes.
+    let neighbour = "repeated-and-checksum";
+    refused("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbour);
+    // With the checksum, the modes would have the bits that are reserved.
+    let block = &good()[..7];
+    refused("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
 }

@@ -2,31 +2,30 @@
 
 use super::bits::{AT_ONCE, Bits};
 use super::fse;
+use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
+use crate::num::index;
 
-/// Values of a byte.
-const SYMBOLS: usize = 256;
-/// The longest code: §4.2.1.
-const LONGEST: usize = 11;
 /// Items on a level of the search for code lengths: each symbol, and pairs of items below.
-const ITEMS: usize = 2 * SYMBOLS;
-/// Weights that can be listed as they are: §4.2.1.1.
-const LISTED: usize = 128;
-/// The longest description of weights as a stream: §4.2.1.1.
-const LONGEST_STREAM: usize = 127;
-/// The largest table for the weights: §4.2.1.2.
-const WEIGHTS_LOG: u32 = 6;
+const ITEMS: usize = 2 * BYTES;
+/// Weights that can be listed as they are.
+const MOST_LISTED: usize = 128;
+/// The longest description of weights as a stream: the headers below are those of lists.
+const LONGEST_STREAM: u8 = LISTED - 1;
 /// Codes that are put at once.
 const TOGETHER: usize = 4;
 
-const _: () = assert!(LONGEST * TOGETHER <= AT_ONCE, "so many codes are put between two settlings");
+const _: () = assert!(
+    index(LONGEST_CODE) * TOGETHER <= AT_ONCE,
+    "so many codes are put between two settlings"
+);
 
 /// How often each byte comes.
-pub(super) type Counts = [u32; SYMBOLS];
+pub(super) type Counts = [u32; BYTES];
 
 /// Counts bytes.
 pub(super) fn count(bytes: &[u8]) -> Counts {
     // Four rows: in one, a byte that repeats would wait for itself to be counted.
-    let mut rows = [[0_u32; SYMBOLS]; 4];
+    let mut rows = [[0_u32; BYTES]; 4];
     let mut chunks = bytes.chunks_exact(4);
     for chunk in &mut chunks {
         for (row, byte) in rows.iter_mut().zip(chunk) {
@@ -53,15 +52,15 @@ fn bump(row: &mut Counts, byte: u8) {
 }
 
 /// How many bits the code of each byte has: 0 for bytes that do not come.
-pub(super) type Lengths = [u8; SYMBOLS];
+pub(super) type Lengths = [u8; BYTES];
 
-/// The best lengths up to [`LONGEST`], by package-merge; none for fewer than two symbols.
+/// The best lengths up to [`LONGEST_CODE`], by package-merge; none for fewer than two symbols.
 ///
 /// A code of length `n` is an item of weight `count` bought on each of `n` levels. Level by level,
 /// the items are the symbols, and pairs of the items of the level below, by weight; the cheapest
 /// `2 (symbols - 1)` of the top level buy the best code.
 pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
-    let mut sorted = [(0_u32, 0_u8); SYMBOLS];
+    let mut sorted = [(0_u32, 0_u8); BYTES];
     let mut kinds = 0_usize;
     for (symbol, count) in (0..=u8::MAX).zip(counts).filter(|(_, count)| **count > 0) {
         if let Some(place) = sorted.get_mut(kinds) {
@@ -72,7 +71,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
     let sorted = sorted.get_mut(..kinds).filter(|sorted| sorted.len() > 1)?;
     sorted.sort_unstable();
     // Of the first `n` items of a level, how many are symbols.
-    let mut levels = [[0_u16; ITEMS]; LONGEST];
+    let mut levels = [[0_u16; ITEMS]; index(LONGEST_CODE)];
     let mut weights = [0_u32; ITEMS];
     let mut items = 0_usize;
     for level in &mut levels {
@@ -96,7 +95,7 @@ pub(super) fn lengths(counts: &Counts) -> Option<Lengths> {
         }
         weights = merged;
     }
-    let mut lengths = [0_u8; SYMBOLS];
+    let mut lengths = [0_u8; BYTES];
     let mut buy = kinds.saturating_sub(1).saturating_mul(2);
     for level in levels.iter().rev() {
         let Some(last) = buy.checked_sub(1) else { break };
@@ -128,9 +127,9 @@ struct Code {
 
 /// A code for each byte that comes.
 pub(super) struct Codes {
-    by_byte: [Code; SYMBOLS],
+    by_byte: [Code; BYTES],
     /// What a reader is told: §4.2.1. Larger is shorter, and none is 0.
-    weights: [u8; SYMBOLS],
+    weights: [u8; BYTES],
     /// Weights before that of the last symbol, which goes without saying.
     listed: usize,
 }
@@ -139,8 +138,8 @@ impl Codes {
     /// The codes of those lengths, which must be from [`lengths`].
     pub(super) fn new(lengths: &Lengths) -> Self {
         let longest = lengths.iter().copied().max().unwrap_or_default();
-        let mut codes = [Code::default(); SYMBOLS];
-        let mut weights = [0_u8; SYMBOLS];
+        let mut codes = [Code::default(); BYTES];
+        let mut weights = [0_u8; BYTES];
         // The longest codes are the lowest: §4.2.1.3.
         let mut next = 0_u16;
         for length in (1..=longest).rev() {
@@ -163,16 +162,16 @@ impl Codes {
         let length = stream(weights, out);
         let half = weights.len().div_ceil(2);
         if let Some(length) =
-            length.filter(|length| usize::from(*length) < half || weights.len() > LISTED)
+            length.filter(|length| usize::from(*length) < half || weights.len() > MOST_LISTED)
         {
             out.fill(at, &[length]);
             return Some(());
         }
-        if weights.len() > LISTED {
+        if weights.len() > MOST_LISTED {
             return None;
         }
         out.back_to(at);
-        let number = u8::try_from(weights.len().saturating_add(LONGEST_STREAM)).ok()?;
+        let number = u8::try_from(weights.len()).ok()?.saturating_add(LONGEST_STREAM);
         out.bytes(&[number]);
         for pair in weights.chunks(2) {
             let packed = match *pair {
@@ -234,5 +233,52 @@ fn stream(weights: &[u8], out: &mut Bits<'_>) -> Option<u8> {
     table.end(first, out);
     out.end();
     let length = out.length().saturating_sub(start);
-    u8::try_from(length).ok().filter(|length| usize::from(*length) <= LONGEST_STREAM)
+    u8::try_from(length).ok().filter(|length| *length <= LONGEST_STREAM)
+}
+
+#[cfg(test)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers are small")]
+mod tests {
+    #[test]
+    fn codes_are_complete_and_no_longer_than_they_may_be() {
+        let mut state = 5_u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 32) % bound
+        };
+        for round in 0..if cfg!(miri) { 10 } else { 3000 } {
+            let kinds = 2 + below(255);
+            let steep = below(20) as u32;
+            let mut counts = [0_u32; 256];
+            for count in counts.iter_mut().take(kinds as usize) {
+                let bits = below(u64::from(steep) + 1);
+                *count = 1 + below(1 << bits) as u32;
+            }
+            let lengths = super::lengths(&counts).unwrap();
+            let used = |length: &&u8| **length > 0;
+            let sum: u32 = lengths.iter().filter(used).map(|length| 1 << (11 - length)).sum();
+            assert_eq!(sum, 1 << 11, "{round}");
+            for (count, length) in counts.iter().zip(lengths) {
+                assert_eq!(*count > 0, length > 0, "{round}");
+                for (other, longer) in counts.iter().zip(lengths) {
+                    assert!(*other == 0 || length <= longer || count <= other, "{round}");
+                }
+            }
+        }
+        // Of Fibonacci numbers, the best codes are as long as there are numbers.
+        let mut counts = [0_u32; 256];
+        (counts[0], counts[1]) = (1, 1);
+        for n in 2..20 {
+            counts[n] = counts[n - 1] + counts[n - 2];
+        }
+        let lengths = super::lengths(&counts).unwrap();
+        assert_eq!(lengths.iter().max(), Some(&11));
+        let few = [5, 0, 9, 4, 1];
+        counts = [0; 256];
+        counts[..5].copy_from_slice(&few);
+        assert_eq!(super::lengths(&counts).unwrap()[..5], [2, 0, 1, 3, 3]);
+        counts = [0; 256];
+        counts[9] = 4;
+        assert!(super::lengths(&counts).is_none());
+    }
 }

@@ -3,16 +3,11 @@
 
 use alloc::vec::Vec;
 
+use super::Flaw;
 use super::bits::{Bits, forward};
-use crate::codec::zstd::Broken;
+use crate::format::BYTES;
+use crate::format::fse::{SMALLEST_LOG, Telling, spread};
 use crate::num::index;
-
-/// The smallest table that can be described: §4.1.1.
-const SMALLEST_LOG: u32 = 5;
-/// States of the largest table: §3.1.1.3.2.1.
-const LARGEST: usize = 512;
-/// Values of a symbol.
-const SYMBOLS: usize = 256;
 
 /// A state, and what its symbol means.
 #[derive(Clone, Copy, Default)]
@@ -23,6 +18,7 @@ pub(super) struct State<M> {
 }
 
 /// A table of `STATES` states or fewer.
+#[derive(Default)]
 pub(super) struct Table<M, const STATES: usize> {
     log: u32,
     /// `STATES` states, once there is memory for them.
@@ -30,23 +26,19 @@ pub(super) struct Table<M, const STATES: usize> {
 }
 
 impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
-    pub(super) fn new() -> Self {
-        Self { log: 0, states: Vec::new() }
-    }
-
     /// Whether it has been made.
     pub(super) fn is_made(&self) -> bool {
         !self.states.is_empty()
     }
 
-    fn room(&mut self) -> Result<&mut [State<M>], Broken> {
-        self.states.try_reserve_exact(STATES).map_err(|_| Broken::Memory)?;
+    fn room(&mut self) -> Result<&mut [State<M>], Flaw> {
+        self.states.try_reserve_exact(STATES).map_err(|_| Flaw::Memory)?;
         self.states.resize(STATES, State::default());
         Ok(&mut self.states)
     }
 
     /// A table of one state, which needs no bits.
-    pub(super) fn constant(&mut self, means: M) -> Result<(), Broken> {
+    pub(super) fn constant(&mut self, means: M) -> Result<(), Flaw> {
         self.log = 0;
         if let Some(only) = self.room()?.first_mut() {
             *only = State { means, base: 0, bits: 0 };
@@ -54,46 +46,22 @@ impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
         Ok(())
     }
 
-    /// A table of `2^log` states by the shares that symbols have of them: §4.1.1. −1 is one state
-    /// that is worth less.
+    /// A table of `2^log` states by the shares that symbols have of them: §4.1.1.
     pub(super) fn make(
         &mut self,
         log: u32,
         shares: &[i16],
         means: impl Fn(u8) -> M,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Flaw> {
         self.log = log;
         let states = self.room()?;
         let size = 1_usize.wrapping_shl(log);
-        let mask = size.wrapping_sub(1);
-        let mut owners = [0_u8; LARGEST];
-        // Symbols that are worth less have the last states.
-        let mut end = size;
-        for (symbol, _) in (0..=u8::MAX).zip(shares).filter(|(_, share)| **share < 0) {
-            end = end.wrapping_sub(1);
-            if let Some(owner) = owners.get_mut(end) {
-                *owner = symbol;
-            }
-        }
-        let step = (size >> 1).wrapping_add(size >> 3).wrapping_add(3);
-        let mut at = 0_usize;
-        for (symbol, share) in (0..=u8::MAX).zip(shares) {
-            for _ in 0..*share {
-                if let Some(owner) = owners.get_mut(at) {
-                    *owner = symbol;
-                }
-                at = at.wrapping_add(step) & mask;
-                while at >= end && end > 0 {
-                    at = at.wrapping_add(step) & mask;
-                }
-            }
-        }
         // The states of a symbol share the numbers from its share to twice that.
-        let mut numbers = [1_u16; SYMBOLS];
+        let mut numbers = [1_u16; BYTES];
         for (number, share) in numbers.iter_mut().zip(shares) {
             *number = share.unsigned_abs().max(1);
         }
-        for (state, owner) in states.iter_mut().zip(owners).take(size) {
+        for (state, owner) in states.iter_mut().zip(spread(log, shares)).take(size) {
             let Some(number) = numbers.get_mut(usize::from(owner)) else { continue };
             let bits = log.wrapping_sub(number.checked_ilog2().unwrap_or_default());
             let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).unwrap_or(0));
@@ -143,12 +111,7 @@ pub(super) fn describe<'s>(
     while left > 0 {
         // Behind the end there are zeros, and what is told by them is found to be cut below.
         let share = symbols.next()?;
-        // Values up to `most` do not need all numbers of so many bits: the lowest are told in a
-        // bit less.
-        let most = left.wrapping_add(1);
-        let bits = most.checked_ilog2().unwrap_or_default().wrapping_add(1);
-        let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
-        let saved = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
+        let Telling { bits, half, saved } = Telling::new(left);
         let value = forward(stream, at, bits);
         let low = value & half.wrapping_sub(1);
         let (value, bits) = if low < saved {
@@ -197,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_state_is_reached() {
-        let mut table = Table::<u8, 64>::new();
+        let mut table = Table::<u8, 64>::default();
         assert!(!table.is_made());
         table.make(6, &[30, -1, 0, 20, 13], |symbol| symbol).ok().unwrap();
         let states = table.states();

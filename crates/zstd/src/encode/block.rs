@@ -4,19 +4,14 @@ use alloc::vec::Vec;
 
 use super::bits::{Bits, SLACK};
 use super::matches::{Effort, Finder, SHORTEST};
-use super::sequences::{self, Repeats, Sequence};
+use super::sequences::{self, Sequence};
 use super::{huffman, literals};
+use crate::format::offsets::Repeats;
+use crate::format::{BLOCK_HEADER, COMPRESSED, LARGEST_BLOCK, RAW, REPEATED};
 use crate::num::{short, wide};
 
-/// Bytes that a block decodes to, except the last: the most there may be, §3.1.1.2.4.
-pub(super) const BLOCK: usize = 128 << 10;
-/// Bytes of a block header.
-const HEADER: usize = 3;
 /// About what it takes to describe codes.
 const CODES: usize = 128;
-const RAW: u32 = 0;
-const REPEATED: u32 = 1;
-const COMPRESSED: u32 = 2;
 
 /// Writes blocks, one after another.
 pub(super) struct Blocks {
@@ -31,15 +26,15 @@ impl Blocks {
     /// Blocks of a frame of which up to `bytes` bytes will be given at once, with matches at most
     /// `window` back. All memory is taken here; none if there is none.
     pub(super) fn new(effort: Effort, bytes: usize, window: usize) -> Option<Self> {
-        let block = bytes.min(BLOCK);
+        let block = bytes.min(LARGEST_BLOCK);
         let finder = Finder::new(effort, bytes, window)?;
         let (mut sequences, mut literals, mut written) = (Vec::new(), Vec::new(), Vec::new());
         sequences.try_reserve_exact(block / SHORTEST).ok()?;
         literals.try_reserve_exact(block).ok()?;
-        let room = block.saturating_add(HEADER).saturating_add(SLACK);
+        let room = block.saturating_add(BLOCK_HEADER).saturating_add(SLACK);
         written.try_reserve_exact(room).ok()?;
         written.resize(room, 0);
-        Some(Self { finder, repeats: Repeats::default(), sequences, literals, written })
+        Some(Self { finder, repeats: Repeats::FIRST, sequences, literals, written })
     }
 
     /// The first `bytes` bytes will not be given any more.
@@ -67,7 +62,7 @@ impl Blocks {
             return out(&[a, b, c, *first]);
         }
         if let Some(size) = self.compress(data, start)
-            && let Some(written) = self.written.get_mut(..size.saturating_add(HEADER))
+            && let Some(written) = self.written.get_mut(..size.saturating_add(BLOCK_HEADER))
             && let Some(room) = written.first_chunk_mut()
         {
             *room = header(COMPRESSED, size);
@@ -87,7 +82,7 @@ impl Blocks {
         literals.clear();
         finder.divide(data, start, &lengths, sequences, literals);
         let mut bits = Bits::new(&mut self.written);
-        bits.leave(HEADER);
+        bits.leave(BLOCK_HEADER);
         // A reader does not see the distances of a block that is not written.
         let mut repeats = self.repeats;
         if !sequences.is_empty() {
@@ -95,14 +90,14 @@ impl Blocks {
             literals::write(literals, &counts, huffman::lengths(&counts).as_ref(), &mut bits);
             sequences::write(sequences, &mut repeats, &mut bits);
         }
-        let alone = wide(HEADER).saturating_add(huffman::cost(&counts, &lengths) / 8);
+        let alone = wide(BLOCK_HEADER).saturating_add(huffman::cost(&counts, &lengths) / 8);
         if sequences.is_empty() || wide(bits.length()) > alone.saturating_add(wide(CODES)) {
             repeats = self.repeats;
-            bits.back_to(HEADER);
+            bits.back_to(BLOCK_HEADER);
             literals::write(block, &counts, Some(&lengths), &mut bits);
             sequences::write(&mut [], &mut repeats, &mut bits);
         }
-        let size = bits.length().saturating_sub(HEADER);
+        let size = bits.length().saturating_sub(BLOCK_HEADER);
         if !literals::pays(block.len(), wide(size)) {
             return None;
         }

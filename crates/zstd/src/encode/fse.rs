@@ -2,16 +2,11 @@
 //! often each comes.
 
 use super::bits::Bits;
+use crate::format::fse::{LARGEST, SMALLEST_LOG, Telling, spread};
 use crate::num::{index, short};
 
 /// Symbols that any of the alphabets may have: those of match lengths are the most.
 pub(super) const SYMBOLS: usize = 53;
-/// The largest table is that of literal and match lengths: §3.1.1.3.2.1.
-const LARGEST_LOG: u32 = 9;
-const LARGEST: usize = 1 << LARGEST_LOG;
-/// The smallest table that can be described: §4.1.1.
-const SMALLEST_LOG: u32 = 5;
-
 /// How often each symbol comes.
 pub(super) type Counts = [u32; SYMBOLS];
 
@@ -50,7 +45,7 @@ impl Table {
         }
         // More states than the symbols can be told apart by would cost more than they save.
         let wanted = total.ilog2().saturating_sub(2).max(kinds.ilog2().saturating_add(1));
-        let log = wanted.clamp(SMALLEST_LOG, most.min(LARGEST_LOG));
+        let log = wanted.clamp(SMALLEST_LOG, most.min(LARGEST.ilog2()));
         let mut table = Self { log, symbols: [Symbol::default(); SYMBOLS], states: [0; LARGEST] };
         table.share(counts, total);
         table.spread();
@@ -95,17 +90,8 @@ impl Table {
             symbol.bits = self.log.wrapping_sub(log);
             symbol.threshold = symbol.share.wrapping_shl(symbol.bits);
         }
-        let mut owners = [0_u8; LARGEST];
-        let step = (size >> 1).wrapping_add(size >> 3).wrapping_add(3);
-        let mut at = 0_u32;
-        for (owner, symbol) in (0_u8..).zip(&self.symbols) {
-            for _ in 0..symbol.share {
-                if let Some(place) = owners.get_mut(index(at)) {
-                    *place = owner;
-                }
-                at = at.wrapping_add(step) & size.wrapping_sub(1);
-            }
-        }
+        let shares = self.symbols.map(|symbol| i16::try_from(symbol.share).unwrap_or_default());
+        let owners = spread(self.log, &shares);
         let mut firsts = self.symbols.map(|symbol| symbol.first);
         for (state, owner) in (0..size).zip(owners) {
             let Some(first) = firsts.get_mut(usize::from(owner)) else { continue };
@@ -122,19 +108,14 @@ impl Table {
         let mut left = self.size();
         let mut shares = self.symbols.iter().map(|symbol| symbol.share).peekable();
         while let Some(share) = shares.next().filter(|_| left > 0) {
-            // Values up to `most` do not need all numbers of so many bits: the lowest are told
-            // in a bit less.
-            let most = left.wrapping_add(1);
-            let bits = most.ilog2().wrapping_add(1);
-            let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
-            let spare = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
+            let Telling { bits, half, saved } = Telling::new(left);
             let value = share.wrapping_add(1);
-            if value < spare {
+            if value < saved {
                 out.put(u64::from(value), bits.wrapping_sub(1));
             } else if value < half {
                 out.put(u64::from(value), bits);
             } else {
-                out.put(u64::from(value.wrapping_add(spare)), bits);
+                out.put(u64::from(value.wrapping_add(saved)), bits);
             }
             out.settle();
             left = left.wrapping_sub(share);

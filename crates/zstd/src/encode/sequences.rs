@@ -2,11 +2,8 @@
 
 use super::bits::Bits;
 use super::fse;
-
-/// The shortest match that can be told.
-const SHORTEST: u32 = 3;
-/// The largest tables for literal lengths, offsets and match lengths.
-const LOGS: [u32; 3] = [9, 8, 9];
+use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
+use crate::format::offsets::Repeats;
 
 /// So many literals, then so many bytes from so far back.
 #[derive(Clone, Copy, Default)]
@@ -25,74 +22,35 @@ struct Code {
 }
 
 impl Code {
-    fn new(code: u32, count: u32, number: u32) -> Self {
-        let mask = 1_u32.wrapping_shl(count).wrapping_sub(1);
-        Self { symbol: u8::try_from(code).unwrap_or_default(), count, bits: number & mask }
+    /// A number in the range of a code.
+    #[inline(always)]
+    fn new(alphabet: &Alphabet, symbol: u8, number: u32) -> Self {
+        let range = alphabet.ranges.get(usize::from(symbol)).copied().unwrap_or_default();
+        Self { symbol, count: range.bits.into(), bits: number.wrapping_sub(range.first) }
     }
 
+    /// Small numbers have codes by a list, larger ones by their highest bit.
     fn literals(number: u32) -> Self {
-        match number {
-            0..16 => Self::new(number, 0, number),
-            16..24 => Self::new((number >> 1).wrapping_add(8), 1, number),
-            24..32 => Self::new((number >> 2).wrapping_add(14), 2, number),
-            32..48 => Self::new((number >> 3).wrapping_add(18), 3, number),
-            48..64 => Self::new(24, 4, number),
-            64.. => Self::new(number.ilog2().wrapping_add(19), number.ilog2(), number),
-        }
+        static FEW: [u8; 64] = inverse(&LITERALS);
+        let symbol = usize::try_from(number).ok().and_then(|at| FEW.get(at)).copied();
+        Self::new(&LITERALS, symbol.unwrap_or_else(|| highest(number).wrapping_add(19)), number)
     }
 
-    fn length(length: u32) -> Self {
-        let number = length.wrapping_sub(SHORTEST);
-        match number {
-            0..32 => Self::new(number, 0, number),
-            32..40 => Self::new((number >> 1).wrapping_add(16), 1, number),
-            40..48 => Self::new((number >> 2).wrapping_add(26), 2, number),
-            48..64 => Self::new((number >> 3).wrapping_add(32), 3, number),
-            64..96 => Self::new((number >> 4).wrapping_add(36), 4, number),
-            96..128 => Self::new(42, 5, number),
-            128.. => Self::new(number.ilog2().wrapping_add(36), number.ilog2(), number),
-        }
+    fn length(number: u32) -> Self {
+        static FEW: [u8; 131] = inverse(&LENGTHS);
+        let symbol = usize::try_from(number).ok().and_then(|at| FEW.get(at)).copied();
+        let more = || highest(number.wrapping_sub(3)).wrapping_add(36);
+        Self::new(&LENGTHS, symbol.unwrap_or_else(more), number)
     }
 
     fn offset(value: u32) -> Self {
-        let log = value.checked_ilog2().unwrap_or_default();
-        Self::new(log, log, value)
+        Self::new(&OFFSETS, highest(value), value)
     }
 }
 
-/// The offsets that can be told in short: §3.1.1.5.
-#[derive(Clone, Copy)]
-pub(super) struct Repeats([u32; 3]);
-
-impl Default for Repeats {
-    fn default() -> Self {
-        Self([1, 4, 8])
-    }
-}
-
-impl Repeats {
-    /// The offset value of a sequence, and what can be told in short after it.
-    fn tell(&mut self, sequence: Sequence) -> u32 {
-        let Sequence { literals, distance, .. } = sequence;
-        let [first, second, third] = self.0;
-        let (value, after) = if literals > 0 {
-            match distance {
-                _ if distance == first => (1, [first, second, third]),
-                _ if distance == second => (2, [second, first, third]),
-                _ if distance == third => (3, [third, first, second]),
-                _ => (distance.wrapping_add(3), [distance, first, second]),
-            }
-        } else {
-            match distance {
-                _ if distance == second => (1, [second, first, third]),
-                _ if distance == third => (2, [third, first, second]),
-                _ if distance == first.wrapping_sub(1) => (3, [distance, first, second]),
-                _ => (distance.wrapping_add(3), [distance, first, second]),
-            }
-        };
-        self.0 = after;
-        value
-    }
+/// The highest bit of a number.
+fn highest(number: u32) -> u8 {
+    u8::try_from(number.checked_ilog2().unwrap_or_default()).unwrap_or_default()
 }
 
 /// How the codes of one kind are encoded, of all sequences of a block.
@@ -146,7 +104,7 @@ pub(super) fn write(sequences: &mut [Sequence], repeats: &mut Repeats, out: &mut
     }
     let mut counts = [[0; fse::SYMBOLS]; 3];
     for sequence in &mut *sequences {
-        sequence.distance = repeats.tell(*sequence);
+        sequence.distance = repeats.value(sequence.distance, sequence.literals == 0);
         for (counts, Code { symbol, .. }) in counts.iter_mut().zip(codes(*sequence)) {
             if let Some(count) = counts.get_mut(usize::from(symbol)) {
                 *count = u32::wrapping_add(*count, 1);
@@ -154,10 +112,9 @@ pub(super) fn write(sequences: &mut [Sequence], repeats: &mut Repeats, out: &mut
         }
     }
     let [literals, offsets, lengths] = &counts;
-    let [literals_log, offsets_log, lengths_log] = LOGS;
-    let literals = Mode::new(literals, literals_log);
-    let offsets = Mode::new(offsets, offsets_log);
-    let lengths = Mode::new(lengths, lengths_log);
+    let literals = Mode::new(literals, LITERALS.most);
+    let offsets = Mode::new(offsets, OFFSETS.most);
+    let lengths = Mode::new(lengths, LENGTHS.most);
     out.bytes(&[literals.number() << 6 | offsets.number() << 4 | lengths.number() << 2]);
     for mode in [&literals, &offsets, &lengths] {
         mode.describe(out);

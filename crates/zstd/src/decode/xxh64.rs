@@ -1,5 +1,7 @@
 //! XXH64 with seed 0: the checksum of a frame, RFC 8878 §3.1.1.
 
+use crate::num::wide;
+
 const P1: u64 = 0x9e37_79b1_85eb_ca87;
 const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;
 const P3: u64 = 0x1656_67b1_9e37_79f9;
@@ -25,7 +27,7 @@ impl Xxh64 {
     }
 
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
-        self.total = self.total.wrapping_add(crate::num::wide(bytes.len()));
+        self.total = self.total.wrapping_add(wide(bytes.len()));
         if self.count > 0 {
             let room = self.held.get_mut(self.count..).unwrap_or_default();
             let (now, later) = bytes.split_at_checked(room.len()).unwrap_or((bytes, &[]));
@@ -55,9 +57,15 @@ impl Xxh64 {
         }
     }
 
-    pub(super) fn finish(&self) -> u64 {
+    /// The low half of the sum, which is what a frame gives.
+    pub(super) fn low(&self) -> u32 {
+        let [a, b, c, d, ..] = self.finish().to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
+    }
+
+    fn finish(&self) -> u64 {
         let [one, two, three, four] = self.lanes;
-        let mut sum = if self.total >= crate::num::wide(STRIPE) {
+        let mut sum = if self.total >= wide(STRIPE) {
             let sum = one.rotate_left(1).wrapping_add(two.rotate_left(7));
             let sum = sum.wrapping_add(three.rotate_left(12)).wrapping_add(four.rotate_left(18));
             self.lanes

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::zstd::Broken;
+use super::Flaw;
 
 /// Bytes that are copied in one go, and room behind the last byte for doing so.
 const WILD: usize = 16;
@@ -13,7 +13,11 @@ const SHORT: usize = 256;
 const LITTLE: usize = 512 << 10;
 
 /// Decoded bytes in a row.
+#[derive(Default)]
 pub(super) struct Output {
+    /// Bytes that matches may refer to, and that a block makes at most.
+    window: usize,
+    block: usize,
     bytes: Vec<u8>,
     /// Where the decoded bytes end, and where those begin that are still to be read.
     end: usize,
@@ -21,13 +25,9 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new() -> Self {
-        Self { bytes: Vec::new(), end: 0, unread: 0 }
-    }
-
-    /// Forgets all bytes.
-    pub(super) fn clear(&mut self) {
-        (self.end, self.unread) = (0, 0);
+    /// Forgets all bytes, for a frame of that window and those blocks.
+    pub(super) fn begin(&mut self, window: usize, block: usize) {
+        (self.window, self.block, self.end, self.unread) = (window, block, 0, 0);
     }
 
     /// Bytes that a match can refer to.
@@ -35,16 +35,13 @@ impl Output {
         self.end
     }
 
-    /// Makes room for `more` bytes of the `left` that are to come, of which blocks make at most
-    /// `block`, keeping a window. All that is there has been read.
+    /// Makes room for `more` bytes of the `left` that are to come, keeping a window. All that is
+    /// there has been read.
     ///
     /// Memory is at most one and a half windows and a block, and what all the bytes take if that
     /// is less.
-    pub(super) fn room(
-        &mut self,
-        (more, left): (usize, usize),
-        (window, block): (usize, usize),
-    ) -> Result<(), Broken> {
+    pub(super) fn room(&mut self, more: usize, left: usize) -> Result<(), Flaw> {
+        let Self { window, block, .. } = *self;
         let needs = |end: usize, more: usize| end.saturating_add(more).saturating_add(WILD);
         let have = self.bytes.len();
         if needs(self.end, more) <= have {
@@ -69,7 +66,7 @@ impl Output {
             target >>= step;
         }
         let reserved = self.bytes.try_reserve_exact(target.saturating_sub(have));
-        reserved.map_err(|_| Broken::Memory)?;
+        reserved.map_err(|_| Flaw::Memory)?;
         self.bytes.resize(target, 0);
         Ok(())
     }
@@ -154,11 +151,12 @@ mod tests {
         for distance in 1..40_usize {
             for length in [0, 1, 2, 15, 16, 17, 40, 255, 256, 257, 1000] {
                 let mut wanted: Vec<u8> = (0..40).collect();
-                let mut output = Output::new();
-                assert!(output.room((40, 2000), (4096, 4096)).is_ok());
+                let mut output = Output::default();
+                output.begin(4096, 4096);
+                assert!(output.room(40, 2000).is_ok());
                 output.push(&wanted);
                 output.pass(40);
-                assert!(output.room((length, 2000), (4096, 4096)).is_ok());
+                assert!(output.room(length, 2000).is_ok());
                 output.repeat(distance, length);
                 for _ in 0..length {
                     wanted.push(wanted[wanted.len() - distance]);
@@ -173,11 +171,12 @@ mod tests {
     fn a_window_is_moved_once_in_half_a_window() {
         for (window, block) in [(1 << 10, 1 << 10), (128 << 10, 128 << 10), (256 << 10, 128 << 10)]
         {
-            let mut output = Output::new();
+            let mut output = Output::default();
+            output.begin(window, block);
             let (mut made, mut moves) = (0, 0);
             while made < 4 * window {
                 let before = output.len();
-                assert!(output.room((block, 8 * window), (window, block)).is_ok());
+                assert!(output.room(block, 8 * window).is_ok());
                 moves += usize::from(output.len() < before);
                 output.fill(7, 3);
                 output.pass(3);
@@ -190,10 +189,11 @@ mod tests {
     #[test]
     fn a_window_is_kept() {
         let (window, block) = (100_usize, 60_usize);
-        let mut output = Output::new();
+        let mut output = Output::default();
+        output.begin(window, block);
         let mut all = Vec::new();
         for round in 0..50_u8 {
-            assert!(output.room((block, 3000), (window, block)).is_ok());
+            assert!(output.room(block, 3000).is_ok());
             let piece: Vec<u8> = (0..60).map(|byte| byte ^ round).collect();
             output.push(&piece[..20]);
             output.fill(round, 20);

@@ -2,22 +2,16 @@
 
 use alloc::vec::Vec;
 
+use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use super::fse::{Table, describe};
-use crate::codec::zstd::Broken;
-use crate::num::index;
+use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
+use crate::num::{SMALL, index};
 
-/// The longest code: §4.2.1.
-const LONGEST: u32 = 11;
-const CODES: usize = 1 << LONGEST;
+const CODES: usize = 1 << LONGEST_CODE;
 /// Weights of codes, 0 for none, and one more.
-const WEIGHTS_MOST: usize = index(LONGEST) + 2;
-/// Values of a byte.
-const SYMBOLS: usize = 256;
-/// Headers from here on list weights as they are: §4.2.1.1.
-const LISTED: u8 = 128;
-/// The largest table for weights: §4.2.1.2.
-const WEIGHTS_LOG: u32 = 6;
+const WEIGHTS_MOST: usize = index(LONGEST_CODE) + 2;
+/// States of a table for weights.
 const WEIGHTS: usize = 1 << WEIGHTS_LOG;
 /// Codes that are read at once.
 const TOGETHER: usize = 5;
@@ -25,7 +19,7 @@ const TOGETHER: usize = 5;
 /// Fewer bytes are not in four streams.
 const QUARTERED: usize = 6;
 
-const _: () = assert!(TOGETHER * index(LONGEST) <= index(AT_ONCE), "so many bits are held");
+const _: () = assert!(TOGETHER * index(LONGEST_CODE) <= index(AT_ONCE), "so many bits are held");
 
 /// What the next bits stand for, and how many of them it takes.
 #[derive(Clone, Copy, Default)]
@@ -35,6 +29,7 @@ struct Code {
 }
 
 /// The codes of the literals at hand, and of those to come that have none of their own.
+#[derive(Default)]
 pub(super) struct Huffman {
     /// The length of the longest code; 0 before there are any.
     longest: u32,
@@ -43,29 +38,25 @@ pub(super) struct Huffman {
 }
 
 impl Huffman {
-    pub(super) fn new() -> Self {
-        Self { longest: 0, codes: Vec::new(), weights: Table::new() }
-    }
-
     /// Forgets the codes, but not the room for them.
     pub(super) fn clear(&mut self) {
         self.longest = 0;
     }
 
     /// Reads the description of codes: what follows it.
-    pub(super) fn describe<'s>(&mut self, stream: &'s [u8]) -> Result<&'s [u8], Broken> {
-        let (header, rest) = stream.split_first().ok_or(Broken::Corrupt)?;
-        let mut weights = [0_u8; SYMBOLS];
+    pub(super) fn describe<'s>(&mut self, stream: &'s [u8]) -> Result<&'s [u8], Flaw> {
+        let (header, rest) = stream.split_first().ok_or(Flaw::Corrupt)?;
+        let mut weights = [0_u8; BYTES];
         let (listed, rest) = if let Some(more) = header.checked_sub(LISTED) {
             let count = usize::from(more).wrapping_add(1);
             let split = rest.split_at_checked(count.div_ceil(2));
-            let (packed, rest) = split.ok_or(Broken::Corrupt)?;
+            let (packed, rest) = split.ok_or(Flaw::Corrupt)?;
             let nibbles = packed.iter().flat_map(|byte| [byte >> 4, byte & 15]);
             weights.iter_mut().zip(nibbles).take(count).for_each(|(to, from)| *to = from);
             (count, rest)
         } else {
             let split = rest.split_at_checked(usize::from(*header));
-            let (stream, rest) = split.ok_or(Broken::Corrupt)?;
+            let (stream, rest) = split.ok_or(Flaw::Corrupt)?;
             (self.stream(stream, &mut weights)?, rest)
         };
         self.make(&mut weights, listed)?;
@@ -73,58 +64,58 @@ impl Huffman {
     }
 
     /// Reads weights from a stream of two states in turn: how many they are. §4.2.1.2.
-    fn stream(&mut self, stream: &[u8], weights: &mut [u8; SYMBOLS]) -> Result<usize, Broken> {
-        let mut shares = [0; SYMBOLS];
+    fn stream(&mut self, stream: &[u8], weights: &mut [u8; BYTES]) -> Result<usize, Flaw> {
+        let mut shares = [0; BYTES];
         let described = describe(stream, WEIGHTS_LOG, &mut shares);
-        let (stream, log) = described.ok_or(Broken::Corrupt)?;
+        let (stream, log) = described.ok_or(Flaw::Corrupt)?;
         self.weights.make(log, &shares, |weight| weight)?;
         let states = self.weights.states();
-        let mut bits = Bits::new(stream).ok_or(Broken::Corrupt)?;
+        let mut bits = Bits::new(stream).ok_or(Flaw::Corrupt)?;
         let mut first = self.weights.begin(&mut bits);
         let mut second = self.weights.begin(&mut bits);
         bits.refill();
         // The last weight goes without saying, so there is always room for one more.
-        for (count, weight) in (1..SYMBOLS).zip(&mut *weights) {
-            let state = states.get(first).ok_or(Broken::Corrupt)?;
+        for (count, weight) in (1..BYTES).zip(&mut *weights) {
+            let state = states.get(first).ok_or(Flaw::Corrupt)?;
             *weight = state.means;
             first = state.next(&mut bits);
             bits.refill();
             // Where the bits run out, the other state is the last one.
             if bits.is_overrun() {
-                let last = states.get(second).ok_or(Broken::Corrupt)?;
-                *weights.get_mut(count).ok_or(Broken::Corrupt)? = last.means;
+                let last = states.get(second).ok_or(Flaw::Corrupt)?;
+                *weights.get_mut(count).ok_or(Flaw::Corrupt)? = last.means;
                 return Ok(count.wrapping_add(1));
             }
             core::mem::swap(&mut first, &mut second);
         }
-        Err(Broken::Corrupt)
+        Err(Flaw::Corrupt)
     }
 
     /// Makes the codes by their weights, of which the last is to be found: §4.2.1.
-    fn make(&mut self, weights: &mut [u8; SYMBOLS], listed: usize) -> Result<(), Broken> {
+    fn make(&mut self, weights: &mut [u8; BYTES], listed: usize) -> Result<(), Flaw> {
         let room = |weight: u8| 1_u32.wrapping_shl(u32::from(weight)) >> 1;
         let mut sum = 0_u32;
         for weight in weights.iter().take(listed) {
-            if u32::from(*weight) > LONGEST {
-                return Err(Broken::Corrupt);
+            if u32::from(*weight) > LONGEST_CODE {
+                return Err(Flaw::Corrupt);
             }
             sum = sum.wrapping_add(room(*weight));
         }
-        let longest = sum.checked_ilog2().ok_or(Broken::Corrupt)?.wrapping_add(1);
+        let longest = sum.checked_ilog2().ok_or(Flaw::Corrupt)?.wrapping_add(1);
         let left = 1_u32.wrapping_shl(longest).wrapping_sub(sum);
-        if longest > LONGEST || !left.is_power_of_two() {
-            return Err(Broken::Corrupt);
+        if longest > LONGEST_CODE || !left.is_power_of_two() {
+            return Err(Flaw::Corrupt);
         }
-        let last = weights.get_mut(listed).ok_or(Broken::Corrupt)?;
+        let last = weights.get_mut(listed).ok_or(Flaw::Corrupt)?;
         *last = u8::try_from(left.checked_ilog2().unwrap_or_default().wrapping_add(1))
             .unwrap_or_default();
         // There are codes of the length that is the longest. Their count is even, for all others
         // take an even part of what is filled.
         if !weights.contains(&1) {
-            return Err(Broken::Corrupt);
+            return Err(Flaw::Corrupt);
         }
         self.longest = 0;
-        self.codes.try_reserve_exact(CODES).map_err(|_| Broken::Memory)?;
+        self.codes.try_reserve_exact(CODES).map_err(|_| Flaw::Memory)?;
         self.codes.resize(CODES, Code::default());
         // The codes of a weight follow those of the lower ones, in the order of their symbols.
         let mut next = [0_usize; WEIGHTS_MOST];
@@ -138,9 +129,9 @@ impl Huffman {
             *start
         });
         for (symbol, weight) in (0..=u8::MAX).zip(&*weights).filter(|(_, weight)| **weight > 0) {
-            let start = next.get_mut(usize::from(*weight)).ok_or(Broken::Corrupt)?;
+            let start = next.get_mut(usize::from(*weight)).ok_or(Flaw::Corrupt)?;
             let end = start.wrapping_add(index(room(*weight)));
-            let codes = self.codes.get_mut(*start..end).ok_or(Broken::Corrupt)?;
+            let codes = self.codes.get_mut(*start..end).ok_or(Flaw::Corrupt)?;
             let bits = longest.wrapping_add(1).wrapping_sub(u32::from(*weight));
             codes.fill(Code { symbol, bits: u8::try_from(bits).unwrap_or_default() });
             *start = end;
@@ -150,32 +141,38 @@ impl Huffman {
     }
 
     /// Decodes one stream, which fills `out`.
-    pub(super) fn one(&self, stream: &[u8], out: &mut [u8]) -> Result<(), Broken> {
+    pub(super) fn one(&self, stream: &[u8], out: &mut [u8]) -> Result<(), Flaw> {
         let codes = self.codes()?;
-        let mut bits = Bits::new(stream).ok_or(Broken::Corrupt)?;
+        let mut bits = Bits::new(stream).ok_or(Flaw::Corrupt)?;
         self.finish(codes, &mut bits, out)
     }
 
     /// Decodes four streams, each of which fills a quarter of `out`: §4.2.2.
-    pub(super) fn four(&self, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Broken> {
+    pub(super) fn four(&self, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Flaw> {
         let codes = self.codes()?;
         if out.len() < QUARTERED {
-            return Err(Broken::Corrupt);
+            return Err(Flaw::Corrupt);
         }
         let quarter = out.len().div_ceil(4);
-        let (first, out) = out.split_at_mut_checked(quarter).ok_or(Broken::Corrupt)?;
-        let (second, out) = out.split_at_mut_checked(quarter).ok_or(Broken::Corrupt)?;
-        let (third, fourth) = out.split_at_mut_checked(quarter).ok_or(Broken::Corrupt)?;
+        let (first, out) = out.split_at_mut_checked(quarter).ok_or(Flaw::Corrupt)?;
+        let (second, out) = out.split_at_mut_checked(quarter).ok_or(Flaw::Corrupt)?;
+        let (third, fourth) = out.split_at_mut_checked(quarter).ok_or(Flaw::Corrupt)?;
         let [Some(mut a), Some(mut b), Some(mut c), Some(mut d)] = streams.map(Bits::new) else {
-            return Err(Broken::Corrupt);
+            return Err(Flaw::Corrupt);
         };
+        if SMALL {
+            self.finish(codes, &mut a, first)?;
+            self.finish(codes, &mut b, second)?;
+            self.finish(codes, &mut c, third)?;
+            return self.finish(codes, &mut d, fourth);
+        }
         // In step, for each stream by itself would wait for its own bits; the fourth is shortest.
         let whole = fourth.len().saturating_sub(fourth.len().checked_rem(TOGETHER).unwrap_or(0));
         let [first, second, third, fourth] =
             [first, second, third, fourth].map(|out| out.split_at_mut_checked(whole));
         let (Some(first), Some(second), Some(third), Some(fourth)) = (first, second, third, fourth)
         else {
-            return Err(Broken::Corrupt);
+            return Err(Flaw::Corrupt);
         };
         let [firsts, seconds, thirds, fourths] =
             [first.0, second.0, third.0, fourth.0].map(|out| out.as_chunks_mut::<TOGETHER>().0);
@@ -198,9 +195,9 @@ impl Huffman {
         self.finish(codes, &mut d, fourth.1)
     }
 
-    fn codes(&self) -> Result<&[Code; CODES], Broken> {
+    fn codes(&self) -> Result<&[Code; CODES], Flaw> {
         let codes = self.codes.first_chunk().filter(|_| self.longest > 0);
-        codes.ok_or(Broken::Corrupt)
+        codes.ok_or(Flaw::Corrupt)
     }
 
     /// Decodes the rest of a stream.
@@ -209,7 +206,7 @@ impl Huffman {
         codes: &[Code; CODES],
         bits: &mut Bits<'_>,
         out: &mut [u8],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Flaw> {
         for chunk in out.chunks_mut(TOGETHER) {
             bits.refill();
             for byte in chunk {
@@ -217,12 +214,12 @@ impl Huffman {
             }
         }
         bits.refill();
-        if bits.is_over() { Ok(()) } else { Err(Broken::Corrupt) }
+        if bits.is_over() { Ok(()) } else { Err(Flaw::Corrupt) }
     }
 
     #[inline(always)]
     fn next(&self, codes: &[Code; CODES], bits: &mut Bits<'_>) -> u8 {
-        const MASK: u64 = (1 << LONGEST) - 1;
+        const MASK: u64 = (1 << LONGEST_CODE) - 1;
         let at = usize::try_from(bits.peek(self.longest) & MASK).unwrap_or_default();
         let code = codes.get(at).copied().unwrap_or_default();
         bits.skip(code.bits.into());

@@ -1,0 +1,171 @@
+//! Blocks, and the headers in compressed ones: RFC 8878 §3.1.1.2 and §3.1.1.3. They are judged
+//! before the block is decoded, by whichever decoder.
+
+use super::header::number;
+use super::{DecodeError, Flaw};
+use crate::format::{BLOCK_HEADER, COMPRESSED, RAW, REPEATED};
+use crate::num::{index, wide};
+
+/// The header of a block: §3.1.1.2.
+#[derive(Clone, Copy)]
+pub(super) struct BlockHeader {
+    pub(super) last: bool,
+    kind: u32,
+    /// Bytes that are stored, or how often the one that is stored repeats.
+    size: u32,
+}
+
+impl BlockHeader {
+    /// The header that `input` begins with.
+    pub(super) fn parse(input: &[u8]) -> Option<Self> {
+        let [low, middle, high] = *input.first_chunk::<BLOCK_HEADER>()?;
+        let bits = u32::from_le_bytes([low, middle, high, 0]);
+        Some(Self { last: bits & 1 == 1, kind: bits >> 1 & 3, size: bits >> 3 })
+    }
+
+    pub(super) fn size(self) -> u64 {
+        self.size.into()
+    }
+
+    /// How many bytes follow the header. None where the type is reserved.
+    pub(super) fn stored(self) -> Option<usize> {
+        match self.kind {
+            RAW | COMPRESSED => Some(index(self.size)),
+            REPEATED => Some(1),
+            _ => None,
+        }
+    }
+}
+
+/// A block whose headers are good.
+#[derive(Clone, Copy)]
+pub struct Block<'s> {
+    bytes: &'s [u8],
+    pub(super) content: BlockContent<'s>,
+}
+
+/// What stands in a block.
+#[derive(Clone, Copy)]
+pub(super) enum BlockContent<'s> {
+    Raw(&'s [u8]),
+    Repeated(u8, usize),
+    Compressed(LiteralsSection<'s>, SequencesSection<'s>),
+}
+
+impl<'s> Block<'s> {
+    /// The block that `input` begins with, which stands at `at` and may decode to `most` bytes.
+    pub(super) fn parse(input: &'s [u8], at: u64, most: u64) -> Result<Self, DecodeError> {
+        let corrupt = DecodeError::new(Flaw::Corrupt, at.saturating_add(wide(input.len())));
+        let header = BlockHeader::parse(input).ok_or(corrupt)?;
+        let end = BLOCK_HEADER.saturating_add(header.stored().ok_or(corrupt)?);
+        // What follows may be a checksum.
+        let bytes = input.get(..end).ok_or(corrupt)?;
+        let content = match bytes.get(BLOCK_HEADER..).unwrap_or_default() {
+            content if header.kind == COMPRESSED => {
+                let (sizes, rest) = LiteralsSizes::parse(content).ok_or(corrupt)?;
+                if sizes.decoded > most {
+                    return Err(DecodeError::new(Flaw::Block, at).found(sizes.decoded));
+                }
+                let (literals, rest) = sizes.split(rest).ok_or(corrupt)?;
+                let sequences = sequences(rest).ok_or(corrupt)?;
+                if sequences.modes & 3 != 0 {
+                    return Err(DecodeError::new(Flaw::Reserved, at));
+                }
+                BlockContent::Compressed(literals, sequences)
+            }
+            [byte] if header.kind == REPEATED => BlockContent::Repeated(*byte, index(header.size)),
+            content => BlockContent::Raw(content),
+        };
+        Ok(Self { bytes, content })
+    }
+
+    /// The block as it is stored, header and all.
+    pub fn bytes(&self) -> &'s [u8] {
+        self.bytes
+    }
+}
+
+/// The literals section: §3.1.1.3.1.
+#[derive(Clone, Copy)]
+pub(super) struct LiteralsSection<'s> {
+    /// As they are, one byte that repeats, in codes, in the codes of the block before.
+    pub(super) kind: u64,
+    /// Whether codes are in four streams.
+    pub(super) four: bool,
+    /// How many bytes it decodes to.
+    pub(super) decoded: usize,
+    pub(super) stored: &'s [u8],
+}
+
+/// The sequences section: §3.1.1.3.2. Without sequences, it has nothing else.
+#[derive(Clone, Copy)]
+pub(super) struct SequencesSection<'s> {
+    pub(super) count: u32,
+    /// How the tables are given, two bits for each.
+    pub(super) modes: u8,
+    /// The tables, and the sequences.
+    pub(super) stream: &'s [u8],
+}
+
+/// The header of the literals section: §3.1.1.3.1.1.
+struct LiteralsSizes {
+    kind: u64,
+    four: bool,
+    decoded: u64,
+    stored: u64,
+}
+
+impl LiteralsSizes {
+    fn parse(input: &[u8]) -> Option<(Self, &[u8])> {
+        let (first, _) = number(input, 1)?;
+        let (kind, format) = (first & 3, first >> 2 & 3);
+        // One size; or two, the second of what is stored.
+        let (bytes, bits) = match (kind, format) {
+            (0 | 1, 0 | 2) => (1, 5),
+            (0 | 1, 1) => (2, 12),
+            (0 | 1, _) => (3, 20),
+            (_, 0 | 1) => (3, 10),
+            (_, 2) => (4, 14),
+            _ => (5, 18),
+        };
+        let (header, rest) = number(input, bytes)?;
+        let sizes = header >> if bytes == 1 { 3 } else { 4 };
+        let mask = 1_u64.wrapping_shl(bits).wrapping_sub(1);
+        let decoded = sizes & mask;
+        let stored = match kind {
+            0 => decoded,
+            1 => 1,
+            _ => sizes.wrapping_shr(bits) & mask,
+        };
+        Some((Self { kind, four: kind > 1 && format > 0, decoded, stored }, rest))
+    }
+
+    fn split(self, input: &[u8]) -> Option<(LiteralsSection<'_>, &[u8])> {
+        let Self { kind, four, decoded, stored } = self;
+        let (stored, rest) = input.split_at_checked(usize::try_from(stored).ok()?)?;
+        let decoded = usize::try_from(decoded).ok()?;
+        Some((LiteralsSection { kind, four, decoded, stored }, rest))
+    }
+}
+
+/// §3.1.1.3.2.1.
+fn sequences(input: &[u8]) -> Option<SequencesSection<'_>> {
+    let (first, rest) = number(input, 1)?;
+    let (count, rest) = match first {
+        0..=127 => (first, rest),
+        128..=254 => {
+            let (low, rest) = number(rest, 1)?;
+            ((first & 0x7f) << 8 | low, rest)
+        }
+        _ => {
+            let (more, rest) = number(rest, 2)?;
+            (more.wrapping_add(0x7f00), rest)
+        }
+    };
+    let count = u32::try_from(count).ok()?;
+    if count == 0 {
+        return rest.is_empty().then_some(SequencesSection { count, modes: 0, stream: rest });
+    }
+    let (modes, stream) = rest.split_first()?;
+    Some(SequencesSection { count, modes: *modes, stream })
+}

@@ -1,0 +1,94 @@
+//! A decoder of blocks: RFC 8878 §3.1.1.2 to §4. Its memory is bounded by the window and the block,
+//! and each allocation may fail; nothing that a block says is believed before it has been held
+//! against those.
+
+use super::block::{Block, BlockContent, LiteralsSection, SequencesSection};
+use super::header::Header;
+use super::literals::Literals;
+use super::output::Output;
+use super::sequences::{BlockBounds, Sequences, last};
+use super::{BlockDecoder, Flaw};
+use crate::num::wide;
+
+/// Decodes blocks in safe Rust. Memory is at most one and a half windows and a block, or what the
+/// frame may decode to if that is less, and a block of literals and 12 KiB of tables.
+#[derive(Default)]
+pub struct Decoder {
+    output: Output,
+    literals: Literals,
+    sequences: Sequences,
+    bounds: BlockBounds,
+}
+
+impl BlockDecoder for Decoder {
+    fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw> {
+        let sized = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let block = sized(header.largest_block());
+        self.output.begin(sized(header.window().min(most)), block);
+        self.literals.clear();
+        self.sequences.clear();
+        self.bounds = BlockBounds { left: sized(most), block, window: sized(header.window()) };
+        Ok(())
+    }
+
+    // Never inlined: a search of linked images for panics finds here what it copies.
+    #[inline(never)]
+    fn block(&mut self, block: &Block<'_>) -> Result<(), Flaw> {
+        match block.content {
+            BlockContent::Raw(bytes) => {
+                self.room(bytes.len())?;
+                self.output.push(bytes);
+            }
+            BlockContent::Repeated(byte, count) => {
+                self.room(count)?;
+                self.output.fill(byte, count);
+            }
+            BlockContent::Compressed(literals, sequences) => {
+                self.compressed(literals, sequences)?;
+            }
+        }
+        let made = self.output.pending().len();
+        self.bounds.left = self.bounds.left.saturating_sub(made);
+        Ok(())
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Flaw> {
+        let pending = self.output.pending();
+        let count = pending.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), pending.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.output.pass(count);
+        Ok(count)
+    }
+
+    fn pending(&self) -> u64 {
+        wide(self.output.pending().len())
+    }
+}
+
+impl Decoder {
+    /// Makes room for a block of exactly so many bytes.
+    fn room(&mut self, size: usize) -> Result<(), Flaw> {
+        if size > self.bounds.left {
+            return Err(Flaw::Decoded);
+        }
+        self.output.room(size, self.bounds.left)
+    }
+
+    /// §3.1.1.3.
+    fn compressed(
+        &mut self,
+        literals: LiteralsSection<'_>,
+        sequences: SequencesSection<'_>,
+    ) -> Result<(), Flaw> {
+        let literals = self.literals.read(literals)?;
+        let BlockBounds { left, block, .. } = self.bounds;
+        let most = if sequences.count > 0 { block } else { literals.len() };
+        self.output.room(most.min(left), left)?;
+        if sequences.count == 0 {
+            return last(literals, 0, &mut self.output, self.bounds);
+        }
+        self.sequences.run(sequences, literals, &mut self.output, self.bounds)
+    }
+}

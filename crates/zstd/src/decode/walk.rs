@@ -1,0 +1,131 @@
+//! Where frames and blocks begin and end, and every rule that can be judged without decoding.
+
+use core::ops::Range;
+
+use super::block::BlockHeader;
+use super::header::{Header, LONGEST_HEADER};
+use super::{DecodeError, Flaw};
+use crate::Failure;
+use crate::format::BLOCK_HEADER;
+use crate::num::wide;
+
+const CHECKSUM: u64 = 4;
+
+/// Bytes that are read at once where headers stand: blocks may be as small as their headers, and
+/// a source be asked over a system call.
+const AHEAD: usize = 256;
+
+/// What was read last.
+struct Ahead {
+    /// Where its first byte stands.
+    at: u64,
+    /// How many bytes of it there are.
+    length: usize,
+    bytes: [u8; AHEAD],
+}
+
+/// A walk over frames, by position.
+pub(super) struct Walk {
+    start: u64,
+    next: u64,
+    end: u64,
+    window: u64,
+    ahead: Ahead,
+}
+
+impl Walk {
+    /// A walk that lets no frame ask for a larger `window`.
+    pub(super) fn new(stored: &Range<u64>, window: u64) -> Self {
+        let Range { start, end } = *stored;
+        let ahead = Ahead { at: start, length: 0, bytes: [0; AHEAD] };
+        Self { start, next: start, end, window, ahead }
+    }
+
+    /// So many bytes from `at` on, as far as they have been read ahead.
+    pub(super) fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
+        let from = usize::try_from(at.checked_sub(self.ahead.at)?).ok()?;
+        let bytes = self.ahead.bytes.get(..self.ahead.length)?;
+        bytes.get(from..from.checked_add(count)?)
+    }
+
+    /// So many bytes from where the walk has come to, or as many as are left.
+    fn peek<E>(
+        &mut self,
+        source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+        most: usize,
+    ) -> Result<&[u8], Failure<E, DecodeError>> {
+        let fitting = |most: usize, left: u64| most.min(usize::try_from(left).unwrap_or(most));
+        let (at, left) = (self.next, self.left());
+        let count = fitting(most, left);
+        if self.held(at, count).is_none() {
+            (self.ahead.at, self.ahead.length) = (at, 0);
+            let more = fitting(AHEAD, left);
+            let bytes = self.ahead.bytes.get_mut(..more).unwrap_or_default();
+            source(at, bytes).map_err(Failure::Callback)?;
+            self.ahead.length = more;
+        }
+        Ok(self.held(at, count).unwrap_or_default())
+    }
+
+    /// Where the first frame begins.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Where the walk has come to.
+    pub(super) fn position(&self) -> u64 {
+        self.next
+    }
+
+    fn left(&self) -> u64 {
+        self.end.saturating_sub(self.next)
+    }
+
+    /// Goes on by `bytes`, which must be there; `at` is where their header stands.
+    fn advance(&mut self, bytes: u64, at: u64) -> Result<(), DecodeError> {
+        if bytes > self.left() {
+            return Err(DecodeError::new(Flaw::Truncated, at));
+        }
+        self.next = self.next.saturating_add(bytes);
+        Ok(())
+    }
+
+    /// The header of the next frame, if there is one. There is one at least.
+    pub(super) fn header<E>(
+        &mut self,
+        source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Option<Header>, Failure<E, DecodeError>> {
+        let (at, left, most) = (self.next, self.left(), self.window);
+        if at == self.end && at > self.start {
+            return Ok(None);
+        }
+        let bytes = self.peek(source, LONGEST_HEADER)?;
+        let (header, length) = Header::parse(bytes, at, left)?;
+        if header.window() > most {
+            return Err(DecodeError::new(Flaw::Window, at).found(header.window()).into());
+        }
+        self.advance(wide(length), at)?;
+        Ok(Some(header))
+    }
+
+    /// Passes over the next block of a frame; whether it is the last. The checksum after that is
+    /// passed over, too.
+    pub(super) fn block<E>(
+        &mut self,
+        source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+        frame: &Header,
+    ) -> Result<bool, Failure<E, DecodeError>> {
+        let at = self.next;
+        let bytes = self.peek(source, BLOCK_HEADER)?;
+        let header = BlockHeader::parse(bytes).ok_or(DecodeError::new(Flaw::Truncated, at))?;
+        if header.size() > frame.largest_block() {
+            return Err(DecodeError::new(Flaw::Block, at).found(header.size()).into());
+        }
+        let stored = header.stored().ok_or(DecodeError::new(Flaw::Reserved, at))?;
+        self.advance(wide(BLOCK_HEADER.saturating_add(stored)), at)?;
+        if header.last && frame.checksum {
+            self.advance(CHECKSUM, frame.at)?;
+        }
+        Ok(header.last)
+    }
+}

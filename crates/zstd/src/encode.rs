@@ -1,0 +1,217 @@
+//! Encoding. One frame, whose blocks are cut by the bytes alone, so that what comes out does not
+//! depend on how they came in.
+//!
+//! Most of what tensors hold is noise, of which some bytes come more often than others: what
+//! there is to save are bits of the literals. Matches are for what is not noise.
+
+mod bits;
+mod block;
+mod fse;
+mod huffman;
+mod literals;
+mod matches;
+mod sequences;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use self::block::Blocks;
+use self::matches::Effort;
+use crate::Failure;
+use crate::format::{LARGEST_BLOCK, MAGIC};
+use crate::num::wide;
+
+/// How far back a match may be: what a reader has to keep.
+const WINDOW: usize = 1 << WINDOW_LOG;
+const WINDOW_LOG: u8 = 18;
+/// Decoded bytes that are kept at most: so many more than a window and a block that the oldest
+/// are not dropped at every block.
+const KEPT: usize = 2 * WINDOW;
+/// The longest frame header: magic, descriptor, window, content size.
+const LONGEST_HEADER: usize = 4 + 1 + 1 + 8;
+
+/// How hard to compress: from 1, the fastest, to 5, the smallest. By default 2.
+///
+/// They are not the levels of other encoders. All are much the same on weights, where a level
+/// cannot save more than the frequencies of bytes allow; each looks at twice as many places as
+/// the one below for what repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Level(u8);
+
+impl Level {
+    /// The level of that number, if there is one.
+    pub fn new(level: u8) -> Option<Self> {
+        matches!(level, 1..=5).then_some(Self(level))
+    }
+
+    fn effort(self) -> Effort {
+        match self.0 {
+            1 => Effort { log: 15, places: 1, passed: 2, lazy: false },
+            2 => Effort { log: 16, places: 2, passed: 16, lazy: true },
+            3 => Effort { log: 17, places: 4, passed: 16, lazy: true },
+            4 => Effort { log: 17, places: 8, passed: 16, lazy: true },
+            _ => Effort { log: 18, places: 16, passed: 16, lazy: true },
+        }
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self(2)
+    }
+}
+
+/// Why bytes cannot be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EncodeError {
+    /// The bytes are more or fewer than were announced.
+    Length,
+    /// An allocation failed.
+    Memory,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Length => "the bytes are more or fewer than were announced",
+            Self::Memory => "an allocation failed",
+        })
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+impl<C> From<EncodeError> for Failure<C, EncodeError> {
+    fn from(error: EncodeError) -> Self {
+        Self::Codec(error)
+    }
+}
+
+/// Encodes bytes as one frame.
+pub struct Encoder {
+    decoded: u64,
+    taken: u64,
+    begun: bool,
+    /// What matches may refer to, and from `start` on the block that is being filled.
+    kept: Vec<u8>,
+    start: usize,
+    blocks: Blocks,
+}
+
+impl Encoder {
+    /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here: up to
+    /// 2.2 MiB, at the default level 1.4 MiB, and less for few bytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Memory`].
+    pub fn new(level: Level, decoded: u64) -> Result<Self, EncodeError> {
+        let bytes = usize::try_from(decoded).unwrap_or(KEPT).min(KEPT);
+        let mut kept = Vec::new();
+        kept.try_reserve_exact(bytes).map_err(|_| EncodeError::Memory)?;
+        let blocks = Blocks::new(level.effort(), bytes, WINDOW).ok_or(EncodeError::Memory)?;
+        Ok(Self { decoded, taken: 0, begun: false, kept, start: 0, blocks })
+    }
+
+    /// Takes bytes, and hands to `out` what can be written.
+    ///
+    /// # Errors
+    /// Whatever `out` fails with; [`EncodeError::Length`] for more bytes than were announced.
+    pub fn write<E>(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), Failure<E, EncodeError>> {
+        if wide(bytes.len()) > self.decoded.saturating_sub(self.taken) {
+            return Err(EncodeError::Length.into());
+        }
+        while !bytes.is_empty() {
+            let filled = self.kept.len().saturating_sub(self.start);
+            let room = LARGEST_BLOCK.saturating_sub(filled);
+            // The last block is known only when nothing comes after it.
+            if room == 0 {
+                self.flush(false, out).map_err(Failure::Callback)?;
+                continue;
+            }
+            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            self.kept.extend_from_slice(now);
+            self.taken = self.taken.saturating_add(wide(now.len()));
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Hands the end of the frame to `out`.
+    ///
+    /// # Errors
+    /// Whatever `out` fails with; [`EncodeError::Length`] for fewer bytes than were announced.
+    pub fn finish<E>(
+        mut self,
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), Failure<E, EncodeError>> {
+        if self.taken != self.decoded {
+            return Err(EncodeError::Length.into());
+        }
+        self.flush(true, out).map_err(Failure::Callback)
+    }
+
+    /// Writes the block that has been filled, and makes room for the next.
+    fn flush<E>(
+        &mut self,
+        last: bool,
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.begun {
+            self.begun = true;
+            begin(self.decoded, out)?;
+        }
+        self.blocks.write(&self.kept, self.start, last, out)?;
+        if self.kept.len().saturating_add(LARGEST_BLOCK) > KEPT {
+            let old = self.kept.len().saturating_sub(WINDOW);
+            self.kept.drain(..old);
+            self.blocks.forget(old);
+        }
+        self.start = self.kept.len();
+        Ok(())
+    }
+}
+
+/// Writes the frame header: §3.1.1.1. It gives the content size, and no checksum.
+fn begin<E>(decoded: u64, out: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let (flag, size, length) = match decoded {
+        0..0x100 => (0, decoded, 1),
+        0x100..0x1_0100 => (1, decoded.wrapping_sub(0x100), 2),
+        0x1_0100..0x1_0000_0000 => (2, decoded, 4),
+        _ => (3, decoded, 8),
+    };
+    // In a single segment, the content is the window.
+    let single = decoded <= wide(WINDOW);
+    let window = (WINDOW_LOG.wrapping_sub(10)) << 3;
+    let bytes = MAGIC.to_le_bytes().into_iter();
+    let bytes = bytes.chain([flag << 6 | u8::from(single) << 5]);
+    let bytes = bytes.chain((!single).then_some(window));
+    let bytes = bytes.chain(size.to_le_bytes().into_iter().take(length));
+    let mut header = [0; LONGEST_HEADER];
+    let mut length = 0_usize;
+    for (place, byte) in header.iter_mut().zip(bytes) {
+        *place = byte;
+        length = length.saturating_add(1);
+    }
+    out(header.get(..length).unwrap_or_default())
+}
+
+/// Encodes all of `content` as one frame.
+///
+/// # Errors
+/// [`EncodeError::Memory`].
+pub fn encode(content: &[u8], level: Level) -> Result<Vec<u8>, EncodeError> {
+    let mut frame = Vec::new();
+    let mut out = |bytes: &[u8]| {
+        frame.try_reserve(bytes.len()).map_err(|_| EncodeError::Memory)?;
+        frame.extend_from_slice(bytes);
+        Ok(())
+    };
+    let mut encoder = Encoder::new(level, wide(content.len()))?;
+    encoder.write(content, &mut out).map_err(Failure::either)?;
+    encoder.finish(&mut out).map_err(Failure::either)?;
+    Ok(frame)
+}

@@ -1,0 +1,55 @@
+//! Finite state entropy, as far as reading and writing it have it in common: RFC 8878 §4.1.
+
+/// The smallest table that can be described: §4.1.1.
+pub(crate) const SMALLEST_LOG: u32 = 5;
+/// States of the largest table: §3.1.1.3.2.1.
+pub(crate) const LARGEST: usize = 512;
+
+/// Which symbol each of `2^log` states stands for, by the shares that symbols have of them: §4.1.1.
+/// −1 is one state that is worth less.
+pub(crate) fn spread(log: u32, shares: &[i16]) -> [u8; LARGEST] {
+    let size = 1_usize.wrapping_shl(log);
+    let mask = size.wrapping_sub(1);
+    let mut owners = [0_u8; LARGEST];
+    // Symbols that are worth less have the last states.
+    let mut end = size;
+    for (symbol, _) in (0..=u8::MAX).zip(shares).filter(|(_, share)| **share < 0) {
+        end = end.wrapping_sub(1);
+        if let Some(owner) = owners.get_mut(end) {
+            *owner = symbol;
+        }
+    }
+    let step = (size >> 1).wrapping_add(size >> 3).wrapping_add(3);
+    let mut at = 0_usize;
+    for (symbol, share) in (0..=u8::MAX).zip(shares) {
+        for _ in 0..*share {
+            if let Some(owner) = owners.get_mut(at) {
+                *owner = symbol;
+            }
+            at = at.wrapping_add(step) & mask;
+            while at >= end && end > 0 {
+                at = at.wrapping_add(step) & mask;
+            }
+        }
+    }
+    owners
+}
+
+/// How a share is described where so many states are left: values up to one more than those do not
+/// need all numbers of `bits` bits, so the lowest `saved` are told in a bit less.
+pub(crate) struct Telling {
+    pub(crate) bits: u32,
+    /// The highest of those bits.
+    pub(crate) half: u32,
+    pub(crate) saved: u32,
+}
+
+impl Telling {
+    pub(crate) fn new(left: u32) -> Self {
+        let most = left.wrapping_add(1);
+        let bits = most.checked_ilog2().unwrap_or_default().wrapping_add(1);
+        let half = 1_u32.wrapping_shl(bits.wrapping_sub(1));
+        let saved = half.wrapping_shl(1).wrapping_sub(1).wrapping_sub(most);
+        Self { bits, half, saved }
+    }
+}

@@ -1,0 +1,56 @@
+//! The offsets that can be told in short: RFC 8878 §3.1.1.5.
+
+/// The last three offsets, the latest first.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeats([u32; 3]);
+
+impl Repeats {
+    /// What a frame begins with.
+    pub(crate) const FIRST: Self = Self([1, 4, 8]);
+
+    /// How far back an offset value tells to go. Without literals (`bare`), each value stands for
+    /// what the next one would, and the third for the first offset less one.
+    #[inline(always)]
+    pub(crate) fn distance(&mut self, value: u32, bare: bool) -> u32 {
+        let [first, second, third] = self.0;
+        let (distance, after) = match (value, bare) {
+            (1, false) => (first, self.0),
+            (2, false) | (1, true) => (second, [second, first, third]),
+            (3, false) | (2, true) => (third, [third, first, second]),
+            _ => {
+                let told = if value == 3 { first.wrapping_sub(1) } else { value.wrapping_sub(3) };
+                (told, [told, first, second])
+            }
+        };
+        self.0 = after;
+        distance
+    }
+
+    /// The offset value that tells to go so far back.
+    #[cfg(feature = "encode")]
+    pub(crate) fn value(&mut self, distance: u32, bare: bool) -> u32 {
+        let [first, second, third] = self.0;
+        let short = if bare { [second, third, first.wrapping_sub(1)] } else { self.0 };
+        let told = (1..).zip(short).find(|(_, short)| *short == distance);
+        let value = told.map_or(distance.wrapping_add(3), |(value, _)| value);
+        self.distance(value, bare);
+        value
+    }
+}
+
+#[cfg(all(test, feature = "encode"))]
+mod tests {
+    use super::Repeats;
+
+    #[test]
+    fn values_tell_their_distances() {
+        let (mut told, mut read) = (Repeats::FIRST, Repeats::FIRST);
+        for distance in [8, 1, 4, 4, 3, 3, 2, 1, 9, 8, 8, 1, 9, 4, 5, 4] {
+            for bare in [false, true, true] {
+                let value = told.value(distance, bare);
+                assert_eq!(read.distance(value, bare), distance);
+                assert_eq!(told.0, read.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+// Beyond the lints of the workspace: what could panic is not in a library that reads untrusted bytes.
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
+extern crate alloc;
+
+#[cfg(feature = "decode")]
+pub mod decode;
+#[cfg(feature = "encode")]
+pub mod encode;
+#[cfg(any(feature = "decode", feature = "encode"))]
+mod format;
+#[cfg(any(feature = "decode", feature = "encode"))]
+mod num;
+
+/// Why a call that calls back ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure<C, E> {
+    /// What was called back failed.
+    Callback(C),
+    /// Decoding or encoding failed.
+    Codec(E),
+}
+
+impl<F> Failure<F, F> {
+    /// The error, whichever it is.
+    pub fn either(self) -> F {
+        match self {
+            Self::Callback(error) | Self::Codec(error) => error,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The decoder against another: what ours accepts, that one accepts, and the bytes are equal.
+#![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Chance, KINDS, WIDE, content, first, theirs};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use zten_zstd::decode::{Bounds, Flaw, decode};
+use zten_zstd::encode::{Level, encode};
+
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Every frame in the files of the corpus that are accepted, where blobs begin: those of other
+/// encoders, and some that no encoder makes.
+fn corpus(folder: &Path, frames: &mut Vec<Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            corpus(&path, frames);
+            continue;
+        }
+        let file = std::fs::read(&path).unwrap();
+        for blob in (0..file.len()).step_by(64).map(|at| &file[at..]) {
+            if blob.starts_with(&MAGIC)
+                && let Some((_, rest)) = first(blob)
+            {
+                frames.push(blob[..blob.len() - rest.len()].to_vec());
+            }
+        }
+    }
+}
+
+fn frames(chance: &mut Chance) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    corpus(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/accept"), &mut frames);
+    assert!(frames.len() > 50, "only {} frames", frames.len());
+    for kind in KINDS {
+        for level in 1..=5 {
+            let content = content(*kind, 10 + chance.below(20_000) as usize);
+            frames.push(encode(&content, Level::new(level).unwrap()).unwrap());
+            frames.push(compress_to_vec(&content[..], CompressionLevel::Fastest));
+        }
+    }
+    frames.retain(|frame| frame.len() < 20_000);
+    frames.sort();
+    frames.dedup();
+    frames
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "decoding takes minutes there")]
+fn another_decoder_agrees() {
+    let mut chance = Chance(5);
+    let frames = frames(&mut chance);
+    let bounds = Bounds { window: 4 << 20, decoded: 1 << 20, declared: None };
+    for frame in &frames {
+        let decoded = decode(frame, bounds).ok();
+        assert!(decoded.is_none() || decoded == theirs(frame), "{frame:x?}");
+    }
+    let (mut agreed, mut refused) = (0, 0);
+    std::panic::set_hook(Box::new(|_| {}));
+    for _ in 0..60_000 {
+        let mut frame = frames[chance.below(frames.len() as u64) as usize].clone();
+        // Headers and tables stand in front.
+        for within in [frame.len(), frame.len().min(40)] {
+            let at = chance.below(within as u64) as usize;
+            frame[at] = match chance.below(3) {
+                0 => frame[at] ^ 1 << chance.below(8),
+                1 => frame[at].wrapping_add(1),
+                _ => chance.next() as u8,
+            };
+        }
+        match decode(&frame, bounds) {
+            Ok(decoded) if theirs(&frame).as_ref() == Some(&decoded) => agreed += 1,
+            Ok(_) => {
+                drop(std::panic::take_hook());
+                panic!("they differ: {frame:x?}");
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    drop(std::panic::take_hook());
+    assert!(agreed > 5_000 && refused > 5_000, "{agreed} decoded alike, {refused} refused");
+}
+
+/// A frame of a window of 1 KiB and a checksum, whose last block is as it is given.
+fn checked(block: &[u8], sum: [u8; 4]) -> Vec<u8> {
+    let header = (block.len() as u32) << 3 | 2 << 1 | 1;
+    [&MAGIC[..], &[4, 0], &header.to_le_bytes()[..3], block, &sum].concat()
+}
+
+/// Headers are read within the block: what follows may be a checksum that looks like the rest.
+#[test]
+fn headers_end_with_their_block() {
+    let flaw = |block: &[u8], sum| {
+        let error = decode(&checked(block, sum), WIDE).unwrap_err();
+        (error.flaw(), error.at())
+    };
+    // One literals header of 3 bytes, cut behind the first; over the checksum, it is 2^20 - 1 bytes.
+    assert_eq!(flaw(&[0x0d], [0xff, 0xff, 7, 0]), (Flaw::Corrupt, 14));
+    // No literals, and one sequence, whose modes are cut; over the checksum, they are reserved ones.
+    assert_eq!(flaw(&[0, 1], [3, 0, 0, 0]), (Flaw::Corrupt, 15));
+    // The same whole.
+    assert_eq!(flaw(&[0x0d, 0xff, 0xff, 7, 0], [0; 4]), (Flaw::Block, 6));
+    assert_eq!(flaw(&[0, 1, 3], [0; 4]), (Flaw::Reserved, 6));
+}
+
+/// What is wrong is told, and where.
+#[test]
+fn flaws_have_their_places() {
+    let content: Vec<u8> = (0..=255).cycle().take(3000).collect();
+    let one = encode(&content, Level::default()).unwrap();
+    let flaw = |frames: &[u8], bounds: Bounds| {
+        let error = decode(frames, bounds).unwrap_err();
+        assert!(!error.to_string().is_empty());
+        (error.flaw(), error.at(), error.number())
+    };
+    let end = one.len() as u64;
+    let two = [&one[..], &one].concat();
+    assert_eq!(decode(&two, WIDE).unwrap().len(), 6000);
+    assert_eq!(flaw(&[], WIDE), (Flaw::Magic, 0, 0));
+    assert_eq!(flaw(&[&one[..], b"xyz"].concat(), WIDE), (Flaw::Magic, end, 3));
+    assert_eq!(flaw(&[&one[..], &[0x5f, 0x2a, 0x4d, 0x18]].concat(), WIDE).0, Flaw::Skippable);
+    assert_eq!(flaw(&two[..two.len() - 1], WIDE).0, Flaw::Truncated);
+    let edited = |at: usize, byte: u8| {
+        let mut frame = one.clone();
+        frame[at] = byte;
+        flaw(&frame, WIDE)
+    };
+    assert_eq!(edited(4, one[4] | 8), (Flaw::Reserved, 0, 0));
+    assert_eq!(edited(5, 0xb9), (Flaw::ContentSize, 0, 3001));
+    assert_eq!(edited(7, one[7] | 6), (Flaw::Reserved, 7, 0));
+    let bounds = |window, decoded, declared| Bounds { window, decoded, declared };
+    assert_eq!(flaw(&one, bounds(2999, 9999, None)), (Flaw::Window, 0, 3000));
+    assert_eq!(flaw(&two, bounds(3000, 5999, None)), (Flaw::Decoded, 0, 6000));
+    assert_eq!(flaw(&one, bounds(3000, 2999, Some(3000))), (Flaw::Decoded, 0, 3000));
+    assert_eq!(flaw(&one, bounds(3000, 9999, Some(3001))), (Flaw::Declared, 0, 3000));
+    assert_eq!(flaw(&one, bounds(3000, 9999, Some(2999))).0, Flaw::Declared);
+    let dictionary = [&MAGIC[..], &[1, 0, 7, 1, 0, 0]].concat();
+    assert_eq!(flaw(&dictionary, WIDE), (Flaw::Dictionary, 0, 7));
+    // A raw block of nothing, and the checksum of something else.
+    let checksum = [&MAGIC[..], &[4, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
+    assert_eq!(flaw(&checksum, WIDE), (Flaw::Checksum, 0, 0));
+}

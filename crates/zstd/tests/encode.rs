@@ -1,0 +1,169 @@
+//! What the encoder makes of any content: it decodes to the same, by our decoder and by another,
+//! and is as small as it should be.
+#![allow(clippy::allow_attributes, clippy::cast_possible_truncation, reason = "numbers are small")]
+
+mod common;
+
+use common::{Chance, KINDS, WIDE, content, theirs};
+use zten_zstd::decode::decode;
+use zten_zstd::encode::{EncodeError, Encoder, Level};
+
+const BLOCK: usize = 128 << 10;
+
+fn compress(content: &[u8], level: u8, piece: usize) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let mut out = |bytes: &[u8]| {
+        frame.extend_from_slice(bytes);
+        Ok::<_, EncodeError>(())
+    };
+    let mut encoder = Encoder::new(Level::new(level).unwrap(), content.len() as u64).unwrap();
+    for piece in content.chunks(piece) {
+        encoder.write(piece, &mut out).unwrap();
+    }
+    encoder.finish(&mut out).unwrap();
+    frame
+}
+
+const SIZES: &[usize] = &[
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    9,
+    31,
+    32,
+    33,
+    255,
+    256,
+    257,
+    1023,
+    1024,
+    1025,
+    4096,
+    65_791,
+    65_792,
+    BLOCK - 1024,
+    BLOCK - 1,
+    BLOCK,
+    BLOCK + 1,
+    2 * BLOCK,
+    (2 * BLOCK) + 1,
+    (1 << 20) + 3,
+    5 << 20,
+];
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn what_goes_in_comes_out() {
+    for kind in KINDS {
+        for size in SIZES {
+            let content = content(*kind, *size);
+            for level in 1..=5 {
+                if *size > 1 << 18 && level % 2 == 0 {
+                    continue;
+                }
+                let frame = compress(&content, level, usize::MAX);
+                assert!(theirs(&frame).unwrap() == content, "{} {size} {level}", kind.0);
+                assert!(decode(&frame, WIDE).unwrap() == content, "{} {size} {level}", kind.0);
+                let most = content.len() + 14 + 3 * content.len().div_ceil(BLOCK).max(1);
+                assert!(frame.len() <= most, "{} {size} {level}: {}", kind.0, frame.len());
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn how_it_comes_in_makes_no_difference() {
+    for kind in KINDS {
+        for size in [1, 300, BLOCK, BLOCK + 1, (1 << 20) + 3] {
+            let content = content(*kind, size);
+            let frame = compress(&content, 2, usize::MAX);
+            for piece in [1, 7, 64 << 10, BLOCK, BLOCK + 1] {
+                assert!(compress(&content, 2, piece) == frame, "{} {size} {piece}", kind.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_contents_of_all_sorts() {
+    let mut chance = Chance(1);
+    for round in 0..if cfg!(miri) { 10 } else { 20_000 } {
+        let mut content = Vec::new();
+        for _ in 0..=chance.below(3) {
+            let kind = KINDS[chance.below(KINDS.len() as u64) as usize];
+            let length = content.len() + chance.below(600) as usize;
+            while content.len() < length {
+                kind.1(&mut chance, &mut content);
+            }
+            content.truncate(2000);
+        }
+        let frame = compress(&content, 1 + chance.below(5) as u8, usize::MAX);
+        assert!(theirs(&frame).unwrap() == content, "{round}: {content:?}");
+        assert!(decode(&frame, WIDE).unwrap() == content, "{round}: {content:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn what_can_be_saved_is_saved() {
+    // Per mille: a little more than what comes out.
+    let most = [
+        ("zeros", 1),
+        ("noise", 1001),
+        ("f32", 895),
+        ("bf16", 785),
+        ("i8", 895),
+        ("mostly zeros", 250),
+        ("sorted", 215),
+        ("indices", 500),
+        ("bools", 115),
+        ("two values", 127),
+        ("all bytes in turn", 2),
+    ];
+    for (name, most) in most {
+        let kind = KINDS.iter().find(|kind| kind.0 == name).unwrap();
+        let size = compress(&content(*kind, 1 << 20), 2, usize::MAX).len();
+        let per_mille = size * 1000 / (1 << 20);
+        assert!(per_mille <= most, "{name}: {per_mille}");
+    }
+}
+
+#[test]
+fn the_header_gives_the_size() {
+    let starts = |size: usize, start: &[u8]| {
+        let frame = compress(&vec![0; size], 1, usize::MAX);
+        assert_eq!(frame[..4], [0x28, 0xb5, 0x2f, 0xfd]);
+        assert_eq!(frame[4..4 + start.len()], *start, "{size}");
+    };
+    starts(0, &[0x20, 0, 1, 0, 0]);
+    starts(1, &[0x20, 1]);
+    starts(255, &[0x20, 255]);
+    starts(256, &[0x60, 0, 0]);
+    starts(65_791, &[0x60, 255, 255]);
+    starts(65_792, &[0xa0, 0, 1, 1, 0]);
+    starts(256 << 10, &[0xa0, 0, 0, 4, 0]);
+    starts((256 << 10) + 1, &[0x80, 0x40, 1, 0, 4, 0]);
+    let mut encoder = Encoder::new(Level::default(), 1 << 32).unwrap();
+    let mut frame = Vec::new();
+    let mut out = |bytes: &[u8]| {
+        frame.extend_from_slice(bytes);
+        Ok::<_, EncodeError>(())
+    };
+    encoder.write(&vec![0; BLOCK + 1], &mut out).unwrap();
+    assert_eq!(frame[4..14], [0xc0, 0x40, 0, 0, 0, 0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn the_length_and_the_level_are_held_to() {
+    assert!([0, 6, 255].into_iter().all(|level| Level::new(level).is_none()));
+    let mut out = |_: &[u8]| Ok::<_, EncodeError>(());
+    let mut encoder = Encoder::new(Level::default(), 3).unwrap();
+    let more = encoder.write(&[0; 4], &mut out).unwrap_err();
+    assert_eq!(more.either(), EncodeError::Length);
+    encoder.write(&[0; 2], &mut out).unwrap();
+    assert_eq!(encoder.finish(&mut out).unwrap_err().either(), EncodeError::Length);
+}
