@@ -86,14 +86,13 @@ mod codec;
 mod digest;
 mod element;
 mod error;
-mod frame;
+mod format;
 mod layout;
 mod limits;
 mod manifest;
 mod num;
 pub mod open;
 pub mod rules;
-mod schema;
 mod sort;
 #[cfg(feature = "std")]
 pub mod source;
@@ -109,12 +108,12 @@ pub use element::{
     ByteOrder, Complex, Element, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, LogicalType, StorageType,
 };
 pub use error::{Error, ErrorKind, Misuse, Place, Result};
+pub use format::{Encoding, Format, Generation, Version};
 pub use layout::{
     ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr,
     DecodedQuantized, Dense, Elements, Indices, Packing, Quantization, Quantized, QuantizedGroup,
     Row, Slice, SliceRanges, SparseCoo, SparseCsr, View, Widened,
 };
 pub use limits::{Limits, Options, Tolerance};
-pub use manifest::{Component, ElementType, Extent, Generation, Manifest, Object, Shape};
-pub use schema::{Encoding, Format, Version};
+pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
 pub use verify::Verifier;

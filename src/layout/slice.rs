@@ -9,10 +9,10 @@ use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse};
-use crate::manifest::{Component, Generation};
+use crate::format::Encoding;
+use crate::manifest::Component;
 use crate::num::{index, wide};
 use crate::rules::Rule;
-use crate::schema::Encoding;
 
 /// A part of a dense array that is not compressed: a range of each dimension.
 ///
@@ -216,8 +216,7 @@ impl Slice<'_> {
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
     fn judge(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        let strict = self.component.generation() != Generation::V0_1;
-        if strict && self.storage == StorageType::Bool {
+        if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
             bools(bytes).map_err(|(at, byte)| {
                 let error = Error::new(Rule::BoolValue, offset.saturating_add(at));
                 error.found(byte.into()).at(self.component.place())
