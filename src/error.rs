@@ -192,12 +192,7 @@ impl Error {
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
-        Self {
-            kind: ErrorKind::Misuse(misuse),
-            place: Place::NOWHERE,
-            offset: None,
-            found: 0,
-        }
+        Self { kind: ErrorKind::Misuse(misuse), place: Place::NOWHERE, offset: None, found: 0 }
     }
 
     pub(crate) fn found(mut self, number: u64) -> Self {

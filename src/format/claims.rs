@@ -81,8 +81,10 @@ pub(crate) trait Claims<'m> {
     ) -> Result<(), Fault>;
     /// One component of the object that is next to come.
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
-    /// An object, whose name has its head at `at`, and whose components have come.
-    fn object(&mut self, at: Mark, name: &'m [u8], claim: &ObjectClaim) -> Result<(), Fault>;
+    /// The name of the object whose components come next. Its head is at `at`.
+    fn name(&mut self, at: Mark, name: &'m [u8]);
+    /// The object itself, once its components have come.
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault>;
 }
 
 /// The error, which is in the object of that ordinal.

@@ -66,7 +66,7 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
     walk.dialect = Some(&V0_1);
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
     walk.claims.begin(&V0_1, entries.claimed(), Mark::of(input))?;
-    let mut ordinal = 0;
+    let mut ordinal = 0_u32;
     while entries.next(input) {
         input = object(walk, input).map_err(|error| in_object(error, ordinal))?;
         ordinal = ordinal.wrapping_add(1);
@@ -79,11 +79,12 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(walk, at, |walk, entry| {
         check_utf8(entry.name.mark, entry.name.bytes)?;
+        walk.claims.name(entry.name.mark, entry.name.bytes);
         let component = entry.component(at).and_then(|claim| Ok(walk.claims.component(&claim)?));
         component.map_err(|error| in_component(error, 0))?;
         let claim =
             ObjectClaim { shape: entry.shape, format: entry.format(), components: Mark::of(at) };
-        Ok(walk.claims.object(entry.name.mark, entry.name.bytes, &claim)?)
+        Ok(walk.claims.object(&claim)?)
     })?;
     Ok(rest)
 }

@@ -193,7 +193,7 @@ impl<'m> Objects<'m> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
         let dialect = walk.dialect.unwrap_or(&V1_2);
         walk.claims.begin(dialect, entries.claimed(), Mark::of(input))?;
-        let mut ordinal = 0;
+        let mut ordinal = 0_u32;
         while entries.next(input) {
             input = object(walk, input).map_err(|error| in_object(error, ordinal))?;
             ordinal = ordinal.wrapping_add(1);
@@ -207,13 +207,14 @@ impl<'m> Objects<'m> {
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     check_utf8(Mark::of(at), name)?;
+    walk.claims.name(Mark::of(at), name);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
             shape: object.shape,
             format: object.format,
             components: object.components.0,
         };
-        Ok(walk.claims.object(Mark::of(at), name, &claim)?)
+        Ok(walk.claims.object(&claim)?)
     })?;
     Ok(rest)
 }
@@ -229,7 +230,7 @@ impl<'m> Slot<'m> for Components {
         let limit = walk.limits.keys();
         let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
         let mut keys = Keys::default();
-        let mut ordinal = 0;
+        let mut ordinal = 0_u32;
         while entries.next(input) {
             input =
                 component(walk, &mut keys, input).map_err(|error| in_component(error, ordinal))?;

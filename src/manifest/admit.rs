@@ -47,7 +47,8 @@ struct Judge<'m, 'o> {
     last_name: Option<&'m [u8]>,
     names_rise: bool,
 
-    /// Of the object at hand: its first component, its parts.
+    /// Of the object at hand: its name, its first component, its parts.
+    name: Mark,
     first: u32,
     parts: Roles,
 }
@@ -67,6 +68,7 @@ impl<'m, 'o> Judge<'m, 'o> {
             blobs: InOrder::default(),
             last_name: None,
             names_rise: true,
+            name: Mark::default(),
             first: 0,
             parts: Roles::default(),
         }
@@ -197,14 +199,18 @@ impl<'m> Claims<'m> for Judge<'m, '_> {
     }
 
     #[inline(always)]
-    fn object(&mut self, at: Mark, name: &'m [u8], claim: &ObjectClaim) -> Result<(), Fault> {
-        self.parts.judge(claim, self.dialect, self.options)?;
+    fn name(&mut self, at: Mark, name: &'m [u8]) {
+        self.name = at;
         self.names_rise &= self.last_name.is_none_or(|last| last < name);
         self.last_name = Some(name);
-        let record = ObjectRecord::new(at, self.first, claim.format);
-        self.objects.push(record, self.begin, at)?;
         self.first = self.components.len();
         self.parts.clear();
-        Ok(())
+    }
+
+    #[inline(always)]
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault> {
+        self.parts.judge(claim, self.dialect, self.options)?;
+        let record = ObjectRecord::new(self.name, self.first, claim.format);
+        self.objects.push(record, self.begin, self.name)
     }
 }
