@@ -20,11 +20,15 @@ pub(crate) mod v0_1;
 #[cfg(feature = "v1")]
 pub(crate) mod v1;
 
-pub(crate) use claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
+#[cfg(feature = "write")]
+pub(crate) use claims::Dtype;
+pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, Walk, Walked};
 pub(crate) use dialect::{Dialect, Field, IndexTypes, Nesting};
 pub use named::Named;
 pub(crate) use named::named;
-pub(crate) use slots::{Shape, Uint, pass_attributes};
+#[cfg(feature = "write")]
+pub(crate) use slots::pass_attributes;
+pub(crate) use slots::{Shape, Uint};
 
 /// Reads the manifest of a file with that container.
 pub(crate) fn walk<'m, C: Claims<'m>>(

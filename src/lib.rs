@@ -1,4 +1,13 @@
 #![no_std]
+#![cfg_attr(
+    not(all(feature = "v0", feature = "v1")),
+    allow(
+        dead_code,
+        unused_imports,
+        clippy::allow_attributes,
+        reason = "what only the tables of a generation use that is not compiled in"
+    )
+)]
 //! A strict, zero-copy reader of [zTensor] files (`.zt`), for bytes that nobody has a reason to
 //! trust.
 //!
@@ -62,6 +71,8 @@
 //!
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
+//! | `v0` | yes | generation 0.1 |
+//! | `v1` | yes | generations 1.1 and 1.2 |
 //! | `std` | yes |  files, read at positions |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
@@ -79,6 +90,9 @@
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
+
+#[cfg(not(any(feature = "v0", feature = "v1")))]
+compile_error!("without `v0` and `v1` there is no file to read");
 
 mod archive;
 mod cbor;
