@@ -18,7 +18,7 @@ mod value;
 use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
-use crate::error::{ErrorKind, Place};
+use crate::error::ErrorKind;
 use crate::num::{SMALL, Word, index, short};
 use crate::rules::Rule;
 
@@ -75,8 +75,6 @@ pub(crate) struct Fault {
     pub(crate) mark: Mark,
     /// The number that the rule's sentence names, if it names one.
     pub(crate) found: u64,
-    /// The object and component it is in, once it has left them.
-    pub(crate) place: Place,
 }
 
 impl Fault {
@@ -89,13 +87,7 @@ impl Fault {
     #[cold]
     #[inline(never)]
     pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
-        Self { kind: kind.into(), mark, found, place: Place::default() }
-    }
-
-    /// The same in the component of that ordinal in its object.
-    pub(crate) fn in_component(mut self, ordinal: u32) -> Self {
-        self.place = Place::new(None, Some(ordinal));
-        self
+        Self { kind: kind.into(), mark, found }
     }
 }
 

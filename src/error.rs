@@ -143,6 +143,12 @@ impl Place {
         Self { object: own(object), component: own(component) }
     }
 
+    /// The same object, and that component of it.
+    #[inline(always)]
+    pub(crate) fn in_component(self, component: Option<u32>) -> Self {
+        Self { component: component.unwrap_or(Self::NONE), ..self }
+    }
+
     /// The object, in manifest order.
     pub fn object(&self) -> Option<u32> {
         (self.object != Self::NONE).then_some(self.object)

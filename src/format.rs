@@ -22,7 +22,7 @@ pub(crate) mod v1;
 
 #[cfg(feature = "write")]
 pub(crate) use claims::Dtype;
-pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, Walk, Walked};
+pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFault, Walk, Walked};
 pub(crate) use dialect::{Dialect, Field, IndexTypes, Nesting};
 pub use named::Named;
 pub(crate) use named::named;

@@ -3,7 +3,7 @@
 use core::num::NonZeroU8;
 
 use super::{Dialect, Encoding, Format, Role, Shape, Uint, Version};
-use crate::cbor::{Fault, Mark, fault};
+use crate::cbor::{Checked, Fault, Mark};
 use crate::element::{LogicalType, StorageType};
 use crate::error::Place;
 use crate::limits::Limits;
@@ -69,8 +69,21 @@ pub(crate) struct ObjectClaim {
     pub(crate) components: Mark,
 }
 
-/// What judges the claims, in the order of the manifest. It says of a claim what is wrong with
-/// it; which object and component that is, the parser adds.
+/// What is wrong with an object.
+pub(crate) struct ObjectFault {
+    pub(crate) fault: Fault,
+    /// The component of it that is at fault, if it is not the object as such.
+    pub(crate) component: Option<u32>,
+}
+
+impl From<Fault> for ObjectFault {
+    fn from(fault: Fault) -> Self {
+        Self { fault, component: None }
+    }
+}
+
+/// What judges the claims, in the order of the manifest. It says what is wrong with a claim;
+/// which object and component that is, the parser knows.
 pub(crate) trait Claims<'m> {
     /// Objects of that dialect follow in the bytes from `at`, as many as are claimed.
     fn begin(
@@ -84,21 +97,7 @@ pub(crate) trait Claims<'m> {
     /// The name of the object whose components come next. Its head is at `at`.
     fn name(&mut self, at: Mark, name: &'m [u8]);
     /// The object itself, once its components have come.
-    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault>;
-}
-
-/// The error, which is in the object of that ordinal.
-#[cold]
-pub(super) fn in_object(error: nom::Err<Fault>, ordinal: u32) -> nom::Err<Fault> {
-    let mut fault = fault(error);
-    fault.place = Place::new(Some(ordinal), fault.place.component());
-    nom::Err::Failure(fault)
-}
-
-/// The error, which is in the component of that ordinal in its object.
-#[cold]
-pub(super) fn in_component(error: nom::Err<Fault>, ordinal: u32) -> nom::Err<Fault> {
-    nom::Err::Failure(fault(error).in_component(ordinal))
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault>;
 }
 
 /// What reading a manifest carries along.
@@ -107,6 +106,26 @@ pub(crate) struct Walk<'w, C> {
     pub(crate) limits: &'w Limits,
     /// The dialect of the objects, once it is known.
     pub(crate) dialect: Option<&'static Dialect>,
+    /// The object and component that is being read.
+    pub(crate) place: Place,
+}
+
+impl<'w, C> Walk<'w, C> {
+    pub(crate) fn new(claims: &'w mut C, limits: &'w Limits) -> Self {
+        Self { claims, limits, dialect: None, place: Place::NOWHERE }
+    }
+
+    /// Has the object judged whose components have been.
+    #[inline(always)]
+    pub(super) fn object<'m>(&mut self, claim: &ObjectClaim) -> Checked<()>
+    where
+        C: Claims<'m>,
+    {
+        self.claims.object(claim).map_err(|ObjectFault { fault, component }| {
+            self.place = self.place.in_component(component);
+            fault.into()
+        })
+    }
 }
 
 /// What a manifest says beside its objects.

@@ -3,7 +3,6 @@
 use nom::Parser as _;
 
 use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
-use super::claims::{in_component, in_object};
 use super::dialect::{Dialect, IndexTypes, Nesting};
 use super::slots::{Shape, Slot, Text, Uint};
 use super::table::table;
@@ -11,6 +10,7 @@ use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{Checked, Input, Mark, Parsed, UNLIMITED, array_head, check_utf8, skip, text};
 use crate::digest::Digest;
 use crate::element::StorageType;
+use crate::error::Place;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
@@ -68,9 +68,11 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
     walk.claims.begin(&V0_1, entries.claimed(), Mark::of(input))?;
     let mut ordinal = 0_u32;
     while entries.next(input) {
-        input = object(walk, input).map_err(|error| in_object(error, ordinal))?;
+        walk.place = Place::new(Some(ordinal), None);
+        input = object(walk, input)?;
         ordinal = ordinal.wrapping_add(1);
     }
+    walk.place = Place::NOWHERE;
     let walked = Walked { attributes: None, version: None };
     Ok((entries.end(input, manifest, Limit::Keys)?, walked))
 }
@@ -80,11 +82,12 @@ fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<I
     let (rest, ()) = Entry::read(walk, at, |walk, entry| {
         check_utf8(entry.name.mark, entry.name.bytes)?;
         walk.claims.name(entry.name.mark, entry.name.bytes);
-        let component = entry.component(at).and_then(|claim| Ok(walk.claims.component(&claim)?));
-        component.map_err(|error| in_component(error, 0))?;
+        walk.place = walk.place.in_component(Some(0));
+        walk.claims.component(&entry.component(at)?)?;
+        walk.place = walk.place.in_component(None);
         let claim =
             ObjectClaim { shape: entry.shape, format: entry.format(), components: Mark::of(at) };
-        Ok(walk.claims.object(&claim)?)
+        walk.object(&claim)
     })?;
     Ok(rest)
 }

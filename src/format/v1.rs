@@ -4,7 +4,6 @@
 use nom::Parser as _;
 
 use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
-use super::claims::{in_component, in_object};
 use super::dialect::{Dialect, IndexTypes, Nesting};
 use super::slots::{Attributes, Shape, Slot, Text, Uint};
 use super::table::table;
@@ -15,6 +14,7 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
+use crate::error::Place;
 use crate::num::{SMALL, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -195,9 +195,11 @@ impl<'m> Objects<'m> {
         walk.claims.begin(dialect, entries.claimed(), Mark::of(input))?;
         let mut ordinal = 0_u32;
         while entries.next(input) {
-            input = object(walk, input).map_err(|error| in_object(error, ordinal))?;
+            walk.place = Place::new(Some(ordinal), None);
+            input = object(walk, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
+        walk.place = Place::NOWHERE;
         entries.end(input, at, Limit::Keys)
     }
 }
@@ -214,7 +216,7 @@ fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<I
             format: object.format,
             components: object.components.0,
         };
-        Ok(walk.claims.object(&claim)?)
+        walk.object(&claim)
     })?;
     Ok(rest)
 }
@@ -232,18 +234,19 @@ impl<'m> Slot<'m> for Components {
         let mut keys = Keys::default();
         let mut ordinal = 0_u32;
         while entries.next(input) {
-            input =
-                component(walk, &mut keys, input).map_err(|error| in_component(error, ordinal))?;
+            walk.place = walk.place.in_component(Some(ordinal));
+            input = component(walk, &mut keys, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
+        walk.place = walk.place.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
-        keys.finish(at, input).map_err(|error| {
+        if let Err(error) = keys.finish(at, input) {
             let fault = fault(error);
-            // Only one that stands twice is in a component.
-            let twice = fault.kind == Rule::DuplicateKey.into();
-            let fault = if twice { fault.in_component(keys_before(at, fault.mark)) } else { fault };
-            nom::Err::Failure(fault)
-        })?;
+            if fault.kind == Rule::DuplicateKey.into() {
+                walk.place = walk.place.in_component(Some(keys_before(at, fault.mark)));
+            }
+            return Err(fault.into());
+        }
         Ok((rest, Self(Mark::of(at))))
     }
 }

@@ -10,7 +10,8 @@ use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, Walk, Walked,
+    self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, ObjectFault, Walk,
+    Walked,
 };
 use crate::limits::format::ALIGNMENT;
 use crate::limits::{Options, Tolerance};
@@ -20,11 +21,10 @@ use crate::rules::Rule;
 /// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
     let mut judge = Judge::new(frame, options);
-    let walked = {
-        let mut walk = Walk { claims: &mut judge, limits: options.limit(), dialect: None };
-        format::walk(frame.container(), &mut walk, manifest)
-    };
-    let (rest, walked) = walked.map_err(|error| judge.error(fault(error)))?;
+    let mut walk = Walk::new(&mut judge, options.limit());
+    let walked = format::walk(frame.container(), &mut walk, manifest);
+    let place = walk.place;
+    let (rest, walked) = walked.map_err(|error| judge.error(fault(error)).at(place))?;
     if !rest.is_empty() {
         let left = Fault::with(Rule::ManifestTrailing, Mark::of(rest), wide(rest.len()));
         return Err(judge.error(left));
@@ -76,7 +76,7 @@ impl<'m, 'o> Judge<'m, 'o> {
 
     fn error(&self, fault: Fault) -> Error {
         let offset = self.frame.manifest().end.saturating_sub(fault.mark.left().into());
-        Error::new(fault.kind, offset).at(fault.place).found(fault.found)
+        Error::new(fault.kind, offset).found(fault.found)
     }
 
     /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
@@ -208,9 +208,9 @@ impl<'m> Claims<'m> for Judge<'m, '_> {
     }
 
     #[inline(always)]
-    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault> {
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
         self.parts.judge(claim, self.dialect, self.options)?;
         let record = ObjectRecord::new(self.name, self.first, claim.format);
-        self.objects.push(record, self.begin, self.name)
+        Ok(self.objects.push(record, self.begin, self.name)?)
     }
 }

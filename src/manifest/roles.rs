@@ -5,7 +5,8 @@ use core::num::NonZeroU8;
 use crate::cbor::{Fault, Mark};
 use crate::element::StorageType;
 use crate::format::{
-    ComponentClaim, Dialect, Encoding, Format, IndexTypes, Logical, ObjectClaim, Role, Shape,
+    ComponentClaim, Dialect, Encoding, Format, IndexTypes, Logical, ObjectClaim, ObjectFault, Role,
+    Shape,
 };
 use crate::limits::{Options, Tolerance};
 use crate::rules::Rule;
@@ -102,8 +103,12 @@ impl Default for Roles {
     }
 }
 
-fn in_part(part: &Part, fault: Fault) -> Fault {
-    fault.in_component(part.ordinal)
+fn in_part(part: &Part, fault: Fault) -> ObjectFault {
+    ObjectFault { fault, component: Some(part.ordinal) }
+}
+
+fn in_object(rule: Rule, mark: Mark) -> ObjectFault {
+    Fault::new(rule, mark).into()
 }
 
 impl Roles {
@@ -135,7 +140,7 @@ impl Roles {
         claim: &ObjectClaim,
         dialect: &Dialect,
         options: &Options,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ObjectFault> {
         match claim.format {
             Format::Dense => self.dense(claim),
             Format::SparseCsr => self.sparse_csr(claim, dialect, options),
@@ -146,13 +151,13 @@ impl Roles {
     }
 
     #[inline(always)]
-    fn dense(&self, claim: &ObjectClaim) -> Result<(), Fault> {
+    fn dense(&self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
         let data =
-            self.get(Role::Data).ok_or_else(|| Fault::new(Rule::DenseRoles, claim.components))?;
+            self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
         if data.storage.is_none() {
             return Ok(());
         }
-        let overflow = || Fault::new(Rule::ShapeOverflow, claim.shape.mark);
+        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
         let elements = claim.shape.product.ok_or_else(overflow)?;
         let Some(each) = data.each else { return Ok(()) };
         match (elements.checked_mul(each.get().into()), data.size) {
@@ -169,19 +174,19 @@ impl Roles {
         claim: &ObjectClaim,
         dialect: &Dialect,
         options: &Options,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ObjectFault> {
         let (Some(values), Some(indices), Some(indptr)) =
             (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr))
         else {
-            return Err(Fault::new(Rule::CsrRoles, claim.components));
+            return Err(in_object(Rule::CsrRoles, claim.components));
         };
         let Shape { mark, rank, first: rows, .. } = claim.shape;
         if rank != 2 {
-            return Err(Fault::with(Rule::CsrRank, mark, rank.into()));
+            return Err(Fault::with(Rule::CsrRank, mark, rank.into()).into());
         }
         index_type(indices, dialect, options)?;
         index_type(indptr, dialect, options)?;
-        let bounds = rows.checked_add(1).ok_or_else(|| Fault::new(Rule::SparseOverflow, mark))?;
+        let bounds = rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
         agree(indices, Rule::CsrNnz, values.count())
     }
@@ -191,37 +196,37 @@ impl Roles {
         claim: &ObjectClaim,
         dialect: &Dialect,
         options: &Options,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ObjectFault> {
         let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
-            return Err(Fault::new(Rule::CooRoles, claim.components));
+            return Err(in_object(Rule::CooRoles, claim.components));
         };
         let Shape { mark, rank, .. } = claim.shape;
         if rank == 0 {
-            return Err(Fault::new(Rule::CooRank, mark));
+            return Err(in_object(Rule::CooRank, mark));
         }
         index_type(coords, dialect, options)?;
         let Some(nnz) = values.count() else {
             return Ok(());
         };
-        let overflow = || Fault::new(Rule::SparseOverflow, mark);
+        let overflow = || in_object(Rule::SparseOverflow, mark);
         let indices = nnz.checked_mul(rank.into()).ok_or_else(overflow)?;
         agree(coords, Rule::CooNnz, Some(indices))
     }
 
-    fn quantized_group(&self, claim: &ObjectClaim, options: &Options) -> Result<(), Fault> {
+    fn quantized_group(&self, claim: &ObjectClaim, options: &Options) -> Result<(), ObjectFault> {
         if self.get(Role::PackedWeight).is_none() || self.get(Role::Scales).is_none() {
-            return Err(Fault::new(Rule::QuantizedRoles, claim.components));
+            return Err(in_object(Rule::QuantizedRoles, claim.components));
         }
         if self.get(Role::Zeros).is_none() && !options.tolerates(Tolerance::MissingZeros) {
-            return Err(Fault::new(Rule::QuantizedZeros, claim.components));
+            return Err(in_object(Rule::QuantizedZeros, claim.components));
         }
-        let overflow = || Fault::new(Rule::ShapeOverflow, claim.shape.mark);
+        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
         claim.shape.product.map(|_| ()).ok_or_else(overflow)
     }
 }
 
 /// Index components are of the types that the generation allows, and mean just that.
-fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), Fault> {
+fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), ObjectFault> {
     let dtype = || in_part(part, Fault::new(Rule::IndexDtype, part.dtype));
     if part.logical != Logical::None {
         let of_type = |mark| in_part(part, Fault::new(Rule::IndexLogicalType, mark));
@@ -234,7 +239,7 @@ fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), F
 }
 
 /// `part` holds as many elements as `wanted`, as far as both are known.
-fn agree(part: &Part, rule: Rule, wanted: Option<u64>) -> Result<(), Fault> {
+fn agree(part: &Part, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
     match (part.count(), wanted) {
         (Some(count), Some(wanted)) if count != wanted => {
             Err(in_part(part, Fault::with(rule, part.size_mark, count)))

@@ -9,7 +9,8 @@ use crate::element::LogicalType;
 use crate::error::{Error, Misuse, Place};
 use crate::format::v1::V1_2;
 use crate::format::{
-    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, Role, Shape, Uint, pass_attributes,
+    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, ObjectFault, Role, Shape, Uint,
+    pass_attributes,
 };
 use crate::limits::{Limits, Options};
 use crate::manifest::{ElementType, Part, Roles};
@@ -48,9 +49,9 @@ pub(super) fn object(
     }
     let format = Format::named(object.format.as_bytes());
     let claim = ObjectClaim { shape: Shape::of(object.shape), format, components: Mark::END };
-    roles
-        .judge(&claim, &V1_2, &Options::default())
-        .map_err(|fault| refused(fault).at(Place::new(Some(ordinal), fault.place.component())))?;
+    roles.judge(&claim, &V1_2, &Options::default()).map_err(
+        |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component)),
+    )?;
     coordinates(object, format).map_err(|(rule, component)| {
         Error::nowhere(rule).at(Place::new(Some(ordinal), Some(component)))
     })?;
