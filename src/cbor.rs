@@ -68,7 +68,7 @@ impl Mark {
     }
 }
 
-/// An error at a place in the manifest, before it is known which object it is in.
+/// An error at a place in the manifest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
@@ -81,7 +81,7 @@ impl Fault {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
-        Self { kind: kind.into(), mark, found: 0 }
+        Self::with(kind, mark, 0)
     }
 
     #[cold]

@@ -126,25 +126,50 @@ impl From<Unsupported> for ErrorKind {
 }
 
 /// Which object and component an error is in, counted from 0 in manifest order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
-    object: Option<u32>,
-    component: Option<u32>,
+    object: u32,
+    component: u32,
 }
 
 impl Place {
+    /// More than there can be of either: a manifest has 2^30 bytes at most.
+    const NONE: u32 = u32::MAX;
+
+    pub(crate) const NOWHERE: Self = Self { object: Self::NONE, component: Self::NONE };
+
     pub(crate) fn new(object: Option<u32>, component: Option<u32>) -> Self {
-        Self { object, component }
+        let own = |ordinal: Option<u32>| ordinal.unwrap_or(Self::NONE);
+        Self { object: own(object), component: own(component) }
+    }
+
+    /// The same object, and that component of it.
+    #[inline(always)]
+    pub(crate) fn in_component(self, component: Option<u32>) -> Self {
+        Self { component: component.unwrap_or(Self::NONE), ..self }
     }
 
     /// The object, in manifest order.
     pub fn object(&self) -> Option<u32> {
-        self.object
+        (self.object != Self::NONE).then_some(self.object)
     }
 
     /// The component within the object, in manifest order.
     pub fn component(&self) -> Option<u32> {
-        self.component
+        (self.component != Self::NONE).then_some(self.component)
+    }
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::NOWHERE
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut place = f.debug_struct("Place");
+        place.field("object", &self.object()).field("component", &self.component()).finish()
     }
 }
 
@@ -173,12 +198,7 @@ impl Error {
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
-        Self {
-            kind: ErrorKind::Misuse(misuse),
-            place: Place { object: None, component: None },
-            offset: None,
-            found: 0,
-        }
+        Self { kind: ErrorKind::Misuse(misuse), place: Place::NOWHERE, offset: None, found: 0 }
     }
 
     pub(crate) fn found(mut self, number: u64) -> Self {
@@ -238,7 +258,7 @@ impl fmt::Display for Error {
         if let Some(row) = self.kind.row() {
             write!(f, " (rule {}, {})", row.id, row.source.clause())?;
         }
-        match (self.place.object, self.place.component) {
+        match (self.place.object(), self.place.component()) {
             (Some(object), Some(component)) => {
                 write!(f, " in object {object}, component {component}")?;
             }

@@ -11,6 +11,15 @@
     clippy::unreachable,
     clippy::unwrap_used
 )]
+#![cfg_attr(
+    not(all(feature = "v0", feature = "v1")),
+    allow(
+        dead_code,
+        unused_imports,
+        clippy::allow_attributes,
+        reason = "what only the tables of a generation use that is not compiled in"
+    )
+)]
 //! A strict, zero-copy reader of [zTensor] files (`.zt`), for bytes that nobody has a reason to
 //! trust.
 //!
@@ -74,6 +83,8 @@
 //!
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
+//! | `v0` | yes | generation 0.1 |
+//! | `v1` | yes | generations 1.1 and 1.2 |
 //! | `std` | yes |  files, read at positions |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
@@ -104,20 +115,22 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(not(any(feature = "v0", feature = "v1")))]
+compile_error!("without `v0` and `v1` there is no file to read");
+
 mod archive;
 mod cbor;
 mod codec;
 mod digest;
 mod element;
 mod error;
-mod frame;
+mod format;
 mod layout;
 mod limits;
 mod manifest;
 mod num;
 pub mod open;
 pub mod rules;
-mod schema;
 mod sort;
 #[cfg(feature = "std")]
 pub mod source;
@@ -133,12 +146,12 @@ pub use element::{
     ByteOrder, Complex, Element, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, LogicalType, StorageType,
 };
 pub use error::{Error, ErrorKind, Misuse, Place, Result};
+pub use format::{Encoding, Format, Generation, Version};
 pub use layout::{
     ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr,
     DecodedQuantized, Dense, Elements, Indices, Packing, Quantization, Quantized, QuantizedGroup,
     Row, Slice, SliceRanges, SparseCoo, SparseCsr, View, Widened,
 };
 pub use limits::{Limits, Options, Tolerance};
-pub use manifest::{Component, ElementType, Extent, Generation, Manifest, Object, Shape};
-pub use schema::{Encoding, Format, Version};
+pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
 pub use verify::Verifier;

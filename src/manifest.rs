@@ -10,7 +10,6 @@ mod blobs;
 mod canonical;
 mod component;
 mod index;
-mod named;
 mod names;
 mod object;
 mod reader;
@@ -25,8 +24,6 @@ pub use blobs::Extent;
 #[cfg(feature = "write")]
 pub(crate) use canonical::{FIRST, VERSION, aligned};
 pub use component::{Component, ElementType};
-pub use named::Named;
-pub(crate) use named::named;
 #[cfg(feature = "write")]
 pub(crate) use names::{duplicate, hash};
 pub use object::{Object, Shape};
@@ -35,41 +32,13 @@ pub(crate) use roles::{Part, Roles};
 
 use crate::cbor::{Attributes, Mark, seek};
 use crate::error::Error;
-use crate::frame::Frame;
+use crate::format::frame::Frame;
+use crate::format::{Dialect, Generation, Version};
 use crate::limits::Options;
 use crate::num::short;
-use crate::schema::Version;
 use index::{ComponentRecord, ObjectRecord};
 use names::Names;
 use reader::Reader;
-
-/// Which rules a file follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Generation {
-    /// `ZTEN0001`.
-    V0_1,
-    /// `ZTEN1000`, minor version 0 or 1.
-    V1_1,
-    /// `ZTEN1000`, minor version 2 or more.
-    V1_2,
-}
-
-impl Generation {
-    /// `0.1`, `1.1` or `1.2`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V0_1 => "0.1",
-            Self::V1_1 => "1.1",
-            Self::V1_2 => "1.2",
-        }
-    }
-
-    /// Which rules a 1.x file of that version follows.
-    fn of(version: Version) -> Self {
-        if version.is_1_1() { Self::V1_1 } else { Self::V1_2 }
-    }
-}
 
 /// What opening finds out: where everything is, and how to find a name.
 #[derive(Debug)]
@@ -78,7 +47,7 @@ struct Index {
     components: Vec<ComponentRecord>,
     names: Names,
     attributes: Option<Mark>,
-    generation: Generation,
+    dialect: &'static Dialect,
     version: Option<Version>,
 }
 
@@ -110,12 +79,12 @@ impl<'m> Manifest<'m> {
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader { bytes: &self.bytes, generation: self.index.generation }
+        Reader { bytes: &self.bytes, dialect: self.index.dialect }
     }
 
     /// Which rules the file follows.
     pub fn generation(&self) -> Generation {
-        self.index.generation
+        self.index.dialect.generation
     }
 
     /// The version that a 1.x file names.
@@ -189,6 +158,12 @@ impl<'m> Manifest<'m> {
         size_of_val(self.index.objects.as_slice())
             .saturating_add(size_of_val(self.index.components.as_slice()))
             .saturating_add(names)
+    }
+
+    /// What distinguishes the file's generation.
+    #[cfg(feature = "write")]
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.index.dialect
     }
 
     fn parts(&self) -> Parts<'_> {

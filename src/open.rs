@@ -26,12 +26,13 @@ use alloc::borrow::Cow;
 use core::ops::Range;
 
 use crate::error::{Error, Misuse, Place};
-use crate::frame::{Container, Frame};
+use crate::format::frame::{Container, Frame};
+use crate::format::named;
 use crate::limits::Options;
-use crate::manifest::{Manifest, named};
+use crate::manifest::Manifest;
 use crate::num::wide;
 
-pub use crate::manifest::Named;
+pub use crate::format::Named;
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {

@@ -7,13 +7,13 @@ mod padding;
 use crate::codec::{ReadAt, ReadError, Verified};
 use crate::element::StorageType;
 use crate::error::Error;
+use crate::format::{Encoding, Format};
 use crate::limits::Limits;
 #[cfg(feature = "write")]
 use crate::manifest::Manifest;
-use crate::manifest::{Component, Generation, Object, Shape};
+use crate::manifest::{Component, Object, Shape};
 use crate::num::wide;
 use crate::rules::{Limit, Rule, Unsupported};
-use crate::schema::{Encoding, Format};
 
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
@@ -208,7 +208,7 @@ impl Verifier {
 pub(crate) fn foreign(object: &Object<'_>) -> Result<(), Error> {
     match object.components().next() {
         Some(first)
-            if object.format() == Format::Unknown && first.generation() == Generation::V0_1 =>
+            if object.format() == Format::Unknown && !object.dialect().reads_unknown_formats =>
         {
             let error = Error::new(Unsupported::Layout, first.extent().offset());
             Err(error.at(first.place()))

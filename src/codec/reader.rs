@@ -8,12 +8,12 @@ use super::zstd::Frames;
 use super::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse};
+use crate::format::Encoding;
 use crate::layout::judge_bools;
 use crate::limits::Limits;
-use crate::manifest::{Component, Generation};
+use crate::manifest::Component;
 use crate::num::{index, wide};
 use crate::rules::{Rule, Unsupported};
-use crate::schema::Encoding;
 
 /// What reading all of a component has shown of its digest. A mismatch is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +246,7 @@ impl<R: ReadAt> Content<'_, R> {
         let width = u64::from(self.storage.width());
         let each = self.component.element_size().unwrap_or(width);
         let left = self.position.checked_rem(each).unwrap_or_default();
-        if left == 0 || self.component.generation() == Generation::V0_1 {
+        if left == 0 || !self.component.dialect().whole_elements {
             return Ok(());
         }
         let error = Error::nowhere(Rule::WholeElements).found(self.position);
@@ -255,8 +255,7 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
     fn judge(&self, bytes: &[u8]) -> Result<(), Error> {
-        let strict = self.component.generation() != Generation::V0_1;
-        if strict && self.storage == StorageType::Bool {
+        if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
             judge_bools(bytes, self.offset_of(self.position))
                 .map_err(|error| error.at(self.component.place()))?;
         }

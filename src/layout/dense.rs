@@ -3,9 +3,9 @@
 
 use super::View;
 use crate::error::{Error, Misuse};
-use crate::manifest::{Component, Generation, Object, Shape};
+use crate::format::Format;
+use crate::manifest::{Component, Object, Shape};
 use crate::rules::Unsupported;
-use crate::schema::Format;
 
 /// A dense object: its shape and its one component.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl<'a> Object<'a> {
         let first = self.components().next();
         let place = first.as_ref().map(Component::place).unwrap_or_default();
         match (self.format(), first) {
-            (Format::Unknown, Some(first)) if first.generation() == Generation::V0_1 => {
+            (Format::Unknown, Some(first)) if !self.dialect().reads_unknown_formats => {
                 Error::new(Unsupported::Layout, first.extent().offset()).at(place)
             }
             _ => Error::misuse(Misuse::Format).at(place),

@@ -5,10 +5,10 @@ use core::ops::Range;
 
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{Error, Place};
+use crate::format::Encoding;
 use crate::layout::{Elements, View};
 use crate::manifest::Component;
 use crate::rules::Rule;
-use crate::schema::Encoding;
 
 /// Something wrong with the index at that place in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ pub use codes::{DecodedQuantized, Quantized};
 
 use crate::codec::{ReadAt, ReadError};
 use crate::error::{Error, Place};
+use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
-use crate::schema::Format;
 
 /// A `quantized_group` object: its shape, its components, and how to read them.
 ///

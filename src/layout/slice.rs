@@ -9,9 +9,9 @@ use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse};
-use crate::manifest::{Component, Generation};
+use crate::format::Encoding;
+use crate::manifest::Component;
 use crate::num::{index, wide};
-use crate::schema::Encoding;
 
 /// A part of a dense array that is not compressed: a range of each dimension.
 ///
@@ -215,8 +215,7 @@ impl Slice<'_> {
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
     fn judge(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        let strict = self.component.generation() != Generation::V0_1;
-        if strict && self.storage == StorageType::Bool {
+        if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
             judge_bools(bytes, Some(offset)).map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())

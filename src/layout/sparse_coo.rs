@@ -13,11 +13,11 @@ use super::{Decoded, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::Element;
 use crate::error::{Error, Misuse};
+use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
 use crate::num::{index, wide};
 use crate::rules::Rule;
-use crate::schema::Format;
 
 /// A `sparse_coo` object: a tensor of rank 1 or more, and the components that hold it.
 ///

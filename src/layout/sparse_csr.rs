@@ -12,11 +12,11 @@ use super::{Decoded, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::Element;
 use crate::error::{Error, Misuse};
+use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
 use crate::num::wide;
 use crate::rules::Rule;
-use crate::schema::Format;
 
 /// A `sparse_csr` object: a matrix of `rows` × `columns`, and the components that hold it.
 ///

@@ -7,10 +7,10 @@ use core::ops::Range;
 use crate::codec::Verified;
 use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-use crate::manifest::{Component, ElementType, Generation};
+use crate::format::{Encoding, Logical};
+use crate::manifest::{Component, ElementType};
 use crate::num::wide;
 use crate::rules::{Rule, Unsupported};
-use crate::schema::{Encoding, Logical};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
 /// the same time whatever the size.
@@ -37,7 +37,8 @@ pub(crate) struct Kind {
     pub(crate) storage: StorageType,
     pub(crate) logical: Logical,
     pub(crate) order: ByteOrder,
-    pub(crate) generation: Generation,
+    /// Whether bools are bytes 0 and 1.
+    pub(crate) strict_bools: bool,
     /// Where in the file the bytes begin, unless they are compressed there.
     pub(crate) offset: Option<u64>,
     pub(crate) place: Place,
@@ -85,7 +86,7 @@ impl Component<'_> {
             storage: self.readable()?,
             logical,
             order: self.byte_order(),
-            generation: self.generation(),
+            strict_bools: self.dialect().strict_bools,
             offset: raw.then(|| self.extent().offset()),
             place: self.place(),
         })
@@ -236,8 +237,7 @@ impl<'d> View<'d> {
         if T::DTYPE != self.kind.storage || !meant {
             return Err(Error::misuse(Misuse::Type).at(self.kind.place));
         }
-        let strict = self.kind.generation != Generation::V0_1;
-        if strict && self.kind.storage == StorageType::Bool {
+        if self.kind.strict_bools && self.kind.storage == StorageType::Bool {
             judge_bools(self.bytes, self.kind.offset).map_err(|error| error.at(self.kind.place))?;
         }
         Ok(())

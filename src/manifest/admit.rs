@@ -4,42 +4,39 @@ use super::blobs::{Extent, InOrder, overlap};
 use super::index::{ComponentFacts, ComponentRecord, Grown, ObjectRecord};
 use super::names::{Clash, Names};
 use super::roles::{Part, Roles};
-use super::{Generation, Index, Reader};
+use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Mark, fault};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
-use crate::frame::{Container, Frame};
-use crate::limits::{Options, Tolerance, format};
+use crate::format::frame::Frame;
+use crate::format::{
+    self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, ObjectFault, Walk,
+    Walked,
+};
+use crate::limits::format::ALIGNMENT;
+use crate::limits::{Options, Tolerance};
 use crate::num::{index, wide};
 use crate::rules::Rule;
-use crate::schema::{
-    ComponentClaim, Encoding, Logical, ObjectClaim, Sink, Version, Walk, v0_1, v1,
-};
 
 /// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
     let mut judge = Judge::new(frame, options);
-    let walked = {
-        let mut walk = Walk { sink: &mut judge, limits: options.limit(), version: None };
-        match frame.container() {
-            Container::V0 => v0_1::walk(&mut walk, manifest),
-            Container::V1 => v1::walk(&mut walk, manifest),
-        }
-    };
-    let (rest, attributes) = walked.map_err(|error| judge.error(fault(error)))?;
+    let mut walk = Walk::new(&mut judge, options.limit());
+    let walked = format::walk(frame.container(), &mut walk, manifest);
+    let place = walk.place;
+    let (rest, walked) = walked.map_err(|error| judge.error(fault(error)).at(place))?;
     if !rest.is_empty() {
         let left = Fault::with(Rule::ManifestTrailing, Mark::of(rest), wide(rest.len()));
         return Err(judge.error(left));
     }
-    judge.whole(manifest, attributes)
+    judge.whole(manifest, &walked)
 }
 
 /// Takes the claims as they come.
 struct Judge<'m, 'o> {
     options: &'o Options,
     frame: &'o Frame,
-    generation: Generation,
-    version: Option<Version>,
+    dialect: &'static Dialect,
 
     objects: Grown<ObjectRecord>,
     components: Grown<ComponentRecord>,
@@ -50,23 +47,10 @@ struct Judge<'m, 'o> {
     last_name: Option<&'m [u8]>,
     names_rise: bool,
 
-    /// Whether what is read now is in the object at hand, and in its component at hand.
-    within: Within,
     /// Of the object at hand: its name, its first component, its parts.
     name: Mark,
     first: u32,
     parts: Roles,
-}
-
-/// How far in the manifest's structure the reader is.
-#[derive(Clone, Copy)]
-enum Within {
-    Root,
-    Object,
-    /// The component at hand.
-    Component,
-    /// A component that was judged before.
-    Part(u32),
 }
 
 /// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
@@ -77,18 +61,13 @@ impl<'m, 'o> Judge<'m, 'o> {
         Self {
             options,
             frame,
-            generation: match frame.container() {
-                Container::V0 => Generation::V0_1,
-                Container::V1 => Generation::V1_2,
-            },
-            version: None,
+            dialect: frame.container().dialect(),
             objects: Grown::default(),
             components: Grown::default(),
             begin: Mark::default(),
             blobs: InOrder::default(),
             last_name: None,
             names_rise: true,
-            within: Within::Root,
             name: Mark::default(),
             first: 0,
             parts: Roles::default(),
@@ -97,27 +76,14 @@ impl<'m, 'o> Judge<'m, 'o> {
 
     fn error(&self, fault: Fault) -> Error {
         let offset = self.frame.manifest().end.saturating_sub(fault.mark.left().into());
-        Error::new(fault.kind, offset).at(self.place()).found(fault.found)
-    }
-
-    fn place(&self) -> Place {
-        let object = self.objects.len();
-        match self.within {
-            Within::Root => Place::default(),
-            Within::Object => Place::new(Some(object), None),
-            Within::Component => {
-                let component = self.components.len().saturating_sub(self.first);
-                Place::new(Some(object), Some(component))
-            }
-            Within::Part(component) => Place::new(Some(object), Some(component)),
-        }
+        Error::new(fault.kind, offset).found(fault.found)
     }
 
     /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
     #[inline(always)]
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
-        if offset & (format::ALIGNMENT - 1) != 0 {
+        if offset & (ALIGNMENT - 1) != 0 {
             return Err(Fault::with(Rule::BlobAlignment, claim.offset.mark, offset));
         }
         if length > 0 && offset == 0 {
@@ -130,10 +96,11 @@ impl<'m, 'o> Judge<'m, 'o> {
     }
 
     /// What can only be judged when everything is there.
-    fn whole(mut self, manifest: Input<'m>, attributes: Option<Mark>) -> Result<Index, Error> {
+    fn whole(mut self, manifest: Input<'m>, walked: &Walked) -> Result<Index, Error> {
+        let dialect = self.dialect;
         let objects = core::mem::take(&mut self.objects).into_vec();
         let components = core::mem::take(&mut self.components).into_vec();
-        let reader = Reader { bytes: manifest, generation: self.generation };
+        let reader = Reader { bytes: manifest, dialect };
         let no_memory = Error::misuse(Misuse::Memory);
         if !self.blobs.holds() {
             let extents = components.iter().map(|record| reader.extent(*record));
@@ -160,8 +127,8 @@ impl<'m, 'o> Judge<'m, 'o> {
                 }
             })?
         };
-        let (generation, version) = (self.generation, self.version);
-        Ok(Index { objects, components, names, attributes, generation, version })
+        let Walked { attributes, version } = *walked;
+        Ok(Index { objects, components, names, attributes, dialect, version })
     }
 
     #[cold]
@@ -184,36 +151,18 @@ impl<'m, 'o> Judge<'m, 'o> {
     }
 }
 
-impl<'m> Sink<'m> for Judge<'m, '_> {
-    fn version(&mut self, version: Version) {
-        self.version = Some(version);
-        self.generation = Generation::of(version);
-    }
-
-    fn expect(&mut self, claimed: Option<u32>, at: Mark) -> Result<(), Fault> {
+impl<'m> Claims<'m> for Judge<'m, '_> {
+    fn begin(
+        &mut self,
+        dialect: &'static Dialect,
+        claimed: Option<u32>,
+        at: Mark,
+    ) -> Result<(), Fault> {
+        self.dialect = dialect;
         self.begin = at;
         self.objects.expect(claimed, at.left(), OBJECT_BYTES)?;
         // Most objects have one component.
         self.components.expect(claimed, at.left(), OBJECT_BYTES)
-    }
-
-    #[inline(always)]
-    fn begin_object(&mut self) {
-        self.within = Within::Object;
-        self.first = self.components.len();
-        self.parts.clear();
-    }
-
-    #[inline(always)]
-    fn name(&mut self, at: Mark, name: &'m [u8]) {
-        self.name = at;
-        self.names_rise &= self.last_name.is_none_or(|last| last < name);
-        self.last_name = Some(name);
-    }
-
-    #[inline(always)]
-    fn begin_component(&mut self) {
-        self.within = Within::Component;
     }
 
     #[inline(always)]
@@ -226,7 +175,7 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
         }
         let extent = self.extent(claim)?;
         let ordinal = self.components.len().wrapping_sub(self.first);
-        let part = Part::of(claim, ordinal, self.generation)?;
+        let part = Part::of(claim, ordinal, self.dialect)?;
         let width = dtype.storage.map_or(1, StorageType::width);
         if let (Some(mark), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, mark));
@@ -246,26 +195,22 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
             length: claim.length.mark,
         });
         self.components.push(record, self.begin, claim.at)?;
-        self.within = Within::Object;
         Ok(())
-    }
-
-    fn return_to_component(&mut self, ordinal: u32) {
-        self.within = Within::Part(ordinal);
     }
 
     #[inline(always)]
-    fn object(&mut self, claim: &ObjectClaim) -> Result<(), Fault> {
-        if let Err((fault, component)) = self.parts.judge(claim, self.generation, self.options) {
-            self.within = component.map_or(Within::Object, Within::Part);
-            return Err(fault);
-        }
-        let record = ObjectRecord::new(self.name, self.first, claim.format);
-        self.objects.push(record, self.begin, self.name)?;
-        Ok(())
+    fn name(&mut self, at: Mark, name: &'m [u8]) {
+        self.name = at;
+        self.names_rise &= self.last_name.is_none_or(|last| last < name);
+        self.last_name = Some(name);
+        self.first = self.components.len();
+        self.parts.clear();
     }
 
-    fn end_objects(&mut self) {
-        self.within = Within::Root;
+    #[inline(always)]
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
+        self.parts.judge(claim, self.dialect, self.options)?;
+        let record = ObjectRecord::new(self.name, self.first, claim.format);
+        Ok(self.objects.push(record, self.begin, self.name)?)
     }
 }

@@ -3,16 +3,17 @@
 
 use nom::Parser as _;
 
+use super::Manifest;
 use super::component::Component;
 use super::object::Object;
 use super::reader::Reader;
-use super::{Generation, Manifest};
-use crate::cbor::{Input, Mark, NULL, UNLIMITED, deterministic, find, key, map_head, skip, text};
+use crate::cbor::{Input, Mark, NULL, UNLIMITED, deterministic, key, map_head, skip, text};
 use crate::digest::Digest;
 use crate::error::{Error, Place};
+use crate::format::v1::{ComponentKey, ObjectKey, RootKey};
+use crate::format::{Encoding, Logical};
 use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
 use crate::rules::Rule;
-use crate::schema::{Encoding, Logical};
 
 /// The version that canonical files have, and those that are written.
 pub(crate) const VERSION: &str = "1.2.0";
@@ -28,14 +29,14 @@ pub(crate) const FIRST: u64 = ALIGNMENT;
 /// Judges a manifest that keeps all other rules.
 pub(super) fn judge(manifest: &Manifest<'_>) -> Result<(), Error> {
     let form = Form { manifest, root: &manifest.bytes, reader: manifest.reader() };
-    if manifest.generation() == Generation::V0_1 {
+    if !manifest.dialect().is_written {
         return Err(Error::new(Rule::CanonicalGeneration, 0));
     }
     form.version()?;
     deterministic(form.root).map_err(|fault| Error::new(fault.kind, form.offset(fault.mark)))?;
-    form.fields(form.root, Place::default(), |key, value| match key {
-        b"version" | b"objects" => Ok(()),
-        b"attributes" if !is_empty(value) => Ok(()),
+    form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
+        Some(RootKey::version | RootKey::objects) => Ok(()),
+        Some(RootKey::attributes) if !is_empty(value) => Ok(()),
         _ => Err(Broken::Field),
     })?;
     let mut cursor = FIRST;
@@ -78,7 +79,7 @@ impl<'a> Form<'a, '_> {
     }
 
     fn version(&self) -> Result<(), Error> {
-        let value = find(self.root, "version").unwrap_or_default();
+        let value = RootKey::version.field().find(self.root).unwrap_or_default();
         match text(Rule::VersionType).parse(value) {
             Ok((_, version)) if version == VERSION.as_bytes() => Ok(()),
             _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Mark::of(value)))),
@@ -110,10 +111,10 @@ impl<'a> Form<'a, '_> {
 
     fn object(&self, object: &Object<'a>, cursor: &mut u64) -> Result<(), Error> {
         let place = Place::new(Some(object.ordinal()), None);
-        self.fields(object.map(), place, |key, value| match key {
-            b"shape" | b"format" => Ok(()),
-            b"attributes" if !is_empty(value) => Ok(()),
-            b"components" => object
+        self.fields(object.map(), place, |key, value| match ObjectKey::named(key) {
+            Some(ObjectKey::shape | ObjectKey::format) => Ok(()),
+            Some(ObjectKey::attributes) if !is_empty(value) => Ok(()),
+            Some(ObjectKey::components) => object
                 .components()
                 .try_for_each(|component| self.component(&component, cursor))
                 .map_err(Broken::Within),
@@ -125,15 +126,19 @@ impl<'a> Form<'a, '_> {
         let map = self.reader.component_map(component.record());
         let (place, extent) = (component.place(), component.extent());
         let mut digest = false;
-        self.fields(map, place, |key, value| match key {
-            b"dtype" | b"length" | b"offset" => Ok(()),
-            b"type" if component.record().logical() != Logical::None => Ok(()),
-            b"digest" if is_canonical(value) => {
+        self.fields(map, place, |key, value| match ComponentKey::named(key) {
+            Some(ComponentKey::dtype | ComponentKey::length | ComponentKey::offset) => Ok(()),
+            Some(ComponentKey::logical_type) if component.record().logical() != Logical::None => {
+                Ok(())
+            }
+            Some(ComponentKey::digest) if is_canonical(value) => {
                 digest = true;
                 Ok(())
             }
-            b"digest" if value.first() != Some(&NULL) => Err(Broken::Value(Rule::CanonicalDigest)),
-            b"encoding" if component.encoding() == Encoding::Zstd => {
+            Some(ComponentKey::digest) if value.first() != Some(&NULL) => {
+                Err(Broken::Value(Rule::CanonicalDigest))
+            }
+            Some(ComponentKey::encoding) if component.encoding() == Encoding::Zstd => {
                 Err(Broken::Value(Rule::CanonicalEncoding))
             }
             _ => Err(Broken::Field),

@@ -5,14 +5,14 @@ use nom::Parser as _;
 use super::blobs::Extent;
 use super::index::ComponentRecord;
 use super::object::string;
-use super::{Generation, Object, Parts};
-use crate::cbor::{Attributes, find, uint};
+use super::{Object, Parts};
+use crate::cbor::{Attributes, Input, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::Place;
+use crate::format::{Dialect, Encoding, Field, Format, Generation, Logical, Role};
 use crate::num::index;
 use crate::rules::Rule;
-use crate::schema::{Encoding, Format, Logical, Role, v0_1};
 
 /// What the elements of a component are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,13 +74,10 @@ impl<'a> Component<'a> {
 
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
-        match self.parts.reader.generation {
-            Generation::V0_1 => v0_1::ROLE,
-            _ => core::str::from_utf8(self.parts.reader.role(self.record)).unwrap_or_default(),
-        }
+        core::str::from_utf8(self.parts.reader.role(self.record)).unwrap_or_default()
     }
 
-    /// Its role in a 1.x object, which costs nothing to read.
+    /// Its role, which costs nothing to read.
     #[cfg(feature = "write")]
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
         self.parts.reader.role(self.record)
@@ -93,7 +90,22 @@ impl<'a> Component<'a> {
 
     /// Which rules it follows.
     pub fn generation(&self) -> Generation {
-        self.parts.reader.generation
+        self.dialect().generation
+    }
+
+    /// What distinguishes its generation.
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.parts.reader.dialect
+    }
+
+    /// The value of a field.
+    fn field(&self, field: Field) -> Option<Input<'a>> {
+        field.find(self.parts.reader.component_map(self.record))
+    }
+
+    /// The value of a field that is a text.
+    fn text(&self, field: Field) -> Option<&'a str> {
+        self.field(field).and_then(string)
     }
 
     /// How its elements are stored; none where a 0.1 dtype is not known.
@@ -103,22 +115,21 @@ impl<'a> Component<'a> {
 
     /// What its elements are.
     pub fn element_type(&self) -> ElementType<'a> {
-        let name = |key| find(self.parts.reader.component_map(self.record), key).and_then(string);
         match (self.record.logical(), self.record.storage()) {
             (Logical::Known(logical), _) => ElementType::Logical(logical),
             (Logical::None, Some(storage)) => ElementType::Plain(storage),
             (Logical::Unknown, Some(storage)) => {
-                ElementType::UnknownLogical(name("type").unwrap_or_default(), storage)
+                let name = self.dialect().logical_type.and_then(|field| self.text(field));
+                ElementType::UnknownLogical(name.unwrap_or_default(), storage)
             }
-            (_, None) => ElementType::Unknown(name("dtype").unwrap_or_default()),
+            (_, None) => ElementType::Unknown(self.text(self.dialect().dtype).unwrap_or_default()),
         }
     }
 
     /// Its `dtype` as the manifest spells it.
     #[cfg(feature = "write")]
     pub(crate) fn dtype_name(&self) -> &'a str {
-        let map = self.parts.reader.component_map(self.record);
-        find(map, "dtype").and_then(string).unwrap_or_default()
+        self.text(self.dialect().dtype).unwrap_or_default()
     }
 
     /// How its bytes are stored.
@@ -131,9 +142,7 @@ impl<'a> Component<'a> {
         match self.encoding() {
             Encoding::Raw => "raw",
             Encoding::Zstd => "zstd",
-            Encoding::Unknown => find(self.parts.reader.component_map(self.record), "encoding")
-                .and_then(string)
-                .unwrap_or_default(),
+            Encoding::Unknown => self.text(self.dialect().encoding).unwrap_or_default(),
         }
     }
 
@@ -165,11 +174,7 @@ impl<'a> Component<'a> {
 
     /// What `uncompressed_length` says, which 0.1 does not have.
     fn said_length(&self) -> Option<u64> {
-        if self.parts.reader.generation == Generation::V0_1 {
-            return None;
-        }
-        let map = self.parts.reader.component_map(self.record);
-        let at = find(map, "uncompressed_length")?;
+        let at = self.field(self.dialect().decoded_length?)?;
         uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
     }
 
@@ -196,11 +201,7 @@ impl<'a> Component<'a> {
         if self.record.digest() == 0 {
             return None;
         }
-        let map = self.parts.reader.component_map(self.record);
-        match self.parts.reader.generation {
-            Generation::V0_1 => Digest::read_v0(string(find(map, "checksum")?)?),
-            _ => Digest::read_v1(string(find(map, "digest")?)?),
-        }
+        (self.dialect().read_digest)(self.text(self.dialect().digest)?)
     }
 
     /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these

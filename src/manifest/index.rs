@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use crate::cbor::{Fault, Mark};
 use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Misuse};
+use crate::format::{Encoding, Format, Logical};
 use crate::num::{index, short};
-use crate::schema::{Encoding, Format, Logical};
 
 /// Fields of a `u64`, from the low bits up.
 macro_rules! bit_fields {

@@ -3,11 +3,11 @@
 use nom::Parser as _;
 
 use super::index::ObjectRecord;
-use super::{Component, Generation, Parts};
-use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, find, text, uint};
+use super::{Component, Parts};
+use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, text, uint};
+use crate::format::{Dialect, Format, Nesting};
 use crate::num::{index, short};
 use crate::rules::Rule;
-use crate::schema::Format;
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
 #[derive(Clone, Copy)]
@@ -20,6 +20,11 @@ pub struct Object<'a> {
 impl<'a> Object<'a> {
     pub(super) fn new(parts: Parts<'a>, ordinal: u32, record: ObjectRecord) -> Self {
         Self { parts, ordinal, record }
+    }
+
+    /// What distinguishes its generation.
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.parts.reader.dialect
     }
 
     /// Its place in the manifest, from 0.
@@ -39,17 +44,12 @@ impl<'a> Object<'a> {
 
     /// The format's name (the layout's in 0.1), known or not.
     pub fn format_name(&self) -> &'a str {
-        let name = match self.parts.reader.generation {
-            Generation::V0_1 => find(self.map(), "layout"),
-            _ => find(self.map(), "format"),
-        };
-        // A 0.1 entry without a layout is dense.
-        name.and_then(string).unwrap_or("dense")
+        self.dialect().format.find(self.map()).and_then(string).unwrap_or("dense")
     }
 
     /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
     pub fn shape(&self) -> Shape<'a> {
-        let at = find(self.map(), "shape").unwrap_or_default();
+        let at = self.dialect().shape.find(self.map()).unwrap_or_default();
         let read = array_head(Rule::ShapeType, UNLIMITED).parse(at);
         let (rest, entries) = read.unwrap_or((&[], Entries::NONE));
         Shape { rest, entries }
@@ -57,10 +57,7 @@ impl<'a> Object<'a> {
 
     /// Its attributes (1.x): v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'a>> {
-        match self.parts.reader.generation {
-            Generation::V0_1 => None,
-            _ => Attributes::read(find(self.map(), "attributes")?),
-        }
+        Attributes::read(self.dialect().attributes?.find(self.map())?)
     }
 
     /// All fields of its map as the manifest spells them, unknown ones included.
@@ -86,14 +83,14 @@ impl<'a> Object<'a> {
         self.components().find(|component| component.role() == role)
     }
 
-    /// Where its map begins; in 0.1, its entry.
+    /// Where its map begins.
     pub(super) fn map(&self) -> Input<'a> {
-        match self.parts.reader.generation {
-            Generation::V0_1 => {
+        match self.dialect().nesting {
+            Nesting::Flat(_) => {
                 let record = self.parts.index.components.get(index(self.record.first()));
                 record.map_or(&[], |record| self.parts.reader.component_map(*record))
             }
-            _ => self.parts.reader.object_map(self.record),
+            Nesting::Named => self.parts.reader.object_map(self.record),
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Nothing here can fail on bytes that have been: the defaults stand in for the impossible.
 
-use super::Generation;
 use super::blobs::Extent;
 use super::index::{ComponentRecord, ObjectRecord};
-use crate::cbor::{Input, Mark, find, key, seek, text, uint};
+use crate::cbor::{Input, Mark, key, seek, text, uint};
+use crate::format::{Dialect, Field};
 use crate::num::index;
 use crate::rules::Rule;
 use nom::Parser as _;
@@ -14,7 +14,7 @@ use nom::Parser as _;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
-    pub(super) generation: Generation,
+    pub(super) dialect: &'static Dialect,
 }
 
 impl<'a> Reader<'a> {
@@ -40,37 +40,33 @@ impl<'a> Reader<'a> {
 
     /// The map of a component: after its role, or the entry itself.
     pub(super) fn component_map(&self, component: ComponentRecord) -> Input<'a> {
-        let at = self.at(component.at());
-        match self.generation {
-            Generation::V0_1 => at,
-            _ => key(at).map_or(&[], |(map, _)| map),
-        }
+        self.dialect.component_map(self.at(component.at()))
     }
 
-    /// The role of a 1.x component.
+    /// The role of a component.
     pub(super) fn role(&self, component: ComponentRecord) -> &'a [u8] {
-        key(self.at(component.at())).map_or(&[], |(_, role)| role)
+        self.dialect.role(self.at(component.at()))
     }
 
     /// A value of a component: `after` bytes on where that is near enough to be recorded, else
-    /// by its key.
-    fn near(&self, component: ComponentRecord, after: u32, name: &str) -> Input<'a> {
+    /// by its field.
+    fn near(&self, component: ComponentRecord, after: u32, field: Field) -> Input<'a> {
         match after {
-            0 => find(self.component_map(component), name).unwrap_or_default(),
+            0 => field.find(self.component_map(component)).unwrap_or_default(),
             _ => self.at(component.at().saturating_sub(after)),
         }
     }
 
     /// Where a component's offset stands.
     pub(super) fn offset_mark(&self, component: ComponentRecord) -> Mark {
-        Mark::of(self.near(component, component.offset_after(), "offset"))
+        Mark::of(self.near(component, component.offset_after(), self.dialect.offset))
     }
 
     /// Where a component's blob lies.
     #[inline]
     pub(super) fn extent(&self, component: ComponentRecord) -> Extent {
-        let length = if self.generation == Generation::V0_1 { "size" } else { "length" };
-        let offset = self.near(component, component.offset_after(), "offset");
+        let Dialect { offset, length, .. } = *self.dialect;
+        let offset = self.near(component, component.offset_after(), offset);
         let length = self.near(component, component.length_after(), length);
         let read = |at| uint(Rule::OffsetType).parse(at).map_or(0, |(_, number)| number);
         Extent::judged(read(offset), read(length))

@@ -2,12 +2,14 @@
 
 use core::num::NonZeroU8;
 
-use super::Generation;
 use crate::cbor::{Fault, Mark};
 use crate::element::StorageType;
+use crate::format::{
+    ComponentClaim, Dialect, Encoding, Format, IndexTypes, Logical, ObjectClaim, ObjectFault, Role,
+    Shape,
+};
 use crate::limits::{Options, Tolerance};
 use crate::rules::Rule;
-use crate::schema::{ComponentClaim, Encoding, Format, Logical, ObjectClaim, Role, Shape};
 
 /// What is known of a component, by the time its object is judged.
 #[derive(Clone, Copy)]
@@ -31,12 +33,12 @@ impl Part {
     pub(crate) fn of(
         claim: &ComponentClaim,
         ordinal: u32,
-        generation: Generation,
+        dialect: &Dialect,
     ) -> Result<Self, Fault> {
         let dtype = &claim.dtype;
-        let (size, size_mark) = size(claim, generation)?;
+        let (size, size_mark) = size(claim, dialect)?;
         let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
-        if let (Some(bytes), true) = (size, generation != Generation::V0_1) {
+        if let (Some(bytes), true) = (size, dialect.whole_elements) {
             let width = dtype.storage.map_or(1, StorageType::width);
             let each = each.map_or(width, NonZeroU8::get);
             if bytes & u64::from(each.wrapping_sub(1)) != 0 {
@@ -63,7 +65,7 @@ impl Part {
 
 /// How many bytes a component holds when decoded, where the manifest says so, and where it does.
 #[inline(always)]
-fn size(claim: &ComponentClaim, generation: Generation) -> Result<(Option<u64>, Mark), Fault> {
+fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Mark), Fault> {
     let (length, decoded) = (claim.length, claim.decoded);
     match (claim.encoding, decoded) {
         (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
@@ -71,7 +73,7 @@ fn size(claim: &ComponentClaim, generation: Generation) -> Result<(Option<u64>, 
         }
         (Encoding::Raw, _) => Ok((Some(length.value), length.mark)),
         (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.mark)),
-        (Encoding::Zstd, None) if generation == Generation::V1_2 => {
+        (Encoding::Zstd, None) if dialect.needs_decoded_length => {
             Err(Fault::new(Rule::DecodedLengthMissing, claim.map))
         }
         _ => Ok((None, length.mark)),
@@ -101,15 +103,12 @@ impl Default for Roles {
     }
 }
 
-/// A fault, and the component it is in.
-pub(crate) type Found = (Fault, Option<u32>);
-
-fn in_object(rule: Rule, mark: Mark) -> Found {
-    (Fault::new(rule, mark), None)
+fn in_part(part: &Part, fault: Fault) -> ObjectFault {
+    ObjectFault { fault, component: Some(part.ordinal) }
 }
 
-fn in_part(part: &Part, fault: Fault) -> Found {
-    (fault, Some(part.ordinal))
+fn in_object(rule: Rule, mark: Mark) -> ObjectFault {
+    Fault::new(rule, mark).into()
 }
 
 impl Roles {
@@ -139,20 +138,20 @@ impl Roles {
     pub(crate) fn judge(
         &self,
         claim: &ObjectClaim,
-        generation: Generation,
+        dialect: &Dialect,
         options: &Options,
-    ) -> Result<(), Found> {
+    ) -> Result<(), ObjectFault> {
         match claim.format {
             Format::Dense => self.dense(claim),
-            Format::SparseCsr => self.sparse_csr(claim, generation, options),
-            Format::SparseCoo => self.sparse_coo(claim, generation, options),
+            Format::SparseCsr => self.sparse_csr(claim, dialect, options),
+            Format::SparseCoo => self.sparse_coo(claim, dialect, options),
             Format::QuantizedGroup => self.quantized_group(claim, options),
             Format::Unknown => Ok(()),
         }
     }
 
     #[inline(always)]
-    fn dense(&self, claim: &ObjectClaim) -> Result<(), Found> {
+    fn dense(&self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
         let data =
             self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
         if data.storage.is_none() {
@@ -173,9 +172,9 @@ impl Roles {
     fn sparse_csr(
         &self,
         claim: &ObjectClaim,
-        generation: Generation,
+        dialect: &Dialect,
         options: &Options,
-    ) -> Result<(), Found> {
+    ) -> Result<(), ObjectFault> {
         let (Some(values), Some(indices), Some(indptr)) =
             (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr))
         else {
@@ -183,10 +182,10 @@ impl Roles {
         };
         let Shape { mark, rank, first: rows, .. } = claim.shape;
         if rank != 2 {
-            return Err((Fault::with(Rule::CsrRank, mark, rank.into()), None));
+            return Err(Fault::with(Rule::CsrRank, mark, rank.into()).into());
         }
-        index_type(indices, generation, options)?;
-        index_type(indptr, generation, options)?;
+        index_type(indices, dialect, options)?;
+        index_type(indptr, dialect, options)?;
         let bounds = rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
         agree(indices, Rule::CsrNnz, values.count())
@@ -195,9 +194,9 @@ impl Roles {
     fn sparse_coo(
         &self,
         claim: &ObjectClaim,
-        generation: Generation,
+        dialect: &Dialect,
         options: &Options,
-    ) -> Result<(), Found> {
+    ) -> Result<(), ObjectFault> {
         let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
             return Err(in_object(Rule::CooRoles, claim.components));
         };
@@ -205,7 +204,7 @@ impl Roles {
         if rank == 0 {
             return Err(in_object(Rule::CooRank, mark));
         }
-        index_type(coords, generation, options)?;
+        index_type(coords, dialect, options)?;
         let Some(nnz) = values.count() else {
             return Ok(());
         };
@@ -214,7 +213,7 @@ impl Roles {
         agree(coords, Rule::CooNnz, Some(indices))
     }
 
-    fn quantized_group(&self, claim: &ObjectClaim, options: &Options) -> Result<(), Found> {
+    fn quantized_group(&self, claim: &ObjectClaim, options: &Options) -> Result<(), ObjectFault> {
         if self.get(Role::PackedWeight).is_none() || self.get(Role::Scales).is_none() {
             return Err(in_object(Rule::QuantizedRoles, claim.components));
         }
@@ -226,23 +225,21 @@ impl Roles {
     }
 }
 
-/// Index components are `u64` (any integer in 1.1) and mean just that.
-fn index_type(part: &Part, generation: Generation, options: &Options) -> Result<(), Found> {
+/// Index components are of the types that the generation allows, and mean just that.
+fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), ObjectFault> {
     let dtype = || in_part(part, Fault::new(Rule::IndexDtype, part.dtype));
     if part.logical != Logical::None {
         let of_type = |mark| in_part(part, Fault::new(Rule::IndexLogicalType, mark));
         // A dtype of 1.1 may itself stand for a logical type.
         return Err(part.type_mark.map_or_else(dtype, of_type));
     }
-    let narrow = generation != Generation::V1_2 || options.tolerates(Tolerance::NarrowIndices);
-    let good = part
-        .storage
-        .is_some_and(|storage| storage == StorageType::U64 || (narrow && storage.is_integer()));
-    if good { Ok(()) } else { Err(dtype()) }
+    let narrow = options.tolerates(Tolerance::NarrowIndices);
+    let types = if narrow { IndexTypes::Integers } else { dialect.index_types };
+    if part.storage.is_some_and(|storage| types.allow(storage)) { Ok(()) } else { Err(dtype()) }
 }
 
 /// `part` holds as many elements as `wanted`, as far as both are known.
-fn agree(part: &Part, rule: Rule, wanted: Option<u64>) -> Result<(), Found> {
+fn agree(part: &Part, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
     match (part.count(), wanted) {
         (Some(count), Some(wanted)) if count != wanted => {
             Err(in_part(part, Fault::with(rule, part.size_mark, count)))

@@ -31,8 +31,8 @@ catalogue! {
         "The component can be read; whether it is what its writer meant is not known.";
     Feature "unsupported-feature", Policy("the library was built without it"), All,
         "What the file needs was built in.",
-        "the library was built without what this component needs",
-        "Build it with the features `zstd` and `digest`.";
+        "the library was built without what the file needs",
+        "Build it with the features `v0`, `v1`, `zstd` and `digest`.";
     LogicalType "unsupported-type", Spec("v1.2 §2"), V1,
         "The component's `type` is one that the specification lists.",
         "the component's `type` is not known", "It can be read as storage elements.";

@@ -1,8 +1,8 @@
 //! Judging the indices of a sparse object as they stream by.
 
 use crate::element::{ByteOrder, StorageType};
+use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
-use crate::schema::Format;
 
 /// What the indices of a sparse object are held against.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ pub(super) fn judge<R: ReadAt + ?Sized>(
     manifest: &Manifest<'_>,
     source: &R,
 ) -> Result<(), ReadError<R::Error>> {
-    let mut end = wide(crate::frame::header_v1().len());
+    let mut end = wide(crate::format::frame::header_v1().len());
     let components = manifest.objects().flat_map(|object| object.components());
     for extent in components.map(|component| component.extent()) {
         zeros(source, end, extent.offset())?;

@@ -21,12 +21,13 @@ use crate::cbor::Output;
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, Place};
+use crate::format::Format;
+use crate::format::v1::RootKey;
 use crate::layout::Widened;
 use crate::limits::Limits;
-use crate::manifest::{Component, ElementType, Generation, Manifest, Object};
+use crate::manifest::{Component, ElementType, Manifest, Object};
 use crate::num::{index, wide};
 use crate::rules::Rule;
-use crate::schema::{Format, v0_1};
 use crate::sort::{NoMemory, by_length};
 use crate::verify::{Verifier, foreign};
 
@@ -115,7 +116,8 @@ impl Copier {
     ) -> Result<S, CopyError<R::Error, S::Error>> {
         let mut writer = Writer::new(sink, settings)?;
         let fields = manifest.fields();
-        if let Some(item) = fields.and_then(|fields| fields.item("attributes")) {
+        if let Some(item) = fields.and_then(|fields| fields.item(RootKey::attributes.field().key()))
+        {
             let attributes = Encoded::from_cbor(copied(item.as_bytes())?);
             writer.attributes(&attributes).map_err(WriteError::Refused)?;
         }
@@ -223,12 +225,12 @@ impl Copier {
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
 fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
     let Some(fields) = object.fields() else { return Ok(None) };
-    let old = object.components().next().filter(|part| part.generation() == Generation::V0_1);
-    if old.is_none() {
-        let item = fields.item("attributes");
+    if let Some(attributes) = object.dialect().attributes {
+        let item = fields.item(attributes.key());
         return item.map(|item| copied(item.as_bytes()).map(Encoded::from_cbor)).transpose();
     }
-    let unknown = || fields.clone().filter(|(name, _)| !v0_1::is_field(name));
+    let known = object.dialect().is_object_field;
+    let unknown = || fields.clone().filter(|(name, _)| !known(name.as_bytes()));
     let count = unknown().count();
     if count == 0 {
         return Ok(None);
@@ -274,7 +276,7 @@ impl Change {
         };
         match part.storage_type() {
             Some(storage) if indices && storage != StorageType::U64 => Self::Widen(storage),
-            Some(StorageType::Bool) if part.generation() == Generation::V0_1 => Self::Bools,
+            Some(StorageType::Bool) if !part.dialect().strict_bools => Self::Bools,
             _ => Self::Nothing,
         }
     }

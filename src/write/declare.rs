@@ -9,8 +9,8 @@ use super::compress::Level;
 use crate::cbor::Output;
 use crate::element::{LogicalType, StorageType};
 use crate::error::{Error, Misuse};
+use crate::format::Logical;
 use crate::manifest::ElementType;
-use crate::schema::Logical;
 
 impl From<StorageType> for ElementType<'_> {
     fn from(storage: StorageType) -> Self {

@@ -1,12 +1,13 @@
 //! The fields of objects and components, as CBOR.
 //!
 //! Canonical files have them in the order of deterministic CBOR; others in the order of the
-//! tables in `schema`, which is what readers guess first.
+//! tables in `format`, which is what readers guess first.
 
 use super::declare::NewObject;
-use crate::cbor::{Output, spell};
+use crate::cbor::Output;
 use crate::digest::Spelled;
 use crate::error::Misuse;
+use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::manifest::ElementType;
 use crate::num::wide;
 
@@ -31,17 +32,31 @@ pub(super) fn object(
 ) -> Result<(), Misuse> {
     out.text(object.name)?;
     out.map(if attributes.is_some() { 4 } else { 3 })?;
-    out.raw(const { &spell::<6>("shape") })?;
-    out.array(wide(object.shape.len()))?;
-    object.shape.iter().try_for_each(|dimension| out.uint(*dimension))?;
-    out.raw(const { &spell::<7>("format") })?;
-    out.text(object.format)?;
-    if let Some(attributes) = attributes {
-        out.text("attributes")?;
-        out.raw(attributes)?;
+    // Components are last in either order.
+    for key in ObjectKey::TABLE_ORDER {
+        match key {
+            ObjectKey::shape => {
+                key.write(out)?;
+                out.array(wide(object.shape.len()))?;
+                object.shape.iter().try_for_each(|dimension| out.uint(*dimension))?;
+            }
+            ObjectKey::format => {
+                key.write(out)?;
+                out.text(object.format)?;
+            }
+            ObjectKey::attributes => {
+                if let Some(attributes) = attributes {
+                    key.write(out)?;
+                    out.raw(attributes)?;
+                }
+            }
+            ObjectKey::components => {
+                key.write(out)?;
+                out.map(wide(object.components().len()))?;
+            }
+        }
     }
-    out.raw(const { &spell::<11>("components") })?;
-    out.map(wide(object.components().len()))
+    Ok(())
 }
 
 /// Role and fields of a component.
@@ -50,51 +65,53 @@ pub(super) fn component(
     written: &Written<'_>,
     canonical: bool,
 ) -> Result<(), Misuse> {
-    let Written { element, digest, offset, length, decoded, .. } = written;
-    let dtype = element.storage().map_or("", |storage| storage.name());
-    let logical = match element {
-        ElementType::Logical(logical) => Some(logical.name()),
-        ElementType::UnknownLogical(name, _) => Some(*name),
-        _ => None,
-    };
-    let given = [logical.is_some(), digest.is_some(), decoded.is_some(), decoded.is_some()];
-    let fields = given.into_iter().filter(|given| *given).count();
-    let digest = digest.as_ref().map(Spelled::as_str);
+    let order =
+        if canonical { ComponentKey::DETERMINISTIC_ORDER } else { ComponentKey::TABLE_ORDER };
+    let fields = order.iter().filter(|key| written.value(**key).is_some()).count();
     out.text(written.role)?;
-    out.map(wide(fields).saturating_add(3))?;
-    // Most of what is written are keys and short numbers, of sizes known here.
-    macro_rules! text {
-        ($key:literal, $value:expr) => {
-            if let Some(value) = $value {
-                out.raw(const { &spell::<{ $key.len() + 1 }>($key) })?;
-                out.text(value)?;
+    out.map(wide(fields))?;
+    for key in order {
+        match written.value(*key) {
+            Some(Value::Text(text)) => {
+                key.write(out)?;
+                out.text(text)?;
             }
-        };
+            Some(Value::Uint(number)) => {
+                key.write(out)?;
+                out.uint(number)?;
+            }
+            None => {}
+        }
     }
-    macro_rules! number {
-        ($key:literal, $value:expr) => {
-            out.raw(const { &spell::<{ $key.len() + 1 }>($key) })?;
-            out.uint($value)?;
-        };
-    }
-    if canonical {
-        text!("type", logical);
-        text!("dtype", Some(dtype));
-        text!("digest", digest);
-        number!("length", *length);
-        number!("offset", *offset);
-        return Ok(());
-    }
-    text!("dtype", Some(dtype));
-    number!("offset", *offset);
-    number!("length", *length);
-    text!("digest", digest);
-    if let Some(decoded) = decoded {
-        text!("encoding", Some("zstd"));
-        number!("uncompressed_length", *decoded);
-    }
-    text!("type", logical);
     Ok(())
+}
+
+/// The value of a component's field.
+enum Value<'a> {
+    Text(&'a str),
+    Uint(u64),
+}
+
+impl Written<'_> {
+    /// The value of a field; none where it is left out.
+    #[inline(always)]
+    fn value(&self, key: ComponentKey) -> Option<Value<'_>> {
+        match key {
+            ComponentKey::dtype => {
+                Some(Value::Text(self.element.storage().map_or("", |storage| storage.name())))
+            }
+            ComponentKey::offset => Some(Value::Uint(self.offset)),
+            ComponentKey::length => Some(Value::Uint(self.length)),
+            ComponentKey::digest => self.digest.as_ref().map(|digest| Value::Text(digest.as_str())),
+            ComponentKey::encoding => self.decoded.map(|_| Value::Text("zstd")),
+            ComponentKey::decoded_length => self.decoded.map(Value::Uint),
+            ComponentKey::logical_type => match self.element {
+                ElementType::Logical(logical) => Some(Value::Text(logical.name())),
+                ElementType::UnknownLogical(name, _) => Some(Value::Text(name)),
+                ElementType::Plain(_) | ElementType::Unknown(_) => None,
+            },
+        }
+    }
 }
 
 /// More bytes than the entry of an object takes beside its attributes.

@@ -7,13 +7,15 @@ use super::settings::Settings;
 use crate::cbor::{Fault, Mark, UNLIMITED, fault, map_head};
 use crate::element::LogicalType;
 use crate::error::{Error, Misuse, Place};
+use crate::format::v1::V1_2;
+use crate::format::{
+    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, ObjectFault, Role, Shape, Uint,
+    pass_attributes,
+};
 use crate::limits::{Limits, Options};
-use crate::manifest::{ElementType, Generation, Part, Roles};
+use crate::manifest::{ElementType, Part, Roles};
 use crate::num::{short, wide};
 use crate::rules::{Limit, Rule, Unsupported};
-use crate::schema::{
-    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, Opaque, Role, Shape, Uint,
-};
 use crate::sort::by_text;
 
 /// Judges the object of that ordinal: how many bytes its compressed components decode to.
@@ -39,7 +41,7 @@ pub(super) fn object(
             decoded = decoded.saturating_add(claim.length.value);
             compressed(claim.length.value, settings).map_err(|error| error.at(place))?;
         }
-        let part = Part::of(&claim, component, Generation::V1_2);
+        let part = Part::of(&claim, component, &V1_2);
         let part = part.map_err(|fault| refused(fault).at(place))?;
         if let Some(role) = claim.role {
             roles.note(role, part);
@@ -47,9 +49,9 @@ pub(super) fn object(
     }
     let format = Format::named(object.format.as_bytes());
     let claim = ObjectClaim { shape: Shape::of(object.shape), format, components: Mark::END };
-    roles
-        .judge(&claim, Generation::V1_2, &Options::default())
-        .map_err(|(fault, component)| refused(fault).at(Place::new(Some(ordinal), component)))?;
+    roles.judge(&claim, &V1_2, &Options::default()).map_err(
+        |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component)),
+    )?;
     coordinates(object, format).map_err(|(rule, component)| {
         Error::nowhere(rule).at(Place::new(Some(ordinal), Some(component)))
     })?;
@@ -139,7 +141,7 @@ fn coordinates(object: &NewObject<'_>, format: Format) -> Result<(), (Rule, u32)
 /// Judges the CBOR of attributes that lie within `open` levels: whether it is that of none.
 pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool, Error> {
     let found = |error| refused(fault(error));
-    let (rest, _) = Opaque::pass(limits, Rule::AttributesType, bytes, open).map_err(found)?;
+    let (rest, ()) = pass_attributes(limits, Rule::AttributesType, bytes, open).map_err(found)?;
     if !rest.is_empty() {
         return Err(Error::nowhere(Rule::ManifestTrailing).found(wide(rest.len())));
     }

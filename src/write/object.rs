@@ -13,9 +13,9 @@ use crate::codec::Sum;
 use crate::digest::Spelled;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
+use crate::format::Format;
 use crate::layout::{BadIndex, judge_bools};
 use crate::num::{short, wide};
-use crate::schema::Format;
 use crate::verify::{Check, Sparse};
 
 /// Takes the bytes of one object. It must be [ended](Self::end): dropped before, it leaves a

@@ -10,9 +10,9 @@ use super::sink::{Sink, WriteError};
 use super::{entry, judge};
 use crate::cbor::{Output, key, map_head, rewrite, skip};
 use crate::error::{Error, Misuse, Place};
-use crate::frame::{footer_v1, header_v1};
+use crate::format::frame::{footer_v1, header_v1};
 use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
-use crate::manifest::{FIRST, Generation, Manifest, VERSION, aligned};
+use crate::manifest::{FIRST, Manifest, VERSION, aligned};
 use crate::num::{short, wide};
 use crate::rules::{Limit, Rule};
 
@@ -93,7 +93,7 @@ impl<S: Sink> Writer<S> {
         manifest: &Manifest<'_>,
         settings: &Settings,
     ) -> Result<Self, WriteError<S::Error>> {
-        if manifest.generation() == Generation::V0_1 || settings.is_canonical() {
+        if !manifest.dialect().is_written || settings.is_canonical() {
             return Err(Error::misuse(Misuse::Append).into());
         }
         let (root, entries) = taken_apart(manifest).map_err(Error::from)?;

@@ -27,7 +27,7 @@ pub fn build(name: &str, features: &str) -> Result<Image> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(path("."));
     cargo.args(["build", "--locked", "--release", "-p", "zten-images", "--target", TARGET]);
-    cargo.args(["--bin", name, "--features", features]);
+    cargo.args(["--bin", name, "--no-default-features", "--features", features]);
     if !cargo.arg("--target-dir").arg(&target).status()?.success() {
         return Err(format!("the image {name} cannot be built").into());
     }

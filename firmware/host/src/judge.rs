@@ -1,5 +1,7 @@
 //! Whether an image has printed what it should.
 
+use std::path::Path;
+
 use zten::{Archive, Limits, Options};
 
 use crate::printed::Printed;
@@ -28,8 +30,8 @@ pub fn digits(printed: &Printed) -> Result<()> {
 }
 
 /// The objects are those that the library finds in the file here.
-pub fn objects(printed: &Printed, file: &str) -> Result<()> {
-    let file = std::fs::read(path("network").join(file))?;
+pub fn objects(printed: &Printed, file: &Path) -> Result<()> {
+    let file = std::fs::read(file)?;
     let archive = Archive::open(&file)?;
     let mut found = Vec::new();
     for object in archive.objects() {

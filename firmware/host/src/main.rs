@@ -1,25 +1,37 @@
 //! Builds all images, runs them, and says what they take: `cargo run`. Ends 1 if anything is not as
 //! it should be.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use zten_firmware::image::Image;
 use zten_firmware::printed::Printed;
-use zten_firmware::{Result, ceilings, emulator, image, judge, network};
+use zten_firmware::{Result, ceilings, emulator, image, judge, path};
 
 /// What an image is held to.
 type Judge = fn(&Printed) -> Result<()>;
 
 /// Image, features, and what it is held to.
-const IMAGES: [(&str, &str, Judge); 7] = [
-    ("empty", "", |_| Ok(())),
-    ("list", "", |printed| judge::objects(printed, "digits.zt")),
-    ("model", "digest,messages", judge::digits),
-    ("model", "digest,messages,zstd", judge::digits),
-    ("spi", "digest,messages", |printed| spi(printed, "digits.zt")),
-    ("spi", "digest,messages,zstd", |printed| spi(printed, "digits-zstd.zt")),
-    ("hostile", "messages", judge::refused),
+const IMAGES: [(&str, &str, Judge); 11] = [
+    ("empty", "v0,v1", |_| Ok(())),
+    ("list", "v0,v1", |printed| judge::objects(printed, &network("digits.zt"))),
+    ("empty", "v1", |_| Ok(())),
+    ("list", "v1", |printed| judge::objects(printed, &network("digits.zt"))),
+    ("empty", "v0", |_| Ok(())),
+    ("list", "v0", |printed| judge::objects(printed, &path(V0))),
+    ("model", "v0,v1,digest,messages", judge::digits),
+    ("model", "v0,v1,digest,messages,zstd", judge::digits),
+    ("spi", "v0,v1,digest,messages", |printed| spi(printed, "digits.zt")),
+    ("spi", "v0,v1,digest,messages,zstd", |printed| spi(printed, "digits-zstd.zt")),
+    ("hostile", "v0,v1,messages", judge::refused),
 ];
+
+/// The file of the images that read generation 0.1 alone.
+const V0: &str = "../corpus/accept/0.1.0/dense_all.zt";
+
+fn network(file: &str) -> PathBuf {
+    path("network").join(file)
+}
 
 fn main() -> ExitCode {
     match run() {
@@ -32,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    network::check()?;
+    zten_firmware::network::check()?;
     let mut flash = Vec::new();
     let mut table = String::new();
     for (name, features, judged) in IMAGES {
@@ -46,10 +58,14 @@ fn run() -> Result<()> {
     println!(
         "| image | features | flash | heap | stack |\n| --- | --- | --- | --- | --- |\n{table}"
     );
-    let [empty, list, ..] = *flash.as_slice() else { return Err("no images".into()) };
-    let opening = list - empty;
-    println!("opening, listing and binding: {opening} bytes of flash");
-    at_most("flash of opening, listing and binding", opening, ceilings::FLASH)
+    let pairs = flash.chunks_exact(2).zip(ceilings::FLASH);
+    for (images, (generations, most)) in pairs {
+        let [empty, list] = *images else { return Err("no images".into()) };
+        let opening = list - empty;
+        println!("opening, listing and binding {generations}: {opening} bytes of flash");
+        at_most("flash of opening, listing and binding", opening, most)?;
+    }
+    Ok(())
 }
 
 /// Runs an image: what it prints, if that is what it should.
@@ -67,7 +83,9 @@ fn row(name: &str, features: &str, image: &Image, printed: &Printed) -> Result<S
     let (heap, stack) = match (printed.heap, printed.stack) {
         (Some(heap), Some(stack)) => (heap, stack),
         // They cannot print numbers.
-        _ if features.is_empty() => return Ok(format!("| `{name}` | | {flash} | | |\n")),
+        _ if !features.contains("messages") => {
+            return Ok(format!("| `{name}` | {features} | {flash} | | |\n"));
+        }
         _ => return Err("it does not say what it has taken".into()),
     };
     let most = if features.contains("zstd") { ceilings::HEAP_ZSTD } else { ceilings::HEAP };
@@ -85,9 +103,9 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
 
 /// The model behind a bus: lists the same, says the same, and hardly reads a byte twice.
 fn spi(printed: &Printed, file: &str) -> Result<()> {
-    judge::objects(printed, file)?;
+    judge::objects(printed, &network(file))?;
     judge::digits(printed)?;
-    let size = std::fs::metadata(zten_firmware::path("network").join(file))?.len();
+    let size = std::fs::metadata(network(file))?.len();
     let [_, (_, _, read)] = printed.reads.as_slice() else {
         return Err("it does not say what it has read".into());
     };

@@ -17,12 +17,16 @@ use cortex_m_semihosting::debug;
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-#[cfg(not(feature = "zstd"))]
+#[cfg(not(feature = "v1"))]
+static FILE: &Aligned<[u8]> =
+    &Aligned(*include_bytes!("../../../corpus/accept/0.1.0/dense_all.zt"));
+#[cfg(all(feature = "v1", not(feature = "zstd")))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits.zt"));
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "v1", feature = "zstd"))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-zstd.zt"));
 
-/// The file with the network. With the feature `zstd`, one layer of it is compressed.
+/// The file with the network. With the feature `zstd`, one layer of it is compressed. Without the
+/// feature `v1`, a file of generation 0.1.
 pub static MODEL: &[u8] = &FILE.0;
 
 /// Ends the emulator, which ends as the image does.

@@ -5,9 +5,9 @@ use half::{bf16, f16};
 use super::attributes::{Quantization, misfit};
 use crate::element::{Element, StorageType};
 use crate::error::{Error, Misuse};
+use crate::format::Logical;
 use crate::layout::{Decoded, View};
 use crate::num::wide;
-use crate::schema::Logical;
 
 /// A decoded matrix of quantized weights, whose components fit together: what a [`Quantized`]
 /// can borrow from.

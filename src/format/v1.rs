@@ -3,93 +3,130 @@
 
 use nom::Parser as _;
 
-use super::{
-    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Opaque, Role, Shape, Sink, Slot,
-    Text, Uint, Version, Walk, table,
-};
+use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
+use super::dialect::{Dialect, IndexTypes, Nesting};
+use super::slots::{Attributes, Shape, Slot, Text, Uint};
+use super::table::table;
+use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before,
-    map_head, short_text, skip, text, utf8,
+    map_head, nth_key, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
+use crate::error::Place;
 use crate::num::{SMALL, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// The root: v1.1 II.1, v1.2 §1.
-    Root<'m>, within 0 levels, else Rule::RootType;
-    // key           slot        type           presence                        else
-    "version"    => _version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
-    "attributes" => attributes:  RootAttributes, optional,                      else Rule::AttributesType;
-    "objects"    => objects:     Objects<'m>,   required(Rule::ObjectsMissing), else Rule::ObjectsType;
+    Root<'m>, keys RootKey, within 0 levels, else Rule::RootType;
+    // key           slot       type           presence                        else
+    "version"    => version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
+    "attributes" => attributes: Attributes<1>, optional,                       else Rule::AttributesType;
+    "objects"    => objects:    Objects<'m>,   required(Rule::ObjectsMissing), else Rule::ObjectsType;
 }
 
 table! {
     /// One object: v1.1 II.2, v1.2 §1.
-    Object<'m>, within 2 levels, else Rule::ObjectType;
-    // key           slot         type              presence                           else
-    "shape"      => shape:        Shape,            required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "format"     => format:       Format,           required(Rule::FormatMissing),     else Rule::FormatType;
-    "attributes" => _attributes:  ObjectAttributes, optional,                          else Rule::AttributesType;
-    "components" => components:   Components,       required(Rule::ComponentsMissing), else Rule::ComponentsType;
+    Object<'m>, keys ObjectKey, within 2 levels, else Rule::ObjectType;
+    // key           slot       type           presence                           else
+    "shape"      => shape:      Shape,         required(Rule::ShapeMissing),      else Rule::ShapeType;
+    "format"     => format:     Format,        required(Rule::FormatMissing),     else Rule::FormatType;
+    "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
+    "components" => components: Components,    required(Rule::ComponentsMissing), else Rule::ComponentsType;
 }
 
 table! {
     /// One component: v1.1 II.3, v1.2 §1. `type` and `uncompressed_length` came with 1.2 and are
     /// honoured in every 1.x file, because an appended file keeps its old version.
-    Component<'m>, within 4 levels, else Rule::ComponentType;
-    // key                    slot       type         presence                       else
-    "dtype"               => dtype:      DtypeName, required(Rule::DtypeMissing),  else Rule::DtypeType;
-    "offset"              => offset:     Uint,        required(Rule::OffsetMissing), else Rule::OffsetType;
-    "length"              => length:     Uint,        required(Rule::LengthMissing), else Rule::LengthType;
-    "digest"              => digest:     DigestText,  nullable,                      else Rule::DigestType;
-    "encoding"            => encoding:   Encoding,    optional,                      else Rule::EncodingType;
-    "uncompressed_length" => decoded:    Uint,        nullable,                      else Rule::DecodedLengthType;
-    "type"                => logical:    TypeName, nullable,                     else Rule::LogicalTypeType;
+    Component<'m>, keys ComponentKey, within 4 levels, else Rule::ComponentType;
+    // key                    slot            type        presence                       else
+    "dtype"               => dtype:          DtypeName,  required(Rule::DtypeMissing),  else Rule::DtypeType;
+    "offset"              => offset:         Uint,       required(Rule::OffsetMissing), else Rule::OffsetType;
+    "length"              => length:         Uint,       required(Rule::LengthMissing), else Rule::LengthType;
+    "digest"              => digest:         DigestText, nullable,                      else Rule::DigestType;
+    "encoding"            => encoding:       Encoding,   optional,                      else Rule::EncodingType;
+    "uncompressed_length" => decoded_length: Uint,       nullable,                      else Rule::DecodedLengthType;
+    "type"                => logical_type:   TypeName,   nullable,                      else Rule::LogicalTypeType;
 }
 
+/// The rules of 1.2, which canonical files follow and those that are written.
+pub(crate) static V1_2: Dialect = Dialect {
+    generation: Generation::V1_2,
+    nesting: Nesting::Named,
+    shape: ObjectKey::shape.field(),
+    format: ObjectKey::format.field(),
+    attributes: Some(ObjectKey::attributes.field()),
+    dtype: ComponentKey::dtype.field(),
+    logical_type: Some(ComponentKey::logical_type.field()),
+    encoding: ComponentKey::encoding.field(),
+    offset: ComponentKey::offset.field(),
+    length: ComponentKey::length.field(),
+    decoded_length: Some(ComponentKey::decoded_length.field()),
+    digest: ComponentKey::digest.field(),
+    read_digest: |text| Digest::read_v1(text),
+    index_types: IndexTypes::U64,
+    logical_dtypes: false,
+    strict_bools: true,
+    whole_elements: true,
+    needs_decoded_length: true,
+    reads_unknown_formats: true,
+    #[cfg(feature = "write")]
+    is_written: true,
+    #[cfg(feature = "write")]
+    is_object_field: |key| ObjectKey::named(key).is_some(),
+};
+
+/// The rules of 1.1: v1.1 II.3, II.4, III.2.
+static V1_1: Dialect = Dialect {
+    generation: Generation::V1_1,
+    index_types: IndexTypes::Integers,
+    logical_dtypes: true,
+    needs_decoded_length: false,
+    ..V1_2
+};
+
 /// Walks a 1.x manifest.
-pub(crate) fn walk<'m, S: Sink<'m>>(
-    walk: &mut Walk<'_, S>,
+pub(crate) fn walk<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
     manifest: Input<'m>,
-) -> Parsed<'m, Option<Mark>> {
+) -> Parsed<'m, Walked> {
     Root::read(walk, manifest, |walk, root| {
         if let Objects::Deferred(at) = root.objects {
             Objects::walk(walk, at)?;
         }
-        Ok(root.attributes.map(|attributes| attributes.0))
+        let attributes = root.attributes.map(|attributes| attributes.0);
+        Ok(Walked { attributes, version: Some(root.version) })
     })
 }
 
-/// Where the file's attributes are.
-pub(crate) struct RootAttributes(Mark);
-
-impl<'m> Slot<'m> for RootAttributes {
-    const BLANK: Self = Self(Mark::END);
-
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, _) = Opaque::pass(walk.limits, wrong, at, 1)?;
-        Ok((rest, Self(Mark::of(at))))
-    }
+/// The dialect of a manifest that need not be in order, as far as can be told.
+pub(super) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
+    let (_, text) = text(Rule::VersionType).parse(RootKey::version.field().find(manifest)?).ok()?;
+    let version = version(core::str::from_utf8(text).ok()?)?;
+    (version.major == 1).then(|| version.dialect())
 }
 
-/// The attributes of one object, checked.
-pub(crate) struct ObjectAttributes;
-
-impl<'m> Slot<'m> for ObjectAttributes {
-    const BLANK: Self = Self;
-
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, _) = Opaque::pass(walk.limits, wrong, at, 3)?;
-        Ok((rest, Self))
-    }
+/// The names of an object and of a component of it, in a manifest that need be in order up to
+/// there only.
+pub(super) fn names(
+    manifest: Input<'_>,
+    object: u32,
+    component: Option<u32>,
+) -> Option<(Input<'_>, Option<Input<'_>>)> {
+    let (map, name) = nth_key(RootKey::objects.field().find(manifest)?, object)?;
+    let role = component.and_then(|ordinal| {
+        let (_, role) = nth_key(ObjectKey::components.field().find(map)?, ordinal)?;
+        Some(role)
+    });
+    Some((name, role))
 }
 
 impl<'m> Slot<'m> for Version {
     const BLANK: Self = Self { major: 0, minor: 0, patch: None };
 
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         let mark = Mark::of(at);
         let version =
@@ -97,14 +134,19 @@ impl<'m> Slot<'m> for Version {
         if version.major != 1 {
             return Err(Fault::with(Unsupported::Version, mark, version.major.into()).into());
         }
-        walk.version = Some(version);
-        walk.sink.version(version);
+        walk.dialect = Some(version.dialect());
         Ok((rest, version))
     }
 }
 
+impl Version {
+    fn dialect(self) -> &'static Dialect {
+        if self.minor < 2 { &V1_1 } else { &V1_2 }
+    }
+}
+
 /// Two or three decimal numbers joined by dots, without sign, suffix or leading zero.
-pub(crate) fn version(text: &str) -> Option<Version> {
+fn version(text: &str) -> Option<Version> {
     let mut numbers = text.as_bytes().split(|byte| *byte == b'.').map(|number| {
         let leading = number.len() > 1 && number.starts_with(b"0");
         if number.is_empty() || leading { None } else { decimal(number) }
@@ -135,8 +177,8 @@ impl<'m> Slot<'m> for Objects<'m> {
     const BLANK: Self = Self::Walked;
 
     #[inline(always)]
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        if walk.version.is_some() {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        if walk.dialect.is_some() {
             return Ok((Self::walk(walk, at)?, Self::Walked));
         }
         map_head(wrong, UNLIMITED).parse(at)?;
@@ -147,27 +189,36 @@ impl<'m> Slot<'m> for Objects<'m> {
 
 impl<'m> Objects<'m> {
     #[inline(never)]
-    fn walk<S: Sink<'m>>(walk: &mut Walk<'_, S>, at: Input<'m>) -> Checked<Input<'m>> {
+    fn walk<C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
-        walk.sink.expect(entries.claimed(), Mark::of(input))?;
+        let dialect = walk.dialect.unwrap_or(&V1_2);
+        walk.claims.begin(dialect, entries.claimed(), Mark::of(input))?;
+        let mut ordinal = 0_u32;
         while entries.next(input) {
-            let here = input;
-            walk.sink.begin_object();
-            let (value, name) = key(here)?;
-            check_utf8(Mark::of(here), name)?;
-            walk.sink.name(Mark::of(here), name);
-            (input, ()) = Object::read(walk, value, |walk, object| {
-                let claim = ObjectClaim {
-                    shape: object.shape,
-                    format: object.format,
-                    components: object.components.0,
-                };
-                Ok(walk.sink.object(&claim)?)
-            })?;
+            walk.place = Place::new(Some(ordinal), None);
+            input = object(walk, input)?;
+            ordinal = ordinal.wrapping_add(1);
         }
-        walk.sink.end_objects();
+        walk.place = Place::NOWHERE;
         entries.end(input, at, Limit::Keys)
     }
+}
+
+/// Reads the object whose name is at `at`, and has it judged.
+#[inline(always)]
+fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
+    let (value, name) = key(at)?;
+    check_utf8(Mark::of(at), name)?;
+    walk.claims.name(Mark::of(at), name);
+    let (rest, ()) = Object::read(walk, value, |walk, object| {
+        let claim = ObjectClaim {
+            shape: object.shape,
+            format: object.format,
+            components: object.components.0,
+        };
+        walk.object(&claim)
+    })?;
+    Ok(rest)
 }
 
 /// Where an object's components are; each has been judged.
@@ -177,26 +228,22 @@ impl<'m> Slot<'m> for Components {
     const BLANK: Self = Self(Mark::END);
 
     #[inline(always)]
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = walk.limits.keys();
         let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
         let mut keys = Keys::default();
+        let mut ordinal = 0_u32;
         while entries.next(input) {
-            walk.sink.begin_component();
-            let (value, name, role) = match short_text(input) {
-                Some((value, name, word)) if word == const { Word::of("data") } => {
-                    (value, name, Some(Role::Data))
-                }
-                _ => any_role(input)?,
-            };
-            keys.note(name);
-            input = component(walk, Mark::of(input), role, value)?.0;
+            walk.place = walk.place.in_component(Some(ordinal));
+            input = component(walk, &mut keys, input)?;
+            ordinal = ordinal.wrapping_add(1);
         }
+        walk.place = walk.place.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
         if let Err(error) = keys.finish(at, input) {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
-                walk.sink.return_to_component(keys_before(at, fault.mark));
+                walk.place = walk.place.in_component(Some(keys_before(at, fault.mark)));
             }
             return Err(fault.into());
         }
@@ -215,24 +262,42 @@ fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     Ok((rest, name, role))
 }
 
-/// Reads the component at `value`, whose role stands at `at`, and has it judged.
+/// Reads the component whose role is at `at`, and has it judged.
+#[inline(always)]
+fn component<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
+    keys: &mut Keys<'m>,
+    at: Input<'m>,
+) -> Checked<Input<'m>> {
+    let (value, name, role) = match short_text(at) {
+        Some((value, name, word)) if word == const { Word::of("data") } => {
+            (value, name, Some(Role::Data))
+        }
+        _ => any_role(at)?,
+    };
+    keys.note(name);
+    fields(walk, Mark::of(at), role, value)
+}
+
+/// Reads the fields at `value` of the component whose role stands at `at`.
 #[inline(never)]
-fn component<'m, S: Sink<'m>>(
-    walk: &mut Walk<'_, S>,
+fn fields<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
     at: Mark,
     role: Option<Role>,
     value: Input<'m>,
-) -> Parsed<'m, ()> {
-    Component::read(walk, value, |walk, component| {
-        Ok(walk.sink.component(&component.claim(at, Mark::of(value), role))?)
-    })
+) -> Checked<Input<'m>> {
+    let (rest, ()) = Component::read(walk, value, |walk, component| {
+        Ok(walk.claims.component(&component.claim(at, Mark::of(value), role))?)
+    })?;
+    Ok(rest)
 }
 
 impl Component<'_> {
     #[inline(always)]
     fn claim(self, at: Mark, map: Mark, role: Option<Role>) -> ComponentClaim {
         // `type` equal to the dtype says nothing.
-        let named = self.logical.filter(|name| !self.dtype.is(name.spelled));
+        let named = self.logical_type.filter(|name| !self.dtype.is(name.spelled));
         let logical = match named {
             None => self.dtype.implied.map_or(Logical::None, Logical::Known),
             Some(name) => name.logical,
@@ -251,7 +316,7 @@ impl Component<'_> {
             dtype,
             offset: self.offset,
             length: self.length,
-            decoded: self.decoded,
+            decoded: self.decoded_length,
             encoding: self.encoding.unwrap_or(Encoding::Raw),
             digest: self.digest.is_some(),
             big_endian: None,
@@ -272,13 +337,13 @@ impl<'m> Slot<'m> for DtypeName {
     const BLANK: Self = Self { mark: Mark::END, storage: StorageType::U8, implied: None };
 
     #[inline(always)]
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word(word)
         {
             return Ok((rest, Self { mark: Mark::of(at), storage, implied: None }));
         }
-        let (rest, dtype) = Self::any(walk.version, wrong, at)?;
+        let (rest, dtype) = Self::any(walk.dialect, wrong, at)?;
         Ok((rest, dtype))
     }
 }
@@ -287,14 +352,14 @@ impl DtypeName {
     /// A dtype that only 1.1 has, or one that is spelled at length.
     #[cold]
     #[inline(never)]
-    fn any(version: Option<Version>, wrong: Rule, at: Input<'_>) -> Parsed<'_, Self> {
+    fn any<'m>(dialect: Option<&Dialect>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mark, (rest, bytes)) = (Mark::of(at), text(wrong).parse(at)?);
         if let Some(storage) = StorageType::from_v1(bytes) {
             return Ok((rest, Self { mark, storage, implied: None }));
         }
-        let old = version.is_some_and(Version::is_1_1);
+        let stands_for = dialect.is_some_and(|dialect| dialect.logical_dtypes);
         match LogicalType::from_dtype_v1_1(bytes) {
-            Some(logical) if old => {
+            Some(logical) if stands_for => {
                 Ok((rest, Self { mark, storage: logical.storage(), implied: Some(logical) }))
             }
             _ => Err(Text { mark, bytes }.unknown(Rule::DtypeUnknown).into()),
@@ -330,7 +395,7 @@ pub(crate) struct TypeName {
 impl<'m> Slot<'m> for TypeName {
     const BLANK: Self = Self { mark: Mark::END, logical: Logical::None, spelled: Spelled::Neither };
 
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
         check_utf8(mark, bytes)?;
         let logical = LogicalType::from_name(bytes).map_or(Logical::Unknown, Logical::Known);
@@ -349,7 +414,7 @@ impl<'m> Slot<'m> for DigestText {
     const BLANK: Self = Self;
 
     #[inline(always)]
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         if SMALL || !Digest::is_known(text.bytes) {
             text.judge(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
@@ -362,7 +427,7 @@ impl<'m> Slot<'m> for Encoding {
     const BLANK: Self = Self::Raw;
 
     #[inline(always)]
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         match text.bytes {
             b"raw" => Ok((rest, Self::Raw)),
@@ -389,7 +454,7 @@ impl<'m> Slot<'m> for Format {
     const BLANK: Self = Self::Unknown;
 
     #[inline(always)]
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::of("dense") }
         {

@@ -2,20 +2,23 @@
 
 use nom::Parser as _;
 
-use super::{
-    ComponentClaim, Dtype, Encoding, Format, Logical, ObjectClaim, Role, Shape, Sink, Slot, Text,
-    Uint, Walk, table,
-};
-use crate::cbor::{Checked, Input, Mark, Parsed, UNLIMITED, array_head, check_utf8};
+use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
+use super::dialect::{Dialect, IndexTypes, Nesting};
+use super::slots::{Shape, Slot, Text, Uint};
+use super::table::table;
+use super::{Encoding, Format, Generation, Role};
+use crate::cbor::{Checked, Input, Mark, Parsed, UNLIMITED, array_head, check_utf8, skip, text};
 use crate::digest::Digest;
 use crate::element::StorageType;
+use crate::error::Place;
+use crate::limits::format::DEPTH_CAP;
 use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 table! {
     /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
     /// that is not known is listed and cannot be read.
-    Entry<'m>, within 1 levels, else Rule::ObjectType;
+    Entry<'m>, keys EntryKey, within 1 levels, else Rule::ObjectType;
     // key                slot         type            presence                         else
     "name"            => name:         Text<'m>,       required(Rule::NameMissing),     else Rule::NameType;
     "offset"          => offset:       Uint,           required(Rule::OffsetMissing),   else Rule::OffsetType;
@@ -28,40 +31,77 @@ table! {
     "checksum"        => checksum:     Open<'m>,       optional,                        else Rule::DigestType;
 }
 
-/// Whether an entry's field of that name is a known one.
-#[cfg(feature = "write")]
-pub(crate) fn is_field(name: &str) -> bool {
-    Entry::KEYS.contains(&name)
-}
-
-/// The role of the one blob that an entry has.
-pub(crate) const ROLE: &str = "data";
+/// The rules of 0.1.
+pub(crate) static V0_1: Dialect = Dialect {
+    generation: Generation::V0_1,
+    nesting: Nesting::Flat("data"),
+    shape: EntryKey::shape.field(),
+    format: EntryKey::layout.field(),
+    attributes: None,
+    dtype: EntryKey::dtype.field(),
+    logical_type: None,
+    encoding: EntryKey::encoding.field(),
+    offset: EntryKey::offset.field(),
+    length: EntryKey::size.field(),
+    decoded_length: None,
+    digest: EntryKey::checksum.field(),
+    read_digest: |text| Digest::read_v0(text),
+    index_types: IndexTypes::Integers,
+    logical_dtypes: false,
+    strict_bools: false,
+    whole_elements: false,
+    needs_decoded_length: false,
+    reads_unknown_formats: false,
+    #[cfg(feature = "write")]
+    is_written: false,
+    #[cfg(feature = "write")]
+    is_object_field: |key| EntryKey::named(key).is_some(),
+};
 
 /// Walks a 0.1 manifest.
-pub(crate) fn walk<'m, S: Sink<'m>>(
-    walk: &mut Walk<'_, S>,
+pub(crate) fn walk<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
     manifest: Input<'m>,
-) -> Parsed<'m, Option<Mark>> {
+) -> Parsed<'m, Walked> {
+    walk.dialect = Some(&V0_1);
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
-    walk.sink.expect(entries.claimed(), Mark::of(input))?;
+    walk.claims.begin(&V0_1, entries.claimed(), Mark::of(input))?;
+    let mut ordinal = 0_u32;
     while entries.next(input) {
-        let at = input;
-        walk.sink.begin_object();
-        (input, ()) = Entry::read(walk, at, |walk, entry| {
-            check_utf8(entry.name.mark, entry.name.bytes)?;
-            walk.sink.name(entry.name.mark, entry.name.bytes);
-            walk.sink.begin_component();
-            walk.sink.component(&entry.component(at)?)?;
-            let claim = ObjectClaim {
-                shape: entry.shape,
-                format: entry.format(),
-                components: Mark::of(at),
-            };
-            Ok(walk.sink.object(&claim)?)
-        })?;
+        walk.place = Place::new(Some(ordinal), None);
+        input = object(walk, input)?;
+        ordinal = ordinal.wrapping_add(1);
     }
-    walk.sink.end_objects();
-    Ok((entries.end(input, manifest, Limit::Keys)?, None))
+    walk.place = Place::NOWHERE;
+    let walked = Walked { attributes: None, version: None };
+    Ok((entries.end(input, manifest, Limit::Keys)?, walked))
+}
+
+/// Reads the entry at `at`, and has it judged: an object and its one component.
+fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
+    let (rest, ()) = Entry::read(walk, at, |walk, entry| {
+        check_utf8(entry.name.mark, entry.name.bytes)?;
+        walk.claims.name(entry.name.mark, entry.name.bytes);
+        walk.place = walk.place.in_component(Some(0));
+        walk.claims.component(&entry.component(at)?)?;
+        walk.place = walk.place.in_component(None);
+        let claim =
+            ObjectClaim { shape: entry.shape, format: entry.format(), components: Mark::of(at) };
+        walk.object(&claim)
+    })?;
+    Ok(rest)
+}
+
+/// The name of an entry, in a manifest that need be in order up to there only.
+pub(super) fn name(manifest: Input<'_>, ordinal: u32) -> Option<Input<'_>> {
+    let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest).ok()?;
+    for _ in 0..ordinal {
+        entries.next(input).then_some(())?;
+        input = skip(input, 0, DEPTH_CAP).ok()?.0;
+    }
+    entries.next(input).then_some(())?;
+    let (_, name) = text(Rule::NameType).parse(EntryKey::name.field().find(input)?).ok()?;
+    Some(name)
 }
 
 impl Entry<'_> {
@@ -112,7 +152,7 @@ pub(crate) struct Open<'m>(Text<'m>);
 impl<'m> Slot<'m> for Open<'m> {
     const BLANK: Self = Self(Text::BLANK);
 
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         check_utf8(text.mark, text.bytes)?;
         Ok((rest, Self(text)))
@@ -138,7 +178,7 @@ pub(crate) enum Endianness {
 impl<'m> Slot<'m> for Endianness {
     const BLANK: Self = Self::Little;
 
-    fn take<S: Sink<'m>>(walk: &mut Walk<'_, S>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::take(walk, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),

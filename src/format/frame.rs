@@ -14,6 +14,11 @@ use nom::{IResult, Parser as _};
 use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use super::Dialect;
+#[cfg(feature = "v0")]
+use super::v0_1;
+#[cfg(feature = "v1")]
+use super::v1;
 use crate::error::Error;
 use crate::limits::{Limits, format};
 use crate::num::wide;
@@ -33,6 +38,7 @@ impl Magic {
 }
 
 /// The end of a 0.1 file: v0.1 §3.3.2.
+#[cfg(feature = "v0")]
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV0 {
@@ -40,6 +46,7 @@ struct FooterV0 {
 }
 
 /// The end of a 1.x file: v1.1 I.1, v1.2 §4.
+#[cfg(feature = "v1")]
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV1 {
@@ -66,8 +73,10 @@ fn only<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     /// `ZTEN0001`.
+    #[cfg(feature = "v0")]
     V0,
     /// `ZTEN1000`.
+    #[cfg(feature = "v1")]
     V1,
 }
 
@@ -83,16 +92,34 @@ impl Container {
     /// Reads the header.
     pub(crate) fn read(header: &[u8]) -> Result<Self, Error> {
         match only::<Magic>(header) {
+            #[cfg(feature = "v0")]
             Some(Magic::V0) => Ok(Self::V0),
+            #[cfg(feature = "v1")]
             Some(Magic::V1) => Ok(Self::V1),
+            #[cfg(not(feature = "v0"))]
+            Some(Magic::V0) => Err(Error::new(Unsupported::Feature, 0)),
+            #[cfg(not(feature = "v1"))]
+            Some(Magic::V1) => Err(Error::new(Unsupported::Feature, 0)),
             Some(Magic::V2) => Err(Error::new(Unsupported::ContainerV2, 0)),
             _ => Err(Error::new(Rule::HeaderMagic, 0)),
         }
     }
 
+    /// The dialect of its manifest, as far as the container tells.
+    pub(crate) fn dialect(self) -> &'static Dialect {
+        match self {
+            #[cfg(feature = "v0")]
+            Self::V0 => &v0_1::V0_1,
+            #[cfg(feature = "v1")]
+            Self::V1 => &v1::V1_2,
+        }
+    }
+
     fn footer_len(self) -> u64 {
         match self {
+            #[cfg(feature = "v0")]
             Self::V0 => wide(size_of::<FooterV0>()),
+            #[cfg(feature = "v1")]
             Self::V1 => wide(size_of::<FooterV1>()),
         }
     }
@@ -123,7 +150,9 @@ impl Frame {
     ) -> Result<Self, Error> {
         let truncated = Error::new(Rule::FileSize, range.end).found(range.end);
         let size = match container {
+            #[cfg(feature = "v0")]
             Container::V0 => only::<FooterV0>(footer).ok_or(truncated)?.manifest_size,
+            #[cfg(feature = "v1")]
             Container::V1 => {
                 let footer = only::<FooterV1>(footer).ok_or(truncated)?;
                 if footer.magic != Magic::V1 {

@@ -7,52 +7,106 @@
 macro_rules! table {
     (
         $(#[$outer:meta])*
-        $name:ident<$m:lifetime>, within $level:literal levels, else $wrong_map:path;
+        $name:ident<$m:lifetime>, keys $key_name:ident, within $level:literal levels,
+        else $wrong_map:path;
         $( $key:literal => $slot:ident: $type:ty, $presence:ident $(($missing:path))?, else $wrong:path; )+
     ) => {
         $(#[$outer])*
+        #[allow(dead_code, clippy::allow_attributes, reason = "some fields are only judged")]
         pub(crate) struct $name<$m> {
-            $( pub(crate) $slot: $crate::schema::table!(@type $presence $type), )+
+            $( $slot: $crate::format::table::table!(@type $presence $type), )+
             marker: core::marker::PhantomData<&$m ()>,
+        }
+
+        #[doc = concat!("The fields of [`", stringify!($name), "`].")]
+        #[expect(non_camel_case_types, reason = "a field is called what its slot is called")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $key_name {
+            $( $slot, )+
+        }
+
+        impl $key_name {
+            /// In the order of the table, which readers guess first.
+            #[cfg(feature = "write")]
+            #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
+            pub(crate) const TABLE_ORDER: &'static [Self] = &[ $( Self::$slot, )+ ];
+
+            /// In the order of deterministic CBOR: RFC 8949 §4.2.3.
+            #[cfg(feature = "write")]
+            #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
+            #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+            pub(crate) const DETERMINISTIC_ORDER: &'static [Self] = &{
+                let mut keys = [ $( Self::$slot, )+ ];
+                let mut sorted = 1;
+                while sorted < keys.len() {
+                    let mut at = sorted;
+                    while at > 0 && $crate::format::table::comes_before(keys[at].as_str(), keys[at - 1].as_str()) {
+                        (keys[at], keys[at - 1]) = (keys[at - 1], keys[at]);
+                        at -= 1;
+                    }
+                    sorted += 1;
+                }
+                keys
+            };
+
+            const fn as_str(self) -> &'static str {
+                match self { $( Self::$slot => $key, )+ }
+            }
+
+            /// To look it up later.
+            pub(crate) const fn field(self) -> $crate::format::Field {
+                $crate::format::Field(self.as_str())
+            }
+
+            /// The field of that key.
+            #[inline(always)]
+            pub(crate) fn named(key: &[u8]) -> Option<Self> {
+                $( if key == $key.as_bytes() { return Some(Self::$slot); } )+
+                None
+            }
+
+            /// Its bit in a set of fields.
+            const fn bit(self) -> u32 {
+                let mut bit = 1;
+                $(
+                    if matches!(self, Self::$slot) {
+                        return bit;
+                    }
+                    bit <<= 1;
+                )+
+                bit
+            }
+
+            /// Writes the key.
+            #[cfg(feature = "write")]
+            #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
+            #[inline(always)]
+            pub(crate) fn write(
+                self,
+                out: &mut $crate::cbor::Output,
+            ) -> Result<(), $crate::error::Misuse> {
+                match self {
+                    $( Self::$slot => {
+                        out.raw(const { &$crate::cbor::spell::<{ $key.len() + 1 }>($key) })
+                    } )+
+                }
+            }
         }
 
         const _: () = {
             use nom::Parser as _;
             use $crate::cbor::{Checked, Entries, Input, Keys, Mark, Parsed};
             use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
+            use $crate::format::claims::{Claims, Walk};
+            use $crate::format::slots::Slot;
             use $crate::num::SMALL;
             use $crate::rules::{Limit, Rule};
-            use $crate::schema::{Sink, Slot, Walk};
+            use $key_name as Field;
 
-            #[expect(non_camel_case_types, reason = "a field is called what its slot is called")]
-            #[derive(Clone, Copy)]
-            enum Field<'m> {
-                $( $slot, )+
-                /// A key that is not in the table.
-                Unknown(&'m [u8]),
-            }
-
-            impl<'m> Field<'m> {
-                /// Its bit in a set of fields.
-                const fn bit(self) -> u32 {
-                    let mut bit = 1;
-                    $(
-                        if matches!(self, Self::$slot) {
-                            return bit;
-                        }
-                        bit <<= 1;
-                    )+
-                    bit
-                }
-
-                /// Reads a key.
-                fn read(at: Input<'m>) -> Parsed<'m, Self> {
-                    let (value, name) = key(at)?;
-                    $( if name == $key.as_bytes() { return Ok((value, Self::$slot)); } )+
-                    check_utf8(Mark::of(at), name)?;
-                    Ok((value, Self::Unknown(name)))
-                }
-            }
+            const _: () = assert!(
+                [ $( $key, )+ ].len() <= 32,
+                "a set of fields has room for each"
+            );
 
             /// What has been read of a record.
             struct Slots<$m> {
@@ -66,15 +120,21 @@ macro_rules! table {
             impl<$m> Slots<$m> {
                 /// Reads what is left of the map at `at`: fields in any order, and any others.
                 #[inline(never)]
-                fn read<S: Sink<$m>>(
+                fn read<C: Claims<$m>>(
                     mut self,
-                    walk: &mut Walk<'_, S>,
+                    walk: &mut Walk<'_, C>,
                     at: Input<$m>,
                     (mut input, mut entries): (Input<$m>, Entries),
                 ) -> Parsed<$m, Self> {
                     let mut keys = Keys::default();
                     while entries.next(input) {
-                        let (value, field) = Field::read(input)?;
+                        let (value, name) = key(input)?;
+                        let Some(field) = Field::named(name) else {
+                            check_utf8(Mark::of(input), name)?;
+                            keys.note(name);
+                            input = skip(value, $level + 1, walk.limits.depth())?.0;
+                            continue;
+                        };
                         if self.seen & field.bit() != 0 {
                             return fail(Rule::DuplicateKey, input);
                         }
@@ -82,7 +142,7 @@ macro_rules! table {
                             $(
                                 Field::$slot => {
                                     self.seen |= field.bit();
-                                    if $crate::schema::table!(@is_null $presence value) {
+                                    if $crate::format::table::table!(@is_null $presence value) {
                                         self.null |= field.bit();
                                         input = value.get(1..).unwrap_or_default();
                                     } else {
@@ -90,10 +150,6 @@ macro_rules! table {
                                     }
                                 }
                             )+
-                            Field::Unknown(name) => {
-                                keys.note(name);
-                                input = skip(value, $level + 1, walk.limits.depth())?.0;
-                            }
                         }
                     }
                     let rest = entries.end(input, at, Limit::Keys)?;
@@ -103,17 +159,12 @@ macro_rules! table {
             }
 
             impl<$m> $name<$m> {
-                /// The keys that it knows.
-                #[cfg(feature = "write")]
-                #[allow(dead_code, clippy::allow_attributes, reason = "not asked of all tables")]
-                pub(crate) const KEYS: &'static [&'static str] = &[ $( $key, )+ ];
-
                 /// Reads the map at `at` and hands the record to `then`, which spares moving it.
                 #[inline(always)]
-                pub(crate) fn read<S: Sink<$m>, O>(
-                    walk: &mut Walk<'_, S>,
+                pub(crate) fn read<C: Claims<$m>, O>(
+                    walk: &mut Walk<'_, C>,
                     at: Input<$m>,
-                    then: impl FnOnce(&mut Walk<'_, S>, Self) -> Checked<O>,
+                    then: impl FnOnce(&mut Walk<'_, C>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let keys = walk.limits.keys();
                     let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
@@ -128,7 +179,7 @@ macro_rules! table {
                             if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
                                 entries = entries.but_one();
                                 seen |= const { Field::$slot.bit() };
-                                if $crate::schema::table!(@is_null $presence value) {
+                                if $crate::format::table::table!(@is_null $presence value) {
                                     null |= const { Field::$slot.bit() };
                                     input = value.get(1..).unwrap_or_default();
                                 } else {
@@ -149,7 +200,7 @@ macro_rules! table {
                     let record = Self {
                         $( $slot: {
                             let is_given = given & const { Field::$slot.bit() } != 0;
-                            $crate::schema::table!(@finish $presence $slot is_given at $($missing)?)
+                            $crate::format::table::table!(@finish $presence $slot is_given at $($missing)?)
                         }, )+
                         marker: core::marker::PhantomData,
                     };
@@ -169,6 +220,22 @@ macro_rules! table {
     (@finish $presence:ident $slot:ident $is_given:ident $at:ident) => {
         if $is_given { Some($slot) } else { None }
     };
+}
+
+/// Whether a key comes before another in deterministic CBOR: the shorter, else by their bytes.
+#[cfg(feature = "write")]
+pub(super) const fn comes_before(one: &str, other: &str) -> bool {
+    if one.len() != other.len() {
+        return one.len() < other.len();
+    }
+    let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
+    while let ([a, after_a @ ..], [b, after_b @ ..]) = (one, other) {
+        if *a != *b {
+            return *a < *b;
+        }
+        (one, other) = (after_a, after_b);
+    }
+    false
 }
 
 pub(crate) use table;

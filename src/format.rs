@@ -1,0 +1,153 @@
+//! What a manifest may say: one file of tables a generation, and the facts in which they differ.
+//!
+//! A table is a list of fields: key, slot, type, presence, and the rule that a value of another
+//! type breaks. It is what a person reads to learn the format and what runs: reading a record,
+//! looking one of its fields up again and writing one all follow from the rows. Everything else
+//! asks a [`Dialect`] for what it has to know of a generation; no field is named outside this
+//! module.
+
+use crate::cbor::{Input, Parsed};
+use frame::Container;
+
+mod claims;
+mod dialect;
+pub(crate) mod frame;
+mod named;
+mod slots;
+mod table;
+#[cfg(feature = "v0")]
+pub(crate) mod v0_1;
+#[cfg(feature = "v1")]
+pub(crate) mod v1;
+
+#[cfg(feature = "write")]
+pub(crate) use claims::Dtype;
+pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFault, Walk, Walked};
+pub(crate) use dialect::{Dialect, Field, IndexTypes, Nesting};
+pub use named::Named;
+pub(crate) use named::named;
+#[cfg(feature = "write")]
+pub(crate) use slots::pass_attributes;
+pub(crate) use slots::{Shape, Uint};
+
+/// Reads the manifest of a file with that container.
+pub(crate) fn walk<'m, C: Claims<'m>>(
+    container: Container,
+    walk: &mut Walk<'_, C>,
+    manifest: Input<'m>,
+) -> Parsed<'m, Walked> {
+    match container {
+        #[cfg(feature = "v0")]
+        Container::V0 => v0_1::walk(walk, manifest),
+        #[cfg(feature = "v1")]
+        Container::V1 => v1::walk(walk, manifest),
+    }
+}
+
+/// Which rules a file follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generation {
+    /// `ZTEN0001`.
+    V0_1,
+    /// `ZTEN1000`, minor version 0 or 1.
+    V1_1,
+    /// `ZTEN1000`, minor version 2 or more.
+    V1_2,
+}
+
+impl Generation {
+    /// `0.1`, `1.1` or `1.2`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V0_1 => "0.1",
+            Self::V1_1 => "1.1",
+            Self::V1_2 => "1.2",
+        }
+    }
+}
+
+/// How a component's bytes are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// As they are.
+    Raw,
+    /// Compressed: RFC 8878.
+    Zstd,
+    /// In a way that is not known (0.1 only): v0.1 §8.
+    Unknown,
+}
+
+/// How an object's components make up a tensor: v1.1 III, v1.2 §3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// A contiguous array in row-major order.
+    Dense,
+    /// Compressed sparse rows.
+    SparseCsr,
+    /// A list of coordinates.
+    SparseCoo,
+    /// Packed weights with scales and zero-points.
+    QuantizedGroup,
+    /// A format that is not known, or a 0.1 layout that is not.
+    Unknown,
+}
+
+/// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Data,
+    Values,
+    Indices,
+    Indptr,
+    Coords,
+    PackedWeight,
+    Scales,
+    Zeros,
+}
+
+impl Role {
+    pub(crate) const COUNT: usize = 8;
+
+    /// Its place in a list of all roles.
+    #[inline(always)]
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Data => 0,
+            Self::Values => 1,
+            Self::Indices => 2,
+            Self::Indptr => 3,
+            Self::Coords => 4,
+            Self::PackedWeight => 5,
+            Self::Scales => 6,
+            Self::Zeros => 7,
+        }
+    }
+
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        let rows = &[
+            ("data", Self::Data),
+            ("values", Self::Values),
+            ("indices", Self::Indices),
+            ("indptr", Self::Indptr),
+            ("coords", Self::Coords),
+            ("packed_weight", Self::PackedWeight),
+            ("scales", Self::Scales),
+            ("zeros", Self::Zeros),
+        ];
+        rows.iter().find(|row| row.0.as_bytes() == name).map(|row| row.1)
+    }
+}
+
+/// `version` of a 1.x manifest: v1.1 II.1, v1.2 §1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 1.
+    pub major: u32,
+    /// 0 and 1 follow the rules of 1.1, others those of 1.2.
+    pub minor: u32,
+    /// The third number, where there is one.
+    pub patch: Option<u32>,
+}

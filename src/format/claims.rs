@@ -1,0 +1,136 @@
+//! What a manifest claims, by no dialect, and not judged yet.
+
+use core::num::NonZeroU8;
+
+use super::{Dialect, Encoding, Format, Role, Shape, Uint, Version};
+use crate::cbor::{Checked, Fault, Mark};
+use crate::element::{LogicalType, StorageType};
+use crate::error::Place;
+use crate::limits::Limits;
+
+/// What a component claims to hold: a name that was found in the tables, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dtype {
+    pub(crate) mark: Mark,
+    /// None where a 0.1 dtype is not known.
+    pub(crate) storage: Option<StorageType>,
+    pub(crate) logical: Logical,
+    /// Where `type` stands, if there is one that says more than `dtype`.
+    pub(crate) type_mark: Option<Mark>,
+    /// Whether the dtype itself (of 1.1) stands for a logical type, which no `type` may change.
+    pub(crate) implied: bool,
+}
+
+/// A logical type, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logical {
+    None,
+    Known(LogicalType),
+    Unknown,
+}
+
+impl Logical {
+    /// Bytes of one logical element on that storage type, where this is known: v1.2 §2.
+    #[inline(always)]
+    pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
+        match self {
+            Self::None => NonZeroU8::new(storage.width()),
+            Self::Known(logical) => NonZeroU8::new(storage.width().wrapping_mul(logical.ratio())),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// What the manifest claims of one blob.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComponentClaim {
+    /// Where its role stands; in 0.1, where its entry begins.
+    pub(crate) at: Mark,
+    /// Where its map begins.
+    pub(crate) map: Mark,
+    /// Its role, where it is a known one.
+    pub(crate) role: Option<Role>,
+    pub(crate) dtype: Dtype,
+    pub(crate) offset: Uint,
+    pub(crate) length: Uint,
+    pub(crate) decoded: Option<Uint>,
+    pub(crate) encoding: Encoding,
+    pub(crate) digest: bool,
+    /// Where the data is declared big-endian, if it is.
+    pub(crate) big_endian: Option<Mark>,
+}
+
+/// What the manifest claims of one object, its components having been claimed before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectClaim {
+    pub(crate) shape: Shape,
+    pub(crate) format: Format,
+    /// Where its components begin.
+    pub(crate) components: Mark,
+}
+
+/// What is wrong with an object.
+pub(crate) struct ObjectFault {
+    pub(crate) fault: Fault,
+    /// The component of it that is at fault, if it is not the object as such.
+    pub(crate) component: Option<u32>,
+}
+
+impl From<Fault> for ObjectFault {
+    fn from(fault: Fault) -> Self {
+        Self { fault, component: None }
+    }
+}
+
+/// What judges the claims, in the order of the manifest. It says what is wrong with a claim;
+/// which object and component that is, the parser knows.
+pub(crate) trait Claims<'m> {
+    /// Objects of that dialect follow in the bytes from `at`, as many as are claimed.
+    fn begin(
+        &mut self,
+        dialect: &'static Dialect,
+        claimed: Option<u32>,
+        at: Mark,
+    ) -> Result<(), Fault>;
+    /// One component of the object that is next to come.
+    fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
+    /// The name of the object whose components come next. Its head is at `at`.
+    fn name(&mut self, at: Mark, name: &'m [u8]);
+    /// The object itself, once its components have come.
+    fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault>;
+}
+
+/// What reading a manifest carries along.
+pub(crate) struct Walk<'w, C> {
+    pub(crate) claims: &'w mut C,
+    pub(crate) limits: &'w Limits,
+    /// The dialect of the objects, once it is known.
+    pub(crate) dialect: Option<&'static Dialect>,
+    /// The object and component that is being read.
+    pub(crate) place: Place,
+}
+
+impl<'w, C> Walk<'w, C> {
+    pub(crate) fn new(claims: &'w mut C, limits: &'w Limits) -> Self {
+        Self { claims, limits, dialect: None, place: Place::NOWHERE }
+    }
+
+    /// Has the object judged whose components have been.
+    #[inline(always)]
+    pub(super) fn object<'m>(&mut self, claim: &ObjectClaim) -> Checked<()>
+    where
+        C: Claims<'m>,
+    {
+        self.claims.object(claim).map_err(|ObjectFault { fault, component }| {
+            self.place = self.place.in_component(component);
+            fault.into()
+        })
+    }
+}
+
+/// What a manifest says beside its objects.
+pub(crate) struct Walked {
+    /// Where the file's attributes are.
+    pub(crate) attributes: Option<Mark>,
+    pub(crate) version: Option<Version>,
+}

@@ -1,0 +1,110 @@
+//! What distinguishes a generation: facts, and where its fields are.
+
+use super::Generation;
+use crate::cbor::{Input, find, key};
+use crate::digest::Digest;
+use crate::element::StorageType;
+
+/// A generation of the format. There is one constant for each; no other code asks which it is.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
+pub(crate) struct Dialect {
+    pub(crate) generation: Generation,
+    pub(crate) nesting: Nesting,
+
+    /// Fields of an object.
+    pub(crate) shape: Field,
+    /// How its components make up a tensor; dense where there is no such field.
+    pub(crate) format: Field,
+    pub(crate) attributes: Option<Field>,
+
+    /// Fields of a component.
+    pub(crate) dtype: Field,
+    pub(crate) logical_type: Option<Field>,
+    pub(crate) encoding: Field,
+    pub(crate) offset: Field,
+    pub(crate) length: Field,
+    pub(crate) decoded_length: Option<Field>,
+    pub(crate) digest: Field,
+
+    /// Reads a digest; none if it is malformed.
+    pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
+    /// What a component may have for indices.
+    pub(crate) index_types: IndexTypes,
+    /// Whether a dtype may stand for a logical type.
+    pub(crate) logical_dtypes: bool,
+    /// Whether bools are bytes 0 and 1; else any byte, and all but 0 are true.
+    pub(crate) strict_bools: bool,
+    /// Whether components hold whole elements, whatever their format.
+    pub(crate) whole_elements: bool,
+    /// Whether a compressed component has to say how long it is when decoded.
+    pub(crate) needs_decoded_length: bool,
+    /// Whether the components of an object whose format is not known can be read.
+    pub(crate) reads_unknown_formats: bool,
+    /// Whether files of it are written, and appended to.
+    #[cfg(feature = "write")]
+    pub(crate) is_written: bool,
+    /// Whether an object has a field of that key.
+    #[cfg(feature = "write")]
+    pub(crate) is_object_field: fn(&[u8]) -> bool,
+}
+
+/// How the records of objects and components nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nesting {
+    /// One record is an object and its only component, which has that role.
+    Flat(&'static str),
+    /// The record of an object follows its name, and that of a component its role.
+    Named,
+}
+
+/// What a component may have for indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexTypes {
+    U64,
+    Integers,
+}
+
+impl IndexTypes {
+    pub(crate) fn allow(self, storage: StorageType) -> bool {
+        match self {
+            Self::U64 => storage == StorageType::U64,
+            Self::Integers => storage.is_integer(),
+        }
+    }
+}
+
+impl Dialect {
+    /// The record of the component that begins at `at`.
+    pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Input<'m> {
+        match self.nesting {
+            Nesting::Flat(_) => at,
+            Nesting::Named => key(at).map_or(&[], |(map, _)| map),
+        }
+    }
+
+    /// The role of the component that begins at `at`.
+    pub(crate) fn role<'m>(&self, at: Input<'m>) -> &'m [u8] {
+        match self.nesting {
+            Nesting::Flat(role) => role.as_bytes(),
+            Nesting::Named => key(at).map_or(&[], |(_, role)| role),
+        }
+    }
+}
+
+/// A field of a record that has been checked: to be looked up again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field(pub(super) &'static str);
+
+impl Field {
+    /// Its value in the map at `map`, if it is there.
+    pub(crate) fn find(self, map: Input<'_>) -> Option<Input<'_>> {
+        find(map, self.0)
+    }
+
+    /// Its key.
+    #[cfg(feature = "write")]
+    pub(crate) fn key(self) -> &'static str {
+        self.0
+    }
+}

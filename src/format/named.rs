@@ -1,0 +1,47 @@
+//! Names in a manifest that was refused: there is no index to ask, but the bytes are still there.
+
+use super::Generation;
+use super::frame::Container;
+#[cfg(feature = "v0")]
+use super::v0_1;
+#[cfg(feature = "v1")]
+use super::v1;
+use crate::cbor::Input;
+use crate::error::Place;
+
+/// What a place in a manifest is called, as far as it can be found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Named<'m> {
+    /// Which rules the file follows.
+    pub generation: Option<Generation>,
+    /// The name of the object: any UTF-8, as [`Object::name`](crate::Object::name).
+    pub object: Option<&'m str>,
+    /// The role of the component.
+    pub component: Option<&'m str>,
+}
+
+/// Looks for the names at `place`, which is as far as the manifest need be in order.
+pub(crate) fn named(container: Container, manifest: Input<'_>, place: Place) -> Named<'_> {
+    let (dialect, names) = match container {
+        #[cfg(feature = "v0")]
+        Container::V0 => {
+            let name = place.object().and_then(|ordinal| v0_1::name(manifest, ordinal));
+            let role = || v0_1::V0_1.role(manifest);
+            (Some(&v0_1::V0_1), name.map(|name| (name, place.component().map(|_| role()))))
+        }
+        #[cfg(feature = "v1")]
+        Container::V1 => {
+            let names = |object| v1::names(manifest, object, place.component());
+            (v1::dialect(manifest), place.object().and_then(names))
+        }
+    };
+    let text = |bytes| core::str::from_utf8(bytes).ok();
+    let object = names.and_then(|(object, _)| text(object));
+    Named {
+        generation: dialect.map(|dialect| dialect.generation),
+        object,
+        // A role without its object names no place.
+        component: object.and(names).and_then(|(_, role)| text(role?)),
+    }
+}

@@ -1,0 +1,179 @@
+//! What the values of fields are read into, in any generation.
+
+use nom::Parser as _;
+
+use super::{Claims, Walk};
+use crate::cbor::{Checked, Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip};
+use crate::cbor::{check_utf8, fault, text, uint, utf8};
+use crate::limits::Limits;
+use crate::rules::{Limit, Rule};
+
+/// What a field's value is read into.
+pub(crate) trait Slot<'m>: Sized {
+    /// What is in the slot before; nobody reads it.
+    const BLANK: Self;
+
+    /// Reads the value at `at`; one of another type breaks `wrong`.
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
+}
+
+/// A text and where it stands; not known to be UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'m> {
+    pub(crate) mark: Mark,
+    pub(crate) bytes: &'m [u8],
+}
+
+impl<'m> Slot<'m> for Text<'m> {
+    const BLANK: Self = Self { mark: Mark::END, bytes: &[] };
+
+    #[inline(always)]
+    fn take<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, bytes) = text(wrong).parse(at)?;
+        Ok((rest, Self { mark: Mark::of(at), bytes }))
+    }
+}
+
+impl Text<'_> {
+    /// Breaks `rule` if it is not what `good` wants, or `cbor-utf8` if it is not even text.
+    #[cold]
+    pub(super) fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
+        let text = utf8(self.mark, self.bytes)?;
+        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark).into()) }
+    }
+
+    /// Breaks `rule`, or `cbor-utf8` if it is not even text.
+    #[cold]
+    pub(super) fn unknown(&self, rule: Rule) -> Fault {
+        utf8(self.mark, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.mark))
+    }
+}
+
+/// An unsigned integer and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uint {
+    pub(crate) mark: Mark,
+    pub(crate) value: u64,
+}
+
+impl<'m> Slot<'m> for Uint {
+    const BLANK: Self = Self { mark: Mark::END, value: 0 };
+
+    #[inline(always)]
+    fn take<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, value) = uint(wrong).parse(at)?;
+        Ok((rest, Self { mark: Mark::of(at), value }))
+    }
+}
+
+/// A shape: where it stands, and what is asked of it. The dimensions stay in the manifest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) mark: Mark,
+    pub(crate) rank: u32,
+    /// 0 where a dimension is 0; none where it overflows.
+    pub(crate) product: Option<u64>,
+    /// The first dimension: rows of a matrix.
+    pub(crate) first: u64,
+}
+
+impl<'m> Slot<'m> for Shape {
+    const BLANK: Self = Self { mark: Mark::END, rank: 0, product: None, first: 0 };
+
+    #[inline(always)]
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let limit = walk.limits.rank();
+        let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
+        let mut product = Product::default();
+        while entries.next(input) {
+            let dimension;
+            (input, dimension) = uint(wrong).parse(input)?;
+            product.take(dimension);
+        }
+        let shape = product.shape(Mark::of(at));
+        Ok((entries.end(input, at, Limit::Rank)?, shape))
+    }
+}
+
+/// The dimensions of a shape, as they come.
+struct Product {
+    rank: u32,
+    first: u64,
+    wrapped: u64,
+    overflows: bool,
+    empty: bool,
+}
+
+impl Default for Product {
+    #[inline(always)]
+    fn default() -> Self {
+        Self { rank: 0, first: 0, wrapped: 1, overflows: false, empty: false }
+    }
+}
+
+impl Product {
+    #[inline(always)]
+    fn take(&mut self, dimension: u64) {
+        if self.rank == 0 {
+            self.first = dimension;
+        }
+        self.rank = self.rank.wrapping_add(1);
+        self.empty |= dimension == 0;
+        let (wrapped, overflow) = self.wrapped.overflowing_mul(dimension);
+        self.wrapped = wrapped;
+        self.overflows |= overflow;
+    }
+
+    #[inline(always)]
+    fn shape(self, mark: Mark) -> Shape {
+        // Where a dimension is 0, so is what is left of the product.
+        let product = (self.empty || !self.overflows).then_some(self.wrapped);
+        Shape { mark, rank: self.rank, product, first: self.first }
+    }
+}
+
+#[cfg(feature = "write")]
+impl Shape {
+    /// The shape of those dimensions, which stand nowhere yet.
+    pub(crate) fn of(dimensions: &[u64]) -> Self {
+        let mut product = Product::default();
+        for dimension in dimensions {
+            product.take(*dimension);
+        }
+        product.shape(Mark::END)
+    }
+}
+
+/// Passes over the attributes at `at`, which lie within `open` levels: a map whose keys are text
+/// and unique, and whose values may be anything.
+pub(crate) fn pass_attributes<'m>(
+    limits: &Limits,
+    wrong: Rule,
+    at: Input<'m>,
+    open: u8,
+) -> Parsed<'m, ()> {
+    let (mut input, mut entries) = map_head(wrong, limits.keys()).parse(at)?;
+    let mut keys = Keys::default();
+    while entries.next(input) {
+        let (value, name) = key(input)?;
+        check_utf8(Mark::of(input), name)?;
+        keys.note(name);
+        input = skip(value, open.saturating_add(1), limits.depth())?.0;
+    }
+    let rest = entries.end(input, at, Limit::Keys)?;
+    keys.finish(at, input)?;
+    Ok((rest, ()))
+}
+
+/// Attributes within that many levels, and where they stand.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes<const OPEN: u8>(pub(super) Mark);
+
+impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
+    const BLANK: Self = Self(Mark::END);
+
+    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, ()) = pass_attributes(walk.limits, wrong, at, OPEN)?;
+        Ok((rest, Self(Mark::of(at))))
+    }
+}
