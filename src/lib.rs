@@ -1,16 +1,4 @@
 #![no_std]
-// Beyond the lints of the workspace: what could panic is not in a library that reads untrusted bytes.
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::get_unwrap,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unreachable,
-    clippy::unwrap_used
-)]
 #![cfg_attr(
     not(all(feature = "v0", feature = "v1")),
     allow(
