@@ -1,7 +1,6 @@
 //! `zten cat`: the elements of one component.
 
 mod feed;
-mod npy;
 mod print;
 mod slice;
 
@@ -14,6 +13,7 @@ use crate::app::App;
 use crate::args::Cat;
 use crate::element::{Kind, Style};
 use crate::escape;
+use crate::npy;
 use crate::progress::Watched;
 use crate::report::{Problem, Verdict};
 use crate::sandbox::{self, Mode, Task};

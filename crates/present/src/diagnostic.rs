@@ -10,7 +10,7 @@ use crate::escape;
 use crate::json::Json;
 
 /// A value in diagnostic notation, escaped, and cut after so many bytes.
-pub(crate) fn cut(item: &Item<'_>, limit: usize) -> String {
+pub fn cut(item: &Item<'_>, limit: usize) -> String {
     let mut text = Limited { text: String::new(), limit };
     // The only error is that the limit is reached.
     if notate(item, &mut text).is_err() {
@@ -100,7 +100,7 @@ fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
 
 /// A value as JSON; what JSON has no word for as an object of one key, `$cbor`, and the
 /// diagnostic notation.
-pub(crate) fn json<W: io::Write>(item: &Item<'_>, out: &mut Json<'_, W>) -> io::Result<()> {
+pub fn json<W: io::Write>(item: &Item<'_>, out: &mut Json<'_, W>) -> io::Result<()> {
     match item.value() {
         Value::Uint(number) => out.plain(number),
         Value::Negative(below) => out.plain(-1 - i128::from(below)),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 /// Writes JSON. Commas come by themselves; brackets and keys are the caller's to match.
-pub(crate) struct Json<'w, W> {
+pub struct Json<'w, W> {
     out: &'w mut W,
     /// Whether a value stands before the next one.
     comma: bool,
@@ -12,7 +12,7 @@ pub(crate) struct Json<'w, W> {
 
 impl<'w, W: Write> Json<'w, W> {
     /// Writes one document.
-    pub(crate) fn new(out: &'w mut W) -> Self {
+    pub fn new(out: &'w mut W) -> Self {
         Self { out, comma: false }
     }
 
@@ -25,27 +25,27 @@ impl<'w, W: Write> Json<'w, W> {
     }
 
     /// Opens an array or an object: `[` or `{`.
-    pub(crate) fn open(&mut self, bracket: char) -> io::Result<()> {
+    pub fn open(&mut self, bracket: char) -> io::Result<()> {
         self.separate()?;
         self.comma = false;
         write!(self.out, "{bracket}")
     }
 
     /// Closes it: `]` or `}`.
-    pub(crate) fn close(&mut self, bracket: char) -> io::Result<()> {
+    pub fn close(&mut self, bracket: char) -> io::Result<()> {
         self.comma = true;
         write!(self.out, "{bracket}")
     }
 
     /// The key of what follows.
-    pub(crate) fn key(&mut self, key: &str) -> io::Result<()> {
+    pub fn key(&mut self, key: &str) -> io::Result<()> {
         self.string(key)?;
         self.comma = false;
         self.out.write_all(b":")
     }
 
     /// A string.
-    pub(crate) fn string(&mut self, text: &str) -> io::Result<()> {
+    pub fn string(&mut self, text: &str) -> io::Result<()> {
         self.separate()?;
         self.out.write_all(b"\"")?;
         let mut rest = text;
@@ -67,7 +67,7 @@ impl<'w, W: Write> Json<'w, W> {
     }
 
     /// A string, or null.
-    pub(crate) fn string_or_null(&mut self, text: Option<&str>) -> io::Result<()> {
+    pub fn string_or_null(&mut self, text: Option<&str>) -> io::Result<()> {
         match text {
             Some(text) => self.string(text),
             None => self.null(),
@@ -75,13 +75,13 @@ impl<'w, W: Write> Json<'w, W> {
     }
 
     /// A number or literal, as it displays itself.
-    pub(crate) fn plain(&mut self, value: impl Display) -> io::Result<()> {
+    pub fn plain(&mut self, value: impl Display) -> io::Result<()> {
         self.separate()?;
         write!(self.out, "{value}")
     }
 
     /// A number, or null.
-    pub(crate) fn number_or_null(&mut self, value: Option<u64>) -> io::Result<()> {
+    pub fn number_or_null(&mut self, value: Option<u64>) -> io::Result<()> {
         match value {
             Some(value) => self.plain(value),
             None => self.null(),
@@ -89,12 +89,12 @@ impl<'w, W: Write> Json<'w, W> {
     }
 
     /// `null`.
-    pub(crate) fn null(&mut self) -> io::Result<()> {
+    pub fn null(&mut self) -> io::Result<()> {
         self.plain("null")
     }
 
     /// Ends the document's line.
-    pub(crate) fn line(self) -> io::Result<()> {
+    pub fn line(self) -> io::Result<()> {
         self.out.write_all(b"\n")
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use unicode_width::UnicodeWidthChar as _;
 
 /// Columns of a name in a message, at most.
-pub(crate) const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 
 /// Whether a character does something else than show itself.
 fn is_hidden(c: char) -> bool {
@@ -43,14 +43,14 @@ fn columns(c: char) -> usize {
 }
 
 /// A name in full.
-pub(crate) fn whole(name: &str) -> String {
+pub fn whole(name: &str) -> String {
     let mut text = String::new();
     name.chars().for_each(|c| push(&mut text, c));
     text
 }
 
 /// A name, with its middle cut out if it takes more columns than that.
-pub(crate) fn cut(name: &str, limit: usize) -> String {
+pub fn cut(name: &str, limit: usize) -> String {
     let mut left = limit;
     let fits = name.chars().all(|c| match left.checked_sub(columns(c)) {
         Some(rest) => {
@@ -90,12 +90,12 @@ fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> Vec<char> {
 }
 
 /// A name between quotes, cut.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", cut(name, COLUMNS))
 }
 
 /// A role: bare if it looks like one, else between quotes.
-pub(crate) fn role(role: &str) -> String {
+pub fn role(role: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !role.is_empty() && role.len() <= COLUMNS && role.chars().all(plain) {
         role.to_owned()
@@ -105,7 +105,7 @@ pub(crate) fn role(role: &str) -> String {
 }
 
 /// A path in full, which can be typed as long as it holds nothing hidden.
-pub(crate) fn path(path: &Path) -> String {
+pub fn path(path: &Path) -> String {
     let mut text = String::new();
     for c in path.to_string_lossy().chars() {
         if is_hidden(c) {

@@ -8,7 +8,7 @@ use zten::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
 
 /// What is written for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// What its storage type says.
     Plain(StorageType),
     /// An 8-bit float.
@@ -19,10 +19,14 @@ pub(crate) enum Kind {
 
 /// The kinds of 8-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fp8 {
+pub enum Fp8 {
+    /// `f8_e4m3fn`
     E4M3Fn,
+    /// `f8_e5m2`
     E5M2,
+    /// `f8_e4m3fnuz`
     E4M3Fnuz,
+    /// `f8_e5m2fnuz`
     E5M2Fnuz,
 }
 
@@ -39,7 +43,7 @@ impl Fp8 {
     }
 
     /// The value of a code.
-    pub(crate) fn decode(self, code: u8) -> f32 {
+    pub fn decode(self, code: u8) -> f32 {
         match self {
             Self::E4M3Fn => F8E4M3Fn::from_bits(code).to_f32(),
             Self::E5M2 => F8E5M2::from_bits(code).to_f32(),
@@ -51,7 +55,7 @@ impl Fp8 {
 
 /// For whom an element is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     /// For people: `1.0+2.0j`, `NaN`.
     Text,
     /// For programs: `[1.0,2.0]`, `"NaN"`.
@@ -61,7 +65,7 @@ pub(crate) enum Style {
 impl Kind {
     /// What a component holds; none where it cannot be read. Of a type that is not known, the
     /// storage elements are.
-    pub(crate) fn of(component: &Component<'_>) -> Option<Self> {
+    pub fn of(component: &Component<'_>) -> Option<Self> {
         Some(match component.element_type() {
             ElementType::Logical(LogicalType::Complex64) => Self::Complex(StorageType::F32),
             ElementType::Logical(LogicalType::Complex128) => Self::Complex(StorageType::F64),
@@ -74,7 +78,7 @@ impl Kind {
     }
 
     /// Bytes of one.
-    pub(crate) fn width(self) -> usize {
+    pub fn width(self) -> usize {
         match self {
             Self::Plain(storage) => usize::from(storage.width()),
             Self::Fp8(_) => 1,
@@ -84,7 +88,7 @@ impl Kind {
 
     /// As the NumPy format calls it. There is no name for bf16 and FP8: the one is two bytes of
     /// void, the others are unsigned.
-    pub(crate) fn numpy(self) -> &'static str {
+    pub fn numpy(self) -> &'static str {
         match self {
             Self::Plain(StorageType::F64) => "<f8",
             Self::Plain(StorageType::F32) => "<f4",
@@ -105,7 +109,7 @@ impl Kind {
     }
 
     /// Writes down the element in `bytes`, which are as many as it takes.
-    pub(crate) fn write(self, out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()> {
+    pub fn write(self, out: &mut dyn Write, bytes: &[u8], style: Style) -> io::Result<()> {
         match self {
             Self::Plain(storage) => number(out, storage, bytes, style),
             Self::Fp8(kind) => {

@@ -4,7 +4,7 @@ use zten::Generation;
 
 /// Of the clauses of all generations, those of one, and those of what all are built on. All,
 /// where that one has none of its own.
-pub(crate) fn clause_of(clauses: &str, generation: Generation) -> String {
+pub fn clause_of(clauses: &str, generation: Generation) -> String {
     let own = format!("v{} ", generation.as_str());
     let mut kept = Vec::new();
     let mut found = false;

@@ -3,14 +3,14 @@
 use zten::{Component, Generation, Manifest, Value};
 
 /// The version that a 1.x file names: `1.2.0`.
-pub(crate) fn version(manifest: &Manifest<'_>) -> Option<String> {
+pub fn version(manifest: &Manifest<'_>) -> Option<String> {
     let version = manifest.version()?;
     let last = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
     Some(format!("{}.{}{last}", version.major, version.minor))
 }
 
 /// The digest as the manifest spells it.
-pub(crate) fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
+pub fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
     component.digest()?;
     let key = match component.generation() {
         Generation::V0_1 => "checksum",

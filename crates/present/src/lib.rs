@@ -1,0 +1,10 @@
+//! How zTensor files are shown, by whatever shows them: names and attribute values of untrusted
+//! files as text that hides nothing, elements, and a JSON writer that holds nothing.
+
+pub mod clause;
+pub mod diagnostic;
+pub mod element;
+pub mod escape;
+pub mod json;
+pub mod npy;
+pub mod spelled;
