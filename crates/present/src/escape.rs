@@ -1,26 +1,38 @@
-//! Names as they can be shown: one line, nothing hidden, nothing that moves the cursor or turns
-//! the direction of writing.
+//! Names as they can be shown: nothing hidden, nothing that moves the cursor or turns the direction
+//! of writing, and no two that look the same.
+//!
+//! There is one notation. Between quotes stands the name, in which a character that is hidden, a quote
+//! and a backslash are written `\u{…}`. Where names stand in columns, the quotes are left out if the
+//! name is plain: it is not empty, and has no such character, no blank, no slash and no ellipsis. What
+//! is cut has an ellipsis outside of quotes: `"begin"…"end"`.
 
-use std::path::Path;
+mod hidden;
+
+use std::fmt::{self, Write as _};
+use std::path::{MAIN_SEPARATOR, Path};
 
 use unicode_width::UnicodeWidthChar as _;
 
 /// Columns of a name in a message, at most.
 pub const COLUMNS: usize = 80;
 
-/// Whether a character does something else than show itself.
-fn is_hidden(c: char) -> bool {
+/// The version of Unicode whose properties say which characters are hidden.
+pub const UNICODE_VERSION: &str = hidden::UNICODE_VERSION;
+
+/// Whether a character does something else than show itself, or shows nothing: one that Unicode calls
+/// default-ignorable, control, format, separator or white space, the letters and symbols that are
+/// blank, and what is private or not assigned, so that nobody knows how it looks. Not the space.
+pub fn is_hidden(c: char) -> bool {
     if matches!(c, ' '..='~') {
         return false;
     }
-    let invisible = matches!(c,
-        // Soft hyphen, Arabic letter mark, fillers, vowel separator.
-        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
-        // Zero-width characters and marks of direction; separators; embeddings and isolates.
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        // Byte order mark, interlinear annotations, tags and selectors.
-        | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-    invisible || c.is_control() || c.is_whitespace()
+    let [low, high, plane, _] = u32::from(c).to_le_bytes();
+    let Some(turns) = hidden::PLANES.get(usize::from(plane)) else {
+        // Private, not assigned, tags or selectors: the table's source is asked in a test.
+        return true;
+    };
+    let code = u16::from_le_bytes([low, high]);
+    turns.partition_point(|turn| *turn <= code) % 2 == 1
 }
 
 /// Whether a character is written as an escape, so that no other name looks the same.
@@ -28,13 +40,9 @@ fn is_escaped(c: char) -> bool {
     matches!(c, '"' | '\\') || is_hidden(c)
 }
 
-/// One character of a name.
-fn push(text: &mut String, c: char) {
-    if is_escaped(c) {
-        text.extend(c.escape_unicode());
-    } else {
-        text.push(c);
-    }
+/// Whether a name needs no quotes to be told from what stands around it.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c| is_escaped(c) || matches!(c, ' ' | '/' | '…'))
 }
 
 /// Columns that a character takes. None takes less than one: a name may be all accents.
@@ -42,17 +50,63 @@ fn columns(c: char) -> usize {
     if is_escaped(c) { c.escape_unicode().len() } else { c.width().unwrap_or(1).max(1) }
 }
 
-/// A name in full.
-pub fn whole(name: &str) -> String {
-    let mut text = String::new();
-    name.chars().for_each(|c| push(&mut text, c));
-    text
+/// What stands between the quotes, in full.
+#[derive(Clone, Copy, Debug)]
+pub struct Escaped<'a>(pub &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find(is_escaped) {
+            let (before, from) = rest.split_at(at);
+            let mut chars = from.chars();
+            f.write_str(before)?;
+            if let Some(c) = chars.next() {
+                write!(f, "{}", c.escape_unicode())?;
+            }
+            rest = chars.as_str();
+        }
+        f.write_str(rest)
+    }
 }
 
-/// A name, with its middle cut out if it takes more columns than that.
-pub fn cut(name: &str, limit: usize) -> String {
+/// A name in full, between quotes.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", Escaped(self.0))
+    }
+}
+
+/// A name in full, between quotes unless it is plain.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(pub &'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_plain(self.0) { f.write_str(self.0) } else { Quoted(self.0).fmt(f) }
+    }
+}
+
+impl Name<'_> {
+    /// Columns that it takes.
+    pub fn columns(&self) -> usize {
+        let quotes = if is_plain(self.0) { 0 } else { 2 };
+        self.0.chars().map(columns).fold(quotes, usize::saturating_add)
+    }
+}
+
+/// What stands between the quotes, in full.
+pub fn whole(name: &str) -> String {
+    Escaped(name).to_string()
+}
+
+/// The two ends of a text that takes more columns than that.
+fn ends(text: &str, limit: usize) -> Option<[String; 2]> {
     let mut left = limit;
-    let fits = name.chars().all(|c| match left.checked_sub(columns(c)) {
+    let fits = text.chars().all(|c| match left.checked_sub(columns(c)) {
         Some(rest) => {
             left = rest;
             true
@@ -60,20 +114,12 @@ pub fn cut(name: &str, limit: usize) -> String {
         None => false,
     });
     if fits {
-        return whole(name);
+        return None;
     }
     let ends = limit.saturating_sub(1);
-    let head = fitting(name.chars(), ends.div_ceil(2));
-    let tail = fitting(name.chars().rev(), ends / 2);
-    let mut text = String::new();
-    for c in head {
-        push(&mut text, c);
-    }
-    text.push('…');
-    for c in tail.into_iter().rev() {
-        push(&mut text, c);
-    }
-    text
+    let head: String = fitting(text.chars(), ends.div_ceil(2)).into_iter().collect();
+    let tail: String = fitting(text.chars().rev(), ends / 2).into_iter().rev().collect();
+    Some([whole(&head), whole(&tail)])
 }
 
 /// As many of the first characters as fit.
@@ -89,30 +135,71 @@ fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> Vec<char> {
     fitting
 }
 
-/// A name between quotes, cut.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", cut(name, COLUMNS))
-}
-
-/// A role: bare if it looks like one, else between quotes.
-pub fn role(role: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !role.is_empty() && role.len() <= COLUMNS && role.chars().all(plain) {
-        role.to_owned()
-    } else {
-        quoted(role)
+/// A text that is no name, with its middle cut out if it takes more columns than that.
+pub fn cut(text: &str, limit: usize) -> String {
+    match ends(text, limit) {
+        None => whole(text),
+        Some([head, tail]) => format!("{head}…{tail}"),
     }
 }
 
-/// A path in full, which can be typed as long as it holds nothing hidden.
+/// A name between quotes, its middle cut out if it is long.
+pub fn quoted(name: &str) -> String {
+    quoted_within(name, COLUMNS)
+}
+
+fn quoted_within(name: &str, limit: usize) -> String {
+    match ends(name, limit) {
+        None => Quoted(name).to_string(),
+        Some([head, tail]) => format!("\"{head}\"…\"{tail}\""),
+    }
+}
+
+/// A name between quotes unless it is plain, its middle cut out if it takes more columns than that.
+pub fn word(name: &str, limit: usize) -> String {
+    if is_plain(name) && ends(name, limit).is_none() {
+        name.to_owned()
+    } else {
+        quoted_within(name, limit)
+    }
+}
+
+/// A role in a message.
+pub fn role(role: &str) -> String {
+    word(role, COLUMNS)
+}
+
+/// A path in full: as it can be typed, or between quotes. What is not Unicode is written `\x{…}`.
 pub fn path(path: &Path) -> String {
-    let mut text = String::new();
-    for c in path.to_string_lossy().chars() {
-        if is_hidden(c) {
-            text.extend(c.escape_unicode());
-        } else {
-            text.push(c);
+    let own = |c| c == MAIN_SEPARATOR;
+    let plain = |text: &str| {
+        !text.is_empty() && !text.contains(|c| !own(c) && (is_escaped(c) || matches!(c, ' ' | '…')))
+    };
+    if let Some(text) = path.to_str().filter(|text| plain(text)) {
+        return text.to_owned();
+    }
+    let mut text = "\"".to_owned();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(&whole(chunk.valid()));
+        for byte in chunk.invalid() {
+            // Writing into a string cannot fail.
+            let _ = write!(text, "\\x{{{byte:02x}}}");
         }
+    }
+    text.push('"');
+    text
+}
+
+/// Text that others have put together, on the lines that it comes in.
+pub fn lines(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
+    lines.join("\n")
+}
+
+fn printable(line: &str) -> String {
+    let mut text = String::new();
+    for c in line.chars() {
+        if is_hidden(c) { text.extend(c.escape_unicode()) } else { text.push(c) }
     }
     text
 }
@@ -130,11 +217,28 @@ mod tests {
         );
         assert_eq!(whole("\u{2066}\u{2069}\u{85}\u{2028}"), "\\u{2066}\\u{2069}\\u{85}\\u{2028}");
         assert_eq!(whole("Gewicht ä 重み"), "Gewicht ä 重み");
+        assert_eq!(lines("a\u{1b}b\n\u{9b}"), "a\\u{1b}b\n\\u{9b}");
     }
 
     #[test]
-    fn escapes_tell_names_apart() {
-        assert_ne!(whole("\u{200b}"), whole("\\u{200b}"));
+    fn plain_names_are_bare() {
+        let shown = |name| Name(name).to_string();
+        for plain in ["q_proj", "model.layers.0", "重い", "a:b", "-"] {
+            assert_eq!(shown(plain), plain);
+        }
+        assert_eq!(shown(""), "\"\"");
+        assert_eq!(shown("  hidden"), "\"  hidden\"");
+        assert_eq!(shown("a/b"), "\"a/b\"");
+        assert_eq!(shown("\"a\""), "\"\\u{22}a\\u{22}\"");
+        assert_eq!(shown("a…b"), "\"a…b\"");
+        for name in ["", "a b", "重\u{200b}", "abc"] {
+            assert_eq!(
+                Name(name).columns(),
+                name.chars().map(columns).sum::<usize>() + {
+                    if shown(name).starts_with('"') { 2 } else { 0 }
+                }
+            );
+        }
     }
 
     #[test]
@@ -146,6 +250,11 @@ mod tests {
         assert_eq!(cut("\0\0\0", 11), "\\u{0}…\\u{0}");
         let accents = "\u{301}".repeat(500);
         assert_eq!(cut(&accents, 80).chars().count(), 80);
+        // No name that is whole looks like one that was cut.
+        assert_eq!(word("abcdefghijk", 10), "\"abcde\"…\"hijk\"");
+        assert_eq!(word("abc…ijk", 10), "\"abc…ijk\"");
+        let [head, tail] = ["a".repeat(40), "a".repeat(39)];
+        assert_eq!(quoted(&"a".repeat(81)), format!("\"{head}\"…\"{tail}\""));
     }
 
     #[test]
@@ -153,5 +262,25 @@ mod tests {
         assert_eq!(role("packed_weight"), "packed_weight");
         assert_eq!(role(""), "\"\"");
         assert_eq!(role("a/b"), "\"a/b\"");
+    }
+
+    #[test]
+    fn paths() {
+        let shown = |text: &str| path(Path::new(text));
+        assert_eq!(shown("folder.zt"), "folder.zt");
+        assert_eq!(shown("a b.zt"), "\"a b.zt\"");
+        assert_eq!(shown("a.zt: good\n"), "\"a.zt: good\\u{a}\"");
+        assert_ne!(shown("\u{200b}"), shown("\\u{200b}"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_that_are_not_unicode() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+        let shown = |bytes| path(Path::new(OsStr::from_bytes(bytes)));
+        assert_eq!(shown(b"a/b"), "a/b");
+        assert_eq!(shown(b"a\xff\xfe"), "\"a\\x{ff}\\x{fe}\"");
+        assert_ne!(shown(b"\xff"), shown(b"\\x{ff}"));
     }
 }

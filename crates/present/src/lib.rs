@@ -8,3 +8,4 @@ pub mod escape;
 pub mod json;
 pub mod npy;
 pub mod spelled;
+pub mod value;
