@@ -138,7 +138,7 @@ pub(crate) struct Ls {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// One JSON document for each file, with everything exact. What JSON cannot say stands in
-    /// CBOR diagnostic notation: {"$cbor": "h'00ff'"}
+    /// objects like {"$bytes": "00ff"}: docs/json.md
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -166,7 +166,7 @@ pub(crate) struct Cat {
     /// A NumPy file, version 1.0; bf16 becomes `V2` and FP8 `u1`
     #[arg(long, group = "form")]
     pub(crate) npy: bool,
-    /// JSON arrays, nested as the shape is; NaN, inf and -inf are strings
+    /// One JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
     #[arg(long, group = "form")]
     pub(crate) json: bool,
     /// A part of a dense object: start:stop or an index for each dimension, as in NumPy

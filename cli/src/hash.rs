@@ -6,7 +6,7 @@ use zten::Object;
 
 use crate::app::App;
 use crate::args::Hash;
-use crate::escape;
+use crate::escape::Name;
 use crate::json::Json;
 use crate::sandbox::{self, Mode, Task};
 use crate::sums::{Of, Sums, sorted, sums};
@@ -49,7 +49,8 @@ fn lines(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
             let unknown = || "-".to_owned();
             let hash = sum.sha256.map_or_else(unknown, hex);
             let bytes = sum.bytes.map_or_else(unknown, |bytes| bytes.to_string());
-            let (name, role) = (escape::whole(object.name()), escape::whole(component.role()));
+            // No slash is in either but between quotes.
+            let (name, role) = (Name(object.name()), Name(component.role()));
             writeln!(app.out, "{hash}  {bytes}  {name}/{role}")?;
         }
     }
@@ -58,8 +59,7 @@ fn lines(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
 
 /// One JSON document.
 fn document(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
-    let mut json = Json::new(&mut app.out);
-    json.open('{')?;
+    let mut json = Json::document(&mut app.out)?;
     json.key("objects")?;
     json.open('[')?;
     for object in order {
@@ -73,7 +73,7 @@ fn document(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> 
             json.key("role")?;
             json.string(component.role())?;
             json.key("bytes")?;
-            json.number_or_null(sum.bytes)?;
+            json.integer_or_null(sum.bytes)?;
             json.key("sha256")?;
             json.string_or_null(sum.sha256.map(hex).as_deref())?;
             json.close('}')?;

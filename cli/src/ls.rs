@@ -11,15 +11,14 @@ use zten::source::FileArchive;
 use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
-use crate::escape;
+use crate::escape::{self, Name};
 use crate::file::counted;
 use crate::sandbox::{self, Mode, Task};
 use crate::spelled::version;
 use crate::table::{Column, Table, human};
 use row::{Row, Totals};
 
-/// Columns of an attribute's key, and bytes of its value, at most.
-const KEY: usize = 40;
+/// Bytes of an attribute's value, at most.
 const VALUE: usize = 120;
 
 /// Lists all the files.
@@ -56,13 +55,12 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
 fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
     for (key, item) in archive.attributes().into_iter().flatten() {
         let value = diagnostic::cut(&item, VALUE);
-        writeln!(app.out, "{} = {value}", escape::cut(key, KEY))?;
+        writeln!(app.out, "{} = {value}", Name(key))?;
     }
     if archive.attributes().is_some_and(|mut attributes| attributes.next().is_some()) {
         writeln!(app.out)?;
     }
     let mut table = Table::new([
-        Column::text("NAME"),
         Column::text("FORMAT"),
         Column::text("TYPE"),
         Column::text("SHAPE"),
@@ -99,7 +97,7 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
 }
 
 /// All rows of the table, one after another.
-fn rows(archive: &FileArchive, mut each: impl FnMut(&Row) -> io::Result<()>) -> io::Result<()> {
+fn rows(archive: &FileArchive, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
     for object in archive.objects() {
         let mut components = object.components();
         match (components.next(), components.next()) {

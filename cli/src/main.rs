@@ -22,10 +22,11 @@ mod table;
 mod threads;
 mod words;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use zten_present::{clause, diagnostic, element, escape, json, npy, spelled};
+use zten_present::{clause, diagnostic, element, escape, json, npy, spelled, value};
 
 use app::App;
 use args::{Args, Command};
@@ -35,7 +36,12 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => {
             // Nobody is left to tell if this cannot be printed either.
-            let _ = error.print();
+            let _ = if error.use_stderr() {
+                // It repeats arguments, which a shell may have taken from the names of files.
+                write!(io::stderr().lock(), "{}", escape::lines(&error.to_string()))
+            } else {
+                error.print()
+            };
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };

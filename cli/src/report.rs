@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zten::rules::Row;
 use zten::{Error, ErrorKind, Generation, Manifest, Options, Place, ReadError};
@@ -50,7 +50,7 @@ impl Verdict {
 /// What is wrong with a file, where, and what to do.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    file: String,
+    file: PathBuf,
     verdict: Verdict,
     sentence: String,
     row: Option<&'static Row>,
@@ -82,7 +82,7 @@ impl Problem {
 
     fn new(file: &Path, verdict: Verdict, sentence: String) -> Self {
         Self {
-            file: file.to_string_lossy().into_owned(),
+            file: file.to_owned(),
             verdict,
             sentence,
             row: None,
@@ -237,11 +237,9 @@ impl Problem {
 
     /// One line of JSON.
     pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
-        let message = Message(self).to_string();
-        let mut json = Json::new(out);
-        json.open('{')?;
+        let mut json = Json::document(out)?;
         json.key("file")?;
-        json.string(&self.file)?;
+        json.string(&self.file.to_string_lossy())?;
         json.key("verdict")?;
         json.string(self.verdict.as_str())?;
         json.key("rule")?;
@@ -249,13 +247,13 @@ impl Problem {
         json.key("clause")?;
         json.string_or_null(self.clause().as_deref())?;
         json.key("offset")?;
-        json.number_or_null(self.offset)?;
+        json.integer_or_null(self.offset)?;
         json.key("object")?;
         json.string_or_null(self.object.as_deref())?;
         json.key("component")?;
         json.string_or_null(self.component.as_deref())?;
         json.key("message")?;
-        json.string(&message)?;
+        json.display(&Message(self))?;
         json.close('}')?;
         json.line()
     }
@@ -268,8 +266,7 @@ pub(crate) fn good_json(
     verdict: Verdict,
     message: &str,
 ) -> io::Result<()> {
-    let mut json = Json::new(out);
-    json.open('{')?;
+    let mut json = Json::document(out)?;
     json.key("file")?;
     json.string(&file.to_string_lossy())?;
     json.key("verdict")?;
@@ -299,7 +296,7 @@ impl fmt::Display for Message<'_> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", escape::path(Path::new(&self.file)), Message(self))?;
+        write!(f, "{}: {}", escape::path(&self.file), Message(self))?;
         if let Some(row) = self.row {
             write!(f, "\n  {}", row.advice)?;
         }

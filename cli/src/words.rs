@@ -12,7 +12,7 @@ const SHAPE: usize = 40;
 /// What the format lists, or with a mark what it does not.
 pub(crate) fn word(word: &str, known: bool) -> String {
     let mark = if known { "" } else { "?" };
-    format!("{}{mark}", escape::cut(word, WORD))
+    format!("{}{mark}", escape::word(word, WORD))
 }
 
 /// The type of elements, and of one that is not known how it is stored.

@@ -125,7 +125,7 @@ await test('statistics of every type', async () => {
       const text = run('cat', '--json', path, object.name).toString()
       const number = value => Number(typeof value === 'string' ? value.replace('inf', 'Infinity') : value)
       // Of complex elements, magnitudes are shown.
-      const values = [JSON.parse(text)].flat(object.shape.length)
+      const values = [JSON.parse(text).elements].flat(object.shape.length)
         .map(value => Array.isArray(value) ? Math.hypot(...value.map(number)) : number(value))
       const finite = values.filter(Number.isFinite)
       assert.equal(shown.elements, values.length.toLocaleString('en'), object.name)

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use zten::StorageType;
 
 use crate::element::{Kind, Style};
+use crate::json::SCHEMA;
 
 /// How elements are written.
 pub(super) enum Printer {
@@ -24,7 +25,7 @@ impl Printer {
     pub(super) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Bytes { header, .. } => out.write_all(header),
-            Self::Nested(_) => Ok(()),
+            Self::Nested(nested) => nested.begin(out),
         }
     }
 
@@ -72,6 +73,13 @@ impl Nested {
     pub(super) fn new(kind: Kind, style: Style, shape: Option<Vec<u64>>) -> Self {
         let at = vec![0; shape.as_ref().map_or(1, Vec::len)];
         Self { kind, style, shape, at, part: Vec::new(), started: false }
+    }
+
+    fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.style {
+            Style::Text => Ok(()),
+            Style::Json => write!(out, "{{\"schema\":{SCHEMA},\"elements\":"),
+        }
     }
 
     fn bytes(&mut self, out: &mut dyn Write, mut bytes: &[u8]) -> io::Result<()> {
@@ -136,13 +144,16 @@ impl Nested {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.started {
-            let open_list = self.shape.is_none();
-            out.write_all(if open_list { b"]\n" } else { b"\n" })
-        } else {
+        if !self.started {
             // Whatever its shape: `[2^63, 0]` has as many empty rows.
-            out.write_all(b"[]\n")
+            out.write_all(b"[]")?;
+        } else if self.shape.is_none() {
+            out.write_all(b"]")?;
         }
+        out.write_all(match self.style {
+            Style::Text => b"\n",
+            Style::Json => b"}\n",
+        })
     }
 }
 
@@ -170,15 +181,16 @@ mod tests {
             assert_eq!(text(Some(&[2, 2])), "[[1, 2],\n [3, 4]]\n");
             assert_eq!(text(Some(&[2, 2, 1])), "[[[1],\n  [2]],\n [[3],\n  [4]]]\n");
             let json = |shape| printed(Style::Json, shape, &bytes, step);
-            assert_eq!(json(Some(&[2, 1, 2])), "[[[1,2]],[[3,4]]]\n");
-            assert_eq!(json(None), "[1,2,3,4]\n");
+            assert_eq!(json(Some(&[2, 1, 2])), "{\"schema\":1,\"elements\":[[[1,2]],[[3,4]]]}\n");
+            assert_eq!(json(None), "{\"schema\":1,\"elements\":[1,2,3,4]}\n");
         }
     }
 
     #[test]
     fn scalars_and_nothing() {
         assert_eq!(printed(Style::Text, Some(&[]), &[5, 0], 2), "5\n");
-        assert_eq!(printed(Style::Json, Some(&[u64::MAX, 0]), &[], 1), "[]\n");
+        let nothing = printed(Style::Json, Some(&[u64::MAX, 0]), &[], 1);
+        assert_eq!(nothing, "{\"schema\":1,\"elements\":[]}\n");
         assert_eq!(printed(Style::Text, None, &[], 1), "[]\n");
     }
 }

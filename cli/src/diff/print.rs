@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Difference, Differences};
-use crate::escape;
+use crate::escape::Quoted;
 use crate::json::Json;
 
 /// One line for the attributes of the files, and one for each object that differs.
@@ -13,12 +13,12 @@ pub(super) fn lines(out: &mut impl Write, differences: &Differences<'_>) -> io::
     }
     for (name, difference) in &differences.objects {
         // In full: cut, two names could look the same.
-        let name = escape::whole(name);
+        let name = Quoted(name);
         match difference {
-            Difference::Added => writeln!(out, "+ \"{name}\"")?,
-            Difference::Removed => writeln!(out, "- \"{name}\"")?,
+            Difference::Added => writeln!(out, "+ {name}")?,
+            Difference::Removed => writeln!(out, "- {name}")?,
             Difference::Changed(changes) => {
-                write!(out, "~ \"{name}\"")?;
+                write!(out, "~ {name}")?;
                 let mut before = ": ";
                 for change in changes {
                     write!(out, "{before}{}", change.what)?;
@@ -37,8 +37,7 @@ pub(super) fn lines(out: &mut impl Write, differences: &Differences<'_>) -> io::
 /// One JSON document.
 pub(super) fn document(out: &mut impl Write, differences: &Differences<'_>) -> io::Result<()> {
     let Differences { attributes, objects } = differences;
-    let mut json = Json::new(out);
-    json.open('{')?;
+    let mut json = Json::document(out)?;
     json.key("equal")?;
     json.plain(!attributes && objects.is_empty())?;
     names(&mut json, "added", differences, |difference| matches!(difference, Difference::Added))?;

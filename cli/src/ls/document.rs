@@ -6,14 +6,13 @@ use std::path::Path;
 use zten::source::FileArchive;
 use zten::{Attributes, ByteOrder, Component, ElementType, Format, Object};
 
-use crate::diagnostic;
 use crate::json::Json;
 use crate::spelled::{digest, version};
+use crate::value;
 
 /// Writes the document of one file, on one line.
 pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) -> io::Result<()> {
-    let mut json = Json::new(out);
-    json.open('{')?;
+    let mut json = Json::document(out)?;
     json.key("file")?;
     json.string(&path.to_string_lossy())?;
     json.key("generation")?;
@@ -40,12 +39,7 @@ fn attributes<W: Write>(
     let Some(attributes) = attributes else {
         return json.null();
     };
-    json.open('{')?;
-    for (key, item) in attributes {
-        json.key(key)?;
-        diagnostic::json(&item, json)?;
-    }
-    json.close('}')
+    value::attributes(&attributes, json)
 }
 
 fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<()> {
@@ -61,7 +55,7 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
     json.key("shape")?;
     json.open('[')?;
     for dimension in object.shape() {
-        json.plain(dimension)?;
+        json.integer(dimension.into())?;
     }
     json.close(']')?;
     attributes(json, object.attributes())?;
@@ -88,11 +82,11 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     json.key("type")?;
     json.string_or_null(logical)?;
     json.key("offset")?;
-    json.plain(component.extent().offset())?;
+    json.integer(component.extent().offset().into())?;
     json.key("length")?;
-    json.plain(component.extent().length())?;
+    json.integer(component.extent().length().into())?;
     json.key("decoded_length")?;
-    json.number_or_null(component.decoded_length())?;
+    json.integer_or_null(component.decoded_length())?;
     json.key("encoding")?;
     json.string(component.encoding_name())?;
     json.key("byte_order")?;

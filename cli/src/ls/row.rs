@@ -2,15 +2,12 @@
 
 use zten::{Component, Digest, Encoding, Object};
 
-use crate::escape;
-use crate::table::human;
+use crate::escape::Name;
+use crate::table::{self, human};
 use crate::words::{element, format, shape, word};
 
-/// Columns of a name in the table, at most.
-const NAME: usize = 60;
-
-/// Name, format, type, shape, stored and decoded size, encoding, digest.
-pub(super) type Row = [String; 8];
+/// Name, and format, type, shape, stored and decoded size, encoding, digest.
+pub(super) type Row<'a> = table::Row<'a, 7>;
 
 /// Sums over components.
 #[derive(Debug)]
@@ -38,22 +35,17 @@ impl Totals {
 }
 
 /// An object and its only component.
-pub(super) fn single(object: &Object<'_>, component: &Component<'_>) -> Row {
-    let [name, format, _, shape, ..] = self::object(object);
-    let [_, _, element, _, stored, decoded, encoding, digest] = self::component(component);
-    [name, format, element, shape, stored, decoded, encoding, digest]
+pub(super) fn single<'a>(object: &Object<'a>, component: &Component<'_>) -> Row<'a> {
+    let Row { below, name, cells: [format, _, shape, ..] } = self::object(object);
+    let [_, element, _, stored, decoded, encoding, digest] = self::component(component).cells;
+    Row { below, name, cells: [format, element, shape, stored, decoded, encoding, digest] }
 }
 
 /// An object, with the totals of its components.
-pub(super) fn object(object: &Object<'_>) -> Row {
-    let name = match object.name() {
-        "" => "\"\"".to_owned(),
-        name => escape::cut(name, NAME),
-    };
+pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
     let mut totals = Totals::default();
     object.components().for_each(|component| totals.add(&component));
-    [
-        name,
+    let cells = [
         format(object),
         String::new(),
         shape(object),
@@ -61,13 +53,13 @@ pub(super) fn object(object: &Object<'_>) -> Row {
         size(totals.decoded),
         common(object.components().map(|component| encoding(&component))),
         common(object.components().map(|component| digest(&component))),
-    ]
+    ];
+    Row { below: false, name: Name(object.name()), cells }
 }
 
 /// A component, below its object.
-pub(super) fn component(component: &Component<'_>) -> Row {
-    [
-        format!("  {}", escape::role(component.role())),
+pub(super) fn component<'a>(component: &Component<'a>) -> Row<'a> {
+    let cells = [
         String::new(),
         element(component.element_type()),
         String::new(),
@@ -75,7 +67,8 @@ pub(super) fn component(component: &Component<'_>) -> Row {
         size(component.decoded_length()),
         encoding(component),
         digest(component),
-    ]
+    ];
+    Row { below: true, name: Name(component.role()), cells }
 }
 
 /// A size, if it is known.

@@ -166,8 +166,7 @@ fn lines(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()>
 }
 
 fn document(app: &mut App, layers: &Layers, outcomes: &[Outcome]) -> io::Result<()> {
-    let mut json = Json::new(&mut app.out);
-    json.open('{')?;
+    let mut json = Json::document(&mut app.out)?;
     json.key("layers")?;
     json.open('{')?;
     for (name, word, _) in layers {

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{entry, old_file};
+use crate::files::{entry, file, object, old_file, raw};
 use crate::{corpus_folder, ended, good_json, good_text, in_corpus, zten};
 
 fn hex(bytes: &[u8]) -> String {
@@ -25,7 +25,7 @@ fn one_file_by_hand() {
     let text = good_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
     assert_eq!(text, format!("{sum}  8  t/data\n"));
     let text = good_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
-    let wanted = "{\"objects\":[{\"name\":\"t\",\"components\":\
+    let wanted = "{\"schema\":1,\"objects\":[{\"name\":\"t\",\"components\":\
         [{\"role\":\"data\",\"bytes\":8,\"sha256\":\"";
     assert_eq!(text, format!("{wanted}{sum}\"}}]}}]}}\n"));
 }
@@ -58,7 +58,7 @@ fn real_files() {
                     json!({ "name": name, "components": components })
                 })
                 .collect();
-            assert_eq!(found, json!({ "objects": objects }), "{}", path.display());
+            assert_eq!(found, json!({ "schema": 1, "objects": objects }), "{}", path.display());
             tried += 1;
         }
     }
@@ -75,6 +75,19 @@ fn refuses_what_check_refuses() {
 }
 
 #[test]
+fn a_slash_is_in_a_name_or_between_two() {
+    let hashed = |name: &str, role: &str| {
+        let component = [(role, raw("u8", 64, 1, &[]))];
+        let path = file("hash-slash.zt", &[(name, object("other", &[1], &component))], &[7]);
+        let text = good_text(zten(["hash".as_ref(), path.as_os_str()]));
+        text.strip_prefix(&format!("{}  1  ", hex(&[7]))).unwrap().to_owned()
+    };
+    assert_eq!(hashed("a", "b/c"), "a/\"b/c\"\n");
+    assert_eq!(hashed("a/b", "c"), "\"a/b\"/c\n");
+    assert_eq!(hashed("a\"/\"b", "c"), "\"a\\u{22}/\\u{22}b\"/c\n");
+}
+
+#[test]
 fn entries_that_cannot_be_read_have_no_sum() {
     let entries = [
         entry("z", ("float32", "dense"), &[1], (64, 4), &[]),
@@ -84,7 +97,7 @@ fn entries_that_cannot_be_read_have_no_sum() {
     let output = zten(["hash".as_ref(), path.as_os_str()]);
     let (status, out, complaint) = ended(&output);
     assert_eq!(status, Some(1));
-    assert_eq!(out, format!("-  8  \\u{{a}}/data\n{}  4  z/data\n", hex(&[3; 4])));
+    assert_eq!(out, format!("-  8  \"\\u{{a}}\"/data\n{}  4  z/data\n", hex(&[3; 4])));
     assert!(complaint.contains("unsupported-dtype"));
     let output = zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -79,10 +79,10 @@ fn names_that_cannot_be_shown() {
     let path = file("ls-names.zt", &objects, &[0; 256]);
     let shown = good_text(zten(["ls".as_ref(), path.as_os_str()]));
     let wanted = "\
-NAME        FORMAT       TYPE              SHAPE  STORED  DECODED  ENCODING  DIGEST
-重い        dense        重\\u{200b}? (u8)  [1]       1 B      1 B  raw       -
-\\u{1b}[31m  de\\u{9}nse?  重\\u{200b}? (u8)  [1]       1 B      1 B  raw       -
-\"\"          dense        重\\u{200b}? (u8)  [1]       1 B      1 B  raw       -
+NAME          FORMAT         TYPE                SHAPE  STORED  DECODED  ENCODING  DIGEST
+重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
+\"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
+\"\"            dense          \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
 3 objects, 3 components, 3 B stored, 3 B decoded, zTensor 1.2 (version 1.2.0)
 ";
     assert_eq!(shown, wanted);
@@ -93,29 +93,77 @@ NAME        FORMAT       TYPE              SHAPE  STORED  DECODED  ENCODING  DIG
     assert_eq!(exact["objects"][0]["components"][0]["type"], "重\u{200b}");
 }
 
+/// Objects that are named like rows, like each other, or like nothing.
+#[test]
+fn no_two_files_list_alike() {
+    let list = |objects: &[(&str, &[&str])]| {
+        let mut offset = 0;
+        let made: Vec<_> = objects
+            .iter()
+            .map(|(name, roles)| {
+                let mut component = |role| {
+                    offset += 64;
+                    (role, raw("u8", offset, 1, &[]))
+                };
+                let components: Vec<_> = roles.iter().map(|role| component(*role)).collect();
+                (*name, object("other", &[1], &components))
+            })
+            .collect();
+        let path = file("ls-alike.zt", &made, &[0; 512]);
+        let text = good_text(zten(["ls".as_ref(), path.as_os_str()]));
+        // Widths of columns say nothing.
+        let rows = text.lines().map(|line| {
+            let indent = line.len() - line.trim_start().len();
+            let cells: Vec<_> = line.split_whitespace().collect();
+            format!("{}{}", " ".repeat(indent), cells.join(" "))
+        });
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let long = "x".repeat(200);
+    let longer = format!("{}y{}", "x".repeat(100), "x".repeat(99));
+    let files: [&[(&str, &[&str])]; 10] = [
+        &[("a", &["b/c", "d"])],
+        &[("a/b", &["c", "d"])],
+        &[("a", &["data"]), ("  b", &["data"])],
+        &[("a", &["data", "b"])],
+        &[("", &["data"])],
+        &[("\"\"", &["data"])],
+        &[("a\u{34f}", &["data"])],
+        &[("a\\u{34f}", &["data"])],
+        &[(&long, &["data"])],
+        &[(&longer, &["data"])],
+    ];
+    let listed: Vec<_> = files.iter().map(|file| list(file)).collect();
+    for (n, one) in listed.iter().enumerate() {
+        assert!(!listed[n + 1..].contains(one), "{one}");
+    }
+    assert!(listed[2].contains("\n\"  b\" other?"), "{}", listed[2]);
+    assert!(listed[8].contains(&format!("\n{long} other?")), "{}", listed[8]);
+}
+
 #[test]
 fn one_document() {
     let found = good_json(in_corpus(&["ls", "--json", "accept/1.2.3/attributes.zt"]));
-    let cbor = |notation: &str| json!({ "$cbor": notation });
     let wanted = json!({
+        "schema": 1,
         "file": "accept/1.2.3/attributes.zt",
         "generation": "1.2",
         "version": "1.2.0",
         "attributes": {
             "arr": [1, "x", []],
-            "big": u64::MAX,
-            "bytes": cbor("h'0001ff'"),
-            "dupmap": cbor("{\"z\": 1, \"z\": 2}"),
+            "big": { "$int": "18446744073709551615" },
+            "bytes": { "$bytes": "0001ff" },
+            "dupmap": { "$map": ["z", 1, "z", 2] },
             "f": 1.5,
             "f32ish": 0.1,
             "framework": "PyTorch",
-            "inf": cbor("Infinity"),
-            "map": cbor("{\"z\": 1, \"a\": 2, 3: null}"),
+            "inf": { "$float": "Infinity" },
+            "map": { "$map": ["z", 1, "a", 2, 3, null] },
             "n": -7,
-            "nan": cbor("NaN"),
+            "nan": { "$nan": "7ff8000000000000" },
             "null": null,
             "t": true,
-            "tagged": cbor("0(\"2026-01-01T00:00:00Z\")"),
+            "tagged": { "$tag": 0, "$value": "2026-01-01T00:00:00Z" },
         },
         "objects": [{
             "name": "t",
@@ -143,7 +191,7 @@ fn one_document() {
 #[test]
 fn exact_numbers_and_digests() {
     let found = good_json(in_corpus(&["ls", "--json", "accept/v12-csr-huge-columns.zt"]));
-    assert_eq!(found["objects"][0]["shape"], json!([2, u64::MAX]));
+    assert_eq!(found["objects"][0]["shape"], json!([2, { "$int": "18446744073709551615" }]));
     let found = good_json(in_corpus(&["ls", "--json", "accept/1.1.1/crc32c.zt"]));
     let digest = found["objects"][0]["components"][0]["digest"].as_str().unwrap();
     assert!(digest.starts_with("crc32c:0x") && digest.len() == 17, "{digest}");

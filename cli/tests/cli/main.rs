@@ -9,7 +9,10 @@ mod explain;
 mod files;
 mod hash;
 mod ls;
+#[cfg(target_os = "linux")]
+mod memory;
 mod sandbox;
+mod schema;
 mod threads;
 
 use std::ffi::OsStr;

@@ -3,6 +3,7 @@
 import collections
 import hashlib
 import json
+import math
 import struct
 import subprocess
 
@@ -159,6 +160,27 @@ class Zten:
             if "attributes" in entry:
                 assert found["attributes"] == entry["attributes"], (path, found, entry)
         return sum(len(entry["components"]) for entry in objects)
+
+
+def exact(value):
+    """An attribute's value as `ls --json` writes it: docs/json.md."""
+    if isinstance(value, dict):
+        if any(key.startswith("$") for key in value):
+            return {"$map": [exact(side) for item in value.items() for side in item]}
+        return {key: exact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [exact(item) for item in value]
+    if isinstance(value, bytes):
+        return {"$bytes": value.hex()}
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return {"$nan": struct.pack(">d", value).hex()}
+        return {"$float": "Infinity" if value > 0 else "-Infinity"}
+    if isinstance(value, float) and value.is_integer():
+        return {"$float": repr(value).replace("e+", "e")}
+    if isinstance(value, int) and abs(value) >= 1 << 53:
+        return {"$int": str(value)}
+    return value
 
 
 def entry(name, shape, format, parts, **more):

@@ -9,7 +9,7 @@ import sys
 import gguf
 import numpy as np
 
-from common import entry
+from common import entry, exact
 from conversion import Conversion
 
 TYPES = gguf.GGMLQuantizationType
@@ -93,7 +93,7 @@ def write(rng, path, tensors):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return attributes
+    return exact(attributes)
 
 
 def main(folder, zten, count, seed):

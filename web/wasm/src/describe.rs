@@ -8,7 +8,7 @@ use zten::{
 };
 
 use crate::diagnostic;
-use crate::escape::whole;
+use crate::escape::{Escaped, whole};
 use crate::json::Json;
 use crate::session::File;
 use crate::spelled::{digest, version};
@@ -101,9 +101,9 @@ pub fn object(file: &File, ordinal: u32, out: &mut impl Write) -> io::Result<()>
 
 fn head<W: Write>(object: &Object<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
     json.key("name")?;
-    json.string(&whole(object.name()))?;
+    json.display(&Escaped(object.name()))?;
     json.key("format")?;
-    json.string(&whole(object.format_name()))?;
+    json.display(&Escaped(object.format_name()))?;
     json.key("known")?;
     json.plain(object.format() != Format::Unknown)?;
     json.key("shape")?;
@@ -119,9 +119,9 @@ fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Resu
     let element = component.element_type();
     let algorithm = component.digest().map(|digest| (digest.algorithm(), known(&digest)));
     json.key("role")?;
-    json.string(&whole(component.role()))?;
+    json.display(&Escaped(component.role()))?;
     json.key("type")?;
-    json.string(&whole(element.name()))?;
+    json.display(&Escaped(element.name()))?;
     json.key("storage")?;
     json.string_or_null(element.storage().map(StorageType::name))?;
     json.key("typeKnown")?;
@@ -133,7 +133,7 @@ fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Resu
     json.key("decoded")?;
     json.number_or_null(component.decoded_length())?;
     json.key("encoding")?;
-    json.string(&whole(component.encoding_name()))?;
+    json.display(&Escaped(component.encoding_name()))?;
     json.key("encodingKnown")?;
     json.plain(component.encoding() != Encoding::Unknown)?;
     json.key("digest")?;
@@ -155,7 +155,7 @@ fn attributes<W: Write>(
     json.open('[')?;
     for (key, item) in attributes.into_iter().flatten() {
         json.open('[')?;
-        json.string(&whole(key))?;
+        json.display(&Escaped(key))?;
         json.string(&diagnostic::cut(&item, VALUE))?;
         json.close(']')?;
     }

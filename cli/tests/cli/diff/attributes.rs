@@ -155,3 +155,23 @@ fn hostile_maps_end_soon() {
     assert!(same("hostile", &many(&mut (0..20_000)), &many(&mut (0..20_000).rev())));
     assert!(!same("hostile", &many(&mut (0..20_000)), &many(&mut (1..20_001).rev())));
 }
+
+/// So many entries are sorted, that of the attributes themselves among them, and no more.
+#[test]
+fn order_counts_where_entries_are_too_many_to_sort() {
+    let numbers = |keys: &mut dyn Iterator<Item = u32>, count: u32| {
+        let mut bytes = [&[0xba][..], &count.to_be_bytes()].concat();
+        for key in keys {
+            bytes.extend([&[0x1a][..], &key.to_be_bytes(), &[0]].concat());
+        }
+        bytes
+    };
+    for (count, sorted) in [((1 << 19) - 1, true), (1 << 19, false)] {
+        let rising = numbers(&mut (0..count), count);
+        let falling = numbers(&mut (0..count).rev(), count);
+        assert_eq!(same("many", &rising, &falling), sorted, "{count}");
+        let mut other = falling.clone();
+        *other.last_mut().unwrap() = 1;
+        assert!(!same("many", &falling, &other));
+    }
+}

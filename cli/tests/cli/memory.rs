@@ -1,0 +1,104 @@
+//! Memory does not follow attributes by more than the manifest and a constant.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::files::{head, map, text, write};
+use crate::zten;
+
+/// Bytes of each kind of attribute.
+const EACH: usize = 12 << 20;
+/// Address space for what follows no file: the program, its buffers, what sorting takes.
+const CONSTANT: usize = 96 << 20;
+
+/// A map of small numbers to themselves, in an order and as often as `key` says.
+fn numbers(count: usize, key: impl Fn(usize) -> usize) -> Vec<u8> {
+    let mut bytes = head(5, count);
+    for n in 0..count {
+        bytes.push(0x1a);
+        bytes.extend(u32::try_from(key(n)).unwrap().to_be_bytes());
+        bytes.push(0);
+    }
+    bytes
+}
+
+/// A map of texts, out of order; the last stands there twice.
+fn texts(count: usize) -> Vec<u8> {
+    let mut bytes = head(5, count + 1);
+    for n in (0..count).rev().chain([0]) {
+        bytes.push(0x68);
+        bytes.extend(format!("{n:08}").bytes());
+        bytes.push(0);
+    }
+    bytes
+}
+
+/// A file of many bytes of attributes, each kind of them costly to someone: a long text of which
+/// every character is escaped, bytes, small items, small maps, long maps.
+fn costly(name: &str, last: u8) -> PathBuf {
+    let mut hidden = head(3, EACH);
+    hidden.resize(hidden.len() + EACH, 1);
+    let mut bytes = head(2, EACH);
+    bytes.resize(bytes.len() + EACH, 0xff);
+    let mut items = head(4, EACH);
+    items.resize(items.len() + EACH - 1, 0);
+    items.push(last);
+    let mut maps = head(4, EACH / 2);
+    maps.extend([0xa1, 0x00, 0x00].repeat(EACH / 2));
+    let attributes = [
+        ("hidden", hidden),
+        ("bytes", bytes),
+        ("items", items),
+        ("maps", maps),
+        ("numbers", numbers(EACH / 6, |n| n ^ 0x5555)),
+        ("same", numbers(EACH / 6, |n| n % 7)),
+        ("texts", texts(EACH / 10)),
+    ];
+    let manifest = map(&[
+        ("version", text("1.2.0")),
+        ("attributes", map(&attributes)),
+        ("objects", head(5, 0)),
+    ]);
+    let mut file = b"ZTEN1000".to_vec();
+    file.resize(64, 0);
+    file.extend(&manifest);
+    file.extend(u64::try_from(manifest.len()).unwrap().to_le_bytes());
+    file.extend(b"ZTEN1000");
+    write(name, &file)
+}
+
+/// Runs the command with so many bytes of address space.
+fn within(bytes: usize, arguments: &[&str], files: &[&Path]) -> Output {
+    let limited = "ulimit -v \"$0\" && exec \"$@\"";
+    Command::new("sh")
+        .args(["-c", limited, &(bytes >> 10).to_string(), env!("CARGO_BIN_EXE_zten")])
+        .args(arguments)
+        .args(files)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn attributes_are_never_held_but_as_the_manifest() {
+    let (one, other) = (costly("memory-one.zt", 0), costly("memory-other.zt", 1));
+    let length = usize::try_from(fs::metadata(&one).unwrap().len()).unwrap();
+    assert!(length > 70 << 20, "{length}");
+    for arguments in [&["ls"][..], &["ls", "--json"], &["check", "--json"], &["hash", "--json"]] {
+        let output = within(length + CONSTANT, arguments, &[&one]);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*complaint), (Some(0), ""), "{arguments:?}");
+    }
+    let output = within(2 * length + CONSTANT, &["diff", "--json"], &[&one, &other]);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*complaint), (Some(1), ""));
+    // It is the limit that is tested: with the manifest alone there is no room.
+    let output = within(length, &["ls"], &[&one]);
+    assert_ne!(output.status.code(), Some(0));
+    // All of it was written.
+    let listed = zten(["ls".as_ref(), "--json".as_ref(), one.as_os_str()]).stdout;
+    assert!(listed.len() > 2 * length, "{}", listed.len());
+    assert!(listed.ends_with(b",0]}},\"objects\":[]}\n"));
+    fs::remove_file(one).unwrap();
+    fs::remove_file(other).unwrap();
+}

@@ -1,0 +1,180 @@
+//! What `--json` prints keeps `docs/json.schema.json`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex_lite::Regex;
+use serde_json::{Value, json};
+
+use crate::{corpus_folder, json_lines, zten};
+
+/// A JSON Schema, of which as much is understood as it uses: another keyword is a panic.
+struct Schema(Value);
+
+impl Schema {
+    fn read() -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.schema.json");
+        Self(serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
+    }
+
+    /// Whether a document is one of that command.
+    fn allows(&self, command: &str, document: &Value) -> bool {
+        self.keeps(&self.0["$defs"][command], document)
+    }
+
+    fn keeps(&self, schema: &Value, value: &Value) -> bool {
+        let Value::Object(rules) = schema else { return schema == &json!(true) };
+        rules.iter().all(|(keyword, rule)| self.keeps_one((keyword, rule), schema, value))
+    }
+
+    fn keeps_one(&self, (keyword, rule): (&str, &Value), schema: &Value, value: &Value) -> bool {
+        match keyword {
+            "$ref" => {
+                let name = rule.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
+                let referred = self.0["$defs"].get(name);
+                self.keeps(referred.unwrap_or_else(|| panic!("{name}")), value)
+            }
+            "anyOf" => rule.as_array().unwrap().iter().any(|schema| self.keeps(schema, value)),
+            "not" => !self.keeps(rule, value),
+            "const" => value == rule,
+            "enum" => rule.as_array().unwrap().contains(value),
+            "type" => match rule {
+                Value::Array(types) => types.iter().any(|name| is_of(name, value)),
+                name => is_of(name, value),
+            },
+            "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+            "pattern" => {
+                let pattern = Regex::new(rule.as_str().unwrap()).unwrap();
+                value.as_str().is_none_or(|text| pattern.is_match(text))
+            }
+            "items" => value.as_array().into_iter().flatten().all(|item| self.keeps(rule, item)),
+            "properties" => rule
+                .as_object()
+                .unwrap()
+                .iter()
+                .all(|(key, rule)| value.get(key).is_none_or(|value| self.keeps(rule, value))),
+            "required" => {
+                let mut keys = rule.as_array().unwrap().iter();
+                keys.all(|key| value.get(key.as_str().unwrap()).is_some())
+            }
+            "propertyNames" => {
+                let mut keys = value.as_object().into_iter().flatten();
+                keys.all(|(key, _)| self.keeps(rule, &json!(key)))
+            }
+            "additionalProperties" => {
+                let mut entries = value.as_object().into_iter().flatten();
+                entries.all(|(key, value)| {
+                    let known =
+                        schema.get("properties").is_some_and(|known| known.get(key).is_some());
+                    known || self.keeps(rule, value)
+                })
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn is_of(name: &Value, value: &Value) -> bool {
+    match name.as_str().unwrap() {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        other => panic!("{other}"),
+    }
+}
+
+fn corpus(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(corpus_folder().join(folder)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == "zt")).collect();
+    paths.sort();
+    paths
+}
+
+/// What a command prints: documents, one a line.
+fn printed(command: &str, arguments: &[&Path]) -> Vec<Value> {
+    let options = [command.as_ref(), "--json".as_ref()];
+    let arguments = arguments.iter().map(|argument| argument.as_os_str());
+    json_lines(&zten(options.into_iter().chain(arguments)).stdout)
+}
+
+#[test]
+fn documents_keep_the_schema() {
+    let schema = Schema::read();
+    let accepted: Vec<PathBuf> = ["accept", "accept/0.1.0", "accept/1.1.1", "accept/1.2.3"]
+        .iter()
+        .flat_map(|folder| corpus(folder))
+        .collect();
+    let all: Vec<PathBuf> = accepted.iter().cloned().chain(corpus("reject")).collect();
+    let of = |command, paths: &[PathBuf]| {
+        printed(command, &paths.iter().map(PathBuf::as_path).collect::<Vec<_>>())
+    };
+    let mut documents: Vec<(&str, Value)> = Vec::new();
+    let mut add = |command, printed: Vec<Value>| {
+        documents.extend(printed.into_iter().map(|document| (command, document)));
+    };
+    add("check", of("check", &all));
+    add("ls", of("ls", &accepted));
+    for path in accepted.iter().step_by(9) {
+        add("hash", printed("hash", &[path]));
+        let listed = &printed("ls", &[path])[0];
+        for object in listed["objects"].as_array().unwrap().iter().take(3) {
+            if object["known"] == true && object["components"].as_array().unwrap().len() == 1 {
+                add("cat", printed("cat", &[path, object["name"].as_str().unwrap().as_ref()]));
+            }
+        }
+    }
+    for two in accepted.windows(2).step_by(9) {
+        add("diff", printed("diff", &[&two[0], &two[1]]));
+    }
+    if cfg!(target_os = "linux") {
+        add("sandbox", printed("sandbox", &[]));
+    }
+    for (command, document) in &documents {
+        assert!(schema.allows(command, document), "{command}: {document}");
+        // Each names its version, and is no document of another.
+        assert_eq!(document["schema"], 1);
+        let mut other = document.clone();
+        other["schema"] = json!(2);
+        assert!(!schema.allows(command, &other));
+        let mut other = document.clone();
+        other["more"] = json!(1);
+        assert!(!schema.allows(command, &other));
+    }
+    for command in ["check", "ls", "hash", "cat", "diff"] {
+        let count = documents.iter().filter(|(of, _)| *of == command).count();
+        assert!(count > 5, "{command}: {count}");
+    }
+}
+
+#[test]
+fn values_keep_the_schema() {
+    let schema = Schema::read();
+    for good in [
+        json!({ "$int": "1" }),
+        json!({ "$float": "1e300" }),
+        json!({ "$float": "-0.0" }),
+        json!({ "$tag": 1, "$value": { "a": [1.5, null] } }),
+        json!({ "$map": ["$a", { "$simple": 23 }] }),
+        json!({ "": "" }),
+    ] {
+        assert!(schema.allows("value", &good), "{good}");
+    }
+    for bad in [
+        json!({ "$cbor": "1" }),
+        json!({ "a": 1, "$b": 2 }),
+        json!({ "$float": "1.5" }),
+        json!({ "$tag": 1 }),
+        json!({ "$bytes": "0" }),
+        json!({ "$nan": "7FF8000000000000" }),
+        json!(9_007_199_254_740_992_u64),
+    ] {
+        assert!(!schema.allows("value", &bad), "{bad}");
+    }
+}
