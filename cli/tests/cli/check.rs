@@ -141,7 +141,7 @@ fn names_are_escaped_and_cut() {
     let hidden = "a\u{1b}[2J\u{202e}\"\\\n";
     for (name, shown) in [
         (hidden, "\"a\\u{1b}[2J\\u{202e}\\u{22}\\u{5c}\\u{a}\"".to_owned()),
-        (long.as_str(), format!("\"{}…{}\"", "n".repeat(40), "n".repeat(39))),
+        (long.as_str(), format!("\"{}\"…\"{}\"", "n".repeat(40), "n".repeat(39))),
         ("", "\"\"".to_owned()),
     ] {
         let component = raw("bool", 64, 1, &[]);

@@ -45,8 +45,7 @@ fn generations_are_no_difference() {
         let (old, new) = (format!("accept/{old}"), format!("accept/{new}"));
         assert_eq!(good_text(in_corpus(&["diff", &old, &new])), "", "{old} {new}");
         let found = good_text(in_corpus(&["diff", "--json", &old, &new]));
-        let wanted =
-            "{\"equal\":true,\"added\":[],\"removed\":[],\"changed\":[],\"attributes\":false}\n";
+        let wanted = "{\"schema\":1,\"equal\":true,\"added\":[],\"removed\":[],\"changed\":[],\"attributes\":false}\n";
         assert_eq!(found, wanted, "{old} {new}");
     }
 }
@@ -93,6 +92,7 @@ fn each_kind_of_change() {
     assert_eq!(lines(&old, &new), wanted);
     let changed = |name: &str, what: &[&str]| json!({ "name": name, "what": what });
     let wanted = json!({
+        "schema": 1,
         "equal": false,
         "added": ["new"],
         "removed": ["gone"],
@@ -210,7 +210,8 @@ fn names_are_escaped_and_in_bytewise_order() {
     let other = object("\u{202e}", &[], &[("\u{1b}", bytes(64, 1))]);
     let other = file("diff-other-names.zt", &[("a", other)], &[1]);
     let line = lines(&all, &other).lines().find(|line| line.starts_with('~')).unwrap().to_owned();
-    let wanted = "~ \"a\": format mine? -> \\u{202e}?, components (+\"\\u{1b}\", -\"ro\\u{a}le\")";
+    let wanted =
+        "~ \"a\": format mine? -> \"\\u{202e}\"?, components (+\"\\u{1b}\", -\"ro\\u{a}le\")";
     assert_eq!(line, wanted);
 }
 

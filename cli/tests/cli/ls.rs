@@ -110,14 +110,7 @@ fn no_two_files_list_alike() {
             })
             .collect();
         let path = file("ls-alike.zt", &made, &[0; 512]);
-        let text = good_text(zten(["ls".as_ref(), path.as_os_str()]));
-        // Widths of columns say nothing.
-        let rows = text.lines().map(|line| {
-            let indent = line.len() - line.trim_start().len();
-            let cells: Vec<_> = line.split_whitespace().collect();
-            format!("{}{}", " ".repeat(indent), cells.join(" "))
-        });
-        rows.collect::<Vec<_>>().join("\n")
+        good_text(zten(["ls".as_ref(), path.as_os_str()]))
     };
     let long = "x".repeat(200);
     let longer = format!("{}y{}", "x".repeat(100), "x".repeat(99));
@@ -137,8 +130,8 @@ fn no_two_files_list_alike() {
     for (n, one) in listed.iter().enumerate() {
         assert!(!listed[n + 1..].contains(one), "{one}");
     }
-    assert!(listed[2].contains("\n\"  b\" other?"), "{}", listed[2]);
-    assert!(listed[8].contains(&format!("\n{long} other?")), "{}", listed[8]);
+    assert!(listed[2].contains("\n\"  b\"  other?"), "{}", listed[2]);
+    assert!(listed[8].contains(&format!("\n{long}  other?")), "{}", listed[8]);
 }
 
 #[test]

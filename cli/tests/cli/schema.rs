@@ -1,5 +1,7 @@
 //! What `--json` prints keeps `docs/json.schema.json`.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,12 +11,12 @@ use serde_json::{Value, json};
 use crate::{corpus_folder, json_lines, zten};
 
 /// A JSON Schema, of which as much is understood as it uses: another keyword is a panic.
-struct Schema(Value);
+struct Schema(Value, RefCell<HashMap<String, Regex>>);
 
 impl Schema {
     fn read() -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.schema.json");
-        Self(serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
+        Self(serde_json::from_slice(&fs::read(path).unwrap()).unwrap(), RefCell::default())
     }
 
     /// Whether a document is one of that command.
@@ -24,7 +26,14 @@ impl Schema {
 
     fn keeps(&self, schema: &Value, value: &Value) -> bool {
         let Value::Object(rules) = schema else { return schema == &json!(true) };
-        rules.iter().all(|(keyword, rule)| self.keeps_one((keyword, rule), schema, value))
+        // What is cheap first: of nested values, one form alone is looked into.
+        let (deep, cheap): (Vec<_>, Vec<_>) = rules.iter().partition(|(keyword, _)| {
+            matches!(keyword.as_str(), "additionalProperties" | "items" | "properties")
+        });
+        cheap
+            .into_iter()
+            .chain(deep)
+            .all(|(keyword, rule)| self.keeps_one((keyword, rule), schema, value))
     }
 
     fn keeps_one(&self, (keyword, rule): (&str, &Value), schema: &Value, value: &Value) -> bool {
@@ -45,7 +54,10 @@ impl Schema {
             "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
             "pattern" => {
-                let pattern = Regex::new(rule.as_str().unwrap()).unwrap();
+                let rule = rule.as_str().unwrap();
+                let mut patterns = self.1.borrow_mut();
+                let pattern =
+                    patterns.entry(rule.to_owned()).or_insert_with(|| Regex::new(rule).unwrap());
                 value.as_str().is_none_or(|text| pattern.is_match(text))
             }
             "items" => value.as_array().into_iter().flatten().all(|item| self.keeps(rule, item)),

@@ -1,4 +1,4 @@
- = ""
+"" = ""
 framework = "PyTorch"
 license = "Apache-2.0"
 名 = "値"
