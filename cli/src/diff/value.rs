@@ -7,7 +7,7 @@
 use sha2::{Digest as _, Sha256};
 use zten::{Chunks, Item, Map, Value};
 
-/// Major types, as they stand in a head.
+/// Major types, as they stand in heads.
 const UINT: u8 = 0;
 const NEGATIVE: u8 = 1 << 5;
 const BYTES: u8 = 2 << 5;
@@ -39,7 +39,7 @@ fn of_attributes(item: Option<Item<'_>>) -> Sum {
     let mut form = Sha256::new();
     match item {
         Some(item) if item.value() != Value::Null => write(&item, ENTRIES, &mut form),
-        _ => head(MAP, 0, &mut form),
+        _ => number(MAP, 0, &mut form),
     }
     form.finalize().into()
 }
@@ -54,8 +54,8 @@ fn sum(item: &Item<'_>, left: usize) -> Sum {
 /// entries may be sorted.
 fn write(item: &Item<'_>, left: usize, form: &mut Sha256) {
     match item.value() {
-        Value::Uint(number) => head(UINT, number, form),
-        Value::Negative(number) => head(NEGATIVE, number, form),
+        Value::Uint(value) => number(UINT, value, form),
+        Value::Negative(value) => number(NEGATIVE, value, form),
         Value::Bytes(chunks) => string(BYTES, &chunks, form),
         Value::Text(chunks) => string(TEXT, &chunks, form),
         Value::Array(array) => {
@@ -65,7 +65,7 @@ fn write(item: &Item<'_>, left: usize, form: &mut Sha256) {
         }
         Value::Map(map) => self::map(&map, left, form),
         Value::Tag(tag, item) => {
-            head(TAG, tag, form);
+            number(TAG, tag, form);
             write(&item, left, form);
         }
         Value::Float(float) if float.is_nan() => form.update(NAN),
@@ -93,21 +93,21 @@ fn map(map: &Map<'_>, left: usize, form: &mut Sha256) {
     entries.extend(map.clone().map(|(key, value)| (sum(&key, left), sum(&value, left))));
     // Of entries of the same key, the last may be the one that counts: they stay in their order.
     entries.sort_by_key(|(key, _)| *key);
-    head(MAP, u64::try_from(count).unwrap_or(u64::MAX), form);
+    number(MAP, u64::try_from(count).unwrap_or(u64::MAX), form);
     for (key, value) in entries {
         form.update(key);
         form.update(value);
     }
 }
 
-/// A head, of one length whatever its argument.
-fn head(major: u8, argument: u64, form: &mut Sha256) {
-    form.update([major | 27]);
-    form.update(argument.to_be_bytes());
+/// What a number is of, and the number.
+fn number(of: u8, number: u64, form: &mut Sha256) {
+    form.update([of]);
+    form.update(number.to_be_bytes());
 }
 
-fn string(major: u8, chunks: &Chunks<'_>, form: &mut Sha256) {
+fn string(of: u8, chunks: &Chunks<'_>, form: &mut Sha256) {
     let length: usize = chunks.pieces().map(<[u8]>::len).sum();
-    head(major, u64::try_from(length).unwrap_or(u64::MAX), form);
+    number(of, u64::try_from(length).unwrap_or(u64::MAX), form);
     chunks.pieces().for_each(|piece| form.update(piece));
 }

@@ -1,6 +1,8 @@
 //! How zTensor files are shown, by whatever shows them: names and attribute values of untrusted
 //! files as text that hides nothing, elements, and a JSON writer that holds nothing.
 
+#![forbid(unsafe_code)]
+
 pub mod clause;
 pub mod diagnostic;
 pub mod element;
