@@ -26,7 +26,7 @@ pub use compress::Level;
 pub use copy::{Copier, CopyError};
 pub use declare::{Encoded, NewComponent, NewObject};
 #[cfg(feature = "files")]
-pub use files::{FileSink, append};
+pub use files::{FileSink, PublishError, append};
 pub use object::ObjectWriter;
 pub use settings::{Checksum, Settings};
 #[cfg(feature = "std")]

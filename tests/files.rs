@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use zten::source::FileArchive;
-use zten::write::{FileSink, NewObject, Settings, Sink, Writer, append};
-use zten::{Options, StorageType, Verifier};
+use zten::write::{FileSink, NewObject, PublishError, Settings, Sink, Writer, append};
+use zten::{Options, ReadError, StorageType, Verifier};
 
 /// Adds one object of those bytes.
 fn add<S: Sink>(writer: &mut Writer<S>, name: &str, bytes: &[u8])
@@ -86,23 +86,144 @@ fn appending_adds_to_what_is_there() {
     assert_eq!(leftovers(folder.path()), 0);
 }
 
+/// What a path is refused with, by all that would put a file there, which stays as it is.
+fn refused(path: &Path) -> String {
+    let created = FileSink::create(path).unwrap_err();
+    assert_eq!(created.kind(), io::ErrorKind::InvalidInput, "{created}");
+    let ReadError::Source(appended) = FileSink::edition(path, &Options::default()).unwrap_err()
+    else {
+        panic!("the file is judged");
+    };
+    assert_eq!(appended.to_string(), created.to_string());
+    created.to_string()
+}
+
 #[cfg(unix)]
 #[test]
-fn links_are_followed_and_permissions_kept() {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+fn links_are_refused() {
+    use std::os::unix::fs::symlink;
     let folder = tempfile::tempdir().unwrap();
-    let (path, link) = (folder.path().join("x.zt"), folder.path().join("link"));
-    create(&path, &["a"]);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    symlink("x.zt", &link).unwrap();
-    create(&link, &["b"]);
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(names(&path), ["b"]);
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    assert_eq!(
-        FileSink::create(Path::new("/dev/null")).unwrap_err().kind(),
-        io::ErrorKind::InvalidInput,
-    );
+    let at = |name: &str| folder.path().join(name);
+    create(&at("x.zt"), &["a"]);
+    symlink("x.zt", at("link")).unwrap();
+    symlink("nothing", at("dangling")).unwrap();
+    for link in ["link", "dangling"] {
+        assert!(refused(&at(link)).starts_with("it is a symbolic link"));
+        assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink());
+    }
+    assert!(!at("nothing").exists());
+    // One that has come meanwhile, too.
+    let sink = FileSink::create(&at("late")).unwrap();
+    symlink("x.zt", at("late")).unwrap();
+    assert!(matches!(sink.publish(), Err(PublishError::NotPublished(_))));
+    assert_eq!(names(&at("x.zt")), ["a"]);
+    // Folders are the system's business.
+    fs::create_dir(at("folder")).unwrap();
+    symlink("folder", at("way")).unwrap();
+    create(&at("way/y.zt"), &["b"]);
+    assert_eq!(names(&at("folder/y.zt")), ["b"]);
+    assert_eq!(leftovers(folder.path()), 0);
+}
+
+#[test]
+fn only_regular_files_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    refused(folder.path());
+    create(&folder.path().join("x.zt"), &["a"]);
+    for path in ["x.zt/", "x.zt/.", "new/", "..", ""] {
+        let path =
+            if path.is_empty() { Path::new("").to_owned() } else { folder.path().join(path) };
+        assert!(refused(&path).contains("the path does not end"), "{}", path.display());
+    }
+    #[cfg(unix)]
+    assert!(refused(Path::new("/dev/null")).starts_with("it is not a regular file"));
+    assert_eq!(names(&folder.path().join("x.zt")), ["a"]);
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn the_mode_is_that_of_the_file_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("x.zt"), folder.path().join("other"));
+        create(&path, &["a"]);
+        fs::write(&other, "").unwrap();
+        assert_eq!(mode(&path), mode(&other), "as any new file");
+        for (old, new) in [(0o600, 0o600), (0o640, 0o640), (0o444, 0o444), (0o7757, 0o757)] {
+            set_mode(&path, old);
+            create(&path, &["b"]);
+            assert_eq!(mode(&path), new);
+            set_mode(&path, old);
+            let writer = append(&path, &Options::default(), &Settings::default()).unwrap();
+            writer.finish().unwrap().publish().unwrap();
+            assert_eq!(mode(&path), new);
+        }
+        // What it is when the file is published counts.
+        let sink = FileSink::create(&path).unwrap();
+        set_mode(&path, 0o600);
+        sink.publish().unwrap();
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn other_names_keep_the_old_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("x.zt"), folder.path().join("other"));
+        create(&path, &["a"]);
+        fs::hard_link(&path, &other).unwrap();
+        create(&path, &["b"]);
+        assert_eq!((names(&path), names(&other)), (vec!["b".to_owned()], vec!["a".to_owned()]));
+    }
+
+    /// The folder was opened when the file was begun.
+    #[test]
+    fn a_file_stays_in_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("one")).unwrap();
+        let writer =
+            Writer::new(FileSink::create(&at("one/x.zt")).unwrap(), &Settings::default()).unwrap();
+        fs::rename(at("one"), at("two")).unwrap();
+        fs::create_dir(at("one")).unwrap();
+        writer.finish().unwrap().publish().unwrap();
+        assert!(!at("one/x.zt").exists());
+        assert_eq!(names(&at("two/x.zt")), [""; 0]);
+    }
+
+    /// Whatever comes to the target while a file is written is replaced.
+    #[test]
+    fn what_comes_and_goes_meanwhile_does_not_matter() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.zt");
+        let begin = || Writer::new(FileSink::create(&path).unwrap(), &Settings::default()).unwrap();
+        let writer = begin();
+        create(&path, &["a"]);
+        set_mode(&path, 0o600);
+        writer.finish().unwrap().publish().unwrap();
+        assert_eq!((names(&path), mode(&path)), (vec![], 0o600));
+        let writer = begin();
+        fs::remove_file(&path).unwrap();
+        writer.finish().unwrap().publish().unwrap();
+        assert_eq!(leftovers(folder.path()), 0);
+        let writer = begin();
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = writer.finish().unwrap().publish().unwrap_err();
+        assert!(matches!(error, PublishError::NotPublished(_)), "{error}");
+        assert_eq!((path.is_dir(), leftovers(folder.path())), (true, 0));
+    }
 }
 
 /// A sink that ends the process before it takes so many pieces.
@@ -147,6 +268,10 @@ fn whenever_the_process_dies_the_file_is_the_old_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     create(&path, &["old"]);
+    // Files without a name, where there are some, are gone with the process.
+    let sink = FileSink::create(&path).unwrap();
+    let named = leftovers(folder.path());
+    drop(sink);
     for life in 0.. {
         let status = zten_testkit::process::command(std::env::current_exe().unwrap())
             .args(["--exact", "append_and_die"])
@@ -160,7 +285,7 @@ fn whenever_the_process_dies_the_file_is_the_old_or_the_new_one() {
             break;
         }
         assert_eq!(names(&path), ["old"], "after {life} pieces");
-        assert_eq!(leftovers(folder.path()), life + 1);
+        assert_eq!(leftovers(folder.path()), named * (life + 1));
     }
     assert_eq!(names(&path), ["old", "new"]);
 }

@@ -69,7 +69,7 @@ fn create(args: &Convert) -> Result<FileSink, Box<Problem>> {
 }
 
 fn publish(args: &Convert, sink: FileSink) -> Result<(), Box<Problem>> {
-    sink.publish().map_err(|error| Box::new(Problem::io(&args.output, &error)))
+    sink.publish().map_err(|error| Box::new(Problem::io(&args.output, &error.into())))
 }
 
 /// Tells what has been written, or why nothing has.

@@ -45,8 +45,11 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let mut app = App::new();
     let mode = args.mode();
+    if mode.confines() {
+        zten_sandbox::without_backtraces();
+    }
+    let mut app = App::new();
     let written = match &args.command {
         Command::Check(args) => check::run(&mut app, args, mode),
         Command::Ls(args) => ls::run(&mut app, args, mode),

@@ -1,19 +1,25 @@
 //! Files on a file system: published whole or not at all. Needs the feature `files`.
 //!
 //! Bytes go to a temporary file in the folder of the target. [`FileSink::publish`] makes them
-//! durable, gives the temporary file the target's name in one step, and makes that durable too:
-//! whenever the program or the machine stops, the target is what it was, or all new. What stops
-//! before that leaves a temporary file (`.zten-….tmp`) at most.
+//! durable, gives the file the target's name in one step, and makes that durable too: whenever the
+//! program or the machine stops, the target is what it was, or all new.
 //!
 //! Appending copies the blobs of the old file first (file systems that can share blocks share
 //! them), because the manifest of a file must be its end: whoever wrote behind it in place would
 //! leave, until the new manifest is there, a file that nobody can read.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+#[cfg(unix)]
+mod access;
+#[cfg(not(unix))]
+mod elsewhere;
+mod error;
+#[cfg(unix)]
+mod unix;
 
-use tempfile::NamedTempFile;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write as _};
+use std::path::Path;
 
 use super::copy::CopyError;
 use super::settings::Settings;
@@ -23,9 +29,44 @@ use crate::codec::ReadError;
 use crate::limits::Options;
 use crate::manifest::Manifest;
 use crate::source::FileArchive;
+#[cfg(not(unix))]
+use elsewhere::{Draft, Target};
+pub use error::PublishError;
+#[cfg(unix)]
+use unix::{Draft, Target};
 
 /// A file that is being written, and is not yet where it is to be. Dropped before it is
 /// published, it is removed.
+///
+/// # What becomes of a file that is replaced
+///
+/// It is not written to: the new file takes its name, which asks for the right to change the folder,
+/// and none to the file.
+///
+/// - **Mode**: that of the old file, without the set-user-ID, set-group-ID and sticky bits. A file
+///   where there was none gets what any new file gets there: 0666 less the umask, or what the
+///   folder's default ACL says. Until then none but the owner can open the temporary file.
+/// - **Owner**: whoever publishes.
+/// - **Group**: that of the old file. Who may not give a file that group keeps their own, and the
+///   group then gets no right that all others do not have.
+/// - **ACL**: on Linux that of the old file, or none if it had none; where it cannot be kept, as
+///   with the group. Other systems do what they do with new files.
+/// - **Other names** (hard links) of the old file lead to the old content.
+/// - **Symbolic links** are refused, those that lead nowhere too. Links on the way to the folder are
+///   the system's business. A link that takes the target's place in the last moment is replaced,
+///   and never followed.
+/// - Other extended attributes and security labels are those of a new file.
+///
+/// # What may be left behind
+///
+/// On Linux the temporary file has no name, on file systems that have such files (ext4, XFS, Btrfs,
+/// tmpfs and others) and where `/proc` is there: what stops the program leaves nothing, but for one
+/// moment. To replace a file, the new one needs a name first: it has two calls long the name
+/// `.zten-….tmp`, and is whole then.
+///
+/// Elsewhere it has such a name all the time, and what stops the program leaves it. An empty file
+/// of such a name, which is made for a moment to learn the mode of a new file, may be left there as
+/// well, and on Linux with an umask of 0.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -44,42 +85,24 @@ use crate::source::FileArchive;
 /// ```
 #[derive(Debug)]
 pub struct FileSink {
-    file: BufWriter<NamedTempFile>,
-    target: PathBuf,
+    draft: BufWriter<Draft>,
 }
 
 impl FileSink {
-    /// Begins a file that is to be at `target`, in place of what is there. Links are followed.
+    /// Begins a file that is to be at `target`, in place of what is there.
     ///
     /// # Errors
-    /// What keeps a file from being made in the folder of `target`; [`io::ErrorKind::InvalidInput`]
-    /// where something else than a regular file is there.
+    /// What keeps the folder of `target` from being read, which making a name in it durable needs, or
+    /// a file from being made there; [`io::ErrorKind::InvalidInput`] where something else than a
+    /// regular file is there, a symbolic link included, or the path does not end in a name.
     pub fn create(target: &Path) -> io::Result<Self> {
-        let (target, old) = match fs::canonicalize(target) {
-            Ok(target) => {
-                let old = fs::metadata(&target)?;
-                if !old.is_file() {
-                    let kind = io::ErrorKind::InvalidInput;
-                    return Err(io::Error::new(kind, "not a regular file"));
-                }
-                (target, Some(old.permissions()))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (target.to_path_buf(), None),
-            Err(error) => return Err(error),
-        };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".zten-").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            // Less what the process masks, as for any new file; temporary ones would get fewer.
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder(&target))?;
-        if let Some(old) = old {
-            file.as_file().set_permissions(old)?;
-        }
-        Ok(Self { file: BufWriter::with_capacity(BUFFER, file), target })
+        let target = Target::new(target)?;
+        target.check()?;
+        Self::at(target)
+    }
+
+    fn at(target: Target) -> io::Result<Self> {
+        Ok(Self { draft: BufWriter::with_capacity(BUFFER, Draft::new(target)?) })
     }
 
     /// Begins a new edition of the file at `target`: its blobs, without its manifest, which is
@@ -91,17 +114,18 @@ impl FileSink {
         target: &Path,
         options: &Options,
     ) -> Result<(Self, Manifest<'static>), ReadError<io::Error>> {
-        let old = File::open(target).map_err(ReadError::Source)?;
+        let target = Target::new(target).map_err(ReadError::Source)?;
+        let old = target.open().map_err(ReadError::Source)?;
         let blobs = old.try_clone().map_err(ReadError::Source)?;
         let archive = FileArchive::from_file(old, options)?;
-        let mut sink = Self::create(target).map_err(ReadError::Source)?;
+        let sink = Self::at(target).map_err(ReadError::Source)?;
         let wanted = archive.extent().start;
-        let copy = |sink: &mut Self| {
+        let copy = |mut new: &File| {
             use io::Seek as _;
             (&blobs).rewind()?;
-            io::copy(&mut (&blobs).take(wanted), sink.file.get_mut().as_file_mut())
+            io::copy(&mut (&blobs).take(wanted), &mut new)
         };
-        let copied = copy(&mut sink).map_err(ReadError::Source)?;
+        let copied = copy(sink.file()).map_err(ReadError::Source)?;
         if copied != wanted {
             return Err(ReadError::Source(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -111,19 +135,18 @@ impl FileSink {
     /// The temporary file. Another process may write it instead of this one: what it has written
     /// is published as if it had been written here.
     pub fn file(&self) -> &File {
-        self.file.get_ref().as_file()
+        self.draft.get_ref().file()
     }
 
     /// Puts the file where it is to be: from now on, whatever happens, it is there.
     ///
     /// # Errors
-    /// What keeps it from being made durable, or from taking its name; the old file is then
-    /// still there.
-    pub fn publish(self) -> io::Result<()> {
-        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        file.persist(&self.target)?;
-        durable(folder(&self.target))
+    /// [`PublishError::NotPublished`] is what keeps it from being made durable, or from taking its
+    /// name: the old file is still there. [`PublishError::NotDurable`] is what keeps that name from
+    /// being made durable: the new file is there, and the old one may be back if the machine stops.
+    pub fn publish(self) -> Result<(), PublishError> {
+        let draft = self.draft.into_inner().map_err(io::IntoInnerError::into_error);
+        draft.map_err(PublishError::NotPublished)?.publish()
     }
 }
 
@@ -134,11 +157,11 @@ impl Sink for FileSink {
     type Error = io::Error;
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        self.draft.write_all(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.draft.flush()
     }
 }
 
@@ -156,6 +179,13 @@ pub fn append(
     Ok(Writer::append(sink, &manifest, settings)?)
 }
 
+/// The last name of a path, which it must end in: what is written as a folder is none.
+fn name(target: &Path) -> io::Result<&OsStr> {
+    let path = target.as_os_str().as_encoded_bytes();
+    let name = target.file_name().filter(|name| path.ends_with(name.as_encoded_bytes()));
+    name.ok_or_else(|| invalid("the path does not end in the name of a file"))
+}
+
 /// The folder of a file.
 fn folder(file: &Path) -> &Path {
     match file.parent() {
@@ -164,14 +194,10 @@ fn folder(file: &Path) -> &Path {
     }
 }
 
-/// Makes the names in a folder durable.
-#[cfg(unix)]
-fn durable(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+/// What is at the target keeps a file from being put there.
+fn invalid(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-fn durable(_: &Path) -> io::Result<()> {
-    Ok(())
-}
+const A_LINK: &str = "it is a symbolic link; a regular file is expected, or nothing";
+const NO_FILE: &str = "it is not a regular file; a regular file is expected, or nothing";

@@ -16,7 +16,7 @@ use crate::app::{App, Status};
 use crate::args::Sandbox;
 use crate::json::Json;
 use crate::threads;
-use deeds::{DEEDS, FILE, KEPT, NOTHING, SOMETHING};
+use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING};
 
 /// What a trial may take: little, so that more is soon tried.
 const BUDGET: Budget = Budget { memory: Some(64 << 20), seconds: Some(60), file: Some(1 << 20) };
@@ -61,7 +61,7 @@ fn trial(app: &mut App, name: &str, mode: Mode) -> io::Result<()> {
     if name == FIRST {
         return first(app, &kept, report.as_ref());
     }
-    match DEEDS.iter().find(|deed| deed.name == name) {
+    match DEEDS.iter().chain(FAULTS).find(|deed| deed.name == name) {
         None => app.usage("there is no such trial"),
         Some(deed) => match (deed.run)(kept) {
             Ok(()) => write!(app.out, "allowed"),

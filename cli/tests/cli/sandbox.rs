@@ -220,7 +220,65 @@ fn a_file_of_5_gib_is_good() {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::os::unix::process::ExitStatusExt as _;
+
     use super::*;
+
+    /// What would print a backtrace is killed, as if it had been taken over.
+    #[test]
+    fn a_fault_ends_the_same_whatever_backtraces_are_wanted() {
+        if emulated() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("kept"), "kept").unwrap();
+        let fault = |name: &str, backtrace: &str, options: &[&str]| {
+            let mut command = command();
+            command.env("RUST_BACKTRACE", backtrace).current_dir(&folder);
+            command.args(["sandbox", "--trial", name]).args(options).output().unwrap()
+        };
+        for backtrace in ["0", "1", "full"] {
+            let panic = fault("panic", backtrace, &[]);
+            let message = String::from_utf8_lossy(&panic.stderr);
+            assert_eq!(panic.status.code(), Some(101), "{backtrace}: {} {message}", panic.status);
+            assert!(message.contains("as it was asked to"), "{message}");
+            let abort = fault("abort", backtrace, &[]);
+            let message = String::from_utf8_lossy(&abort.stderr);
+            assert_eq!(abort.status.signal(), Some(6), "{backtrace}: {} {message}", abort.status);
+            assert!(message.contains("memory allocation of"), "{message}");
+        }
+        // Who is not confined gets what was asked for.
+        let free = fault("panic", "1", &["--no-sandbox"]);
+        assert!(String::from_utf8_lossy(&free.stderr).contains("stack backtrace"));
+        assert_eq!(good_text(fault("abort", "1", &["--no-sandbox"])), "allowed");
+    }
+
+    /// Names and shapes are held where want of memory ends the process.
+    #[test]
+    fn a_conversion_without_memory_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, out) = (folder.path().join("in.safetensors"), folder.path().join("out.zt"));
+        let mut header = String::from("{");
+        for number in 0..300_000 {
+            let comma = if number == 0 { "" } else { "," };
+            header += &format!(
+                "{comma}\"{number}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}"
+            );
+        }
+        header += "}";
+        let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+        fs::write(&input, [&length[..], header.as_bytes()].concat()).unwrap();
+        // How it ends follows from what is left for a backtrace.
+        for kib in (40_000..=140_000).step_by(20_000) {
+            let line = format!("ulimit -v {kib}; RUST_BACKTRACE=1 exec \"$0\" convert \"$@\"");
+            let args = [input.to_str().unwrap(), out.to_str().unwrap()];
+            let Some(output) = shell(&line, &args) else { return };
+            let (status, _, message) = ended(&output);
+            let end = message.lines().last().unwrap_or_default();
+            let told = end.contains("memory") || end.contains("has ended: signal: 6 ");
+            assert!(status == Some(0) || status == Some(2) && told, "{kib} KiB: {message}");
+        }
+    }
 
     #[test]
     fn a_conversion_that_is_ended_leaves_nothing() {
@@ -240,6 +298,25 @@ mod linux {
         );
         assert_eq!(fs::read(&output).unwrap(), b"before");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_not_replaced_and_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        let to = folder.path().join("out.zt");
+        std::os::unix::fs::symlink(&to, &link).unwrap();
+        for options in [&[][..], &["--no-sandbox"]] {
+            let args = ["convert", &good_file(), link.to_str().unwrap()];
+            let output = zten([&args, options].concat());
+            let (status, out, message) = ended(&output);
+            assert_eq!((status, out), (Some(2), ""), "{message}");
+            assert!(
+                message.contains("it is a symbolic link; a regular file is expected"),
+                "{message}"
+            );
+            assert_eq!((fs::read_link(&link).unwrap(), to.exists()), (to.clone(), false));
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ const UNCONFINED: u8 = 3;
 
 /// What a worker does, from its arguments to its end.
 pub fn work() -> ExitCode {
+    zten_sandbox::without_backtraces();
     zten_sandbox::end_with_parent();
     let ready = order().and_then(|order| Ok((order, input()?)));
     let Ok(((budget, mut content), (file, length))) = ready else { return ExitCode::from(2) };

@@ -33,12 +33,11 @@ pub(super) struct Deed {
 }
 
 macro_rules! deeds {
-    ($($name:literal $run:expr;)+) => {
-        pub(super) const DEEDS: &[Deed] = &[$(Deed { name: $name, run: $run },)+];
-    };
+    ($($name:literal $run:expr;)+) => { &[$(Deed { name: $name, run: $run },)+] };
 }
 
-deeds! {
+/// What is forbidden.
+pub(super) const DEEDS: &[Deed] = deeds! {
     "open-file" |_| File::open(FILE).map(drop);
     "write-file" |_| File::options().append(true).open(FILE).map(drop);
     "create-file" |_| File::create(NEW).map(drop);
@@ -65,7 +64,13 @@ deeds! {
     "change-limit" |_| change_limit();
     "too-much-memory" |_| too_much_memory();
     "too-large-file" |mut kept| kept.write_all(&vec![0; 2 << 20]);
-}
+};
+
+/// What a program does that is at fault: it must end otherwise than one that was taken over.
+pub(super) const FAULTS: &[Deed] = deeds! {
+    "panic" |_| panic!("as it was asked to");
+    "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
+};
 
 /// Nobody listens there: to be told so is to be allowed.
 fn connect() -> io::Result<()> {

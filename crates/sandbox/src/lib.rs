@@ -108,7 +108,8 @@ impl Report {
     }
 }
 
-/// Confines this process, for good. Call it when all files are open and none has been read.
+/// Confines this process, for good. Call it when all files are open and none has been read, in a
+/// program that prints no backtraces: [`without_backtraces`].
 ///
 /// `threads` starts the threads that the process will need, and returns when they run: no other
 /// can be started later. Threads that run before this call keep what Landlock would take; seccomp
@@ -142,6 +143,32 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
     #[cfg(not(target_os = "linux"))]
     return None::<u64>;
 }
+
+/// Begins this program anew if it is to print backtraces (`RUST_BACKTRACE`), so that it prints none.
+/// Call it first of all in `main`: what has been done so far is done again.
+///
+/// A backtrace asks for the current folder and looks for the program's file. A process that may not is
+/// killed for that: a panic, or want of memory, would end as if someone had taken it over. The
+/// standard library looks at the environment when it has the first one to print, and no program can
+/// change its own safely.
+///
+/// Where the program cannot be begun anew, it goes on: there is no `/proc`.
+pub fn without_backtraces() {
+    #[cfg(target_os = "linux")]
+    if std::env::var_os(BACKTRACE).is_some_and(|wanted| wanted != "0") {
+        use std::os::unix::process::CommandExt as _;
+        let mut args = std::env::args_os();
+        let mut again = std::process::Command::new("/proc/self/exe");
+        if let Some(name) = args.next() {
+            again.arg0(name);
+        }
+        // It returns only if it fails.
+        let _ = again.args(args).env(BACKTRACE, "0").exec();
+    }
+}
+
+#[cfg(target_os = "linux")]
+const BACKTRACE: &str = "RUST_BACKTRACE";
 
 /// Ends this process when the thread that started it ends: nobody waits for what it does.
 pub fn end_with_parent() {

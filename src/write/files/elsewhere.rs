@@ -1,0 +1,81 @@
+//! Publishing where there are no file modes: by path.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::error::PublishError;
+use super::{A_LINK, NO_FILE, folder, invalid, name};
+
+/// Where a file is to be.
+#[derive(Debug)]
+pub(super) struct Target(PathBuf);
+
+impl Target {
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        name(path)?;
+        Ok(Self(path.to_path_buf()))
+    }
+
+    /// What is there, which must be a regular file or nothing.
+    pub(super) fn check(&self) -> io::Result<Option<Metadata>> {
+        match fs::symlink_metadata(&self.0) {
+            Ok(there) if there.is_file() => Ok(Some(there)),
+            Ok(there) if there.is_symlink() => Err(invalid(A_LINK)),
+            Ok(_) => Err(invalid(NO_FILE)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file that is there.
+    pub(super) fn open(&self) -> io::Result<File> {
+        self.check()?;
+        File::open(&self.0)
+    }
+}
+
+/// A file that has not yet the name that it is to have.
+#[derive(Debug)]
+pub(super) struct Draft {
+    file: NamedTempFile,
+    target: Target,
+}
+
+impl Draft {
+    pub(super) fn new(target: Target) -> io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        let file = builder.prefix(".zten-").suffix(".tmp").tempfile_in(folder(&target.0))?;
+        Ok(Self { file, target })
+    }
+
+    pub(super) fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// There, names are durable when they are.
+    pub(super) fn publish(self) -> Result<(), PublishError> {
+        self.take_name().map_err(PublishError::NotPublished)
+    }
+
+    fn take_name(self) -> io::Result<()> {
+        if let Some(old) = self.target.check()? {
+            self.file().set_permissions(old.permissions())?;
+        }
+        self.file().sync_all()?;
+        self.file.persist(&self.target.0)?;
+        Ok(())
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

@@ -1,0 +1,231 @@
+//! Publishing on Unix: everything is reached from the folder, which is opened once.
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Write};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+
+use super::error::PublishError;
+use super::{A_LINK, NO_FILE, access, folder, invalid, name};
+
+/// Where a file is to be.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Open for reading: what cannot be read cannot be made durable.
+    pub(super) folder: File,
+    pub(super) name: OsString,
+}
+
+impl Target {
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        let name = name(path)?.to_owned();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, folder(path), flags, Mode::empty()).map_err(|error| {
+            let error = io::Error::from(error);
+            io::Error::new(
+                error.kind(),
+                format!("its folder cannot be opened for reading: {error}"),
+            )
+        })?;
+        Ok(Self { folder: folder.into(), name })
+    }
+
+    /// What is there, which must be a regular file or nothing.
+    pub(super) fn check(&self) -> io::Result<Option<Stat>> {
+        match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => match FileType::from_raw_mode(there.st_mode) {
+                FileType::RegularFile => Ok(Some(there)),
+                FileType::Symlink => Err(invalid(A_LINK)),
+                _ => Err(invalid(NO_FILE)),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The file that is there.
+    pub(super) fn open(&self) -> io::Result<File> {
+        self.check()?;
+        // It may have become something else by now, which is not to be waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.folder, &self.name, flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(invalid(NO_FILE)) }
+    }
+}
+
+/// A file that has no name yet, or not the one that it is to have.
+#[derive(Debug)]
+pub(super) struct Draft {
+    file: File,
+    target: Target,
+    /// The name that it has, if any, which is taken away when this is dropped.
+    temporary: Option<String>,
+}
+
+impl Draft {
+    pub(super) fn new(target: Target) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        if let Some(file) = unnamed::create(&target.folder) {
+            return Ok(Self { file, target, temporary: None });
+        }
+        Self::named(target)
+    }
+
+    /// With a name from the beginning.
+    fn named(target: Target) -> io::Result<Self> {
+        let name = temporary_name();
+        let file = create(&target.folder, &name, Mode::RUSR | Mode::WUSR)?;
+        Ok(Self { file, target, temporary: Some(name) })
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn publish(mut self) -> Result<(), PublishError> {
+        self.take_name().map_err(PublishError::NotPublished)?;
+        self.target.folder.sync_all().map_err(PublishError::NotDurable)
+    }
+
+    /// What fails leaves the target as it was.
+    fn take_name(&mut self) -> io::Result<()> {
+        let old = self.target.check()?;
+        match &old {
+            Some(old) => access::keep(&self.file, &self.target, old)?,
+            None => access::begin(&self.file, &self.target, self.temporary.is_none())?,
+        }
+        self.file.sync_all()?;
+        let Target { folder, name } = &self.target;
+        #[cfg(target_os = "linux")]
+        if self.temporary.is_none() {
+            if old.is_none() {
+                match unnamed::link(&self.file, folder, name) {
+                    // Something has come there meanwhile, to be replaced.
+                    Err(Errno::EXIST) => {}
+                    linked => return Ok(linked?),
+                }
+            }
+            let name = temporary_name();
+            unnamed::link(&self.file, folder, name.as_ref())?;
+            self.temporary = Some(name);
+        }
+        if let Some(temporary) = &self.temporary {
+            renameat(folder, temporary, folder, name)?;
+        }
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(name) = &self.temporary {
+            // What cannot be removed is what a program that is stopped leaves, too.
+            let _ = unlinkat(&self.target.folder, name, AtFlags::empty());
+        }
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A new file, which nothing has been at before.
+pub(super) fn create(folder: &File, name: &str, mode: Mode) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, mode)?.into())
+}
+
+/// A name that is not in use and that none can know in advance: 64 bits of a hash with a secret.
+pub(super) fn temporary_name() -> String {
+    format!(".zten-{:016x}.tmp", RandomState::new().build_hasher().finish())
+}
+
+/// Files without a name.
+#[cfg(target_os = "linux")]
+mod unnamed {
+    use alloc::format;
+    use alloc::string::String;
+    use std::ffi::OsStr;
+    use std::fs::File;
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{AtFlags, CWD, OFlags, fstat, linkat, openat, stat};
+
+    use crate::write::files::access::ANY;
+
+    /// None where the file system has no such files, or where this one could not get a name.
+    pub(super) fn create(folder: &File) -> Option<File> {
+        // None can open it before it has a name, so it may have its mode from the beginning.
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(openat(folder, ".", flags, ANY).ok()?);
+        let (own, found) = (fstat(&file).ok()?, stat(path(&file)).ok()?);
+        ((own.st_dev, own.st_ino) == (found.st_dev, found.st_ino)).then_some(file)
+    }
+
+    /// Gives it a name that is not in use.
+    pub(super) fn link(file: &File, folder: &File, name: &OsStr) -> rustix::io::Result<()> {
+        linkat(CWD, path(file), folder, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// What leads to a file without a name, for those who may not link descriptors.
+    fn path(file: &File) -> String {
+        format!("/proc/self/fd/{}", file.as_raw_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    /// As on file systems that have no files without a name.
+    #[test]
+    fn a_name_for_the_time_being_is_for_the_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("x"), folder.path().join("other"));
+        let publish = |content: &str| {
+            let mut draft = Draft::named(Target::new(&path).unwrap()).unwrap();
+            let temporary = folder.path().join(draft.temporary.clone().unwrap());
+            draft.write_all(content.as_bytes()).unwrap();
+            assert_eq!(mode(&temporary), 0o600);
+            draft.publish().unwrap();
+            assert!(!temporary.exists());
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        };
+        publish("new");
+        fs::write(&other, "").unwrap();
+        assert_eq!(mode(&path), mode(&other));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o6750)).unwrap();
+        publish("newer");
+        assert_eq!(mode(&path), 0o750);
+        drop(Draft::named(Target::new(&path).unwrap()).unwrap());
+        let mut left = names(folder.path());
+        left.sort();
+        assert_eq!(left, ["other", "x"]);
+    }
+}
