@@ -168,16 +168,18 @@ fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {
 
 /// The bits, as a double, of the NaN that is spelled so. Widening by arithmetic may change them.
 pub(crate) fn nan(spelled: &[u8]) -> u64 {
-    let (fraction, sign) = match *spelled {
-        [0xf9, a, b] => {
-            let bits = u64::from(u16::from_be_bytes([a, b]));
+    let (fraction, sign) = match spelled {
+        [0xf9, half @ ..] => {
+            let Ok(half) = half.try_into() else { return ONE_NAN };
+            let bits = u64::from(u16::from_be_bytes(half));
             ((bits & 0x3ff) << 42, bits >> 15)
         }
-        [0xfa, a, b, c, d] => {
-            let bits = u64::from(u32::from_be_bytes([a, b, c, d]));
+        [0xfa, single @ ..] => {
+            let Ok(single) = single.try_into() else { return ONE_NAN };
+            let bits = u64::from(u32::from_be_bytes(single));
             ((bits & 0x7f_ffff) << 29, bits >> 31)
         }
-        [0xfb, a, b, c, d, e, f, g, h] => return u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        [0xfb, double @ ..] => return double.try_into().map_or(ONE_NAN, u64::from_be_bytes),
         _ => return ONE_NAN,
     };
     sign << 63 | 0x7ff0_0000_0000_0000 | fraction
