@@ -258,14 +258,10 @@ mod linux {
     fn a_conversion_without_memory_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let (input, out) = (folder.path().join("in.safetensors"), folder.path().join("out.zt"));
-        let mut header = String::from("{");
-        for number in 0..300_000 {
-            let comma = if number == 0 { "" } else { "," };
-            header += &format!(
-                "{comma}\"{number}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}"
-            );
-        }
-        header += "}";
+        let entry = |number| {
+            format!("\"{number}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}")
+        };
+        let header = format!("{{{}}}", (0..300_000).map(entry).collect::<Vec<_>>().join(","));
         let length = u64::try_from(header.len()).unwrap().to_le_bytes();
         fs::write(&input, [&length[..], header.as_bytes()].concat()).unwrap();
         // How it ends follows from what is left for a backtrace.

@@ -175,7 +175,9 @@ impl Random {
             }
             Cbor::Array(items) => {
                 let open = self.entries(4, items.len(), out);
-                items.iter().for_each(|item| self.spell(item, out));
+                for item in items {
+                    self.spell(item, out);
+                }
                 out.extend(open.then_some(0xff));
             }
             Cbor::Map(entries) => {
