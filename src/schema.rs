@@ -17,10 +17,12 @@ use crate::cbor::{Checked, Fault, Input, Keys, Mark, Parsed, array_head, key, ma
 use crate::cbor::{check_utf8, fault, text, uint, utf8};
 use crate::element::{LogicalType, StorageType};
 use crate::limits::Limits;
+use crate::num::listed;
 use crate::rules::{Limit, Rule};
 
 pub(crate) use table::table;
 
+listed! {
 /// How a component's bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -32,7 +34,9 @@ pub enum Encoding {
     /// In a way that is not known (0.1 only): v0.1 §8.
     Unknown,
 }
+}
 
+listed! {
 /// How an object's components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -48,7 +52,9 @@ pub enum Format {
     /// A format that is not known, or a 0.1 layout that is not.
     Unknown,
 }
+}
 
+listed! {
 /// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -61,37 +67,24 @@ pub(crate) enum Role {
     Scales,
     Zeros,
 }
+}
 
 impl Role {
-    pub(crate) const COUNT: usize = 8;
-
-    /// Its place in a list of all roles.
-    #[inline(always)]
-    pub(crate) const fn index(self) -> usize {
+    fn name(self) -> &'static str {
         match self {
-            Self::Data => 0,
-            Self::Values => 1,
-            Self::Indices => 2,
-            Self::Indptr => 3,
-            Self::Coords => 4,
-            Self::PackedWeight => 5,
-            Self::Scales => 6,
-            Self::Zeros => 7,
+            Self::Data => "data",
+            Self::Values => "values",
+            Self::Indices => "indices",
+            Self::Indptr => "indptr",
+            Self::Coords => "coords",
+            Self::PackedWeight => "packed_weight",
+            Self::Scales => "scales",
+            Self::Zeros => "zeros",
         }
     }
 
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
-        let rows = &[
-            ("data", Self::Data),
-            ("values", Self::Values),
-            ("indices", Self::Indices),
-            ("indptr", Self::Indptr),
-            ("coords", Self::Coords),
-            ("packed_weight", Self::PackedWeight),
-            ("scales", Self::Scales),
-            ("zeros", Self::Zeros),
-        ];
-        rows.iter().find(|row| row.0.as_bytes() == name).map(|row| row.1)
+        Self::LIST.into_iter().find(|role| role.name().as_bytes() == name)
     }
 }
 
@@ -108,23 +101,41 @@ pub(crate) struct Dtype {
     pub(crate) implied: bool,
 }
 
-/// A logical type, as far as it is known.
+/// What storage elements mean, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Logical {
-    None,
-    Known(LogicalType),
-    Unknown,
+pub(crate) struct Logical {
+    /// The logical type that `type` names, or that a dtype of 1.1 stands for.
+    pub(crate) known: Option<LogicalType>,
+    /// Whether there is a `type` that is not known.
+    pub(crate) unknown: bool,
 }
 
 impl Logical {
+    /// Nothing but what the storage type says.
+    pub(crate) const NONE: Self = Self { known: None, unknown: false };
+
+    /// A logical type that is known.
+    pub(crate) const fn known(logical: LogicalType) -> Self {
+        Self { known: Some(logical), unknown: false }
+    }
+
+    /// Bytes of which a component holds a whole number: those of a logical element, or, where its
+    /// `type` is not known, of an element of the dtype.
+    #[inline(always)]
+    pub(crate) fn unit(self, storage: StorageType) -> u8 {
+        storage.width().wrapping_mul(self.ratio())
+    }
+
+    /// Storage elements for each [unit](Self::unit).
+    #[inline(always)]
+    pub(crate) fn ratio(self) -> u8 {
+        self.known.map_or(1, LogicalType::ratio)
+    }
+
     /// Bytes of one logical element on that storage type, where this is known: v1.2 §2.
     #[inline(always)]
     pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
-        match self {
-            Self::None => NonZeroU8::new(storage.width()),
-            Self::Known(logical) => NonZeroU8::new(storage.width().wrapping_mul(logical.ratio())),
-            Self::Unknown => None,
-        }
+        if self.unknown { None } else { NonZeroU8::new(self.unit(storage)) }
     }
 }
 

@@ -243,9 +243,8 @@ impl<R: ReadAt> Content<'_, R> {
     /// Components of 1.x hold whole elements, which only decoding shows where the manifest does
     /// not give their size.
     fn whole(&self) -> Result<(), Error> {
-        let width = u64::from(self.storage.width());
-        let each = self.component.element_size().unwrap_or(width);
-        let left = self.position.checked_rem(each).unwrap_or_default();
+        let unit = self.component.unit().unwrap_or(1);
+        let left = self.position.checked_rem(unit).unwrap_or_default();
         if left == 0 || self.component.generation() == Generation::V0_1 {
             return Ok(());
         }

@@ -79,7 +79,7 @@ impl<'a> Dense<'a> {
         if ranges.len() > rank {
             return Err(misuse(Misuse::Slice));
         }
-        let size = self.element_size(storage).ok_or(misuse(Misuse::Type))?;
+        let size = self.element_size().ok_or(misuse(Misuse::Type))?;
         let (mut dimensions, mut axes) = (Vec::new(), Vec::new());
         dimensions.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
         axes.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
@@ -107,13 +107,13 @@ impl<'a> Dense<'a> {
         self.slice(&[rows])
     }
 
-    /// Bytes of one logical element. Of a logical type that is not known, the storage element,
-    /// if there is one for each place of the array.
-    fn element_size(&self, storage: StorageType) -> Option<u64> {
+    /// Bytes of one logical element. Of a logical type that is not known, the element of the
+    /// dtype, if there is one for each place of the array.
+    fn element_size(&self) -> Option<u64> {
         self.component().element_size().or_else(|| {
-            let width = u64::from(storage.width());
-            let bytes = self.shape().elements()?.checked_mul(width)?;
-            (bytes == self.component().extent().length()).then_some(width)
+            let unit = self.component().unit()?;
+            let bytes = self.shape().elements()?.checked_mul(unit)?;
+            (bytes == self.component().extent().length()).then_some(unit)
         })
     }
 }

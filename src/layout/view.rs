@@ -7,7 +7,7 @@ use core::ops::Range;
 use crate::codec::Verified;
 use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-use crate::manifest::{Component, ElementType, Generation};
+use crate::manifest::{Component, Generation};
 use crate::num::wide;
 use crate::rules::{Rule, Unsupported};
 use crate::schema::{Encoding, Logical};
@@ -75,15 +75,10 @@ impl Component<'_> {
 
     /// What its stored bytes are.
     pub(crate) fn kind(&self) -> Result<Kind, Error> {
-        let logical = match self.element_type() {
-            ElementType::Logical(logical) => Logical::Known(logical),
-            ElementType::Plain(_) => Logical::None,
-            ElementType::UnknownLogical(..) | ElementType::Unknown(_) => Logical::Unknown,
-        };
         let raw = self.encoding() == Encoding::Raw;
         Ok(Kind {
             storage: self.readable()?,
-            logical,
+            logical: self.logical(),
             order: self.byte_order(),
             generation: self.generation(),
             offset: raw.then(|| self.extent().offset()),
@@ -133,12 +128,10 @@ impl<'d> View<'d> {
         self.kind.storage
     }
 
-    /// What the elements mean, where that is more than their storage type and is known.
+    /// What the elements mean, where that is more than their storage type and is known. Where the
+    /// `type` of a 1.1 component is not known, it is what its dtype says.
     pub fn logical_type(&self) -> Option<LogicalType> {
-        match self.kind.logical {
-            Logical::Known(logical) => Some(logical),
-            Logical::None | Logical::Unknown => None,
-        }
+        self.kind.logical.known
     }
 
     /// What reading all of the component has shown of its digest. None where the bytes were
@@ -159,12 +152,8 @@ impl<'d> View<'d> {
 
     /// Whether it holds `count` logical elements, as far as the logical type is known.
     pub(crate) fn may_hold(&self, count: usize) -> bool {
-        let ratio = match self.kind.logical {
-            Logical::None => 1,
-            Logical::Known(logical) => usize::from(logical.ratio()),
-            Logical::Unknown => return true,
-        };
-        count.checked_mul(ratio) == Some(self.len())
+        let Kind { logical, .. } = self.kind;
+        logical.unknown || count.checked_mul(usize::from(logical.ratio())) == Some(self.len())
     }
 
     /// Whether there are no elements.

@@ -219,7 +219,8 @@ impl<'m> Sink<'m> for Judge<'m, '_> {
     #[inline(always)]
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault> {
         let dtype = &claim.dtype;
-        if let (Logical::Known(logical), Some(mark)) = (dtype.logical, dtype.type_mark)
+        if let (Logical { known: Some(logical), unknown: false }, Some(mark)) =
+            (dtype.logical, dtype.type_mark)
             && (dtype.implied || dtype.storage != Some(logical.storage()))
         {
             return Err(Fault::new(Rule::LogicalTypeStorage, mark));

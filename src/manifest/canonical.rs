@@ -127,7 +127,7 @@ impl<'a> Form<'a, '_> {
         let mut digest = false;
         self.fields(map, place, |key, value| match key {
             b"dtype" | b"length" | b"offset" => Ok(()),
-            b"type" if component.record().logical() != Logical::None => Ok(()),
+            b"type" if component.record().logical() != Logical::NONE => Ok(()),
             b"digest" if is_canonical(value) => {
                 digest = true;
                 Ok(())

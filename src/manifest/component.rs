@@ -24,6 +24,9 @@ pub enum ElementType<'a> {
     Logical(LogicalType),
     /// A logical type that is not known, and the storage elements that can be read.
     UnknownLogical(&'a str, StorageType),
+    /// A logical type that is not known, on a dtype of 1.1 that itself stands for a logical type:
+    /// the elements of that can be read.
+    UnknownOnLogical(&'a str, LogicalType),
     /// A 0.1 dtype that is not known: v0.1 §8.
     Unknown(&'a str),
 }
@@ -34,7 +37,9 @@ impl<'a> ElementType<'a> {
         match self {
             Self::Plain(storage) => storage.name(),
             Self::Logical(logical) => logical.name(),
-            Self::UnknownLogical(name, _) | Self::Unknown(name) => name,
+            Self::UnknownLogical(name, _)
+            | Self::UnknownOnLogical(name, _)
+            | Self::Unknown(name) => name,
         }
     }
 
@@ -42,7 +47,7 @@ impl<'a> ElementType<'a> {
     pub fn storage(&self) -> Option<StorageType> {
         match self {
             Self::Plain(storage) | Self::UnknownLogical(_, storage) => Some(*storage),
-            Self::Logical(logical) => Some(logical.storage()),
+            Self::Logical(logical) | Self::UnknownOnLogical(_, logical) => Some(logical.storage()),
             Self::Unknown(_) => None,
         }
     }
@@ -104,21 +109,20 @@ impl<'a> Component<'a> {
     /// What its elements are.
     pub fn element_type(&self) -> ElementType<'a> {
         let name = |key| find(self.parts.reader.component_map(self.record), key).and_then(string);
-        match (self.record.logical(), self.record.storage()) {
-            (Logical::Known(logical), _) => ElementType::Logical(logical),
-            (Logical::None, Some(storage)) => ElementType::Plain(storage),
-            (Logical::Unknown, Some(storage)) => {
+        let Logical { known, unknown } = self.record.logical();
+        let Some(storage) = self.record.storage() else {
+            return ElementType::Unknown(name("dtype").unwrap_or_default());
+        };
+        match known {
+            Some(dtype) if unknown => {
+                ElementType::UnknownOnLogical(name("type").unwrap_or_default(), dtype)
+            }
+            None if unknown => {
                 ElementType::UnknownLogical(name("type").unwrap_or_default(), storage)
             }
-            (_, None) => ElementType::Unknown(name("dtype").unwrap_or_default()),
+            Some(logical) => ElementType::Logical(logical),
+            None => ElementType::Plain(storage),
         }
-    }
-
-    /// Its `dtype` as the manifest spells it.
-    #[cfg(feature = "write")]
-    pub(crate) fn dtype_name(&self) -> &'a str {
-        let map = self.parts.reader.component_map(self.record);
-        find(map, "dtype").and_then(string).unwrap_or_default()
     }
 
     /// How its bytes are stored.
@@ -189,6 +193,18 @@ impl<'a> Component<'a> {
     pub fn element_size(&self) -> Option<u64> {
         let size = self.record.logical().element_size(self.record.storage()?)?;
         Some(size.get().into())
+    }
+
+    /// Bytes of which it holds a whole number, in 1.x: those of a logical element, or, where its
+    /// `type` is not known, of an element of its dtype.
+    pub(crate) fn unit(&self) -> Option<u64> {
+        let storage = self.record.storage()?;
+        Some(self.record.logical().unit(storage).into())
+    }
+
+    /// What its `type` makes of its storage elements.
+    pub(crate) fn logical(&self) -> Logical {
+        self.record.logical()
     }
 
     /// Its digest over the stored bytes, if it has one.

@@ -198,9 +198,7 @@ impl Copier {
         source: &R,
     ) -> Result<NewComponent<'a>, CopyError<R::Error, W>> {
         let storage = part.readable()?;
-        if let ElementType::UnknownLogical(..) = part.element_type()
-            && part.dtype_name() != storage.name()
-        {
+        if let ElementType::UnknownOnLogical(..) = part.element_type() {
             // A dtype of 1.1 that would be a `type`, where another stands already.
             let error = Error::nowhere(Rule::LogicalTypeStorage).at(part.place());
             return Err(CopyError::Write(WriteError::Refused(error)));

@@ -108,10 +108,13 @@ impl<'a> NewComponent<'a> {
     /// How it is stored and what it means; none where a 0.1 dtype is not known.
     pub(super) fn types(&self) -> Option<(StorageType, Logical)> {
         match self.element {
-            ElementType::Plain(storage) => Some((storage, Logical::None)),
-            ElementType::Logical(logical) => Some((logical.storage(), Logical::Known(logical))),
-            ElementType::UnknownLogical(_, storage) => Some((storage, Logical::Unknown)),
-            ElementType::Unknown(_) => None,
+            ElementType::Plain(storage) => Some((storage, Logical::NONE)),
+            ElementType::Logical(logical) => Some((logical.storage(), Logical::known(logical))),
+            ElementType::UnknownLogical(_, storage) => {
+                Some((storage, Logical { known: None, unknown: true }))
+            }
+            // Dtypes of 0.1 and 1.1, which 1.2 does not have.
+            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => None,
         }
     }
 
