@@ -81,6 +81,7 @@ extern crate alloc;
 extern crate std;
 
 mod archive;
+mod brief;
 mod cbor;
 mod codec;
 mod digest;
@@ -108,7 +109,7 @@ pub use digest::Digest;
 pub use element::{
     ByteOrder, Complex, Element, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, LogicalType, StorageType,
 };
-pub use error::{Error, ErrorKind, Misuse, Place, Result};
+pub use error::{Error, ErrorKind, Misuse, OutOfMemory, Place, Result};
 pub use layout::{
     ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr,
     DecodedQuantized, Dense, Elements, Indices, Packing, Quantization, Quantized, QuantizedGroup,

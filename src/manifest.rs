@@ -72,7 +72,6 @@ impl Generation {
 }
 
 /// What opening finds out: where everything is, and how to find a name.
-#[derive(Debug)]
 struct Index {
     objects: Vec<ObjectRecord>,
     components: Vec<ComponentRecord>,
@@ -86,7 +85,6 @@ struct Index {
 ///
 /// It is made by opening a file: [`Archive::open`](crate::Archive::open),
 /// [`open::Opening`](crate::open::Opening), or `source::FileArchive`.
-#[derive(Debug)]
 pub struct Manifest<'m> {
     bytes: Cow<'m, [u8]>,
     frame: Frame,
@@ -193,6 +191,18 @@ impl<'m> Manifest<'m> {
 
     fn parts(&self) -> Parts<'_> {
         Parts { reader: self.reader(), index: &self.index }
+    }
+}
+
+impl core::fmt::Debug for Manifest<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Manifest")
+            .field("generation", &self.generation())
+            .field("version", &self.version())
+            .field("extent", &self.extent())
+            .field("objects", &self.len())
+            .field("components", &self.index.components.len())
+            .finish()
     }
 }
 

@@ -7,7 +7,7 @@ use super::hasher::Hasher;
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::layout::bools;
 use crate::limits::Limits;
 use crate::manifest::{Component, Generation};
@@ -137,7 +137,7 @@ impl<'a> Component<'a> {
         let mut content = self.content(source, limits)?;
         let mut bytes = Vec::new();
         while let Some(chunk) = content.next_chunk()? {
-            bytes.try_reserve(chunk.len()).map_err(|_| Error::misuse(Misuse::Memory))?;
+            bytes.try_reserve(chunk.len()).map_err(|_| Error::from(OutOfMemory))?;
             bytes.extend_from_slice(chunk);
         }
         Ok(bytes)
@@ -279,7 +279,7 @@ impl<R: ReadAt> Content<'_, R> {
 /// Makes `buffer` that long; what is in it will be overwritten.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     let more = length.saturating_sub(buffer.len());
-    buffer.try_reserve_exact(more).map_err(|_| Error::misuse(Misuse::Memory))?;
+    buffer.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))?;
     buffer.resize(length, 0);
     Ok(())
 }

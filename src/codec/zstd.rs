@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use self::decoder::Decoder;
 use self::frame::{Block, Header, Walk};
 use super::{ReadAt, ReadError};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::num::wide;
@@ -195,9 +195,9 @@ impl Frames {
         offset: u64,
         length: u64,
     ) -> Result<(), ReadError<R::Error>> {
-        let length = usize::try_from(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+        let length = usize::try_from(length).map_err(|_| Error::from(OutOfMemory))?;
         self.block.clear();
-        self.block.try_reserve_exact(length).map_err(|_| Error::misuse(Misuse::Memory))?;
+        self.block.try_reserve_exact(length).map_err(|_| Error::from(OutOfMemory))?;
         if let Some(held) = self.walk.held(offset, length) {
             self.block.extend_from_slice(held);
             return Ok(());
@@ -210,7 +210,7 @@ impl Frames {
     fn error(&self, broken: Broken) -> Error {
         match broken {
             Broken::Corrupt => self.walk.corrupt(),
-            Broken::Memory => Error::misuse(Misuse::Memory),
+            Broken::Memory => Error::from(OutOfMemory),
             Broken::TooLong => {
                 let rule: crate::error::ErrorKind =
                     if self.declared { Rule::DecodedSize.into() } else { Limit::Decoded.into() };

@@ -8,7 +8,7 @@ use super::view::bools;
 use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::manifest::{Component, Generation};
 use crate::num::{index, wide};
 use crate::rules::Rule;
@@ -66,11 +66,12 @@ impl<'a> Dense<'a> {
     /// # Errors
     /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
     /// starts or beyond its dimension; [`Misuse::Compressed`] where the component is not raw;
-    /// [`Misuse::Type`] where the size of an element is not known; [`Misuse::Memory`];
+    /// [`Misuse::Type`] where the size of an element is not known; [`OutOfMemory`];
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
         let component = self.component();
         let misuse = |misuse| Error::misuse(misuse).at(component.place());
+        let memory = Error::from(OutOfMemory).at(component.place());
         let storage = component.readable()?;
         if component.encoding() != Encoding::Raw {
             return Err(misuse(Misuse::Compressed));
@@ -81,8 +82,8 @@ impl<'a> Dense<'a> {
         }
         let size = self.element_size().ok_or(misuse(Misuse::Type))?;
         let (mut dimensions, mut axes) = (Vec::new(), Vec::new());
-        dimensions.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
-        axes.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
+        dimensions.try_reserve_exact(rank).map_err(|_| memory)?;
+        axes.try_reserve_exact(rank).map_err(|_| memory)?;
         // Each dimension, the first index taken, and how many are.
         for (at, dimension) in self.shape().enumerate() {
             let range = ranges.get(at).cloned().unwrap_or(0..dimension);

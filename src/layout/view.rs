@@ -1,12 +1,14 @@
 //! The elements of one component, where they lie: in the file, or in a buffer once decoded.
 
 use alloc::vec::Vec;
+use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Range;
 
+use crate::brief::Bytes;
 use crate::codec::Verified;
 use crate::element::{ByteOrder, Element, LogicalType, StorageType};
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::manifest::{Component, Generation};
 use crate::num::wide;
 use crate::rules::{Rule, Unsupported};
@@ -24,11 +26,21 @@ use crate::schema::{Encoding, Logical};
 /// | [`as_slice`](Self::as_slice) | `&[f32]` and the like, where alignment and byte order allow |
 /// | [`elements`](Self::elements) | always: reads each element where it lies |
 /// | [`to_vec`](Self::to_vec) | always: a copy |
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct View<'d> {
     bytes: &'d [u8],
     kind: Kind,
     verified: Option<Verified>,
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("bytes", &Bytes(self.bytes))
+            .field("kind", &self.kind)
+            .field("verified", &self.verified)
+            .finish()
+    }
 }
 
 /// What the bytes of a component are.
@@ -209,11 +221,11 @@ impl<'d> View<'d> {
     /// The elements, copied.
     ///
     /// # Errors
-    /// As [`elements`](Self::elements); [`Misuse::Memory`].
+    /// As [`elements`](Self::elements); [`OutOfMemory`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
         let mut vec = Vec::new();
-        let memory = Error::misuse(Misuse::Memory).at(self.kind.place);
+        let memory = Error::from(OutOfMemory).at(self.kind.place);
         vec.try_reserve_exact(elements.len()).map_err(|_| memory)?;
         vec.extend(elements);
         Ok(vec)
@@ -252,11 +264,20 @@ pub(crate) fn bools(bytes: &[u8]) -> Result<(), (u64, u8)> {
 }
 
 /// The elements of a component, read where they lie.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Elements<'d, T> {
     bytes: &'d [u8],
     order: ByteOrder,
     element: PhantomData<T>,
+}
+
+impl<T> fmt::Debug for Elements<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elements")
+            .field("bytes", &Bytes(self.bytes))
+            .field("order", &self.order)
+            .finish()
+    }
 }
 
 impl<'d, T: Element> Elements<'d, T> {

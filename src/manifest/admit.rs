@@ -7,7 +7,7 @@ use super::roles::{Part, Roles};
 use super::{Generation, Index, Reader};
 use crate::cbor::{Fault, Input, Mark, fault};
 use crate::element::StorageType;
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, OutOfMemory, Place};
 use crate::frame::{Container, Frame};
 use crate::limits::{Options, Tolerance, format};
 use crate::num::{index, wide};
@@ -134,7 +134,7 @@ impl<'m, 'o> Judge<'m, 'o> {
         let objects = core::mem::take(&mut self.objects).into_vec();
         let components = core::mem::take(&mut self.components).into_vec();
         let reader = Reader { bytes: manifest, generation: self.generation };
-        let no_memory = Error::misuse(Misuse::Memory);
+        let no_memory = Error::from(OutOfMemory);
         if !self.blobs.holds() {
             let extents = components.iter().map(|record| reader.extent(*record));
             let shared = self.options.tolerates(Tolerance::SharedBlobs);

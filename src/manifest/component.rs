@@ -6,6 +6,7 @@ use super::blobs::Extent;
 use super::index::ComponentRecord;
 use super::object::string;
 use super::{Generation, Object, Parts};
+use crate::brief::Start;
 use crate::cbor::{Attributes, find, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
@@ -15,7 +16,7 @@ use crate::rules::Rule;
 use crate::schema::{Encoding, Format, Logical, Role, v0_1};
 
 /// What the elements of a component are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementType<'a> {
     /// What their storage type says.
@@ -50,6 +51,26 @@ impl<'a> ElementType<'a> {
             Self::Logical(logical) | Self::UnknownOnLogical(_, logical) => Some(logical.storage()),
             Self::Unknown(_) => None,
         }
+    }
+}
+
+impl core::fmt::Debug for ElementType<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (kind, name, on): (_, _, Option<&dyn core::fmt::Debug>) = match self {
+            Self::Plain(storage) => ("Plain", None, Some(storage)),
+            Self::Logical(logical) => ("Logical", None, Some(logical)),
+            Self::UnknownLogical(name, on) => ("UnknownLogical", Some(name), Some(on)),
+            Self::UnknownOnLogical(name, on) => ("UnknownOnLogical", Some(name), Some(on)),
+            Self::Unknown(name) => ("Unknown", Some(name), None),
+        };
+        let mut tuple = f.debug_tuple(kind);
+        if let Some(name) = name {
+            tuple.field(&Start(name));
+        }
+        if let Some(on) = on {
+            tuple.field(on);
+        }
+        tuple.finish()
     }
 }
 
@@ -229,7 +250,7 @@ impl<'a> Component<'a> {
 impl core::fmt::Debug for Component<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Component")
-            .field("role", &self.role())
+            .field("role", &Start(self.role()))
             .field("type", &self.element_type())
             .field("extent", &self.extent())
             .finish()

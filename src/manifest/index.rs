@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::cbor::{Fault, Mark};
 use crate::element::{LogicalType, StorageType};
-use crate::error::{ErrorKind, Misuse};
+use crate::error::OutOfMemory;
 use crate::limits::format::MANIFEST_CAP;
 use crate::num::{index, short, wide};
 use crate::schema::{Encoding, Format, Logical};
@@ -168,7 +168,7 @@ impl<T> Grown<T> {
     fn reserve(&mut self, more: u32) -> Result<(), Fault> {
         self.items
             .try_reserve_exact(index(more))
-            .map_err(|_| Fault::new(ErrorKind::Misuse(Misuse::Memory), Mark::default()))
+            .map_err(|_| Fault::new(OutOfMemory, Mark::default()))
     }
 
     /// Adds one that is at `at`. Without room for it, makes room for as many as the bytes left

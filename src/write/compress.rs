@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 use self::block::{BLOCK, Blocks};
 use self::matches::Effort;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::num::wide;
 
 const MAGIC: u32 = 0xfd2f_b528;
@@ -80,7 +80,7 @@ impl Encoder {
     /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here: up to
     /// 2.2 MiB, at the default level 1.4 MiB, and less for few bytes.
     pub(super) fn new(level: Level, decoded: u64) -> Result<Self, Error> {
-        let memory = || Error::misuse(Misuse::Memory);
+        let memory = || Error::from(OutOfMemory);
         let bytes = usize::try_from(decoded).unwrap_or(KEPT).min(KEPT);
         let mut kept = Vec::new();
         kept.try_reserve_exact(bytes).map_err(|_| memory())?;

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_cbor_2::Serializer;
 
 use super::compress::Level;
+use crate::brief::Bytes;
 use crate::cbor::Output;
 use crate::element::{LogicalType, StorageType};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::manifest::ElementType;
 use crate::schema::Logical;
 
@@ -30,21 +31,27 @@ impl From<LogicalType> for ElementType<'_> {
 /// let attributes = zten::write::Encoded::of(&std::collections::BTreeMap::from([("bits", 4)]))?;
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Encoded(Vec<u8>);
+
+impl core::fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Bytes(&self.0).fmt(f)
+    }
+}
 
 impl Encoded {
     /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
     /// can be attributes is judged where it is used.
     ///
     /// # Errors
-    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`Misuse::Memory`].
+    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
     pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
         let mut taken = Taken(Output::default());
         let outcome = value.serialize(&mut Serializer::new(&mut taken));
         outcome.map_err(|error| {
             let no_memory = error.is_scratch_too_small();
-            Error::misuse(if no_memory { Misuse::Memory } else { Misuse::Attributes })
+            if no_memory { OutOfMemory.into() } else { Error::misuse(Misuse::Attributes) }
         })?;
         Ok(Self(taken.0.into_bytes()))
     }

@@ -6,7 +6,7 @@
 use super::declare::NewObject;
 use crate::cbor::{Output, spell};
 use crate::digest::Spelled;
-use crate::error::Misuse;
+use crate::error::OutOfMemory;
 use crate::manifest::ElementType;
 use crate::num::wide;
 
@@ -28,7 +28,7 @@ pub(super) fn object(
     out: &mut Output,
     object: &NewObject<'_>,
     attributes: Option<&[u8]>,
-) -> Result<(), Misuse> {
+) -> Result<(), OutOfMemory> {
     out.text(object.name)?;
     out.map(if attributes.is_some() { 4 } else { 3 })?;
     out.raw(const { &spell::<6>("shape") })?;
@@ -49,7 +49,7 @@ pub(super) fn component(
     out: &mut Output,
     written: &Written<'_>,
     canonical: bool,
-) -> Result<(), Misuse> {
+) -> Result<(), OutOfMemory> {
     let Written { element, digest, offset, length, decoded, .. } = written;
     let dtype = element.storage().map_or("", |storage| storage.name());
     let logical = match element {
