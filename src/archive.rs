@@ -2,6 +2,7 @@
 
 use core::ops::Deref;
 
+use crate::brief::Bytes;
 use crate::error::{Error, Misuse};
 use crate::limits::Options;
 use crate::manifest::Manifest;
@@ -22,7 +23,6 @@ use crate::open::Opening;
 /// }
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Archive<'d> {
     data: &'d [u8],
     manifest: Manifest<'d>,
@@ -67,6 +67,15 @@ impl<'d> Archive<'d> {
     /// The manifest alone, which borrows the same bytes.
     pub fn into_manifest(self) -> Manifest<'d> {
         self.manifest
+    }
+}
+
+impl core::fmt::Debug for Archive<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Archive")
+            .field("data", &Bytes(self.data))
+            .field("manifest", &self.manifest)
+            .finish()
     }
 }
 

@@ -95,10 +95,17 @@ impl From<ReadError<Self>> for Error {
 impl<E: core::fmt::Display> core::fmt::Display for ReadError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Source(error) => error.fmt(f),
+            Self::Source(_) => f.write_str("the bytes of the file could not be read"),
             Self::Refused(error) => error.fmt(f),
         }
     }
 }
 
-impl<E: core::error::Error> core::error::Error for ReadError<E> {}
+impl<E: core::error::Error + 'static> core::error::Error for ReadError<E> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Source(error) => Some(error),
+            Self::Refused(_) => None,
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! Checksums over stored bytes: their form. v0.1 §4, v1.1 II.3, v1.2 §1.
 
+use crate::brief::Start;
+
 /// A checksum of a component's stored bytes, as the manifest gives it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Digest<'m> {
     /// SHA-256.
@@ -10,6 +12,16 @@ pub enum Digest<'m> {
     Crc32c(u32),
     /// An algorithm that is not known, and so cannot be verified: the whole text.
     Unverifiable(&'m str),
+}
+
+impl core::fmt::Debug for Digest<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Sha256(sum) => f.debug_tuple("Sha256").field(sum).finish(),
+            Self::Crc32c(sum) => f.debug_tuple("Crc32c").field(sum).finish(),
+            Self::Unverifiable(text) => f.debug_tuple("Unverifiable").field(&Start(text)).finish(),
+        }
+    }
 }
 
 impl<'m> Digest<'m> {

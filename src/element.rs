@@ -9,8 +9,9 @@ pub use fp8::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
 use half::{bf16, f16};
 use zerocopy::{FromBytes, TryFromBytes};
 
-use crate::num::{Word, named};
+use crate::num::{Word, listed, named};
 
+listed! {
 /// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StorageType {
@@ -41,9 +42,10 @@ pub enum StorageType {
     /// One byte: 0 or 1 in 1.x, any byte that is not 0 is true in 0.1.
     Bool,
 }
+}
 
 /// The names of each storage type in 1.x and in 0.1.
-const STORAGE: [(&str, &str); 13] = [
+const STORAGE: [(&str, &str); StorageType::COUNT] = [
     ("f64", "float64"),
     ("f32", "float32"),
     ("f16", "float16"),
@@ -61,44 +63,7 @@ const STORAGE: [(&str, &str); 13] = [
 
 impl StorageType {
     /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::F64,
-        Self::F32,
-        Self::F16,
-        Self::Bf16,
-        Self::I64,
-        Self::I32,
-        Self::I16,
-        Self::I8,
-        Self::U64,
-        Self::U32,
-        Self::U16,
-        Self::U8,
-        Self::Bool,
-    ];
-
-    /// Its number in an index record: its place among [`ALL`](Self::ALL).
-    pub(crate) fn ordinal(self) -> u8 {
-        match self {
-            Self::F64 => 0,
-            Self::F32 => 1,
-            Self::F16 => 2,
-            Self::Bf16 => 3,
-            Self::I64 => 4,
-            Self::I32 => 5,
-            Self::I16 => 6,
-            Self::I8 => 7,
-            Self::U64 => 8,
-            Self::U32 => 9,
-            Self::U16 => 10,
-            Self::U8 => 11,
-            Self::Bool => 12,
-        }
-    }
-
-    pub(crate) fn from_ordinal(ordinal: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(ordinal)).copied()
-    }
+    pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
     /// The type of that name in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
@@ -155,6 +120,7 @@ impl StorageType {
     }
 }
 
+listed! {
 /// What stored elements mean, where that is more than their storage type: v1.2 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -172,10 +138,11 @@ pub enum LogicalType {
     /// Pairs of real and imaginary part, on `f64`. In 1.1 a dtype.
     Complex128,
 }
+}
 
 /// Logical type, its name in 1.2, its name as a dtype in 1.1, storage type, storage elements
 /// for each logical one.
-const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); 6] = [
+const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); LogicalType::COUNT] = [
     (LogicalType::F8E4M3Fn, "f8_e4m3fn", "f8_e4m3", StorageType::U8, 1),
     (LogicalType::F8E5M2, "f8_e5m2", "f8_e5m2", StorageType::U8, 1),
     (LogicalType::F8E4M3Fnuz, "f8_e4m3fnuz", "", StorageType::U8, 1),
@@ -186,14 +153,7 @@ const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); 6] = [
 
 impl LogicalType {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::F8E4M3Fn,
-        Self::F8E5M2,
-        Self::F8E4M3Fnuz,
-        Self::F8E5M2Fnuz,
-        Self::Complex64,
-        Self::Complex128,
-    ];
+    pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
     fn row(self) -> &'static (Self, &'static str, &'static str, StorageType, u8) {
         let [e4m3fn, e5m2, e4m3fnuz, e5m2fnuz, complex64, complex128] = &LOGICAL;
@@ -215,22 +175,6 @@ impl LogicalType {
     /// The logical type that a 1.1 dtype of that name stands for.
     pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
         LOGICAL.iter().find(|row| !row.2.is_empty() && row.2.as_bytes() == name).map(|row| row.0)
-    }
-
-    /// Its number in an index record: its place among [`ALL`](Self::ALL).
-    pub(crate) fn ordinal(self) -> u8 {
-        match self {
-            Self::F8E4M3Fn => 0,
-            Self::F8E5M2 => 1,
-            Self::F8E4M3Fnuz => 2,
-            Self::F8E5M2Fnuz => 3,
-            Self::Complex64 => 4,
-            Self::Complex128 => 5,
-        }
-    }
-
-    pub(crate) fn from_ordinal(ordinal: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(ordinal)).copied()
     }
 
     /// Its name in 1.2: `f8_e4m3fn`.

@@ -49,8 +49,6 @@ pub enum Misuse {
     Level,
     /// Reading or writing failed before, and what it would have gone on with is not known.
     Aborted,
-    /// Memory could not be had.
-    Memory,
 }
 
 impl Misuse {
@@ -76,10 +74,13 @@ impl Misuse {
             Self::Append => "a 0.1 file cannot be appended to, nor one in canonical form",
             Self::Level => "there is no such level of compression",
             Self::Aborted => "reading or writing failed before; begin again",
-            Self::Memory => "memory could not be had",
         }
     }
 }
+
+/// Memory could not be had. Neither the file nor the call is to blame, unless for asking for much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OutOfMemory;
 
 /// What kind of error it is. The file is to blame for the first three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,6 +94,8 @@ pub enum ErrorKind {
     Limit(Limit),
     /// The call was wrong.
     Misuse(Misuse),
+    /// Memory could not be had.
+    OutOfMemory,
 }
 
 impl ErrorKind {
@@ -102,7 +105,7 @@ impl ErrorKind {
             Self::Malformed(rule) => Some(rule.row()),
             Self::Unsupported(feature) => Some(feature.row()),
             Self::Limit(limit) => Some(limit.row()),
-            Self::Misuse(_) => None,
+            Self::Misuse(_) | Self::OutOfMemory => None,
         }
     }
 }
@@ -198,7 +201,12 @@ impl Error {
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
-        Self { kind: ErrorKind::Misuse(misuse), place: Place::NOWHERE, offset: None, found: 0 }
+        Self::unplaced(ErrorKind::Misuse(misuse))
+    }
+
+    /// Not marked as cold, so that it can be made before it is known to be needed.
+    const fn unplaced(kind: ErrorKind) -> Self {
+        Self { kind, place: Place::NOWHERE, offset: None, found: 0 }
     }
 
     pub(crate) fn found(mut self, number: u64) -> Self {
@@ -226,7 +234,7 @@ impl Error {
         self.offset
     }
 
-    /// The id of the rule, unsupported feature or limit; none for a wrong call.
+    /// The id of the rule, unsupported feature or limit; none where the file is not to blame.
     pub fn id(&self) -> Option<&'static str> {
         self.kind.row().map(|row| row.id)
     }
@@ -243,6 +251,7 @@ impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0.kind {
             ErrorKind::Misuse(misuse) => misuse.sentence(),
+            ErrorKind::OutOfMemory => "memory could not be had",
             kind => kind.row().map_or("", |row| row.broken),
         };
         match text.split_once("{}") {
@@ -283,6 +292,18 @@ impl From<Misuse> for Error {
 impl From<Misuse> for ErrorKind {
     fn from(misuse: Misuse) -> Self {
         Self::Misuse(misuse)
+    }
+}
+
+impl From<OutOfMemory> for ErrorKind {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
+        Self::unplaced(error.into())
     }
 }
 

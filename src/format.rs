@@ -7,6 +7,7 @@
 //! module.
 
 use crate::cbor::{Input, Parsed};
+use crate::num::listed;
 use frame::Container;
 
 mod claims;
@@ -67,6 +68,7 @@ impl Generation {
     }
 }
 
+listed! {
 /// How a component's bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -78,7 +80,9 @@ pub enum Encoding {
     /// In a way that is not known (0.1 only): v0.1 §8.
     Unknown,
 }
+}
 
+listed! {
 /// How an object's components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -94,7 +98,9 @@ pub enum Format {
     /// A format that is not known, or a 0.1 layout that is not.
     Unknown,
 }
+}
 
+listed! {
 /// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -107,37 +113,24 @@ pub(crate) enum Role {
     Scales,
     Zeros,
 }
+}
 
 impl Role {
-    pub(crate) const COUNT: usize = 8;
-
-    /// Its place in a list of all roles.
-    #[inline(always)]
-    pub(crate) const fn index(self) -> usize {
+    fn name(self) -> &'static str {
         match self {
-            Self::Data => 0,
-            Self::Values => 1,
-            Self::Indices => 2,
-            Self::Indptr => 3,
-            Self::Coords => 4,
-            Self::PackedWeight => 5,
-            Self::Scales => 6,
-            Self::Zeros => 7,
+            Self::Data => "data",
+            Self::Values => "values",
+            Self::Indices => "indices",
+            Self::Indptr => "indptr",
+            Self::Coords => "coords",
+            Self::PackedWeight => "packed_weight",
+            Self::Scales => "scales",
+            Self::Zeros => "zeros",
         }
     }
 
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
-        let rows = &[
-            ("data", Self::Data),
-            ("values", Self::Values),
-            ("indices", Self::Indices),
-            ("indptr", Self::Indptr),
-            ("coords", Self::Coords),
-            ("packed_weight", Self::PackedWeight),
-            ("scales", Self::Scales),
-            ("zeros", Self::Zeros),
-        ];
-        rows.iter().find(|row| row.0.as_bytes() == name).map(|row| row.1)
+        Self::LIST.into_iter().find(|role| role.name().as_bytes() == name)
     }
 }
 

@@ -107,6 +107,7 @@ extern crate std;
 compile_error!("without `v0` and `v1` there is no file to read");
 
 mod archive;
+mod brief;
 mod cbor;
 mod codec;
 mod digest;
@@ -133,7 +134,7 @@ pub use digest::Digest;
 pub use element::{
     ByteOrder, Complex, Element, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, LogicalType, StorageType,
 };
-pub use error::{Error, ErrorKind, Misuse, Place, Result};
+pub use error::{Error, ErrorKind, Misuse, OutOfMemory, Place, Result};
 pub use format::{Encoding, Format, Generation, Version};
 pub use layout::{
     ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr,

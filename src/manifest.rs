@@ -41,7 +41,6 @@ use names::Names;
 use reader::Reader;
 
 /// What opening finds out: where everything is, and how to find a name.
-#[derive(Debug)]
 struct Index {
     objects: Vec<ObjectRecord>,
     components: Vec<ComponentRecord>,
@@ -55,7 +54,6 @@ struct Index {
 ///
 /// It is made by opening a file: [`Archive::open`](crate::Archive::open),
 /// [`open::Opening`](crate::open::Opening), or `source::FileArchive`.
-#[derive(Debug)]
 pub struct Manifest<'m> {
     bytes: Cow<'m, [u8]>,
     frame: Frame,
@@ -168,6 +166,18 @@ impl<'m> Manifest<'m> {
 
     fn parts(&self) -> Parts<'_> {
         Parts { reader: self.reader(), index: &self.index }
+    }
+}
+
+impl core::fmt::Debug for Manifest<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Manifest")
+            .field("generation", &self.generation())
+            .field("version", &self.version())
+            .field("extent", &self.extent())
+            .field("objects", &self.len())
+            .field("components", &self.index.components.len())
+            .finish()
     }
 }
 

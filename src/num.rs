@@ -53,6 +53,31 @@ impl Word {
     }
 }
 
+/// Declares an enum and the list of its variants, from which none can be missing.
+macro_rules! listed {
+    ($(#[$outer:meta])* $vis:vis enum $name:ident { $( $(#[$inner:meta])* $variant:ident, )+ }) => {
+        $(#[$outer])*
+        $vis enum $name {
+            $( $(#[$inner])* $variant, )+
+        }
+
+        impl $name {
+            pub(crate) const COUNT: usize = [$( stringify!($variant) ),+].len();
+            pub(crate) const LIST: [Self; Self::COUNT] = [$( Self::$variant ),+];
+
+            /// Its place in the list.
+            #[inline(always)]
+            #[expect(clippy::as_conversions, reason = "a variant's number is its place")]
+            pub(crate) const fn ordinal(self) -> u8 {
+                const { assert!(Self::COUNT <= 256) };
+                self as u8
+            }
+        }
+    };
+}
+
+pub(crate) use listed;
+
 /// What a short text stands for, by a list of names.
 macro_rules! named {
     ($word:expr; $($name:literal => $value:expr,)+) => {{

@@ -8,11 +8,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use crate::error::OutOfMemory;
 use crate::num::{SMALL, index, short};
-
-/// Memory could not be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoMemory;
 
 /// Groups of at most so many texts are sorted by comparing.
 const FEW: usize = 16;
@@ -37,7 +34,7 @@ pub(crate) fn by_text<'t, P: Copy>(
     places: &mut [P],
     read: impl Fn(P) -> &'t [u8],
     equal: impl FnMut(&[P]),
-) -> Result<(), NoMemory> {
+) -> Result<(), OutOfMemory> {
     let mut texts = Standing { places, read, equal };
     // Once for all kinds of places, or once for each.
     if SMALL { sort::<dyn Texts<'t>>(&mut texts) } else { sort(&mut texts) }
@@ -97,7 +94,7 @@ impl<'t, P: Copy, R: Fn(P) -> &'t [u8], E: FnMut(&[P])> Texts<'t> for Standing<'
     }
 }
 
-fn sort<'t, T: Texts<'t> + ?Sized>(texts: &mut T) -> Result<(), NoMemory> {
+fn sort<'t, T: Texts<'t> + ?Sized>(texts: &mut T) -> Result<(), OutOfMemory> {
     let mut groups = Vec::new();
     let count = texts.count();
     if count > FEW {
@@ -134,14 +131,14 @@ fn sort<'t, T: Texts<'t> + ?Sized>(texts: &mut T) -> Result<(), NoMemory> {
 pub(crate) fn by_length<'t, P: Copy>(
     places: &mut [P],
     read: impl Fn(P) -> &'t [u8],
-) -> Result<(), NoMemory> {
+) -> Result<(), OutOfMemory> {
     let length = |place: &P| read(*place).len();
     places.sort_unstable_by_key(length);
     runs(places, |a, b| length(a) == length(b)).try_for_each(|run| by_text(run, &read, |_| ()))
 }
 
-fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), NoMemory> {
-    groups.try_reserve(1).map_err(|_| NoMemory)?;
+fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), OutOfMemory> {
+    groups.try_reserve(1).map_err(|_| OutOfMemory)?;
     groups.push(group);
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::vec::Vec;
 
 use crate::codec::{ReadAt, ReadError};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, OutOfMemory};
 use crate::limits::Options;
 use crate::manifest::Manifest;
 use crate::open::Opening;
@@ -106,7 +106,7 @@ impl ReadAt for FileArchive {
 
 /// The bytes of a range that has been held against the file's length and the limits.
 fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, ReadError<io::Error>> {
-    let memory = Error::misuse(Misuse::Memory);
+    let memory = Error::from(OutOfMemory);
     let length = range.end.saturating_sub(range.start);
     let length = usize::try_from(length).map_err(|_| memory)?;
     let mut bytes = Vec::new();

@@ -21,6 +21,9 @@ pub(crate) fn element(element: ElementType<'_>) -> String {
         ElementType::UnknownLogical(name, storage) => {
             format!("{} ({})", word(name, false), storage.name())
         }
+        ElementType::UnknownOnLogical(name, dtype) => {
+            format!("{} ({})", word(name, false), dtype.name())
+        }
         ElementType::Unknown(name) => word(name, false),
         known => known.name().to_owned(),
     }

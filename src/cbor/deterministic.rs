@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::encode::{Output, shortest};
 use super::value::Value;
 use super::{BREAK, Fault, Head, Input, Item, Mark, fault, head, major, skip};
-use crate::error::{ErrorKind, Misuse};
+use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::wide;
 use crate::rules::{Limit, Rule};
@@ -185,7 +185,7 @@ impl Entry {
 ///
 /// # Errors
 /// `duplicate-key` at a map in which a key stands twice, for such a map has no such form;
-/// [`Misuse::Memory`].
+/// [`OutOfMemory`].
 pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
     let mut levels = Levels::<Open<'_>>::new();
     let mut listed: Vec<Entry> = Vec::new();
@@ -216,7 +216,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
             if level.map {
                 let here = out.len();
                 if level.left.is_multiple_of(2) {
-                    let memory = |_| Fault::new(Misuse::Memory, Mark::of(input));
+                    let memory = |_| Fault::new(OutOfMemory, Mark::of(input));
                     listed.try_reserve(1).map_err(memory)?;
                     listed.push(Entry { key: here, value: here, end: here });
                 } else if let Some(entry) = listed.last_mut() {
@@ -282,7 +282,7 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
     }
     let mut twice = false;
     by_text(entries, |entry: Entry| entry.key(out.as_bytes()), |_| twice = true)
-        .map_err(|_| Misuse::Memory)?;
+        .map_err(|_| OutOfMemory)?;
     if twice {
         return Err(Rule::DuplicateKey.into());
     }

@@ -3,15 +3,22 @@
 use alloc::vec::Vec;
 
 use super::major;
-use crate::error::Misuse;
+use crate::brief::Bytes;
+use crate::error::OutOfMemory;
 use crate::num::wide;
 
 /// CBOR that is being written.
 ///
 /// # Errors
-/// Everything that adds to it fails with [`Misuse::Memory`] where memory cannot be had.
-#[derive(Clone, Debug, Default)]
+/// Everything that adds to it fails with [`OutOfMemory`] where memory cannot be had.
+#[derive(Clone, Default)]
 pub(crate) struct Output(Vec<u8>);
+
+impl core::fmt::Debug for Output {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Bytes(&self.0).fmt(f)
+    }
+}
 
 impl Output {
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -33,15 +40,15 @@ impl Output {
 
     /// Bytes that are CBOR already.
     #[inline]
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Misuse> {
-        self.0.try_reserve(bytes.len()).map_err(|_| Misuse::Memory)?;
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        self.0.try_reserve(bytes.len()).map_err(|_| OutOfMemory)?;
         self.0.extend_from_slice(bytes);
         Ok(())
     }
 
     /// A head of the major type, the argument in as few bytes as can be.
     #[inline]
-    pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), Misuse> {
+    pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
         let initial = |info: u8| major << 5 | info;
         // Pieces of known sizes: most heads are short.
         if let Ok(argument) = u8::try_from(argument) {
@@ -68,7 +75,7 @@ impl Output {
         at: usize,
         major: u8,
         argument: u64,
-    ) -> Result<(), Misuse> {
+    ) -> Result<(), OutOfMemory> {
         let before = self.0.len();
         self.head(major, argument)?;
         let mut head = [0; 9];
@@ -85,28 +92,28 @@ impl Output {
     }
 
     #[inline]
-    pub(crate) fn uint(&mut self, number: u64) -> Result<(), Misuse> {
+    pub(crate) fn uint(&mut self, number: u64) -> Result<(), OutOfMemory> {
         self.head(major::UINT, number)
     }
 
     #[inline]
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), Misuse> {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
         self.head(major::TEXT, wide(text.len()))?;
         self.raw(text.as_bytes())
     }
 
     /// The head of an array of so many items.
-    pub(crate) fn array(&mut self, items: u64) -> Result<(), Misuse> {
+    pub(crate) fn array(&mut self, items: u64) -> Result<(), OutOfMemory> {
         self.head(major::ARRAY, items)
     }
 
     /// The head of a map of so many entries.
-    pub(crate) fn map(&mut self, entries: u64) -> Result<(), Misuse> {
+    pub(crate) fn map(&mut self, entries: u64) -> Result<(), OutOfMemory> {
         self.head(major::MAP, entries)
     }
 
     /// A float in the fewest bytes that keep it, every NaN being the same.
-    pub(super) fn float(&mut self, value: f64) -> Result<(), Misuse> {
+    pub(super) fn float(&mut self, value: f64) -> Result<(), OutOfMemory> {
         let (info, bits) = shortest(value);
         self.raw(&[FLOAT << 5 | info])?;
         let bytes = bits.to_be_bytes();

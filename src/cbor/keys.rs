@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use nom::Parser as _;
 
 use super::{Checked, Fault, Input, Mark, UNLIMITED, key, map_head, seek, skip};
-use crate::error::Misuse;
+use crate::error::OutOfMemory;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::short;
 use crate::rules::Rule;
@@ -84,14 +84,14 @@ fn duplicate<P: Copy + Ord>(
     count: usize,
     pack: impl Fn(u32) -> P,
     unpack: impl Fn(P) -> u32,
-) -> Result<Option<u32>, Misuse> {
+) -> Result<Option<u32>, OutOfMemory> {
     let mut places = Vec::new();
-    places.try_reserve_exact(count).map_err(|_| Misuse::Memory)?;
+    places.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     places.extend(walk(map).take(count).map(pack));
     let read = |place: P| key(seek(map, Mark(unpack(place)))).map_or(&[][..], |(_, key)| key);
     let mut twice = None;
     by_text(&mut places, read, |equal| twice = twice.max(second(equal)))
-        .map_err(|_| Misuse::Memory)?;
+        .map_err(|_| OutOfMemory)?;
     Ok(twice.map(unpack))
 }
 

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_cbor_2::de::from_slice_with_scratch;
 
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
-use crate::error::{Error, Misuse};
+use crate::brief::{Bytes, Start};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 
 /// One CBOR item of a checked manifest.
@@ -96,14 +97,14 @@ impl<'m> Item<'m> {
     /// what its errors say, is not under control here.
     ///
     /// # Errors
-    /// [`Misuse::Type`] where the value is not one of that type; [`Misuse::Memory`].
+    /// [`Misuse::Type`] where the value is not one of that type; [`OutOfMemory`].
     pub fn get<T: Deserialize<'m>>(&self) -> Result<T, Error> {
         let mut scratch = Vec::new();
         let mut read = from_slice_with_scratch(self.0, &mut scratch);
         // A string in chunks has to be put together: it is shorter than the item.
         if read.as_ref().is_err_and(serde_cbor_2::Error::is_scratch_too_small) {
             let reserved = scratch.try_reserve_exact(self.0.len());
-            reserved.map_err(|_| Error::misuse(Misuse::Memory))?;
+            reserved.map_err(|_| Error::from(OutOfMemory))?;
             scratch.resize(self.0.len(), 0);
             read = from_slice_with_scratch(self.0, &mut scratch);
         }
@@ -183,17 +184,24 @@ impl<'m> Chunks<'m> {
 impl fmt::Debug for Chunks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_str() {
-            Some(text) => text.fmt(f),
-            None => f.debug_list().entries(self.pieces()).finish(),
+            Some(text) => Start(text).fmt(f),
+            // Of a string in chunks, with their heads and what follows them.
+            None => Bytes(self.rest).fmt(f),
         }
     }
 }
 
 /// The items of an array, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Array<'m> {
     rest: &'m [u8],
     entries: Entries,
+}
+
+impl fmt::Debug for Array<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Array").field("items", &self.entries.claimed()).finish_non_exhaustive()
+    }
 }
 
 impl PartialEq for Array<'_> {
@@ -214,10 +222,16 @@ impl<'m> Iterator for Array<'m> {
 }
 
 /// The entries of a map, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Map<'m> {
     rest: &'m [u8],
     entries: Entries,
+}
+
+impl fmt::Debug for Map<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").field("entries", &self.entries.claimed()).finish_non_exhaustive()
+    }
 }
 
 impl PartialEq for Map<'_> {

@@ -7,7 +7,7 @@ use super::hasher::Hasher;
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::judge_bools;
 use crate::limits::Limits;
@@ -137,7 +137,7 @@ impl<'a> Component<'a> {
         let mut content = self.content(source, limits)?;
         let mut bytes = Vec::new();
         while let Some(chunk) = content.next_chunk()? {
-            bytes.try_reserve(chunk.len()).map_err(|_| Error::misuse(Misuse::Memory))?;
+            bytes.try_reserve(chunk.len()).map_err(|_| Error::from(OutOfMemory))?;
             bytes.extend_from_slice(chunk);
         }
         Ok(bytes)
@@ -243,9 +243,8 @@ impl<R: ReadAt> Content<'_, R> {
     /// Components of 1.x hold whole elements, which only decoding shows where the manifest does
     /// not give their size.
     fn whole(&self) -> Result<(), Error> {
-        let width = u64::from(self.storage.width());
-        let each = self.component.element_size().unwrap_or(width);
-        let left = self.position.checked_rem(each).unwrap_or_default();
+        let unit = self.component.unit().unwrap_or(1);
+        let left = self.position.checked_rem(unit).unwrap_or_default();
         if left == 0 || !self.component.dialect().whole_elements {
             return Ok(());
         }
@@ -274,7 +273,7 @@ impl<R: ReadAt> Content<'_, R> {
 /// Makes `buffer` that long; what is in it will be overwritten.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     let more = length.saturating_sub(buffer.len());
-    buffer.try_reserve_exact(more).map_err(|_| Error::misuse(Misuse::Memory))?;
+    buffer.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))?;
     buffer.resize(length, 0);
     Ok(())
 }

@@ -9,7 +9,7 @@ use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 #[cfg(any(feature = "zstd-fast", feature = "zstd-ruzstd"))]
 use self::foreign::Decoder;
 use super::{ReadAt, ReadError};
-use crate::error::{Error, ErrorKind, Misuse};
+use crate::error::{Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::rules::{Limit, Rule};
@@ -75,7 +75,7 @@ fn refused(error: DecodeError) -> Error {
         Flaw::Declared => Rule::DecodedSize.into(),
         Flaw::Window => Limit::Window.into(),
         Flaw::Decoded => Limit::Decoded.into(),
-        Flaw::Memory => return Error::misuse(Misuse::Memory),
+        Flaw::Memory => return OutOfMemory.into(),
     };
     Error::new(kind, error.at()).found(error.number())
 }

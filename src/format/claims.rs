@@ -21,23 +21,41 @@ pub(crate) struct Dtype {
     pub(crate) implied: bool,
 }
 
-/// A logical type, as far as it is known.
+/// What storage elements mean, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Logical {
-    None,
-    Known(LogicalType),
-    Unknown,
+pub(crate) struct Logical {
+    /// The logical type that `type` names, or that a dtype of 1.1 stands for.
+    pub(crate) known: Option<LogicalType>,
+    /// Whether there is a `type` that is not known.
+    pub(crate) unknown: bool,
 }
 
 impl Logical {
+    /// Nothing but what the storage type says.
+    pub(crate) const NONE: Self = Self { known: None, unknown: false };
+
+    /// A logical type that is known.
+    pub(crate) const fn known(logical: LogicalType) -> Self {
+        Self { known: Some(logical), unknown: false }
+    }
+
+    /// Bytes of which a component holds a whole number: those of a logical element, or, where its
+    /// `type` is not known, of an element of the dtype.
+    #[inline(always)]
+    pub(crate) fn unit(self, storage: StorageType) -> u8 {
+        storage.width().wrapping_mul(self.ratio())
+    }
+
+    /// Storage elements for each [unit](Self::unit).
+    #[inline(always)]
+    pub(crate) fn ratio(self) -> u8 {
+        self.known.map_or(1, LogicalType::ratio)
+    }
+
     /// Bytes of one logical element on that storage type, where this is known: v1.2 §2.
     #[inline(always)]
     pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
-        match self {
-            Self::None => NonZeroU8::new(storage.width()),
-            Self::Known(logical) => NonZeroU8::new(storage.width().wrapping_mul(logical.ratio())),
-            Self::Unknown => None,
-        }
+        if self.unknown { None } else { NonZeroU8::new(self.unit(storage)) }
     }
 }
 

@@ -6,11 +6,12 @@ use super::frame::Container;
 use super::v0_1;
 #[cfg(feature = "v1")]
 use super::v1;
+use crate::brief::Start;
 use crate::cbor::Input;
 use crate::error::Place;
 
 /// What a place in a manifest is called, as far as it can be found out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Named<'m> {
     /// Which rules the file follows.
@@ -19,6 +20,16 @@ pub struct Named<'m> {
     pub object: Option<&'m str>,
     /// The role of the component.
     pub component: Option<&'m str>,
+}
+
+impl core::fmt::Debug for Named<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Named")
+            .field("generation", &self.generation)
+            .field("object", &self.object.map(Start))
+            .field("component", &self.component.map(Start))
+            .finish()
+    }
 }
 
 /// Looks for the names at `place`, which is as far as the manifest need be in order.

@@ -84,7 +84,7 @@ macro_rules! table {
             pub(crate) fn write(
                 self,
                 out: &mut $crate::cbor::Output,
-            ) -> Result<(), $crate::error::Misuse> {
+            ) -> Result<(), $crate::error::OutOfMemory> {
                 match self {
                     $( Self::$slot => {
                         out.raw(const { &$crate::cbor::spell::<{ $key.len() + 1 }>($key) })

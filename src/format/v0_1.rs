@@ -117,7 +117,7 @@ impl Entry<'_> {
             dtype: Dtype {
                 mark: self.dtype.0.mark,
                 storage: StorageType::from_v0(self.dtype.0.bytes),
-                logical: Logical::None,
+                logical: Logical::NONE,
                 type_mark: None,
                 implied: false,
             },

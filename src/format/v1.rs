@@ -299,8 +299,11 @@ impl Component<'_> {
         // `type` equal to the dtype says nothing.
         let named = self.logical_type.filter(|name| !self.dtype.is(name.spelled));
         let logical = match named {
-            None => self.dtype.implied.map_or(Logical::None, Logical::Known),
-            Some(name) => name.logical,
+            None => Logical { known: self.dtype.implied, unknown: false },
+            Some(name) => Logical {
+                known: name.logical.or(self.dtype.implied),
+                unknown: name.logical.is_none(),
+            },
         };
         let dtype = Dtype {
             mark: self.dtype.mark,
@@ -388,17 +391,17 @@ enum Spelled {
 #[derive(Clone, Copy)]
 pub(crate) struct TypeName {
     mark: Mark,
-    logical: Logical,
+    logical: Option<LogicalType>,
     spelled: Spelled,
 }
 
 impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self = Self { mark: Mark::END, logical: Logical::None, spelled: Spelled::Neither };
+    const BLANK: Self = Self { mark: Mark::END, logical: None, spelled: Spelled::Neither };
 
     fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
         check_utf8(mark, bytes)?;
-        let logical = LogicalType::from_name(bytes).map_or(Logical::Unknown, Logical::Known);
+        let logical = LogicalType::from_name(bytes);
         let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
         let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
         let spelled = storage.or_else(old).unwrap_or(Spelled::Neither);

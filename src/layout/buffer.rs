@@ -7,9 +7,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::View;
 use super::view::Kind;
+use crate::brief::Bytes;
 use crate::codec::{Content, ReadAt, ReadError, Verified};
 use crate::element::ByteOrder;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::wide;
@@ -67,7 +68,7 @@ impl Component<'_> {
     /// size, it is at most that, rounded up to 64 bytes.
     ///
     /// # Errors
-    /// As [`content`](Self::content) and [`Content::next_chunk`]; [`Misuse::Memory`].
+    /// As [`content`](Self::content) and [`Content::next_chunk`]; [`OutOfMemory`].
     pub fn decode<R: ReadAt>(
         &self,
         source: R,
@@ -137,10 +138,16 @@ struct Line([u8; LINE]);
 const LINE: usize = 64;
 
 /// Bytes in whole lines, the last of which is filled with zeros.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Lines {
     lines: Vec<Line>,
     length: usize,
+}
+
+impl core::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Bytes(self.bytes()).fmt(f)
+    }
 }
 
 impl Lines {
@@ -150,7 +157,7 @@ impl Lines {
 
     /// Appends a chunk. Memory doubles as bytes come, and stops at what is declared.
     fn extend(&mut self, chunk: &[u8], declared: Option<u64>) -> Result<(), Error> {
-        let memory = Error::misuse(Misuse::Memory);
+        let memory = Error::from(OutOfMemory);
         let end = self.length.checked_add(chunk.len()).ok_or(memory)?;
         let needed = end.div_ceil(LINE);
         if needed > self.lines.capacity() {

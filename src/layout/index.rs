@@ -1,8 +1,10 @@
 //! Index components: reading them as `u64` whatever integer they are, and checking them once.
 
+use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::Range;
 
+use crate::brief::Bytes;
 use crate::element::{ByteOrder, Element, StorageType};
 use crate::error::{Error, Place};
 use crate::format::Encoding;
@@ -116,11 +118,21 @@ impl<'d> IntoIterator for &Indices<'d> {
 }
 
 /// Indices of any integer type, widened to `u64` one by one where they lie.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Widened<'d> {
     bytes: &'d [u8],
     storage: StorageType,
     order: ByteOrder,
+}
+
+impl fmt::Debug for Widened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Widened")
+            .field("bytes", &Bytes(self.bytes))
+            .field("storage", &self.storage)
+            .field("order", &self.order)
+            .finish()
+    }
 }
 
 /// A negative index, which no dimension holds, becomes a number that none can reach.

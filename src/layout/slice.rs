@@ -8,7 +8,7 @@ use super::view::judge_bools;
 use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::manifest::Component;
 use crate::num::{index, wide};
@@ -65,11 +65,12 @@ impl<'a> Dense<'a> {
     /// # Errors
     /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
     /// starts or beyond its dimension; [`Misuse::Compressed`] where the component is not raw;
-    /// [`Misuse::Type`] where the size of an element is not known; [`Misuse::Memory`];
+    /// [`Misuse::Type`] where the size of an element is not known; [`OutOfMemory`];
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
         let component = self.component();
         let misuse = |misuse| Error::misuse(misuse).at(component.place());
+        let memory = Error::from(OutOfMemory).at(component.place());
         let storage = component.readable()?;
         if component.encoding() != Encoding::Raw {
             return Err(misuse(Misuse::Compressed));
@@ -78,10 +79,10 @@ impl<'a> Dense<'a> {
         if ranges.len() > rank {
             return Err(misuse(Misuse::Slice));
         }
-        let size = self.element_size(storage).ok_or(misuse(Misuse::Type))?;
+        let size = self.element_size().ok_or(misuse(Misuse::Type))?;
         let (mut dimensions, mut axes) = (Vec::new(), Vec::new());
-        dimensions.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
-        axes.try_reserve_exact(rank).map_err(|_| misuse(Misuse::Memory))?;
+        dimensions.try_reserve_exact(rank).map_err(|_| memory)?;
+        axes.try_reserve_exact(rank).map_err(|_| memory)?;
         // Each dimension, the first index taken, and how many are.
         for (at, dimension) in self.shape().enumerate() {
             let range = ranges.get(at).cloned().unwrap_or(0..dimension);
@@ -106,13 +107,13 @@ impl<'a> Dense<'a> {
         self.slice(&[rows])
     }
 
-    /// Bytes of one logical element. Of a logical type that is not known, the storage element,
-    /// if there is one for each place of the array.
-    fn element_size(&self, storage: StorageType) -> Option<u64> {
+    /// Bytes of one logical element. Of a logical type that is not known, the element of the
+    /// dtype, if there is one for each place of the array.
+    fn element_size(&self) -> Option<u64> {
         self.component().element_size().or_else(|| {
-            let width = u64::from(storage.width());
-            let bytes = self.shape().elements()?.checked_mul(width)?;
-            (bytes == self.component().extent().length()).then_some(width)
+            let unit = self.component().unit()?;
+            let bytes = self.shape().elements()?.checked_mul(unit)?;
+            (bytes == self.component().extent().length()).then_some(unit)
         })
     }
 }

@@ -12,7 +12,7 @@ use super::index::{Coords, Indices};
 use super::{Decoded, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::Element;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
@@ -106,7 +106,7 @@ impl<'a> SparseCoo<'a> {
     /// The dimensions, in memory: as many as the limit `rank` allows.
     fn dimensions(&self) -> Result<Vec<u64>, Error> {
         let mut dimensions = Vec::new();
-        let memory = Error::misuse(Misuse::Memory).at(self.coords.place());
+        let memory = Error::from(OutOfMemory).at(self.coords.place());
         dimensions.try_reserve_exact(index(self.shape.rank())).map_err(|_| memory)?;
         dimensions.extend(self.shape());
         Ok(dimensions)
@@ -246,7 +246,7 @@ impl<'d> Coo<'d> {
     /// entry.
     ///
     /// # Errors
-    /// [`Misuse::Memory`].
+    /// [`OutOfMemory`].
     pub fn has_duplicates(&self) -> Result<bool, Error> {
         let mut sorted = true;
         for order in self.neighbours() {
@@ -259,7 +259,7 @@ impl<'d> Coo<'d> {
             return Ok(false);
         }
         let mut entries: Vec<usize> = Vec::new();
-        let memory = Error::misuse(Misuse::Memory).at(self.coords.view().kind().place);
+        let memory = Error::from(OutOfMemory).at(self.coords.view().kind().place);
         entries.try_reserve_exact(self.nnz).map_err(|_| memory)?;
         entries.extend(0..self.nnz);
         entries.sort_unstable_by(|one, other| self.compare(*one, *other));

@@ -11,7 +11,7 @@ use super::index::{Below, Indices, Indptr};
 use super::{Decoded, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::Element;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
@@ -273,7 +273,7 @@ impl<'d> Csr<'d> {
     /// memory, others are copied one at a time, 8 bytes an entry.
     ///
     /// # Errors
-    /// [`Misuse::Memory`].
+    /// [`OutOfMemory`].
     pub fn has_duplicates(&self) -> Result<bool, Error> {
         let mut columns = self.indices.iter();
         let mut scratch: Vec<u64> = Vec::new();
@@ -291,7 +291,7 @@ impl<'d> Csr<'d> {
                 continue;
             }
             scratch.clear();
-            let memory = Error::misuse(Misuse::Memory).at(self.indices.view().kind().place);
+            let memory = Error::from(OutOfMemory).at(self.indices.view().kind().place);
             scratch.try_reserve(length).map_err(|_| memory)?;
             scratch.extend(row);
             scratch.sort_unstable();

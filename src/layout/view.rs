@@ -1,14 +1,16 @@
 //! The elements of one component, where they lie: in the file, or in a buffer once decoded.
 
 use alloc::vec::Vec;
+use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Range;
 
+use crate::brief::Bytes;
 use crate::codec::Verified;
 use crate::element::{ByteOrder, Element, LogicalType, StorageType};
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
-use crate::manifest::{Component, ElementType};
+use crate::manifest::Component;
 use crate::num::wide;
 use crate::rules::{Rule, Unsupported};
 
@@ -24,11 +26,21 @@ use crate::rules::{Rule, Unsupported};
 /// | [`as_slice`](Self::as_slice) | `&[f32]` and the like, where alignment and byte order allow |
 /// | [`elements`](Self::elements) | always: reads each element where it lies |
 /// | [`to_vec`](Self::to_vec) | always: a copy |
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct View<'d> {
     bytes: &'d [u8],
     kind: Kind,
     verified: Option<Verified>,
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("bytes", &Bytes(self.bytes))
+            .field("kind", &self.kind)
+            .field("verified", &self.verified)
+            .finish()
+    }
 }
 
 /// What the bytes of a component are.
@@ -76,15 +88,10 @@ impl Component<'_> {
 
     /// What its stored bytes are.
     pub(crate) fn kind(&self) -> Result<Kind, Error> {
-        let logical = match self.element_type() {
-            ElementType::Logical(logical) => Logical::Known(logical),
-            ElementType::Plain(_) => Logical::None,
-            ElementType::UnknownLogical(..) | ElementType::Unknown(_) => Logical::Unknown,
-        };
         let raw = self.encoding() == Encoding::Raw;
         Ok(Kind {
             storage: self.readable()?,
-            logical,
+            logical: self.logical(),
             order: self.byte_order(),
             strict_bools: self.dialect().strict_bools,
             offset: raw.then(|| self.extent().offset()),
@@ -134,12 +141,10 @@ impl<'d> View<'d> {
         self.kind.storage
     }
 
-    /// What the elements mean, where that is more than their storage type and is known.
+    /// What the elements mean, where that is more than their storage type and is known. Where the
+    /// `type` of a 1.1 component is not known, it is what its dtype says.
     pub fn logical_type(&self) -> Option<LogicalType> {
-        match self.kind.logical {
-            Logical::Known(logical) => Some(logical),
-            Logical::None | Logical::Unknown => None,
-        }
+        self.kind.logical.known
     }
 
     /// What reading all of the component has shown of its digest. None where the bytes were
@@ -160,12 +165,8 @@ impl<'d> View<'d> {
 
     /// Whether it holds `count` logical elements, as far as the logical type is known.
     pub(crate) fn may_hold(&self, count: usize) -> bool {
-        let ratio = match self.kind.logical {
-            Logical::None => 1,
-            Logical::Known(logical) => usize::from(logical.ratio()),
-            Logical::Unknown => return true,
-        };
-        count.checked_mul(ratio) == Some(self.len())
+        let Kind { logical, .. } = self.kind;
+        logical.unknown || count.checked_mul(usize::from(logical.ratio())) == Some(self.len())
     }
 
     /// Whether there are no elements.
@@ -221,11 +222,11 @@ impl<'d> View<'d> {
     /// The elements, copied.
     ///
     /// # Errors
-    /// As [`elements`](Self::elements); [`Misuse::Memory`].
+    /// As [`elements`](Self::elements); [`OutOfMemory`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
         let mut vec = Vec::new();
-        let memory = Error::misuse(Misuse::Memory).at(self.kind.place);
+        let memory = Error::from(OutOfMemory).at(self.kind.place);
         vec.try_reserve_exact(elements.len()).map_err(|_| memory)?;
         vec.extend(elements);
         Ok(vec)
@@ -262,11 +263,20 @@ pub(crate) fn judge_bools(bytes: &[u8], offset: Option<u64>) -> Result<(), Error
 }
 
 /// The elements of a component, read where they lie.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Elements<'d, T> {
     bytes: &'d [u8],
     order: ByteOrder,
     element: PhantomData<T>,
+}
+
+impl<T> fmt::Debug for Elements<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elements")
+            .field("bytes", &Bytes(self.bytes))
+            .field("order", &self.order)
+            .finish()
+    }
 }
 
 impl<'d, T: Element> Elements<'d, T> {

@@ -7,7 +7,7 @@ use super::roles::{Part, Roles};
 use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Mark, fault};
 use crate::element::StorageType;
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
     self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, ObjectFault, Walk,
@@ -101,7 +101,7 @@ impl<'m, 'o> Judge<'m, 'o> {
         let objects = core::mem::take(&mut self.objects).into_vec();
         let components = core::mem::take(&mut self.components).into_vec();
         let reader = Reader { bytes: manifest, dialect };
-        let no_memory = Error::misuse(Misuse::Memory);
+        let no_memory = Error::from(OutOfMemory);
         if !self.blobs.holds() {
             let extents = components.iter().map(|record| reader.extent(*record));
             let shared = self.options.tolerates(Tolerance::SharedBlobs);
@@ -168,7 +168,8 @@ impl<'m> Claims<'m> for Judge<'m, '_> {
     #[inline(always)]
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault> {
         let dtype = &claim.dtype;
-        if let (Logical::Known(logical), Some(mark)) = (dtype.logical, dtype.type_mark)
+        if let (Logical { known: Some(logical), unknown: false }, Some(mark)) =
+            (dtype.logical, dtype.type_mark)
             && (dtype.implied || dtype.storage != Some(logical.storage()))
         {
             return Err(Fault::new(Rule::LogicalTypeStorage, mark));

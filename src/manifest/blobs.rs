@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
+use crate::error::OutOfMemory;
 use crate::limits::format::ALIGNMENT;
 use crate::num::{SMALL, index};
-use crate::sort::{NoMemory, heap, numbers};
+use crate::sort::{heap, numbers};
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ pub(super) fn overlap(
     seen: InOrder,
     extents: impl Iterator<Item = Extent> + Clone,
     shared: bool,
-) -> Result<Option<Extent>, NoMemory> {
+) -> Result<Option<Extent>, OutOfMemory> {
     let blobs = extents.filter(|extent| extent.length > 0);
     let count = index(seen.count);
     // Up to 256 GiB, offset and length in units of 64 bytes fit in 32 bits each, and half the
@@ -106,9 +107,9 @@ pub(super) fn overlap(
     Ok(first_overlap(extents, shared))
 }
 
-fn reserve<T>(count: usize) -> Result<Vec<T>, NoMemory> {
+fn reserve<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut vec = Vec::new();
-    vec.try_reserve_exact(count).map_err(|_| NoMemory)?;
+    vec.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     Ok(vec)
 }
 

@@ -128,7 +128,7 @@ impl<'a> Form<'a, '_> {
         let mut digest = false;
         self.fields(map, place, |key, value| match ComponentKey::named(key) {
             Some(ComponentKey::dtype | ComponentKey::length | ComponentKey::offset) => Ok(()),
-            Some(ComponentKey::logical_type) if component.record().logical() != Logical::None => {
+            Some(ComponentKey::logical_type) if component.record().logical() != Logical::NONE => {
                 Ok(())
             }
             Some(ComponentKey::digest) if is_canonical(value) => {

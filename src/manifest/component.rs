@@ -6,6 +6,7 @@ use super::blobs::Extent;
 use super::index::ComponentRecord;
 use super::object::string;
 use super::{Object, Parts};
+use crate::brief::Start;
 use crate::cbor::{Attributes, Input, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
@@ -15,7 +16,7 @@ use crate::num::index;
 use crate::rules::Rule;
 
 /// What the elements of a component are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementType<'a> {
     /// What their storage type says.
@@ -24,6 +25,9 @@ pub enum ElementType<'a> {
     Logical(LogicalType),
     /// A logical type that is not known, and the storage elements that can be read.
     UnknownLogical(&'a str, StorageType),
+    /// A logical type that is not known, on a dtype of 1.1 that itself stands for a logical type:
+    /// the elements of that can be read.
+    UnknownOnLogical(&'a str, LogicalType),
     /// A 0.1 dtype that is not known: v0.1 §8.
     Unknown(&'a str),
 }
@@ -34,7 +38,9 @@ impl<'a> ElementType<'a> {
         match self {
             Self::Plain(storage) => storage.name(),
             Self::Logical(logical) => logical.name(),
-            Self::UnknownLogical(name, _) | Self::Unknown(name) => name,
+            Self::UnknownLogical(name, _)
+            | Self::UnknownOnLogical(name, _)
+            | Self::Unknown(name) => name,
         }
     }
 
@@ -42,9 +48,29 @@ impl<'a> ElementType<'a> {
     pub fn storage(&self) -> Option<StorageType> {
         match self {
             Self::Plain(storage) | Self::UnknownLogical(_, storage) => Some(*storage),
-            Self::Logical(logical) => Some(logical.storage()),
+            Self::Logical(logical) | Self::UnknownOnLogical(_, logical) => Some(logical.storage()),
             Self::Unknown(_) => None,
         }
+    }
+}
+
+impl core::fmt::Debug for ElementType<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (kind, name, on): (_, _, Option<&dyn core::fmt::Debug>) = match self {
+            Self::Plain(storage) => ("Plain", None, Some(storage)),
+            Self::Logical(logical) => ("Logical", None, Some(logical)),
+            Self::UnknownLogical(name, on) => ("UnknownLogical", Some(name), Some(on)),
+            Self::UnknownOnLogical(name, on) => ("UnknownOnLogical", Some(name), Some(on)),
+            Self::Unknown(name) => ("Unknown", Some(name), None),
+        };
+        let mut tuple = f.debug_tuple(kind);
+        if let Some(name) = name {
+            tuple.field(&Start(name));
+        }
+        if let Some(on) = on {
+            tuple.field(on);
+        }
+        tuple.finish()
     }
 }
 
@@ -115,21 +141,19 @@ impl<'a> Component<'a> {
 
     /// What its elements are.
     pub fn element_type(&self) -> ElementType<'a> {
-        match (self.record.logical(), self.record.storage()) {
-            (Logical::Known(logical), _) => ElementType::Logical(logical),
-            (Logical::None, Some(storage)) => ElementType::Plain(storage),
-            (Logical::Unknown, Some(storage)) => {
-                let name = self.dialect().logical_type.and_then(|field| self.text(field));
-                ElementType::UnknownLogical(name.unwrap_or_default(), storage)
+        let Logical { known, unknown } = self.record.logical();
+        let Some(storage) = self.record.storage() else {
+            return ElementType::Unknown(self.text(self.dialect().dtype).unwrap_or_default());
+        };
+        let name = || self.dialect().logical_type.and_then(|field| self.text(field));
+        match known {
+            Some(dtype) if unknown => {
+                ElementType::UnknownOnLogical(name().unwrap_or_default(), dtype)
             }
-            (_, None) => ElementType::Unknown(self.text(self.dialect().dtype).unwrap_or_default()),
+            None if unknown => ElementType::UnknownLogical(name().unwrap_or_default(), storage),
+            Some(logical) => ElementType::Logical(logical),
+            None => ElementType::Plain(storage),
         }
-    }
-
-    /// Its `dtype` as the manifest spells it.
-    #[cfg(feature = "write")]
-    pub(crate) fn dtype_name(&self) -> &'a str {
-        self.text(self.dialect().dtype).unwrap_or_default()
     }
 
     /// How its bytes are stored.
@@ -196,6 +220,18 @@ impl<'a> Component<'a> {
         Some(size.get().into())
     }
 
+    /// Bytes of which it holds a whole number, in 1.x: those of a logical element, or, where its
+    /// `type` is not known, of an element of its dtype.
+    pub(crate) fn unit(&self) -> Option<u64> {
+        let storage = self.record.storage()?;
+        Some(self.record.logical().unit(storage).into())
+    }
+
+    /// What its `type` makes of its storage elements.
+    pub(crate) fn logical(&self) -> Logical {
+        self.record.logical()
+    }
+
     /// Its digest over the stored bytes, if it has one.
     pub fn digest(&self) -> Option<Digest<'a>> {
         if self.record.digest() == 0 {
@@ -214,7 +250,7 @@ impl<'a> Component<'a> {
 impl core::fmt::Debug for Component<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Component")
-            .field("role", &self.role())
+            .field("role", &Start(self.role()))
             .field("type", &self.element_type())
             .field("extent", &self.extent())
             .finish()

@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 
 use crate::cbor::{Fault, Mark};
 use crate::element::{LogicalType, StorageType};
-use crate::error::{ErrorKind, Misuse};
+use crate::error::OutOfMemory;
 use crate::format::{Encoding, Format, Logical};
-use crate::num::{index, short};
+use crate::limits::format::MANIFEST_CAP;
+use crate::num::{index, short, wide};
 
-/// Fields of a `u64`, from the low bits up.
+/// Fields of a `u64`, from the low bits up: how many bits, and where they begin.
 macro_rules! bit_fields {
-    ($record:ident: $($get:ident, $bits:literal, $shift:expr;)+) => {
+    ($record:ident: $($get:ident, $bits:expr, $shift:expr;)+) => {
         impl $record {
             $(
                 #[inline(always)]
@@ -21,8 +22,34 @@ macro_rules! bit_fields {
                 }
             )+
         }
+
+        const _: () = {
+            let mut end = 0;
+            $(
+                assert!($shift == end, "each field begins where the one before ends");
+                end += $bits;
+            )+
+            assert!(end == u64::BITS);
+        };
     };
 }
+
+const FORMAT_BITS: u32 = 6;
+const STORAGE_BITS: u32 = 5;
+const LOGICAL_BITS: u32 = 5;
+const ENCODING_BITS: u32 = 3;
+const AT_BITS: u32 = 30;
+const AFTER_BITS: u32 = 9;
+
+const _: () = {
+    assert!(Format::COUNT <= 1 << FORMAT_BITS);
+    assert!(Encoding::COUNT <= 1 << ENCODING_BITS);
+    // One more stands for none.
+    assert!(StorageType::COUNT < 1 << STORAGE_BITS);
+    assert!(LogicalType::COUNT < 1 << LOGICAL_BITS);
+    // A component is behind the head of the root.
+    assert!(MANIFEST_CAP <= 1 << AT_BITS);
+};
 
 /// Where an object's name and first component are, and its format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,29 +58,17 @@ pub(super) struct ObjectRecord(u64);
 bit_fields! { ObjectRecord:
     name, 32, 0;
     first, 26, 32;
-    format_code, 6, 58;
+    format_code, FORMAT_BITS, 58;
 }
 
 impl ObjectRecord {
     pub(super) fn new(name: Mark, first: u32, format: Format) -> Self {
-        let format: u64 = match format {
-            Format::Dense => 0,
-            Format::SparseCsr => 1,
-            Format::SparseCoo => 2,
-            Format::QuantizedGroup => 3,
-            Format::Unknown => 4,
-        };
+        let format = u64::from(format.ordinal());
         Self(u64::from(name.left()) | u64::from(first) << 32 | format << 58)
     }
 
     pub(super) fn format(self) -> Format {
-        match self.format_code() {
-            0 => Format::Dense,
-            1 => Format::SparseCsr,
-            2 => Format::SparseCoo,
-            3 => Format::QuantizedGroup,
-            _ => Format::Unknown,
-        }
+        Format::LIST.get(index(self.format_code())).copied().unwrap_or(Format::Unknown)
     }
 }
 
@@ -62,14 +77,15 @@ impl ObjectRecord {
 pub(super) struct ComponentRecord(u64);
 
 bit_fields! { ComponentRecord:
-    at, 31, 0;
-    storage_code, 4, 31;
-    logical_code, 3, 35;
-    encoding_code, 2, 38;
-    big, 1, 40;
-    digest, 1, 41;
-    offset_after, 11, 42;
-    length_after, 11, 53;
+    at, AT_BITS, 0;
+    storage_code, STORAGE_BITS, 30;
+    logical_code, LOGICAL_BITS, 35;
+    type_unknown, 1, 40;
+    encoding_code, ENCODING_BITS, 41;
+    big, 1, 44;
+    digest, 1, 45;
+    offset_after, AFTER_BITS, 46;
+    length_after, AFTER_BITS, 55;
 }
 
 /// What a component record is made of.
@@ -85,58 +101,42 @@ pub(super) struct ComponentFacts {
 }
 
 impl ComponentRecord {
-    const STORAGE_UNKNOWN: u8 = 15;
-    const LOGICAL_NONE: u8 = 6;
-    const LOGICAL_UNKNOWN: u8 = 7;
-
     #[inline(always)]
     pub(super) fn new(facts: &ComponentFacts) -> Self {
+        const FAR: u32 = 1 << AFTER_BITS;
         // 0 stands for too far: the value is then found by walking the map.
         let after = |mark: Mark| match facts.at.left().wrapping_sub(mark.left()) {
-            near @ 0..2048 => u64::from(near),
+            near @ 0..FAR => u64::from(near),
             _ => 0,
         };
-        let storage = facts.storage.map_or(Self::STORAGE_UNKNOWN, StorageType::ordinal);
-        let logical = match facts.logical {
-            Logical::None => Self::LOGICAL_NONE,
-            Logical::Known(logical) => logical.ordinal(),
-            Logical::Unknown => Self::LOGICAL_UNKNOWN,
-        };
-        let encoding: u64 = match facts.encoding {
-            Encoding::Raw => 0,
-            Encoding::Zstd => 1,
-            Encoding::Unknown => 2,
-        };
+        // What is not there has the code behind the last.
+        let storage = facts.storage.map_or(wide(StorageType::COUNT), |it| it.ordinal().into());
+        let logical = facts.logical.known;
+        let logical = logical.map_or(wide(LogicalType::COUNT), |it| it.ordinal().into());
         Self(
             u64::from(facts.at.left())
-                | u64::from(storage) << 31
-                | u64::from(logical) << 35
-                | encoding << 38
-                | u64::from(facts.big) << 40
-                | u64::from(facts.digest) << 41
-                | after(facts.offset) << 42
-                | after(facts.length) << 53,
+                | storage << 30
+                | logical << 35
+                | u64::from(facts.logical.unknown) << 40
+                | u64::from(facts.encoding.ordinal()) << 41
+                | u64::from(facts.big) << 44
+                | u64::from(facts.digest) << 45
+                | after(facts.offset) << 46
+                | after(facts.length) << 55,
         )
     }
 
     pub(super) fn storage(self) -> Option<StorageType> {
-        u8::try_from(self.storage_code()).ok().and_then(StorageType::from_ordinal)
+        StorageType::LIST.get(index(self.storage_code())).copied()
     }
 
     pub(super) fn logical(self) -> Logical {
-        match u8::try_from(self.logical_code()) {
-            Ok(Self::LOGICAL_UNKNOWN) => Logical::Unknown,
-            Ok(code) => LogicalType::from_ordinal(code).map_or(Logical::None, Logical::Known),
-            Err(_) => Logical::None,
-        }
+        let known = LogicalType::LIST.get(index(self.logical_code())).copied();
+        Logical { known, unknown: self.type_unknown() == 1 }
     }
 
     pub(super) fn encoding(self) -> Encoding {
-        match self.encoding_code() {
-            0 => Encoding::Raw,
-            1 => Encoding::Zstd,
-            _ => Encoding::Unknown,
-        }
+        Encoding::LIST.get(index(self.encoding_code())).copied().unwrap_or(Encoding::Unknown)
     }
 }
 
@@ -168,7 +168,7 @@ impl<T> Grown<T> {
     fn reserve(&mut self, more: u32) -> Result<(), Fault> {
         self.items
             .try_reserve_exact(index(more))
-            .map_err(|_| Fault::new(ErrorKind::Misuse(Misuse::Memory), Mark::default()))
+            .map_err(|_| Fault::new(OutOfMemory, Mark::default()))
     }
 
     /// Adds one that is at `at`. Without room for it, makes room for as many as the bytes left

@@ -6,10 +6,9 @@ use core::cmp::Ordering;
 #[cfg(feature = "std")]
 use super::table::Later;
 
-#[cfg(feature = "write")]
-use crate::error::Misuse;
+use crate::error::OutOfMemory;
 use crate::num::{index, short, wide};
-use crate::sort::{NoMemory, by_text, numbers, runs};
+use crate::sort::{by_text, numbers, runs};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
 const ORDINAL_BITS: u32 = 26;
@@ -89,7 +88,7 @@ impl Names {
             by_text(run, name, |equal| {
                 duplicate = [duplicate, Some(second(equal))].into_iter().flatten().min();
             })
-            .map_err(|NoMemory| Clash::Memory)?;
+            .map_err(|OutOfMemory| Clash::Memory)?;
         }
         duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| Err(Clash::Duplicate(ordinal)))
     }
@@ -175,11 +174,11 @@ fn near(entries: &[u64], wanted: u64) -> &[u64] {
 
 /// The ordinal of the second of `count` names that is equal to one before it.
 #[cfg(feature = "write")]
-pub(crate) fn duplicate<'m>(count: u32, read: impl Read<'m>) -> Result<Option<u32>, Misuse> {
+pub(crate) fn duplicate<'m>(count: u32, read: impl Read<'m>) -> Result<Option<u32>, OutOfMemory> {
     match Names::hashed(count, read) {
         Ok(_) => Ok(None),
         Err(Clash::Duplicate(ordinal)) => Ok(Some(ordinal)),
-        Err(Clash::Memory) => Err(Misuse::Memory),
+        Err(Clash::Memory) => Err(OutOfMemory),
     }
 }
 

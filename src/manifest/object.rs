@@ -4,6 +4,7 @@ use nom::Parser as _;
 
 use super::index::ObjectRecord;
 use super::{Component, Parts};
+use crate::brief::Start;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, text, uint};
 use crate::format::{Dialect, Format, Nesting};
 use crate::num::{index, short};
@@ -98,7 +99,7 @@ impl<'a> Object<'a> {
 impl core::fmt::Debug for Object<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Object")
-            .field("name", &self.name())
+            .field("name", &Start(self.name()))
             .field("ordinal", &self.ordinal)
             .finish()
     }
@@ -111,7 +112,7 @@ pub(super) fn string(at: Input<'_>) -> Option<&str> {
 }
 
 /// The dimensions of a shape, outermost first.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Shape<'a> {
     rest: Input<'a>,
     entries: Entries,
@@ -129,6 +130,12 @@ impl Shape<'_> {
             return Some(0);
         }
         self.clone().try_fold(1_u64, u64::checked_mul)
+    }
+}
+
+impl core::fmt::Debug for Shape<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
     }
 }
 

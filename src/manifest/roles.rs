@@ -9,6 +9,7 @@ use crate::format::{
     Shape,
 };
 use crate::limits::{Options, Tolerance};
+use crate::num::index;
 use crate::rules::Rule;
 
 /// What is known of a component, by the time its object is judged.
@@ -18,6 +19,7 @@ pub(crate) struct Part {
     dtype: Mark,
     type_mark: Option<Mark>,
     storage: Option<StorageType>,
+    encoding: Encoding,
     logical: Logical,
     /// Bytes of one logical element, a power of two, where its types are known.
     each: Option<NonZeroU8>,
@@ -39,9 +41,8 @@ impl Part {
         let (size, size_mark) = size(claim, dialect)?;
         let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
         if let (Some(bytes), true) = (size, dialect.whole_elements) {
-            let width = dtype.storage.map_or(1, StorageType::width);
-            let each = each.map_or(width, NonZeroU8::get);
-            if bytes & u64::from(each.wrapping_sub(1)) != 0 {
+            let unit = dtype.storage.map_or(1, |storage| dtype.logical.unit(storage));
+            if bytes & u64::from(unit.wrapping_sub(1)) != 0 {
                 return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
             }
         }
@@ -50,6 +51,7 @@ impl Part {
             dtype: dtype.mark,
             type_mark: dtype.type_mark,
             storage: dtype.storage,
+            encoding: claim.encoding,
             logical: dtype.logical,
             each,
             size,
@@ -84,8 +86,13 @@ fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Mark)
 pub(crate) struct Roles {
     parts: [Part; Role::COUNT],
     /// A bit for each role that the object at hand has; the other parts are of objects before.
-    present: u8,
+    present: Set,
 }
+
+/// A bit for each role.
+type Set = u32;
+
+const _: () = assert!(Role::COUNT <= index(Set::BITS));
 
 impl Default for Roles {
     fn default() -> Self {
@@ -94,7 +101,8 @@ impl Default for Roles {
             dtype: Mark::default(),
             type_mark: None,
             storage: None,
-            logical: Logical::None,
+            encoding: Encoding::Unknown,
+            logical: Logical::NONE,
             each: None,
             size: None,
             size_mark: Mark::default(),
@@ -121,16 +129,16 @@ impl Roles {
     /// Notes a component.
     #[inline(always)]
     pub(crate) fn note(&mut self, role: Role, part: Part) {
-        if let Some(slot) = self.parts.get_mut(role.index()) {
+        if let Some(slot) = self.parts.get_mut(usize::from(role.ordinal())) {
             *slot = part;
-            self.present |= 1 << role.index();
+            self.present |= 1 << role.ordinal();
         }
     }
 
     #[inline(always)]
     fn get(&self, role: Role) -> Option<&Part> {
-        let present = self.present & (1 << role.index()) != 0;
-        self.parts.get(role.index()).filter(|_| present)
+        let present = self.present & (1 << role.ordinal()) != 0;
+        self.parts.get(usize::from(role.ordinal())).filter(|_| present)
     }
 
     /// Judges an object by what its format requires.
@@ -154,7 +162,8 @@ impl Roles {
     fn dense(&self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
         let data =
             self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
-        if data.storage.is_none() {
+        if data.storage.is_none() || data.encoding == Encoding::Unknown {
+            // Of what 0.1 leaves open, no size follows from the shape.
             return Ok(());
         }
         let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
@@ -206,7 +215,7 @@ impl Roles {
         }
         index_type(coords, dialect, options)?;
         let Some(nnz) = values.count() else {
-            return Ok(());
+            return whole_tuples(coords, rank);
         };
         let overflow = || in_object(Rule::SparseOverflow, mark);
         let indices = nnz.checked_mul(rank.into()).ok_or_else(overflow)?;
@@ -228,7 +237,7 @@ impl Roles {
 /// Index components are of the types that the generation allows, and mean just that.
 fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), ObjectFault> {
     let dtype = || in_part(part, Fault::new(Rule::IndexDtype, part.dtype));
-    if part.logical != Logical::None {
+    if part.logical != Logical::NONE {
         let of_type = |mark| in_part(part, Fault::new(Rule::IndexLogicalType, mark));
         // A dtype of 1.1 may itself stand for a logical type.
         return Err(part.type_mark.map_or_else(dtype, of_type));
@@ -236,6 +245,16 @@ fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), O
     let narrow = options.tolerates(Tolerance::NarrowIndices);
     let types = if narrow { IndexTypes::Integers } else { dialect.index_types };
     if part.storage.is_some_and(|storage| types.allow(storage)) { Ok(()) } else { Err(dtype()) }
+}
+
+/// Coordinates are tuples of `rank`, however many there are.
+fn whole_tuples(coords: &Part, rank: u32) -> Result<(), ObjectFault> {
+    match coords.count() {
+        Some(count) if count.checked_rem(rank.into()) != Some(0) => {
+            Err(in_part(coords, Fault::with(Rule::CooNnz, coords.size_mark, count)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `part` holds as many elements as `wanted`, as far as both are known.

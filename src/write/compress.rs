@@ -3,7 +3,7 @@
 use zten_zstd::Failure;
 use zten_zstd::encode::{self, EncodeError};
 
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 
 /// How hard to compress: from 1, the fastest, to 5, the smallest. By default 2.
 ///
@@ -55,8 +55,8 @@ fn failed<E: From<Error>>(failure: Failure<E, EncodeError>) -> E {
 }
 
 fn refused(error: EncodeError) -> Error {
-    Error::misuse(match error {
-        EncodeError::Length => Misuse::Supply,
-        EncodeError::Memory => Misuse::Memory,
-    })
+    match error {
+        EncodeError::Length => Error::misuse(Misuse::Supply),
+        EncodeError::Memory => OutOfMemory.into(),
+    }
 }

@@ -20,7 +20,7 @@ use super::writer::Writer;
 use crate::cbor::Output;
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, OutOfMemory, Place};
 use crate::format::Format;
 use crate::format::v1::RootKey;
 use crate::layout::Widened;
@@ -28,7 +28,7 @@ use crate::limits::Limits;
 use crate::manifest::{Component, ElementType, Manifest, Object};
 use crate::num::{index, wide};
 use crate::rules::Rule;
-use crate::sort::{NoMemory, by_length};
+use crate::sort::by_length;
 use crate::verify::{Verifier, foreign};
 
 /// Why an object could not be copied: it could not be read, or not be written.
@@ -68,7 +68,18 @@ impl<R: core::fmt::Display, W: core::fmt::Display> core::fmt::Display for CopyEr
     }
 }
 
-impl<R: core::error::Error, W: core::error::Error> core::error::Error for CopyError<R, W> {}
+impl<R, W> core::error::Error for CopyError<R, W>
+where
+    R: core::error::Error + 'static,
+    W: core::error::Error + 'static,
+{
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => error.source(),
+            Self::Write(error) => error.source(),
+        }
+    }
+}
 
 /// Copies objects of one file, judging all that it reads as a [`Verifier`] does.
 ///
@@ -122,9 +133,7 @@ impl Copier {
             writer.attributes(&attributes).map_err(WriteError::Refused)?;
         }
         let mut order = Vec::new();
-        order
-            .try_reserve_exact(index(manifest.len()))
-            .map_err(|_| Error::misuse(Misuse::Memory))?;
+        order.try_reserve_exact(index(manifest.len())).map_err(|_| Error::from(OutOfMemory))?;
         order.extend(0..manifest.len());
         if settings.is_canonical() {
             by_length(&mut order, |ordinal| manifest.name(ordinal)).map_err(no_memory)?;
@@ -150,19 +159,19 @@ impl Copier {
         let sparse = self.verifier.sparse(object, source)?;
         let mut parts = Vec::new();
         let count = object.components().len();
-        parts.try_reserve_exact(count).map_err(|_| Error::misuse(Misuse::Memory))?;
+        parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         parts.extend(object.components());
         if writer.settings.is_canonical() {
             by_length(&mut parts, |part: Component<'_>| part.role_bytes()).map_err(no_memory)?;
         }
         let mut components = Vec::new();
-        components.try_reserve_exact(count).map_err(|_| Error::misuse(Misuse::Memory))?;
+        components.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         for part in &parts {
             components.push(self.component(object, part, source)?);
         }
         let mut shape = Vec::new();
         let rank = index(object.shape().rank());
-        shape.try_reserve_exact(rank).map_err(|_| Error::misuse(Misuse::Memory))?;
+        shape.try_reserve_exact(rank).map_err(|_| Error::from(OutOfMemory))?;
         shape.extend(object.shape());
         let attributes = attributes(object)?;
         let mut new = NewObject::custom(object.name(), &shape, object.format_name(), &components);
@@ -200,9 +209,7 @@ impl Copier {
         source: &R,
     ) -> Result<NewComponent<'a>, CopyError<R::Error, W>> {
         let storage = part.readable()?;
-        if let ElementType::UnknownLogical(..) = part.element_type()
-            && part.dtype_name() != storage.name()
-        {
+        if let ElementType::UnknownOnLogical(..) = part.element_type() {
             // A dtype of 1.1 that would be a `type`, where another stands already.
             let error = Error::nowhere(Rule::LogicalTypeStorage).at(part.place());
             return Err(CopyError::Write(WriteError::Refused(error)));
@@ -244,8 +251,8 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
     Ok(Some(Encoded::from_cbor(out.into_bytes())))
 }
 
-fn no_memory(_: NoMemory) -> Error {
-    Error::misuse(Misuse::Memory)
+fn no_memory(_: OutOfMemory) -> Error {
+    Error::from(OutOfMemory)
 }
 
 fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_cbor_2::Serializer;
 
 use super::compress::Level;
+use crate::brief::Bytes;
 use crate::cbor::Output;
 use crate::element::{LogicalType, StorageType};
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Logical;
 use crate::manifest::ElementType;
 
@@ -30,21 +31,27 @@ impl From<LogicalType> for ElementType<'_> {
 /// let attributes = zten::write::Encoded::of(&std::collections::BTreeMap::from([("bits", 4)]))?;
 /// # Ok::<(), zten::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Encoded(Vec<u8>);
+
+impl core::fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Bytes(&self.0).fmt(f)
+    }
+}
 
 impl Encoded {
     /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
     /// can be attributes is judged where it is used.
     ///
     /// # Errors
-    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`Misuse::Memory`].
+    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
     pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
         let mut taken = Taken(Output::default());
         let outcome = value.serialize(&mut Serializer::new(&mut taken));
         outcome.map_err(|error| {
             let no_memory = error.is_scratch_too_small();
-            Error::misuse(if no_memory { Misuse::Memory } else { Misuse::Attributes })
+            if no_memory { OutOfMemory.into() } else { Error::misuse(Misuse::Attributes) }
         })?;
         Ok(Self(taken.0.into_bytes()))
     }
@@ -108,10 +115,13 @@ impl<'a> NewComponent<'a> {
     /// How it is stored and what it means; none where a 0.1 dtype is not known.
     pub(super) fn types(&self) -> Option<(StorageType, Logical)> {
         match self.element {
-            ElementType::Plain(storage) => Some((storage, Logical::None)),
-            ElementType::Logical(logical) => Some((logical.storage(), Logical::Known(logical))),
-            ElementType::UnknownLogical(_, storage) => Some((storage, Logical::Unknown)),
-            ElementType::Unknown(_) => None,
+            ElementType::Plain(storage) => Some((storage, Logical::NONE)),
+            ElementType::Logical(logical) => Some((logical.storage(), Logical::known(logical))),
+            ElementType::UnknownLogical(_, storage) => {
+                Some((storage, Logical { known: None, unknown: true }))
+            }
+            // Dtypes of 0.1 and 1.1, which 1.2 does not have.
+            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => None,
         }
     }
 

@@ -6,7 +6,7 @@
 use super::declare::NewObject;
 use crate::cbor::Output;
 use crate::digest::Spelled;
-use crate::error::Misuse;
+use crate::error::OutOfMemory;
 use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::manifest::ElementType;
 use crate::num::wide;
@@ -29,7 +29,7 @@ pub(super) fn object(
     out: &mut Output,
     object: &NewObject<'_>,
     attributes: Option<&[u8]>,
-) -> Result<(), Misuse> {
+) -> Result<(), OutOfMemory> {
     out.text(object.name)?;
     out.map(if attributes.is_some() { 4 } else { 3 })?;
     // Components are last in either order.
@@ -64,7 +64,7 @@ pub(super) fn component(
     out: &mut Output,
     written: &Written<'_>,
     canonical: bool,
-) -> Result<(), Misuse> {
+) -> Result<(), OutOfMemory> {
     let order =
         if canonical { ComponentKey::DETERMINISTIC_ORDER } else { ComponentKey::TABLE_ORDER };
     let fields = order.iter().filter(|key| written.value(**key).is_some()).count();
@@ -108,7 +108,9 @@ impl Written<'_> {
             ComponentKey::logical_type => match self.element {
                 ElementType::Logical(logical) => Some(Value::Text(logical.name())),
                 ElementType::UnknownLogical(name, _) => Some(Value::Text(name)),
-                ElementType::Plain(_) | ElementType::Unknown(_) => None,
+                ElementType::Plain(_)
+                | ElementType::Unknown(_)
+                | ElementType::UnknownOnLogical(..) => None,
             },
         }
     }

@@ -6,7 +6,7 @@ use super::declare::{NewComponent, NewObject};
 use super::settings::Settings;
 use crate::cbor::{Fault, Mark, UNLIMITED, fault, map_head};
 use crate::element::LogicalType;
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::v1::V1_2;
 use crate::format::{
     ComponentClaim, Dtype, Encoding, Format, ObjectClaim, ObjectFault, Role, Shape, Uint,
@@ -114,10 +114,10 @@ fn roles_differ(components: &[NewComponent<'_>], settings: &Settings) -> Result<
         return Ok(());
     }
     let mut sorted = alloc::vec::Vec::new();
-    sorted.try_reserve_exact(components.len()).map_err(|_| Misuse::Memory)?;
+    sorted.try_reserve_exact(components.len()).map_err(|_| OutOfMemory)?;
     sorted.extend(roles());
     let mut twice = false;
-    by_text(&mut sorted, str::as_bytes, |_| twice = true).map_err(|_| Misuse::Memory)?;
+    by_text(&mut sorted, str::as_bytes, |_| twice = true).map_err(|_| OutOfMemory)?;
     if twice {
         return Err(Error::nowhere(Rule::DuplicateKey));
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::cbor::{Input, key, skip};
-use crate::error::{ErrorKind, Misuse};
+use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::manifest::{duplicate, hash};
 use crate::num::{index, short};
@@ -25,11 +25,11 @@ pub(super) struct Names {
 
 impl Names {
     /// The names of the entries that are there already, which differ.
-    pub(super) fn of(entries: Input<'_>) -> Result<Self, Misuse> {
+    pub(super) fn of(entries: Input<'_>) -> Result<Self, OutOfMemory> {
         let mut names = Self::default();
         for at in places(entries, entries.len()) {
-            if let Err(ErrorKind::Misuse(misuse)) = names.add(entries, at) {
-                return Err(misuse);
+            if let Err(ErrorKind::OutOfMemory) = names.add(entries, at) {
+                return Err(OutOfMemory);
             }
         }
         Ok(names)
@@ -43,7 +43,7 @@ impl Names {
     /// Adds the name at `at`, the last of the entries.
     ///
     /// # Errors
-    /// `duplicate-name`; [`Misuse::Memory`].
+    /// `duplicate-name`; [`OutOfMemory`].
     pub(super) fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), ErrorKind> {
         let rises = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
         if self.table.is_none() && !rises {
@@ -65,12 +65,12 @@ impl Names {
 
     /// Judges what could not be while names were added: the ordinal of the second object of a
     /// name.
-    pub(super) fn finish(&self, entries: Input<'_>) -> Result<Option<u32>, Misuse> {
+    pub(super) fn finish(&self, entries: Input<'_>) -> Result<Option<u32>, OutOfMemory> {
         if self.table.as_ref().is_none_or(|table| !table.crowded) {
             return Ok(None);
         }
         let mut all = Vec::new();
-        all.try_reserve_exact(index(self.count)).map_err(|_| Misuse::Memory)?;
+        all.try_reserve_exact(index(self.count)).map_err(|_| OutOfMemory)?;
         all.extend(places(entries, entries.len()).take(index(self.count)));
         duplicate(self.count, |ordinal| {
             all.get(index(ordinal)).map_or(&[][..], |at| name(entries, *at))
@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// Adds the name at `at`; false if it is there already.
-    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<bool, Misuse> {
+    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<bool, OutOfMemory> {
         if self.count.saturating_mul(2) >= self.slots.len() {
             self.grow()?;
         }
@@ -156,10 +156,10 @@ impl Table {
         }
     }
 
-    fn grow(&mut self) -> Result<(), Misuse> {
+    fn grow(&mut self) -> Result<(), OutOfMemory> {
         let size = self.slots.len().saturating_mul(2).max(64);
         let mut slots = Vec::new();
-        slots.try_reserve_exact(size).map_err(|_| Misuse::Memory)?;
+        slots.try_reserve_exact(size).map_err(|_| OutOfMemory)?;
         slots.resize(size, 0);
         let old = core::mem::replace(&mut self.slots, slots);
         self.count = 0;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, Misuse};
+use crate::error::{Error, OutOfMemory};
 
 /// Takes the bytes of a file, in order; nothing is ever asked to be written again.
 pub trait Sink {
@@ -28,7 +28,7 @@ impl Sink for Vec<u8> {
     type Error = Error;
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.try_reserve(bytes.len()).map_err(|_| Error::misuse(Misuse::Memory))?;
+        self.try_reserve(bytes.len()).map_err(|_| Error::from(OutOfMemory))?;
         self.extend_from_slice(bytes);
         Ok(())
     }
@@ -91,10 +91,17 @@ impl From<WriteError<Self>> for Error {
 impl<E: core::fmt::Display> core::fmt::Display for WriteError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Sink(error) => error.fmt(f),
+            Self::Sink(_) => f.write_str("the bytes could not be written"),
             Self::Refused(error) => error.fmt(f),
         }
     }
 }
 
-impl<E: core::error::Error> core::error::Error for WriteError<E> {}
+impl<E: core::error::Error + 'static> core::error::Error for WriteError<E> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Sink(error) => Some(error),
+            Self::Refused(_) => None,
+        }
+    }
+}

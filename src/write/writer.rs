@@ -9,7 +9,7 @@ use super::settings::Settings;
 use super::sink::{Sink, WriteError};
 use super::{entry, judge};
 use crate::cbor::{Output, key, map_head, rewrite, skip};
-use crate::error::{Error, Misuse, Place};
+use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::{footer_v1, header_v1};
 use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
 use crate::manifest::{FIRST, Manifest, VERSION, aligned};
@@ -68,7 +68,7 @@ impl<S: Sink> Writer<S> {
     /// Begins a file.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Memory`].
+    /// Whatever the sink fails with; [`OutOfMemory`].
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
         let mut version = Output::default();
         version.text(VERSION).map_err(Error::from)?;
@@ -87,7 +87,7 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1, or canonical
-    /// form is asked for; [`Misuse::Memory`].
+    /// form is asked for; [`OutOfMemory`].
     pub fn append(
         sink: S,
         manifest: &Manifest<'_>,
@@ -124,7 +124,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
     /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
-    /// key stands twice in one of the values. [`Misuse::Memory`].
+    /// key stands twice in one of the values. [`OutOfMemory`].
     pub fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
         self.root.attributes = self.form(attributes, 1)?;
         Ok(())
@@ -136,7 +136,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// Every rule on objects and components that needs no data, `duplicate-name`, and the
     /// limits; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
-    /// where canonical form asks for another order; [`Misuse::Memory`].
+    /// where canonical form asks for another order; [`OutOfMemory`].
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
         if self.within {
             return Err(Error::misuse(Misuse::Unfinished));
@@ -298,7 +298,7 @@ impl Root {
         head: &mut Output,
         tail: &mut Output,
         (objects, canonical): (u64, bool),
-    ) -> Result<(), Misuse> {
+    ) -> Result<(), OutOfMemory> {
         let attributes = self.attributes.as_ref();
         head.map(self.count.saturating_add(if attributes.is_some() { 3 } else { 2 }))?;
         let own = |out: &mut Output| {
@@ -317,7 +317,7 @@ impl Root {
 }
 
 /// The fields of a manifest's root, and the entries of its `objects`.
-fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), Misuse> {
+fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), OutOfMemory> {
     let (mut version, mut others) = (Output::default(), Output::default());
     let (mut attributes, mut objects, mut count) = (None, Output::default(), 0_u64);
     for (name, item) in manifest.fields().into_iter().flatten() {

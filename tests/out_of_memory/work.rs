@@ -114,12 +114,12 @@ fn ignore(outcome: Result<(), Error>) -> Result<(), Error> {
 }
 
 fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
-    vec.try_reserve_exact(count).map_err(|_| zten::Misuse::Memory.into())
+    vec.try_reserve_exact(count).map_err(|_| zten::OutOfMemory.into())
 }
 
 /// Whether memory could not be had.
 pub(crate) fn is_memory(error: &Error) -> bool {
-    error.kind() == zten::ErrorKind::Misuse(zten::Misuse::Memory)
+    error.kind() == zten::ErrorKind::OutOfMemory
 }
 
 /// Finds every object by its name, and reads every attribute.

@@ -71,14 +71,21 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
 fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io::Result<()> {
     let element = component.element_type();
     let logical = match element {
-        ElementType::Logical(_) | ElementType::UnknownLogical(..) => Some(element.name()),
-        _ => None,
+        ElementType::Plain(_) | ElementType::Unknown(_) => None,
+        _ => Some(element.name()),
+    };
+    let dtype = match element {
+        ElementType::UnknownOnLogical(_, dtype) => dtype.name(),
+        _ => match element.storage() {
+            Some(storage) => storage.name(),
+            None => element.name(),
+        },
     };
     json.open('{')?;
     json.key("role")?;
     json.string(component.role())?;
     json.key("dtype")?;
-    json.string(component.storage_type().map_or_else(|| element.name(), |storage| storage.name()))?;
+    json.string(dtype)?;
     json.key("type")?;
     json.string_or_null(logical)?;
     json.key("offset")?;

@@ -65,6 +65,15 @@ fn what_is_not_known_is_marked() {
         text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(rows("unsupported-dtype--v01-unknown"), "w dense float8? [2, 2] 16 B 16 B raw -");
+    // A dtype of 1.1 that is a logical type itself stays one.
+    for (dtype, shown) in [("complex64", "complex64"), ("f8_e4m3", "f8_e4m3fn")] {
+        let file = format!("unsupported-type--v11-on-{dtype}");
+        let row = format!("w dense complex28? ({shown}) [2, 2] 16 B 16 B raw -");
+        assert_eq!(rows(&file), row);
+        let json = good_json(in_corpus(&["ls", "--json", &format!("accept/{file}.zt")]));
+        let part = &json["objects"][0]["components"][0];
+        assert_eq!((&part["dtype"], &part["type"]), (&json!(shown), &json!("complex28")));
+    }
     assert_eq!(rows("unsupported-encoding--v01-unknown"), "w dense f32 [2, 2] 16 B ? lz4? -");
 }
 

@@ -64,16 +64,20 @@ pub enum Style {
 
 impl Kind {
     /// What a component holds; none where it cannot be read. Of a type that is not known, the
-    /// storage elements are.
+    /// elements of the dtype are.
     pub fn of(component: &Component<'_>) -> Option<Self> {
-        Some(match component.element_type() {
-            ElementType::Logical(LogicalType::Complex64) => Self::Complex(StorageType::F32),
-            ElementType::Logical(LogicalType::Complex128) => Self::Complex(StorageType::F64),
-            ElementType::Logical(logical) => match Fp8::of(logical) {
+        let element = component.element_type();
+        let (ElementType::Logical(logical) | ElementType::UnknownOnLogical(_, logical)) = element
+        else {
+            return element.storage().map(Self::Plain);
+        };
+        Some(match logical {
+            LogicalType::Complex64 => Self::Complex(StorageType::F32),
+            LogicalType::Complex128 => Self::Complex(StorageType::F64),
+            logical => match Fp8::of(logical) {
                 Some(kind) => Self::Fp8(kind),
                 None => Self::Plain(logical.storage()),
             },
-            other => Self::Plain(other.storage()?),
         })
     }
 

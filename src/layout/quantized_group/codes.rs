@@ -69,7 +69,7 @@ impl<'d> Quantized<'d> {
     ) -> Result<Self, Error> {
         let [inputs, outputs] = shape;
         let fits = |view: &View<'_>, types: &[StorageType], count: Option<u64>| {
-            let plain = view.kind().logical == Logical::None;
+            let plain = view.kind().logical == Logical::NONE;
             let typed = plain && types.contains(&view.storage_type());
             let fits = typed && count == Some(wide(view.len()));
             if fits { Ok(()) } else { Err(misfit(view.kind().place)) }

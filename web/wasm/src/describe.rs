@@ -123,9 +123,12 @@ fn part<W: Write>(component: &Component<'_>, json: &mut Json<'_, W>) -> io::Resu
     json.key("type")?;
     json.display(&Escaped(element.name()))?;
     json.key("storage")?;
-    json.string_or_null(element.storage().map(StorageType::name))?;
+    json.string_or_null(match element {
+        ElementType::UnknownOnLogical(_, dtype) => Some(dtype.name()),
+        _ => element.storage().map(StorageType::name),
+    })?;
     json.key("typeKnown")?;
-    json.plain(!matches!(element, ElementType::UnknownLogical(..) | ElementType::Unknown(_)))?;
+    json.plain(matches!(element, ElementType::Plain(_) | ElementType::Logical(_)))?;
     json.key("offset")?;
     json.plain(component.extent().offset())?;
     json.key("length")?;

@@ -1,6 +1,6 @@
 //! Where the entries of a sparse object are.
 
-use zten::{Component, Error, Format, Indices, Limits, Misuse, Object, ReadAt, ReadError};
+use zten::{Component, Error, Format, Indices, Limits, Misuse, Object, OutOfMemory, ReadAt, ReadError};
 
 use crate::picture::{Grid, MOST};
 use crate::session::File;
@@ -22,7 +22,7 @@ pub(crate) fn draw<R: ReadAt>(
 fn count<R: ReadAt>(object: &Object<'_>, source: &R) -> Result<Grid, ReadError<R::Error>> {
     let held = |component: Component<'_>| component.decoded_length().unwrap_or(HELD);
     if object.components().map(held).fold(0, u64::saturating_add) > HELD {
-        return Err(Error::from(Misuse::Memory).into());
+        return Err(Error::from(OutOfMemory).into());
     }
     let limits = Limits::default();
     if object.format() == Format::SparseCsr {

@@ -237,6 +237,30 @@ fn coo_sizes(t: &mut Table) {
     t.accept("v12-coo-zstd", decoded(32));
     let file = decoded(16).mark("w:coords/uncompressed_length");
     t.reject("coo-nnz", "v12-zstd", file, "v12-coo-zstd");
+    coo_tuples(t);
+}
+
+/// Coordinates that are no whole number of tuples, however many values there are.
+fn coo_tuples(t: &mut Table) {
+    let typed = coo("1.2.0").set("w:values/type", text("x"));
+    let zstd = |version| {
+        let frame = zstd_frame(&DATA[..8]);
+        let item = zstd_component("f32", 64, frame.len() as u64, 8);
+        coo(version).set("w:values", item).blob(64, &frame)
+    };
+    let unsized_ = zstd("1.1.0").without("w:values/uncompressed_length");
+    for (case, file, neighbour) in [
+        ("v12-of-unknown-type", typed, "unsupported-type--v12-coo"),
+        ("v11-of-zstd", unsized_, "v11-coo-of-zstd"),
+    ] {
+        t.accept(neighbour, file.clone());
+        for (part, length) in [("part-of-a-tuple", 24), ("one", 8)] {
+            let file = file.clone().bad("w:coords/length", uint(length)).start(192);
+            t.reject("coo-nnz", format!("{case}-{part}"), file, neighbour);
+        }
+        let rank = file.set("w:/shape", uints(&[2, 3, 4])).mark("w:coords/length");
+        t.reject("coo-nnz", format!("{case}-rank-3"), rank, neighbour);
+    }
 }
 
 /// Numbers that come out right only modulo 2^64.

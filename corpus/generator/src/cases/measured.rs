@@ -1,7 +1,10 @@
 //! Sizes of 1.1 that are known only once compressed components have been decoded.
 
 use super::indices::{FORMS, Form, Part, sparse};
-use crate::base::{component, dense, object, v1, words, zstd_component, zstd_frame};
+use crate::base::{
+    DATA, component, dense, dense_object, object, v1, words, zstd_component, zstd_frame,
+};
+use crate::cbor::text;
 use crate::file::File;
 use crate::table::Table;
 
@@ -114,6 +117,21 @@ fn whole_elements(t: &mut Table) {
     t.accept("v11-extra-zstd", extra(4));
     let file = extra(3).at_decoded(0, 1);
     t.reject(RULE, "v11-zstd-extra-role", file, "v11-extra-zstd");
+    // Without its size, a complex number of a type that is not known.
+    let complex = |bytes: usize| {
+        let stored = zstd_frame(&DATA[..bytes]);
+        let item = zstd_component("complex64", 64, stored.len() as u64, 0);
+        v1("1.1.0", vec![("w", dense_object(&[2], item))])
+            .set("w:data/type", text("x"))
+            .without("w:data/uncompressed_length")
+            .blob(64, &stored)
+    };
+    let neighbour = "unsupported-type--v11-zstd-on-complex64";
+    t.accept(neighbour, complex(16));
+    for bytes in [12, 15] {
+        let file = complex(bytes).at_decoded(0, 0);
+        t.reject(RULE, format!("v11-zstd-{bytes}-of-complex64"), file, neighbour);
+    }
     let unknown = |bytes| {
         let (item, stored) = zstd(bytes, 64);
         let components = vec![("blob", item), ("raw", component("u8", 0, 0))];

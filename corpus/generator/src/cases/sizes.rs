@@ -52,6 +52,16 @@ fn overflow(t: &mut Table) {
         let neighbour = if length == 0 { "shape-0-and-huge" } else { "uint8" };
         t.reject("shape-overflow", format!("v01-{case}"), file, &format!("v01-{neighbour}"));
     }
+    // Nothing follows from the shape of what 0.1 leaves open.
+    for (field, value, why) in [
+        ("encoding", "lz4", "unsupported-encoding"),
+        ("dtype", "float8", "unsupported-dtype"),
+        ("layout", "blocked", "unsupported-layout"),
+    ] {
+        let file = sized_v0("uint8", &[1 << 32, 1 << 32], 16);
+        let file = file.set(&format!("#0/{field}"), text(value));
+        t.opens_only(format!("{why}--v01-huge-shape"), file, why);
+    }
     let zstd = zstd_of(&[]).bad("w:/shape", uints(&[1 << 32, 1 << 32]));
     t.accept("v12-zstd-of-nothing", zstd_of(&[]));
     t.reject("shape-overflow", "v12-zstd", zstd, "v12-zstd-of-nothing");
@@ -102,6 +112,15 @@ fn whole_elements(t: &mut Table) {
     t.reject("whole-elements", "v11-complex64", v11, "unsupported-format--v12-unknown");
     let typed = sized("f32", &[2, 2], 15).set("w:data/type", text("x")).mark("w:data/length");
     t.reject("whole-elements", "v12-unknown-type", typed, "unsupported-type--v12-unknown");
+    // The elements of 1.1 are pairs, whatever `type` makes of them.
+    for (dtype, length) in
+        [("complex64", 12), ("complex64", 4), ("complex64", 15), ("complex128", 8)]
+    {
+        let file = sized(dtype, &[1], length).set("version", text("1.1.0"));
+        let file = file.set("w:data/type", text("complex28")).mark("w:data/length");
+        let neighbour = format!("unsupported-type--v11-on-{dtype}");
+        t.reject("whole-elements", format!("v11-{length}-of-{dtype}"), file, &neighbour);
+    }
     for (case, role, length) in
         [("csr-values", "values", 11), ("csr-indices", "indices", 23), ("csr-indptr", "indptr", 20)]
     {

@@ -190,8 +190,11 @@ fn logical_types(t: &mut Table) {
     let unknown = dense("1.1.0").set("w:data/type", text("Complex64"));
     t.accept("unsupported-type--v11-other-case", unknown);
     // In 1.2 the dtype would be a type itself.
-    let unknown = dense("1.1.0").set("w:data/type", text("complex28"));
-    t.accept("unsupported-type--v11-on-complex64", unknown.set("w:data/dtype", text("complex64")));
+    for dtype in ["complex64", "complex128", "f8_e4m3", "f8_e5m2"] {
+        let unknown = dense("1.1.0").set("w:data/type", text("complex28"));
+        let unknown = unknown.set("w:data/dtype", text(dtype));
+        t.accept(format!("unsupported-type--v11-on-{dtype}"), unknown);
+    }
     t.accept("unsupported-type--v12-empty", dense("1.2.0").set("w:data/type", text("")));
     // The shape says nothing of a type that is not known.
     let packed = dense("1.2.0").set("w:data/type", text("int4")).set("w:/shape", uints(&[32]));

@@ -13,7 +13,7 @@ use core::ops::Range;
 use cortex_m_rt::entry;
 use embedded_storage::nor_flash::ReadNorFlash;
 use zten::open::Opening;
-use zten::{Limits, Manifest, Misuse, Options, ReadAt};
+use zten::{Limits, Manifest, Options, OutOfMemory, ReadAt};
 use zten_images::failure::Failure;
 use zten_images::flash::{Flash, Simulated};
 use zten_images::network::{NotThatNetwork, Weights, classify};
@@ -54,7 +54,7 @@ fn open(flash: &Flash<Simulated>, options: &Options) -> Result<Manifest<'static>
 }
 
 fn fetch(flash: &Flash<Simulated>, range: Range<u64>) -> Result<Vec<u8>, Failure> {
-    let memory = || Failure::Refused(Misuse::Memory.into());
+    let memory = || Failure::Refused(OutOfMemory.into());
     let length = usize::try_from(range.end - range.start).map_err(|_| memory())?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).map_err(|_| memory())?;

@@ -1,0 +1,108 @@
+//! `Debug` shows little of a file, whatever is in it; and errors say what is behind them.
+
+use core::error::Error as _;
+use core::fmt::Debug;
+
+use zten::write::{Encoded, NewComponent, NewObject, Settings, Writer};
+use zten::{Archive, ElementType, ErrorKind, Limits, OutOfMemory, ReadError, StorageType, Value};
+use zten_testkit::corpus;
+
+/// Far more than is shown.
+const MANY: usize = 10_000;
+
+fn shown(what: &impl Debug) -> String {
+    let text = format!("{what:?}");
+    assert!(text.len() < 2000, "{} bytes: {}", text.len(), &text[..200]);
+    text
+}
+
+/// A file of long names, texts and data.
+fn file() -> Vec<u8> {
+    let long = "x".repeat(MANY);
+    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    let attributes = Encoded::of(
+        &[(long.as_str(), long.as_str())].map(|(key, text)| {
+            let list: Vec<_> = (0..MANY).collect();
+            [(key, (text, list))].into_iter().collect::<std::collections::BTreeMap<_, _>>()
+        })[0],
+    )
+    .unwrap();
+    writer.attributes(&attributes).unwrap();
+    let element = ElementType::UnknownLogical(&long, StorageType::U8);
+    let parts = [NewComponent::new(&long, element, MANY as u64)];
+    let object = NewObject::custom(&long, &[1; 64], &long, &parts);
+    writer.add(&object.attributes(&attributes), &[(&long, &[1; MANY])]).unwrap();
+    let data = [7; MANY];
+    let dense = NewObject::dense("dense", &[MANY as u64], StorageType::U8);
+    writer.add(&dense, &[("data", &data)]).unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn little_of_a_file_is_shown() {
+    let file = file();
+    let archive = Archive::open(&file).unwrap();
+    assert!(shown(&archive).contains("objects: 2"), "{archive:?}");
+    shown(archive.manifest());
+    let attributes = archive.attributes().unwrap();
+    shown(&attributes);
+    for (_, item) in attributes {
+        shown(&item);
+        let Value::Array(mut pair) = item.value() else { panic!("{item:?}") };
+        shown(&pair);
+        assert!(shown(&pair.next().unwrap()).starts_with("Text(\"xxx"));
+        shown(&pair.next().unwrap());
+    }
+    for object in archive.objects() {
+        shown(&object);
+        shown(&object.shape());
+        for component in object.components() {
+            shown(&component);
+            shown(&component.element_type());
+            let view = component.bind(&file).unwrap();
+            shown(&view);
+            shown(&view.elements::<u8>().unwrap());
+            let decoded = component.decode(&file[..], &Limits::default()).unwrap();
+            shown(&decoded);
+            shown(&decoded.view());
+        }
+    }
+    shown(&archive.get("dense").unwrap().dense().unwrap());
+}
+
+/// Sparse and quantized views show no more.
+#[test]
+fn little_of_a_view_is_shown() {
+    let read = |name: &str| std::fs::read(corpus().join("accept").join(name)).unwrap();
+    let file = read("v12-csr.zt");
+    let archive = Archive::open(&file).unwrap();
+    let csr = archive.get("w").unwrap().sparse_csr().unwrap();
+    shown(&csr);
+    assert!(!shown(&csr.bind(&file).unwrap()).contains("[0, 0, "));
+    let file = read("v12-coo.zt");
+    let archive = Archive::open(&file).unwrap();
+    let coo = archive.get("w").unwrap().sparse_coo().unwrap();
+    assert!(shown(&coo.bind(&file).unwrap()).contains("32 bytes"));
+    shown(&coo.coords().bind(&file).unwrap());
+}
+
+#[test]
+fn errors_have_sources() {
+    let missing =
+        zten::source::FileArchive::open("no such file".as_ref(), &zten::Options::default());
+    let error = missing.unwrap_err();
+    let source = error.source().unwrap().downcast_ref::<std::io::Error>().unwrap();
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+    // What it displays is the source, so that a chain of errors would say it twice.
+    assert_eq!(error.to_string(), "the bytes of the file could not be read");
+    let refusal = Archive::open(b"").unwrap_err();
+    let refused = ReadError::<std::io::Error>::from(refusal);
+    assert_eq!((refused.to_string(), refused.source().is_none()), (refusal.to_string(), true));
+}
+
+#[test]
+fn want_of_memory_is_no_misuse() {
+    let error = zten::Error::from(OutOfMemory);
+    assert_eq!((error.kind(), error.id()), (ErrorKind::OutOfMemory, None));
+    assert_eq!(error.to_string(), "memory could not be had");
+}
