@@ -168,16 +168,12 @@ fn compare(one: &Chunks<'_>, other: &Chunks<'_>) -> Ordering {
 
 /// The bits, as a double, of the NaN that is spelled so. Widening by arithmetic may change them.
 pub(crate) fn nan(spelled: &[u8]) -> u64 {
-    let (fraction, sign) = match *spelled {
-        [0xf9, a, b] => {
-            let bits = u64::from(u16::from_be_bytes([a, b]));
-            ((bits & 0x3ff) << 42, bits >> 15)
-        }
-        [0xfa, a, b, c, d] => {
-            let bits = u64::from(u32::from_be_bytes([a, b, c, d]));
-            ((bits & 0x7f_ffff) << 29, bits >> 31)
-        }
-        [0xfb, a, b, c, d, e, f, g, h] => return u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+    let bytes = spelled.get(1..).unwrap_or_default();
+    let bits = bytes.iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+    let (sign, fraction) = match bytes.len() {
+        2 => (bits >> 15, (bits & 0x3ff) << 42),
+        4 => (bits >> 31, (bits & 0x7f_ffff) << 29),
+        8 => return bits,
         _ => return ONE_NAN,
     };
     sign << 63 | 0x7ff0_0000_0000_0000 | fraction
