@@ -138,7 +138,8 @@ fn documents_keep_the_schema() {
         let listed = &printed("ls", &[path])[0];
         for object in listed["objects"].as_array().unwrap().iter().take(3) {
             if object["known"] == true && object["components"].as_array().unwrap().len() == 1 {
-                add("cat", printed("cat", &[path, object["name"].as_str().unwrap().as_ref()]));
+                let index = format!("--index={}", object["ordinal"]);
+                add("cat", printed("cat", &[path, index.as_ref()]));
             }
         }
     }
