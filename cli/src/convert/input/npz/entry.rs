@@ -20,7 +20,7 @@ const UTF8: u16 = 1 << 11;
 /// Methods of compression.
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
-/// The version of zip that large files need, in place of a lower one.
+/// The version of zip that numbers of 64 bits need, and the highest that anything here needs.
 const VERSION64: u16 = 45;
 /// What a 32-bit field says where a 64-bit one holds the number.
 const LARGE: u32 = u32::MAX;
@@ -63,6 +63,8 @@ impl Header {
 /// What the directory says of a member.
 pub(super) struct Entry {
     header: Header,
+    /// The directory has numbers of 64 bits of it.
+    has_large: bool,
     name: String,
     /// Where its own header is.
     start: u64,
@@ -99,6 +101,7 @@ impl Entry {
             let sentence = "it has a comment, or lies in another part of the archive";
             return Err(about(Trouble::refused(sentence)));
         }
+        let has_large = extra.large.is_some();
         let mut numbers = extra.large.unwrap_or_default().into_iter();
         // Those that are too large for their own fields, in this order.
         let mut number =
@@ -110,7 +113,7 @@ impl Entry {
         };
         judge(&header, &name, packed == size).map_err(about)?;
         let name = String::from_utf8(name).map_err(|_| Trouble::refused(NOT_UTF8))?;
-        Ok(Self { header, name, start, packed, size })
+        Ok(Self { header, has_large, name, start, packed, size })
     }
 
     /// The name of the member.
@@ -139,8 +142,9 @@ impl Entry {
         let name = bytes(&mut cursor, header.name)?;
         let extra = Extra::parse(&bytes(&mut cursor, header.extra)?)?;
         let own = &self.header;
-        // The directory may have to say where a member lies in a large archive.
-        let version = header.version == own.version || own.version == VERSION64;
+        // Only the directory may need numbers of 64 bits: it says where a member lies.
+        let version = header.version == own.version
+            || self.has_large && own.version == VERSION64 && header.version < VERSION64;
         let same =
             (header.flags, header.method, header.moment) == (own.flags, own.method, own.moment);
         if !version || !same || name != self.name.as_bytes() {
@@ -213,12 +217,14 @@ fn local_sizes(header: &Header, large: Option<&[u64]>) -> Option<(u64, u64)> {
 
 /// Whether a member is what `numpy` reads, and all readers read the same.
 fn judge(header: &Header, name: &[u8], is_of_one_size: bool) -> Result<(), Trouble> {
-    let Header { flags, method, .. } = *header;
+    let Header { version, flags, method, .. } = *header;
     let is_text = name.is_ascii() || flags & UTF8 != 0 && str::from_utf8(name).is_ok();
     let sentence = match method {
         _ if !name.ends_with(SUFFIX.as_bytes()) => "it is no NumPy array",
         _ if flags & ENCRYPTED != 0 => "it is encrypted",
-        _ if flags & !FLAGS != 0 => "it uses a feature of zip that is not supported",
+        _ if flags & !FLAGS != 0 || version > VERSION64 => {
+            "it uses a feature of zip that is not supported"
+        }
         // Without the flag, names are of one code page for some readers and of another for others.
         _ if !is_text => NOT_UTF8,
         // Some readers end it there.
