@@ -85,7 +85,7 @@ impl fmt::Display for Sentence {
                 f.write_str("the dtype is a `type` in 1.2, and there is another `type` already")
             }
             ErrorKind::Malformed(Rule::DuplicateKey) => {
-                f.write_str("a map in an attribute has a key twice, and canonical maps do not")
+                f.write_str("an attribute with a key that stands twice has no canonical form")
             }
             ErrorKind::Malformed(Rule::QuantizedZeros) => {
                 f.write_str("the object has no `zeros`, which 1.2 asks for")

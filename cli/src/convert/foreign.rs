@@ -24,7 +24,10 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     let attributes = input.take_attributes();
     if let Some(key) = attributes.other_nan.filter(|_| plan.canonical) {
         let key = escape::quoted(&key);
-        let sentence = format!("the attribute {key} has a NaN other than the one of that form");
+        let sentence = format!(
+            "it can be read, and not be written: the attribute {key} has a NaN that the canonical \
+             form does not have"
+        );
         return Err(Box::new(Problem::inexpressible(&args.input, &sentence)));
     }
     if !attributes.cbor.is_empty() {

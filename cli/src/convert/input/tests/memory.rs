@@ -1,11 +1,21 @@
 //! Headers that say nothing but names: memory follows them, and not how many tensors they have.
 
+use std::io;
+
+use clap::Parser as _;
+use zten::write::Sink;
+
 use super::{gguf, npy, npz, open, safetensors};
+use crate::args::{Args, Command};
+use crate::convert::{foreign, plan};
 
 /// Memory that the header has nothing to do with.
 const FIXED: u64 = 1 << 20;
 /// Bytes of memory for each byte of a header, at most: `SECURITY.md`.
 const EACH: u64 = 5;
+
+/// The same for a byte of the manifest that is written.
+const WRITTEN: u64 = 4;
 
 /// Opens a file, and says how much memory that took, and how much it keeps.
 fn measure(bytes: &[u8]) -> (u64, u64) {
@@ -111,4 +121,58 @@ fn more_dimensions_than_can_be_take_no_memory() {
     assert!(opened.unwrap().is_err_and(|why| why.to_string().contains("64 dimensions")));
     let most = EACH * u64::try_from(header.len()).unwrap() + FIXED;
     assert!(memory.bytes_max <= most, "{} bytes", memory.bytes_max);
+}
+
+/// Forgets what is written, but how long the manifest is: the last number but one.
+#[derive(Default)]
+struct Forgetful {
+    last: [u8; 16],
+}
+
+impl Sink for Forgetful {
+    type Error = io::Error;
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for byte in bytes.get(bytes.len().saturating_sub(16)..).unwrap_or_default() {
+            self.last.rotate_left(1);
+            self.last[15] = *byte;
+        }
+        Ok(())
+    }
+}
+
+/// All of it, and not opening alone.
+#[test]
+fn memory_follows_the_manifest_that_is_written() {
+    let count = 100_000_u64;
+    let entry = |name: u64, at: u64| {
+        let end = at + 1;
+        format!(r#""{name:x}":{{"dtype":"U8","shape":[],"data_offsets":[{at},{end}]}}"#)
+    };
+    // Names that rise, and names that do not.
+    let rising: Vec<_> = (0..count).map(|at| entry(at + 0x10_0000, at)).collect();
+    let falling: Vec<_> = (0..count).map(|at| entry(0x20_0000 - at, at)).collect();
+    for entries in [rising, falling] {
+        let header = format!("{{{}}}", entries.join(","));
+        let bytes = safetensors::file(&header, &vec![0; entries.len()]);
+        for options in [&[][..], &["--digest=none"], &["--canonical"], &["--zstd"]] {
+            let args = Args::parse_from([&["zten", "convert", "in", "out"], options].concat());
+            let Command::Convert(args) = args.command else { panic!("not the command") };
+            let plan = plan(&args).unwrap();
+            let mut written = None;
+            let memory = allocation_counter::measure(|| {
+                let input = open("x", &bytes).unwrap();
+                let sink = foreign::convert(&args, input, Forgetful::default(), &plan);
+                written = Some(sink.unwrap().last);
+            });
+            let manifest = u64::from_le_bytes(*written.unwrap().first_chunk().unwrap());
+            let header = u64::try_from(header.len()).unwrap();
+            let most = memory.bytes_max;
+            println!("{options:?}: {header} bytes become {manifest}, {most} at most");
+            let fixed = 4 << 20;
+            assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
+            // What is kept of the header is not much.
+            assert!(most <= header + WRITTEN * manifest + fixed, "{options:?}: {most}");
+        }
+    }
 }
