@@ -23,7 +23,7 @@ use core::cmp::Ordering;
 
 #[cfg(feature = "zstd")]
 pub use compress::Level;
-pub use copy::{Copier, CopyError};
+pub use copy::{Copier, CopyError, Inexpressible};
 pub use declare::{Encoded, NewComponent, NewObject};
 #[cfg(feature = "files")]
 pub use files::{FileSink, PublishError, append};

@@ -44,7 +44,7 @@ fn copies(sum: &mut Sha256, settings: &Settings, level: Option<Level>) -> u32 {
                 sum.update(copy);
                 count += 1;
             }
-            Err(CopyError::Write(WriteError::Refused(_))) => {}
+            Err(CopyError::Inexpressible(_)) => {}
             Err(error) => panic!("{}: {error:?}", file.name),
         }
     }

@@ -113,7 +113,7 @@ fn convert<S: Sink<Error = io::Error>>(
     }
     let foreign = input::open(file, input, options.limit())
         .map_err(|trouble| Box::new(Problem::foreign(input, &trouble)))?;
-    let objects = u64::try_from(foreign.listing().tensors.len()).unwrap_or(u64::MAX);
+    let objects = u64::try_from(foreign.tensors().len()).unwrap_or(u64::MAX);
     Ok((foreign::convert(args, foreign, create()?, plan)?, objects))
 }
 

@@ -148,6 +148,12 @@ impl Problem {
         problem
     }
 
+    /// A file that can be read, and holds what the file to write has no place for: neither breaks
+    /// a rule.
+    pub(crate) fn inexpressible(file: &Path, sentence: &impl fmt::Display) -> Self {
+        Self::new(file, Verdict::Error, sentence.to_string())
+    }
+
     /// A row of the catalogue that the command itself finds to apply.
     pub(crate) fn found(
         file: &Path,
@@ -181,7 +187,8 @@ impl Problem {
         problem
     }
 
-    fn named(mut self, manifest: &Manifest<'_>, place: Place) -> Self {
+    /// The same, in that place.
+    pub(crate) fn named(mut self, manifest: &Manifest<'_>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
         self.generation = Some(manifest.generation());
         self.place = place;

@@ -10,6 +10,7 @@
 //! | fields that are not known | in 0.1, attributes of the object; else left out |
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::compress::Level;
 use super::declare::{Encoded, NewComponent, NewObject};
@@ -20,14 +21,14 @@ use super::writer::Writer;
 use crate::cbor::Output;
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, OutOfMemory, Place};
+use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::Format;
 use crate::format::v1::RootKey;
 use crate::layout::Widened;
 use crate::limits::Limits;
 use crate::manifest::{Component, ElementType, Manifest, Object};
 use crate::num::{index, wide};
-use crate::rules::Rule;
+use crate::rules::{Limit, Rule};
 use crate::sort::by_length;
 use crate::verify::{Verifier, foreign};
 
@@ -36,9 +37,68 @@ use crate::verify::{Verifier, foreign};
 pub enum CopyError<R, W> {
     /// The source failed, or what is in it was refused.
     Read(ReadError<R>),
-    /// The sink failed, or what is in the source cannot be written as 1.2. The place is that in
-    /// the source.
+    /// The sink failed, or the call was wrong.
     Write(WriteError<W>),
+    /// The source is good, and has something that cannot be written as 1.2.
+    Inexpressible(Inexpressible),
+}
+
+/// What a good file has, and a 1.2 file, or a canonical one, cannot have. `Display` tells what it
+/// is, and its place in the source in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inexpressible(Error);
+
+impl Inexpressible {
+    /// The rule that the written file would break, or the limit that it would go beyond. The place
+    /// is that in the source.
+    pub fn error(&self) -> Error {
+        self.0
+    }
+
+    /// What it is, without the place.
+    pub fn sentence(&self) -> impl fmt::Display + use<> {
+        Sentence(self.0)
+    }
+}
+
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentence().fmt(f)?;
+        let place = self.0.place();
+        if let Some(object) = place.object() {
+            write!(f, " in object {object}")?;
+        }
+        match place.component() {
+            Some(component) => write!(f, ", component {component}"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Sentence(Error);
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it can be read, and not be written: ")?;
+        match self.0.kind() {
+            ErrorKind::Malformed(Rule::LogicalTypeStorage) => {
+                f.write_str("the dtype is a `type` in 1.2, and there is another `type` already")
+            }
+            ErrorKind::Malformed(Rule::DuplicateKey) => {
+                f.write_str("an attribute with a key that stands twice has no canonical form")
+            }
+            ErrorKind::Malformed(Rule::QuantizedZeros) => {
+                f.write_str("the object has no `zeros`, which 1.2 asks for")
+            }
+            ErrorKind::Limit(Limit::Depth) => {
+                f.write_str("a field becomes an attribute, which would be nested too deep")
+            }
+            kind => {
+                let id = kind.row().map_or("", |row| row.id);
+                write!(f, "in 1.2, {} ({id})", self.0.sentence())
+            }
+        }
+    }
 }
 
 impl<R, W> From<ReadError<R>> for CopyError<R, W> {
@@ -47,9 +107,15 @@ impl<R, W> From<ReadError<R>> for CopyError<R, W> {
     }
 }
 
+/// What the writer refuses has been accepted by the reader.
 impl<R, W> From<WriteError<W>> for CopyError<R, W> {
     fn from(error: WriteError<W>) -> Self {
-        Self::Write(error)
+        match error {
+            WriteError::Refused(error) if error.kind().row().is_some() => {
+                Self::Inexpressible(Inexpressible(error))
+            }
+            other => Self::Write(other),
+        }
     }
 }
 
@@ -59,11 +125,12 @@ impl<R, W> From<Error> for CopyError<R, W> {
     }
 }
 
-impl<R: core::fmt::Display, W: core::fmt::Display> core::fmt::Display for CopyError<R, W> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<R: fmt::Display, W: fmt::Display> fmt::Display for CopyError<R, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(error) => error.fmt(f),
             Self::Write(error) => error.fmt(f),
+            Self::Inexpressible(error) => error.fmt(f),
         }
     }
 }
@@ -77,6 +144,7 @@ where
         match self {
             Self::Read(error) => error.source(),
             Self::Write(error) => error.source(),
+            Self::Inexpressible(Inexpressible(error)) => Some(error),
         }
     }
 }
@@ -188,14 +256,17 @@ impl Copier {
             CopyError::Write(WriteError::Refused(error)) => {
                 CopyError::Write(WriteError::Refused(own(error)))
             }
+            CopyError::Inexpressible(Inexpressible(error)) => {
+                CopyError::Inexpressible(Inexpressible(own(error)))
+            }
             other => other,
         };
-        let refused = |error| CopyError::Write(WriteError::Refused(own(error)));
+        let refused = |error| placed(WriteError::Refused(error).into());
         let mut out = writer.object(&new).map_err(refused)?;
         for part in &parts {
             let change = Change::of(object, part);
             let take =
-                |chunk: &[u8]| change.write(&mut out, part.role(), chunk).map_err(CopyError::Write);
+                |chunk: &[u8]| change.write(&mut out, part.role(), chunk).map_err(Into::into);
             self.verifier.component(part, &sparse, source, take).map_err(placed)?;
         }
         out.end().map_err(refused)
@@ -212,7 +283,7 @@ impl Copier {
         if let ElementType::UnknownOnLogical(..) = part.element_type() {
             // A dtype of 1.1 that would be a `type`, where another stands already.
             let error = Error::nowhere(Rule::LogicalTypeStorage).at(part.place());
-            return Err(CopyError::Write(WriteError::Refused(error)));
+            return Err(CopyError::Inexpressible(Inexpressible(error)));
         }
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,

@@ -150,6 +150,7 @@ fn copy(
     outcome.map(drop).map_err(|error| match error {
         CopyError::Read(ReadError::Source(error) | ReadError::Refused(error))
         | CopyError::Write(WriteError::Sink(error) | WriteError::Refused(error)) => error,
+        CopyError::Inexpressible(what) => what.error(),
     })
 }
 

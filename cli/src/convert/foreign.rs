@@ -3,11 +3,12 @@
 use std::io;
 
 use zten::StorageType;
-use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
+use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer};
 
 use super::Plan;
-use super::input::{Failure, Input, Kind, Tensor};
+use super::input::{Failure, Input, Kind, Tensor, Trouble};
 use crate::args::Convert;
+use crate::escape;
 use crate::progress::Progress;
 use crate::report::Problem;
 
@@ -20,25 +21,32 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
 ) -> Result<S, Box<Problem>> {
     let failed = |error| problem(args, None, error);
     let mut writer = Writer::new(sink, &plan.settings).map_err(failed)?;
-    let listing = input.listing();
-    if !listing.attributes.is_empty() {
-        let attributes = Encoded::from_cbor(listing.attributes.clone());
+    let attributes = input.take_attributes();
+    if let Some(key) = attributes.other_nan.filter(|_| plan.canonical) {
+        let key = escape::quoted(&key);
+        let sentence = format!(
+            "it can be read, and not be written: the attribute {key} has a NaN that the canonical \
+             form does not have"
+        );
+        return Err(Box::new(Problem::inexpressible(&args.input, &sentence)));
+    }
+    if !attributes.cbor.is_empty() {
+        let attributes = Encoded::from_cbor(attributes.cbor);
         writer.attributes(&attributes).map_err(|error| failed(error.into()))?;
     }
-    let total = listing.tensors.iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.bytes));
+    let trouble = |trouble: Trouble| Box::new(Problem::foreign(&args.input, &trouble));
+    let total = input.tensors().iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.bytes));
     let progress = Progress::new(total);
-    let mut order: Vec<usize> = (0..listing.tensors.len()).collect();
     if plan.canonical {
-        let name = |at: &usize| listing.tensors.get(*at).map_or("", |tensor| &tensor.name);
-        order.sort_by(|a, b| canonical_order(name(a), name(b)));
+        input.put_in_canonical_order().map_err(trouble)?;
     }
-    for at in order {
-        let Some(tensor) = input.listing().tensors.get(at) else { continue };
-        let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
-        let failed = |error| problem(args, Some(&name), error);
-        let becomes = Becomes::of(tensor);
+    for at in 0..input.tensors().len() {
+        let Some(tensor) = input.tensors().get(at) else { continue };
+        let failed = |error| problem(args, Some(&tensor.name), error);
+        let becomes = Becomes::of(&tensor);
         let components = [becomes.component(plan)];
-        let mut object = NewObject::custom(&name, &shape, &becomes.format, &components);
+        let mut object =
+            NewObject::custom(&tensor.name, &tensor.shape, &becomes.format, &components);
         if let Some(attributes) = &becomes.attributes {
             object = object.attributes(attributes);
         }
@@ -47,8 +55,8 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
             progress.note(chunk.len());
             out.write("data", chunk)
         };
-        input.read(at, &mut take).map_err(|failure| match failure {
-            Failure::Input(trouble) => Box::new(Problem::foreign(&args.input, &trouble)),
+        input.read(&tensor, &mut take).map_err(|failure| match failure {
+            Failure::Input(input) => trouble(input),
             Failure::Taker(error) => failed(error),
         })?;
         out.end().map_err(|error| failed(error.into()))?;

@@ -5,8 +5,10 @@
 mod cbor;
 mod cursor;
 mod gguf;
+mod listing;
 mod npy;
 mod npz;
+mod record;
 mod safetensors;
 mod scratch;
 mod source;
@@ -15,12 +17,14 @@ mod trouble;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::mem;
 use std::path::Path;
 
 use zten::{Limits, LogicalType, StorageType};
 
 pub(crate) use gguf::types::Block;
+pub(crate) use listing::{Attributes, Listing, Tensors};
+use record::Record;
 #[cfg(target_os = "linux")]
 pub(crate) use scratch::prepare;
 use source::Source;
@@ -34,16 +38,6 @@ const CHUNK: usize = 1 << 20;
 
 /// Takes the bytes of a tensor, chunk by chunk.
 pub(crate) type Take<'t, E> = dyn FnMut(&[u8]) -> Result<(), E> + 't;
-
-/// What a foreign file holds, before any data is read.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// What the file says of itself: a CBOR map with text keys, in deterministic order. Empty
-    /// where it says nothing.
-    pub(crate) attributes: Vec<u8>,
-    /// The tensors, in the order in which reading them is quickest. No two have one name.
-    pub(crate) tensors: Vec<Tensor>,
-}
 
 /// One tensor of a foreign file.
 #[derive(Debug)]
@@ -66,8 +60,50 @@ enum Place {
     Extent(u64),
     /// In a NumPy file, which is the whole file.
     Array(npy::Array),
-    /// In a NumPy file, which is that member of the archive.
-    Member(usize, npy::Array),
+    /// In a NumPy file, which is a member of the archive.
+    Member(npz::Member, npy::Array),
+}
+
+impl Place {
+    /// Numbers that a record has of a place, at most.
+    const NUMBERS: usize = 7;
+
+    /// Where it begins in the file.
+    fn offset(&self) -> u64 {
+        match self {
+            Self::Extent(offset) => *offset,
+            Self::Array(_) => 0,
+            Self::Member(member, _) => member.start,
+        }
+    }
+
+    /// Appends what a record needs beside the offset.
+    fn record(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Extent(_) => record::number(out, 0),
+            Self::Array(array) => {
+                record::number(out, 1);
+                array.record(out);
+            }
+            Self::Member(member, array) => {
+                record::number(out, 2);
+                member.record(out);
+                array.record(out);
+            }
+        }
+    }
+
+    /// Reads that again.
+    fn recorded(record: &mut Record<'_>, offset: u64, kind: Kind) -> Self {
+        match record.number() {
+            0 => Self::Extent(offset),
+            1 => Self::Array(npy::Array::recorded(record, kind)),
+            _ => {
+                let member = npz::Member::recorded(record, offset);
+                Self::Member(member, npy::Array::recorded(record, kind))
+            }
+        }
+    }
 }
 
 /// What the elements of a tensor are.
@@ -117,28 +153,35 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// What it holds.
-    pub(crate) fn listing(&self) -> &Listing {
-        &self.listing
+    /// What the file says of itself, which is given away.
+    pub(crate) fn take_attributes(&mut self) -> Attributes {
+        mem::take(&mut self.listing.attributes)
     }
 
-    /// Hands on the bytes of one tensor, in order, in chunks of at most 1 MiB. They are as many
-    /// as the listing says, or this fails.
+    /// The tensors that it holds.
+    pub(crate) fn tensors(&self) -> &Tensors {
+        &self.listing.tensors
+    }
+
+    /// Puts the tensors in the order that the canonical form asks for.
+    pub(crate) fn put_in_canonical_order(&mut self) -> Result<(), Trouble> {
+        self.listing.tensors.put_in_canonical_order()
+    }
+
+    /// Hands on the bytes of one of the tensors, in order, in chunks of at most 1 MiB. They are as
+    /// many as the tensor says, or this fails.
     pub(crate) fn read<E>(
         &mut self,
-        tensor: usize,
+        tensor: &Tensor,
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
-        let Some(tensor) = self.listing.tensors.get(tensor) else {
-            return Err(Trouble::refused(format!("there is no tensor {tensor}")).into());
-        };
         match (tensor.place, &mut self.archive) {
             (Place::Extent(offset), _) => self
                 .source
                 .stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker)),
             (Place::Array(array), _) => array.read(&self.source, tensor, take),
             (Place::Member(member, array), Some(archive)) => {
-                archive.read(member, &array, tensor, take)
+                archive.read((&member, &array), tensor, take)
             }
             (Place::Member(..), None) => Err(Trouble::refused("there is no archive").into()),
         }
@@ -162,7 +205,7 @@ pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input
 fn judge(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
     let form = form(&source, path)?;
     let mut archive = None;
-    let listing = match form {
+    let mut listing = match form {
         Form::Safetensors => safetensors::list(&source, limits)?,
         Form::Gguf => gguf::list(&source, limits)?,
         Form::Npy => npy::list(&source, path, limits)?,
@@ -172,14 +215,12 @@ fn judge(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble>
             listing
         }
     };
-    let mut names = HashSet::with_capacity(listing.tensors.len());
-    match listing.tensors.iter().find(|tensor| !names.insert(tensor.name.as_str())) {
-        Some(tensor) => {
-            let name = escape::quoted(&tensor.name);
-            Err(Trouble::refused(format!("there are two tensors of the name {name}")))
-        }
-        None => Ok(Input { listing, source, archive }),
+    listing.tensors.shrink();
+    if let Some(name) = listing.tensors.duplicate()? {
+        let name = escape::quoted(name);
+        return Err(Trouble::refused(format!("there are two tensors of the name {name}")));
     }
+    Ok(Input { listing, source, archive })
 }
 
 /// What a file is: by what it begins with, and else by its name.
@@ -223,4 +264,13 @@ fn judge_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> 
         return Ok(());
     }
     Err(Trouble::refused(format!("{whose} has more than {} dimensions", limits.rank())))
+}
+
+/// Refuses more keys than the limits allow.
+fn judge_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+    if keys <= limits.keys().into() {
+        return Ok(());
+    }
+    let most = limits.keys();
+    Err(Trouble::refused(format!("{whose} has {keys} keys, beyond the limit of {most}")))
 }

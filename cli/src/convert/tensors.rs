@@ -42,5 +42,7 @@ fn problem(
         CopyError::Write(WriteError::Refused(error)) => {
             Problem::reading(&args.input, archive, &ReadError::Refused(error))
         }
+        CopyError::Inexpressible(what) => Problem::inexpressible(&args.input, &what.sentence())
+            .named(archive, what.error().place()),
     }
 }

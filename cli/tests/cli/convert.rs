@@ -205,6 +205,85 @@ fn a_type_that_cannot_be_held_is_named() {
     }
 }
 
+/// What `check` calls good is converted; or the command says what of it has no place in the new
+/// file, and blames nobody.
+#[test]
+fn what_is_good_is_not_refused() {
+    let mut left = Vec::new();
+    for file in super::corpus::accepted() {
+        if super::corpus::foreign(&file).is_some() {
+            continue;
+        }
+        for options in [&[][..], &["--canonical"]] {
+            let folder = Folder::new();
+            let output = folder.convert(&corpus_folder().join(&file), options);
+            let (status, out, complaint) = ended(&output);
+            if status == Some(0) {
+                continue;
+            }
+            assert_eq!((status, out), (Some(2), ""), "{file}: {complaint}");
+            assert!(complaint.contains(": it can be read, and not be written: "), "{complaint}");
+            for blame in ["at fault", "honest", "rule ", "refused"] {
+                assert!(!complaint.contains(blame), "{complaint}");
+            }
+            assert!(folder.files().is_empty());
+            left.push((complaint.to_owned(), file.clone(), options.len()));
+        }
+    }
+    for (file, canonical, wanted) in [
+        (
+            "unsupported-type--v11-on-complex64.zt",
+            0,
+            "the dtype is a `type` in 1.2, and there is another `type` already in \"w\"/data\n",
+        ),
+        (
+            "v12-ignored-map-with-duplicate-keys.zt",
+            1,
+            "an attribute with a key that stands twice has no canonical form\n",
+        ),
+        ("depth-64-tags-in-v01-entry.zt", 0, "would be nested too deep in \"w\"\n"),
+    ] {
+        let found = left.iter().any(|(complaint, name, options)| {
+            name.contains(file) && *options == canonical && complaint.ends_with(wanted)
+        });
+        assert!(found, "{file}: {left:#?}");
+    }
+}
+
+/// A GGUF file without tensors, whose key `k` is a float of those bits.
+fn gguf(bits: u32) -> Vec<u8> {
+    let head = [&b"GGUF\x03\0\0\0"[..], &0_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
+    let key = [&1_u64.to_le_bytes()[..], b"k", &6_u32.to_le_bytes()].concat();
+    [head, key, bits.to_le_bytes().to_vec()].concat()
+}
+
+#[test]
+fn no_nan_becomes_another() {
+    let folder = Folder::new();
+    let path = folder.path("in.gguf");
+    for (bits, cbor) in [
+        (0x7fc0_0000_u32, &b"\xa1\x61k\xf9\x7e\x00"[..]),
+        (0xffc0_0000, b"\xa1\x61k\xf9\xfe\x00"),
+        (0x7f80_0001, b"\xa1\x61k\xfa\x7f\x80\x00\x01"),
+    ] {
+        fs::write(&path, gguf(bits)).unwrap();
+        good(folder.convert(&path, &[]));
+        let file = fs::read(folder.path("out.zt")).unwrap();
+        assert!(file.windows(cbor.len()).any(|window| window == cbor), "{bits:#x}");
+        fs::remove_file(folder.path("out.zt")).unwrap();
+        let output = folder.convert(&path, &["--canonical"]);
+        let (status, _, complaint) = ended(&output);
+        if bits == 0x7fc0_0000 {
+            assert_eq!((status, complaint), (Some(0), ""));
+        } else {
+            assert_eq!(status, Some(2), "{complaint}");
+            let wanted = "it can be read, and not be written: the attribute \"k\" has a NaN that \
+                the canonical form does not have\n";
+            assert!(complaint.ends_with(wanted), "{complaint}");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_type_stays_what_it_is() {
     let folder = Folder::new();

@@ -5,7 +5,7 @@ use std::fs;
 use crate::{corpus_folder, ended, good_text, in_corpus, json_lines};
 
 /// All accepted files, by their path in the corpus.
-fn accepted() -> Vec<String> {
+pub(super) fn accepted() -> Vec<String> {
     let mut files = Vec::new();
     let root = corpus_folder().join("accept");
     let mut folders = vec![root.clone()];
@@ -25,7 +25,7 @@ fn accepted() -> Vec<String> {
 }
 
 /// Whether an accepted file holds what only its writer knows, and which rule says so.
-fn foreign(file: &str) -> Option<&'static str> {
+pub(super) fn foreign(file: &str) -> Option<&'static str> {
     if file.contains("-unverifiable-") {
         return Some("unsupported-digest");
     }

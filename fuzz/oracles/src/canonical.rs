@@ -1,6 +1,6 @@
 //! The canonical form: one content has one file.
 
-use zten::write::{Copier, CopyError, Settings, WriteError};
+use zten::write::{Copier, CopyError, Settings};
 use zten::{Archive, Error, Format, Object, Options, Verifier};
 
 use crate::meaning::all;
@@ -74,7 +74,7 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let copier = Copier::new(file.len() as u64, &limits());
     let settings = Settings::default().canonical();
     copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
-        CopyError::Write(WriteError::Refused(error)) => error,
+        CopyError::Inexpressible(what) => what.error(),
         // It was judged good, and a vector takes all.
         other => panic!("it cannot be read again: {other:?}"),
     })

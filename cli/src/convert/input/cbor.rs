@@ -14,6 +14,8 @@ const BYTES: u8 = 2;
 const TEXT: u8 = 3;
 const ARRAY: u8 = 4;
 const MAP: u8 = 5;
+/// Bytes of the longest head.
+const HEAD: usize = 9;
 
 /// A number that is not negative.
 pub(super) fn uint(out: &mut Vec<u8>, value: u64) {
@@ -35,11 +37,21 @@ pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A text, or a byte string where the bytes are not UTF-8.
-pub(super) fn text_or_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    let major = if std::str::from_utf8(bytes).is_ok() { TEXT } else { BYTES };
-    head(out, major, wide(bytes.len()));
-    out.extend_from_slice(bytes);
+/// A text of `length` bytes, which `fill` appends; a byte string where they are not UTF-8.
+pub(super) fn text_or_bytes<E>(
+    out: &mut Vec<u8>,
+    length: u64,
+    fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    let at = out.len();
+    head(out, TEXT, length);
+    let start = out.len();
+    fill(out)?;
+    let is_text = str::from_utf8(out.get(start..).unwrap_or_default()).is_ok();
+    if let Some(initial) = out.get_mut(at).filter(|_| !is_text) {
+        *initial ^= (TEXT ^ BYTES) << 5;
+    }
+    Ok(())
 }
 
 /// `true` or `false`.
@@ -47,13 +59,13 @@ pub(super) fn bool(out: &mut Vec<u8>, value: bool) {
     out.push(if value { 0xf5 } else { 0xf4 });
 }
 
-/// A float, in the fewest bits that keep its value. There is one NaN.
+/// A float, in the fewest bits that keep it.
 pub(super) fn float(out: &mut Vec<u8>, value: f64) {
     let half = f16::from_f64(value);
     #[expect(clippy::cast_possible_truncation, reason = "the value is held against what it was")]
     let single = value as f32;
     if value.is_nan() {
-        out.extend([0xf9, 0x7e, 0x00]);
+        nan(out, value.to_bits());
     } else if half.to_f64().to_bits() == value.to_bits() {
         out.push(0xf9);
         out.extend(half.to_be_bytes());
@@ -64,6 +76,50 @@ pub(super) fn float(out: &mut Vec<u8>, value: f64) {
         out.push(0xfb);
         out.extend(value.to_be_bytes());
     }
+}
+
+/// A NaN of those bits. Converting it between types would set a bit; a shorter one is the same
+/// NaN where only zeros are left out behind it.
+fn nan(out: &mut Vec<u8>, bits: u64) {
+    let sign = bits >> 63;
+    let shortened = |bits_left: u32, exponent: u64| {
+        let fraction = bits & FRACTION;
+        let out = 52_u32.saturating_sub(bits_left);
+        let whole = fraction.trailing_zeros() >= out;
+        whole.then_some(
+            sign << bits_left.saturating_add(exponent.count_ones())
+                | exponent << bits_left
+                | fraction >> out,
+        )
+    };
+    let half = shortened(10, 0x1f).and_then(|half| u16::try_from(half).ok());
+    let single = shortened(23, 0xff).and_then(|single| u32::try_from(single).ok());
+    match (half, single) {
+        (Some(half), _) => {
+            out.push(0xf9);
+            out.extend(half.to_be_bytes());
+        }
+        (None, Some(single)) => {
+            out.push(0xfa);
+            out.extend(single.to_be_bytes());
+        }
+        (None, None) => {
+            out.push(0xfb);
+            out.extend(bits.to_be_bytes());
+        }
+    }
+}
+
+/// The bits of an `f64` behind its exponent.
+const FRACTION: u64 = (1 << 52) - 1;
+
+/// The same number as an `f64`, a NaN with the same bits and zeros behind them.
+pub(super) fn widened(value: f32) -> f64 {
+    if !value.is_nan() {
+        return value.into();
+    }
+    let bits = u64::from(value.to_bits());
+    f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
 /// The head of an array, whose elements are to follow.
@@ -88,6 +144,11 @@ struct Span {
 }
 
 impl Map {
+    /// How many entries it has.
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
     /// One more entry, whose value cannot fail to be written.
     pub(super) fn put(&mut self, key: &str, value: impl FnOnce(&mut Vec<u8>)) {
         let Ok(()) = self.entry::<Infallible>(key, |out| {
@@ -116,10 +177,11 @@ impl Map {
         if self.spans.is_empty() {
             return Ok(Vec::new());
         }
+        self.entries.shrink_to_fit();
         let part = |from: usize, to: usize| self.entries.get(from..to).unwrap_or_default();
         let key = |span: &Span| part(span.start, span.value);
         self.spans.sort_unstable_by(|a, b| key(a).cmp(key(b)));
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(self.entries.len().saturating_add(HEAD));
         head(&mut out, MAP, wide(self.spans.len()));
         let mut before = None;
         for span in &self.spans {
@@ -186,10 +248,34 @@ mod tests {
             (1.1, &[0xfb, 0x3f, 0xf1, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a]),
             (f64::INFINITY, &[0xf9, 0x7c, 0]),
             (f64::NEG_INFINITY, &[0xf9, 0xfc, 0]),
-            (f64::from_bits(0xfff8_0000_0000_0001), &[0xf9, 0x7e, 0]),
             (f64::from(1e-5_f32), &[0xfa, 0x37, 0x27, 0xc5, 0xac]),
         ] {
             assert_eq!(written(|out| float(out, value)), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn every_bit_of_a_nan_is_kept() {
+        for (bits, wanted) in [
+            (0x7ff8_0000_0000_0000, &[0xf9, 0x7e, 0][..]),
+            (0xfff8_0000_0000_0000, &[0xf9, 0xfe, 0]),
+            (0x7ff0_0400_0000_0000, &[0xf9, 0x7c, 1]),
+            (0x7ff8_0200_0000_0000, &[0xfa, 0x7f, 0xc0, 0x10, 0]),
+            (0xfff0_0000_2000_0000, &[0xfa, 0xff, 0x80, 0, 1]),
+            (0x7ff0_0000_1000_0000, &[0xfb, 0x7f, 0xf0, 0, 0, 0x10, 0, 0, 0]),
+            (0xfff8_0000_0000_0001, &[0xfb, 0xff, 0xf8, 0, 0, 0, 0, 0, 1]),
+            (0x7fff_ffff_ffff_ffff, &[0xfb, 0x7f, 255, 255, 255, 255, 255, 255, 255]),
+        ] {
+            assert_eq!(written(|out| float(out, f64::from_bits(bits))), wanted, "{bits:#x}");
+        }
+        for bits in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff, 0x3f80_0000, 0xff80_0000] {
+            let wide = widened(f32::from_bits(bits)).to_bits();
+            // Sign, the end of the exponent, and the fraction are those of the narrower one.
+            assert_eq!(
+                (wide >> 63, wide >> 29 & 0x7f_ffff),
+                ((bits >> 31).into(), (bits & 0x7f_ffff).into())
+            );
+            assert_eq!(f64::from_bits(wide).is_nan(), f32::from_bits(bits).is_nan(), "{bits:#x}");
         }
     }
 
@@ -214,9 +300,19 @@ mod tests {
 
     #[test]
     fn strings() {
+        let either = |bytes: &[u8]| {
+            written(|out| {
+                let length = wide(bytes.len());
+                let Ok(()) = text_or_bytes::<Infallible>(out, length, |out| {
+                    out.extend_from_slice(bytes);
+                    Ok(())
+                });
+            })
+        };
         assert_eq!(written(|out| text(out, "ä")), b"\x62\xc3\xa4");
-        assert_eq!(written(|out| text_or_bytes(out, b"\xc3\xa4")), b"\x62\xc3\xa4");
-        assert_eq!(written(|out| text_or_bytes(out, b"\xc3")), b"\x41\xc3");
+        assert_eq!(either(b"\xc3\xa4"), b"\x62\xc3\xa4");
+        assert_eq!(either(b"\xc3"), b"\x41\xc3");
+        assert_eq!(either(&[0xff; 300])[..3], *b"\x59\x01\x2c");
         assert_eq!(written(|out| array(out, 300)), b"\x99\x01\x2c");
     }
 }

@@ -3,7 +3,7 @@
 use super::source::{Source, buffer};
 use super::{Trouble, wide};
 
-/// Bytes that are read at once.
+/// Bytes that are read at once of a header that is long.
 const WINDOW: u64 = 64 << 10;
 
 /// A place in a header. Nothing is read from beyond its end.
@@ -15,17 +15,29 @@ pub(super) struct Cursor<'s> {
     /// The bytes before `at` that have been read at once, and those after it.
     window: Vec<u8>,
     start: u64,
+    /// Bytes of the window, at most.
+    most: u64,
 }
 
 impl<'s> Cursor<'s> {
     /// The bytes from `at` to `end`, or to the end of the file.
     pub(super) fn new(source: &'s Source, at: u64, end: u64) -> Self {
-        Self { source, at, end: end.min(source.len()), window: Vec::new(), start: at }
+        Self { source, at, end: end.min(source.len()), window: Vec::new(), start: at, most: WINDOW }
+    }
+
+    /// The same, reading no more than so many bytes at once.
+    pub(super) fn small(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 
     /// The byte that comes next.
     pub(super) fn at(&self) -> u64 {
         self.at
+    }
+
+    /// Bytes that there are from here to the end.
+    pub(super) fn left(&self) -> u64 {
+        self.end.saturating_sub(self.at)
     }
 
     /// Passes over bytes that are of no interest.
@@ -64,13 +76,30 @@ impl<'s> Cursor<'s> {
         self.fill(out.get_mut(start..).unwrap_or_default())
     }
 
+    /// Passes over zeros, up to `end` or as far as there are bytes.
+    pub(super) fn zeros(&mut self, end: u64) -> Result<(), Trouble> {
+        let end = end.min(self.end);
+        let mut piece = [0; 256];
+        while self.at < end {
+            let start = self.at;
+            let length = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+            let piece = piece.get_mut(..length.min(256)).unwrap_or_default();
+            self.fill(piece)?;
+            if let Some(other) = piece.iter().position(|byte| *byte != 0) {
+                let at = start.saturating_add(wide(other));
+                return Err(Trouble::refused_at("a byte of padding is not zero", at));
+            }
+        }
+        Ok(())
+    }
+
     fn fill(&mut self, out: &mut [u8]) -> Result<(), Trouble> {
         let end = self.reach(wide(out.len()))?;
-        if wide(out.len()) > WINDOW {
+        if wide(out.len()) > self.most {
             self.source.read_at(self.at, out)?;
         } else {
             if end > self.start.saturating_add(wide(self.window.len())) {
-                let length = self.end.saturating_sub(self.at).min(WINDOW);
+                let length = self.end.saturating_sub(self.at).min(self.most);
                 let length = usize::try_from(length).unwrap_or_default();
                 if self.window.len() != length {
                     self.window = buffer(length, 0_u8)?;

@@ -9,8 +9,10 @@ use std::path::Path;
 
 use zten::Limits;
 
+use super::record::{self, Record};
 use super::source::Source;
-use super::{CHUNK, Failure, Listing, Place, Take, Tensor, Trouble, judge_rank, wide};
+use super::{CHUNK, Failure, Kind, Listing, Place, Take, Tensor, Tensors, Trouble};
+use super::{judge_rank, wide};
 use types::Type;
 
 /// What NumPy files begin with.
@@ -109,7 +111,7 @@ fn read(
 
 /// Reads the header of a file that is one array, and named after the file.
 pub(super) fn list(source: &Source, path: &Path, limits: &Limits) -> Result<Listing, Trouble> {
-    let header = Header::read(&mut source.reader(), limits, Trouble::reading)?;
+    let header = Header::read(&mut source.reader_at(0), limits, Trouble::reading)?;
     let there = source.len().saturating_sub(header.array.start);
     if there != header.bytes {
         let sentence =
@@ -118,11 +120,26 @@ pub(super) fn list(source: &Source, path: &Path, limits: &Limits) -> Result<List
     }
     let name = path.file_stem().and_then(|stem| stem.to_str());
     let name = name.ok_or_else(|| Trouble::refused("the name of the file is not Unicode"))?;
-    let tensors = vec![header.tensor(name.to_owned(), Place::Array)];
+    let mut tensors = Tensors::default();
+    tensors.push(&header.tensor(name.to_owned(), Place::Array))?;
     Ok(Listing { tensors, ..Listing::default() })
 }
 
 impl Array {
+    /// Appends what a record needs of it beside the kind.
+    pub(super) fn record(&self, out: &mut Vec<u8>) {
+        record::number(out, self.start);
+        record::number(out, self.kind.is_big.into());
+        record::number(out, self.columns_first.into());
+    }
+
+    /// Reads that again.
+    pub(super) fn recorded(record: &mut Record<'_>, kind: Kind) -> Self {
+        let start = record.number();
+        let kind = Type { kind, is_big: record.number() != 0 };
+        Self { start, kind, columns_first: record.number() != 0 }
+    }
+
     /// The same array, with its first element at another place.
     pub(super) fn at(self, start: u64) -> Self {
         Self { start, ..self }

@@ -1,231 +1,158 @@
 //! Archives of NumPy files, as `numpy.savez` and `numpy.savez_compressed` write them.
+//!
+//! No byte of an archive is passed over: members lie one after the other, what is said of one of
+//! them twice or thrice is the same each time, and what readers of zip differ on is refused. What
+//! says nothing of arrays is read and left out: times, owners, and what has made the archive.
 
 mod directory;
+mod entry;
+mod extra;
+mod member;
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
-use zip::read::{ArchiveOffset, Config, ZipFile, ZipFileEntry};
-use zip::result::ZipError;
-use zip::{CompressionMethod, ExtraField, ZipArchive, ZipReadOptions};
+use flate2::Decompress;
 use zten::Limits;
 
+use super::cursor::Cursor;
 use super::npy::{self, Array};
-use super::source::{Reader, Scratch, Source, buffer};
-use super::{CHUNK, Failure, Listing, Place, Take, Tensor, Trouble, wide};
+use super::source::{Scratch, Source, buffer};
+use super::{CHUNK, Failure, Listing, Place, Take, Tensor, Tensors, Trouble, wide};
 use crate::escape;
+use entry::{Entry, Found};
+use member::Content;
+pub(super) use member::Member;
 
-/// What the names of members end with, and those of tensors do not.
-const SUFFIX: &str = ".npy";
-/// What the flags of a member may say: how it was compressed, that its sizes stand behind it
-/// too, that its name is UTF-8.
-const FLAGS: u16 = 0b1000_0000_1110;
-const UTF8: u16 = 1 << 11;
-/// Columns of a message of the crate, which may quote the file.
+/// Columns of a message that comes with an error of reading.
 const MESSAGE: usize = 200;
-/// Bytes behind a member that say its sizes again, at most.
-const DESCRIPTOR: u64 = 24;
-/// Bytes of headers that are read at once. Data is read in larger pieces.
-const WINDOW: usize = 512;
-
-/// A member, open for reading.
-type Member<'a> = ZipFile<'a, BufReader<Reader>>;
 
 /// An archive whose members are all arrays.
 #[derive(Debug)]
 pub(super) struct Archive {
-    zip: ZipArchive<BufReader<Reader>>,
     source: Source,
+    /// What decompresses one member after the other.
+    inflate: Decompress,
 }
 
 /// Opens an archive, and reads the header of each array in it.
 pub(super) fn open(source: &Source, limits: &Limits) -> Result<(Archive, Listing), Trouble> {
-    let end = directory::judge(source)?;
-    let config = Config { archive_offset: ArchiveOffset::Known(0) };
-    let reader = BufReader::with_capacity(WINDOW, source.reader());
-    let mut zip = ZipArchive::with_config(config, reader).map_err(damaged)?;
-    if zip.has_duplicate_names() {
-        return Err(Trouble::refused("two members of the archive have one name"));
-    }
-    let mut tensors = Vec::with_capacity(zip.len());
-    let mut extents = Vec::with_capacity(zip.len());
+    let directory = directory::find(source)?;
+    let mut archive = Archive { source: source.clone(), inflate: Decompress::new(false) };
+    let mut cursor = Cursor::new(source, directory.start, directory.end);
+    let mut tensors = Tensors::default();
+    let mut extents = Vec::new();
     let mut decoded = 0_u64;
-    for member in 0..zip.len() {
-        let entry = zip.by_index_data(member).map_err(damaged)?;
-        let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
-        let about = |trouble: Trouble| trouble.about(&name);
-        judge(&entry).map_err(about)?;
-        if entry.compression() != CompressionMethod::Stored {
-            decoded = decoded.saturating_add(entry.size());
-            let most = limits.decoded_total(source.len());
-            if entry.size() > limits.decoded() || decoded > most {
-                let size = entry.size();
+    while cursor.at() < directory.end {
+        let entry = Entry::read(&mut cursor)?;
+        let about = |trouble: Trouble| trouble.about(entry.name());
+        if let Some(size) = entry.decompressed() {
+            decoded = decoded.saturating_add(size);
+            if size > limits.decoded() || decoded > limits.decoded_total(source.len()) {
                 let sentence = format!("it decompresses to {size} bytes, beyond the limit");
                 return Err(about(Trouble::refused(sentence)));
             }
         }
-        // What is said of a member twice must be the same.
-        let options = ZipReadOptions::new().enforce_header_consistency(true);
-        let file = zip.by_index_with_options(member, options);
-        let mut file = file.map_err(|error| about(damaged(error)))?;
-        extents.push(Extent::of(&file));
-        let header = header(&mut file, limits).map_err(about)?;
+        let found = entry.find(source, directory.start).map_err(about)?;
+        let header = archive.header(&found, limits).map_err(about)?;
         let array = header.array;
-        let tensor = name.strip_suffix(SUFFIX).unwrap_or(&name).to_owned();
-        tensors.push(header.tensor(tensor, |_| Place::Member(member, array)));
+        let place = |_| Place::Member(found.member, array);
+        tensors.push(&header.tensor(entry.tensor().to_owned(), place))?;
+        extents.try_reserve(1).map_err(|_| Trouble::memory())?;
+        extents.push((found.start, found.end));
     }
-    judge_extents(extents, end)?;
-    let archive = Archive { zip, source: source.clone() };
+    directory.judge_count(extents.len())?;
+    judge_extents(extents, directory.start)?;
     Ok((archive, Listing { tensors, ..Listing::default() }))
 }
 
-/// Where a member lies, with its header.
-struct Extent {
-    start: u64,
-    end: u64,
-    /// Bytes that may stand behind it.
-    slack: u64,
-}
-
-impl Extent {
-    fn of(file: &Member<'_>) -> Self {
-        let start = file.header_start();
-        let end = file.data_start().unwrap_or(start).saturating_add(file.compressed_size());
-        let slack = if file.flags().is_using_data_descriptor() { DESCRIPTOR } else { 0 };
-        Self { start, end, slack }
-    }
-}
-
-/// Whether the members lie one after the other: no bytes belong to two, and none to no one.
-fn judge_extents(mut extents: Vec<Extent>, end: u64) -> Result<(), Trouble> {
-    extents.sort_unstable_by_key(|extent| extent.start);
-    let last = Extent { start: end, end, slack: 0 };
-    let mut from = 0..=0;
-    for extent in extents.into_iter().chain([last]) {
-        if !from.contains(&extent.start) {
+/// Whether the members lie one after the other, from the first byte to `end`: no bytes belong to
+/// two, and none to no one.
+fn judge_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Trouble> {
+    extents.sort_unstable();
+    let mut from = 0;
+    for (start, after) in extents.into_iter().chain([(end, end)]) {
+        if start != from {
             let sentence = "a member of the archive does not begin where the one before it ends";
-            return Err(Trouble::refused_at(sentence, extent.start));
+            return Err(Trouble::refused_at(sentence, start));
         }
-        from = extent.end..=extent.end.saturating_add(extent.slack);
+        from = after;
     }
     Ok(())
 }
 
-/// Whether a member is what `numpy` reads, and all readers read the same.
-fn judge(entry: &ZipFileEntry<'_>) -> Result<(), Trouble> {
-    let flags = entry.flags().as_u16();
-    let name = entry.name_raw();
-    let sentence = match entry.compression() {
-        _ if !name.ends_with(SUFFIX.as_bytes()) => "it is no NumPy array",
-        _ if entry.encrypted() => "it is encrypted",
-        _ if flags & !FLAGS != 0 => "it uses a feature of zip that is not supported",
-        // Without the flag, names are of one code page for some readers and of another for others.
-        _ if !name.is_ascii() && (flags & UTF8 == 0 || str::from_utf8(name).is_err()) => {
-            "its name is not UTF-8"
-        }
-        CompressionMethod::Stored if entry.size() != entry.compressed_size() => {
-            "it is not compressed, and has two sizes"
-        }
-        CompressionMethod::Stored | CompressionMethod::Deflated => return Ok(()),
-        _ => "the method of its compression is not supported",
-    };
-    Err(Trouble::refused(sentence))
-}
-
-/// The header of the array that a member is.
-fn header(file: &mut Member<'_>, limits: &Limits) -> Result<npy::Header, Trouble> {
-    if file.extra_data_fields().any(|field| matches!(field, ExtraField::UnicodePath(_))) {
-        return Err(Trouble::refused("it has two names"));
-    }
-    let header = npy::Header::read(file, limits, fault)?;
-    let wanted = header.array.start.checked_add(header.bytes);
-    if wanted != Some(file.size()) {
-        let there = file.size().saturating_sub(header.array.start);
-        let bytes = header.bytes;
-        let sentence = format!("there are {there} bytes of data, and the array has {bytes}");
-        return Err(Trouble::refused(sentence));
-    }
-    Ok(header)
-}
-
 impl Archive {
+    /// The header of the array that a member is.
+    fn header(&mut self, found: &Found, limits: &Limits) -> Result<npy::Header, Trouble> {
+        let mut content = found.member.content(&self.source, found.size, &mut self.inflate);
+        let header = npy::Header::read(&mut content, limits, fault)?;
+        let wanted = header.array.start.checked_add(header.bytes);
+        if wanted != Some(found.size) {
+            let there = found.size.saturating_sub(header.array.start);
+            let bytes = header.bytes;
+            let sentence = format!("there are {there} bytes of data, and the array has {bytes}");
+            return Err(Trouble::refused(sentence));
+        }
+        Ok(header)
+    }
+
     /// Hands on the elements of the array that a member is. All of the member is read, and its
     /// checksum is right, or this fails.
     pub(super) fn read<E>(
         &mut self,
-        member: usize,
-        array: &Array,
+        (member, array): (&Member, &Array),
         tensor: &Tensor,
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
-        let about = |failure| match failure {
+        self.read_member((member, array), tensor, take).map_err(|failure| match failure {
             Failure::Input(trouble) => Failure::Input(trouble.about(&tensor.name)),
             taker @ Failure::Taker(_) => taker,
-        };
-        self.read_member(member, array, tensor, take).map_err(about)
+        })
     }
 
     fn read_member<E>(
         &mut self,
-        member: usize,
-        array: &Array,
+        (member, array): (&Member, &Array),
         tensor: &Tensor,
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
-        let mut file = self.zip.by_index(member).map_err(damaged)?;
-        skip(&mut file, array.start)?;
+        let size = array.start.saturating_add(tensor.bytes);
+        let mut content = member.content(&self.source, size, &mut self.inflate);
+        skip(&mut content, array.start)?;
         if !array.is_out_of_order(&tensor.shape) {
-            array.stream(&mut file, tensor, fault, take)?;
-            return Ok(end(&mut file)?);
+            array.stream(&mut content, tensor, fault, take)?;
+            return Ok(content.end().map_err(fault)?);
         }
-        let stored = file.compression() == CompressionMethod::Stored;
-        if let Some(start) = file.data_start().filter(|_| stored) {
-            // The checksum first; then any place of the member can be read.
-            skip(&mut file, tensor.bytes)?;
-            end(&mut file)?;
-            let array = array.at(start.saturating_add(array.start));
-            return array.read(&self.source, tensor, take);
+        if member.deflated {
+            let spooled = spool(&mut content, tensor.bytes)?;
+            content.end().map_err(fault)?;
+            return array.at(0).read(&spooled, tensor, take);
         }
-        let spooled = spool(&mut file, tensor.bytes)?;
-        end(&mut file)?;
-        array.at(0).read(&spooled, tensor, take)
+        // The checksum first; then any place of the member can be read.
+        skip(&mut content, tensor.bytes)?;
+        content.end().map_err(fault)?;
+        array.at(member.start.saturating_add(array.start)).read(&self.source, tensor, take)
     }
 }
 
 /// Passes over bytes of a member, which its checksum counts.
-fn skip(file: &mut impl Read, length: u64) -> Result<(), Trouble> {
-    let skipped = io::copy(&mut file.take(length), &mut io::sink()).map_err(fault)?;
-    if skipped == length { Ok(()) } else { Err(fault(io::ErrorKind::UnexpectedEof.into())) }
-}
-
-/// Finds the end of a member, where its checksum is judged.
-fn end(file: &mut impl Read) -> Result<(), Trouble> {
-    match io::copy(&mut file.take(1), &mut io::sink()).map_err(fault)? {
-        0 => Ok(()),
-        _ => Err(Trouble::refused("it is longer than the array")),
-    }
+fn skip(content: &mut Content<'_>, length: u64) -> Result<(), Trouble> {
+    io::copy(&mut content.take(length), &mut io::sink()).map_err(fault)?;
+    Ok(())
 }
 
 /// Bytes of a member in a temporary file, which can be read at any place.
-fn spool(file: &mut impl Read, length: u64) -> Result<Source, Trouble> {
+fn spool(content: &mut Content<'_>, length: u64) -> Result<Source, Trouble> {
     let mut scratch = Scratch::new()?;
     let mut chunk = buffer(CHUNK, 0_u8)?;
     let mut at = 0;
     while at < length {
         let next = usize::try_from(length.saturating_sub(at)).unwrap_or(CHUNK).min(CHUNK);
         let bytes = chunk.get_mut(..next).unwrap_or_default();
-        file.read_exact(bytes).map_err(fault)?;
+        content.read_exact(bytes).map_err(fault)?;
         scratch.write_at(at, bytes)?;
         at = at.saturating_add(wide(next));
     }
     Ok(scratch.into_source())
-}
-
-/// What is wrong with an archive.
-fn damaged(error: ZipError) -> Trouble {
-    match error {
-        ZipError::Io(error) => fault(error),
-        other => Trouble::refused(escape::cut(&other.to_string(), MESSAGE)),
-    }
 }
 
 /// An error of reading a member: of the system, or of decompressing and checking.

@@ -1,22 +1,23 @@
 //! Safetensors: the length of a header, a header in JSON, and the data.
 //!
-//! The crate of that name knows the types, and how tensors must cover the data. It keeps the
-//! last of two equal keys; so the map of the header is read here, which forgets none.
+//! The crate of that name knows the types. It keeps the last of two equal keys, and everything in
+//! many bytes; so the map of the header is read here.
 
 use std::fmt;
 use std::mem;
 
-use ::safetensors::SafeTensorError;
-use ::safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use ::safetensors::tensor::Dtype;
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer as _};
-use serde::de::{MapAccess, Visitor};
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use zten::{Limits, LogicalType, StorageType};
 
 use super::cbor::{self, Map};
+use super::record::{self, Record};
 use super::source::Source;
-use super::{Kind, Listing, Place, Tensor, Trouble, judge_rank, wide};
+use super::{Attributes, Kind, Listing, Place, Tensor, Tensors, Trouble};
+use super::{judge_keys, judge_rank, wide};
 use crate::escape;
 
 /// The longest header that the format allows.
@@ -41,53 +42,33 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
         let sentence = format!("the header is said to take {length} bytes, and {most} can be");
         return Err(Trouble::refused_at(sentence, 0));
     }
-    let mut header = Header::parse(&source.fetch(LENGTH, length)?, limits)?;
-    // The order of the data, in which the crate wants to see it.
-    header.tensors.sort_by_key(|(_, info)| info.data_offsets);
-    let mut tensors = Vec::with_capacity(header.tensors.len());
-    for (name, info) in &header.tensors {
-        tensors.push(
-            tensor(name, info, data).map_err(|sentence| Trouble::refused(sentence).about(name))?,
-        );
-    }
-    let covered =
-        Metadata::new(None, header.tensors).map_err(|error| uncovered(&error))?.data_len();
-    let there = source.len().saturating_sub(data);
-    if wide(covered) != there {
-        let sentence = format!("there are {there} bytes of data, and tensors for {covered}");
-        return Err(Trouble::refused_at(sentence, data));
-    }
-    let attributes = header.metadata.unwrap_or_default().finish().map_err(|key| {
+    let header = Header::parse(&source.fetch(LENGTH, length)?, limits)?;
+    let mut tensors = header.tensors;
+    tensors.put_in_order(data);
+    judge_cover(&tensors, data, source.len())?;
+    let cbor = header.metadata.unwrap_or_default().finish().map_err(|key| {
         let sentence = format!("the key {} stands there twice", escape::quoted(&key));
         Trouble::refused(sentence).about(METADATA)
     })?;
-    Ok(Listing { attributes, tensors })
+    Ok(Listing { attributes: Attributes { cbor, other_nan: None }, tensors })
 }
 
-/// What is wrong with how the tensors cover the data.
-fn uncovered(error: &SafeTensorError) -> Trouble {
-    match error {
-        SafeTensorError::InvalidOffset(name) => {
+/// Judges that each tensor begins where the one before it ends, and the last ends with the file.
+fn judge_cover(tensors: &Tensors, data: u64, length: u64) -> Result<(), Trouble> {
+    let mut end = data;
+    for tensor in tensors.iter() {
+        if tensor.place.offset() != end {
             let sentence = "its data does not begin where that of the tensor before it ends";
-            Trouble::refused(sentence).about(name)
+            return Err(Trouble::refused(sentence).about(&tensor.name));
         }
-        other => Trouble::refused(escape::cut(&other.to_string(), MESSAGE)),
+        end = end.saturating_add(tensor.bytes);
     }
-}
-
-/// A tensor, whose type and size have been judged. Its data is counted from `data`.
-fn tensor(name: &str, info: &TensorInfo, data: u64) -> Result<Tensor, String> {
-    let kind = kind(info.dtype).ok_or_else(|| unsupported(&info.dtype.to_string()))?;
-    let shape: Vec<u64> = info.shape.iter().copied().map(wide).collect();
-    let (begin, end) = info.data_offsets;
-    let bytes = end.checked_sub(begin).map(wide).filter(|bytes| kind.bytes(&shape) == Some(*bytes));
-    let bytes = bytes.ok_or("its data is not as long as its shape and type ask")?;
-    let place = Place::Extent(data.saturating_add(wide(begin)));
-    Ok(Tensor { name: name.to_owned(), shape, kind, bytes, place })
-}
-
-fn unsupported(dtype: &str) -> String {
-    format!("its dtype {} is not supported", escape::quoted(dtype))
+    if end == length {
+        return Ok(());
+    }
+    let (there, covered) = (length.saturating_sub(data), end.saturating_sub(data));
+    let sentence = format!("there are {there} bytes of data, and tensors for {covered}");
+    Err(Trouble::refused_at(sentence, data))
 }
 
 /// What elements of a type are here; none where zTensor has nothing for them.
@@ -120,17 +101,68 @@ fn kind(dtype: Dtype) -> Option<Kind> {
 #[serde(deny_unknown_fields)]
 struct Entry {
     dtype: String,
-    shape: Vec<usize>,
+    shape: Shape,
     data_offsets: (usize, usize),
 }
 
 impl Entry {
-    fn info(self, limits: &Limits) -> Result<TensorInfo, String> {
-        let Self { dtype: name, shape, data_offsets } = self;
-        let deserializer: StrDeserializer<'_, ValueError> = name.as_str().into_deserializer();
-        let dtype = Dtype::deserialize(deserializer).map_err(|_| unsupported(&name))?;
-        judge_rank(shape.len(), limits, "it").map_err(|trouble| trouble.to_string())?;
-        Ok(TensorInfo { dtype, shape, data_offsets })
+    /// The tensor, without its name. Its place is counted from where the data begins.
+    fn tensor(self, limits: &Limits) -> Result<Tensor, Trouble> {
+        let unsupported = |dtype: &str| {
+            let dtype = escape::quoted(dtype);
+            Trouble::refused(format!("its dtype {dtype} is not supported"))
+        };
+        let deserializer: StrDeserializer<'_, ValueError> = self.dtype.as_str().into_deserializer();
+        let dtype = Dtype::deserialize(deserializer).map_err(|_| unsupported(&self.dtype))?;
+        let kind = kind(dtype).ok_or_else(|| unsupported(&self.dtype))?;
+        judge_rank(self.shape.rank, limits, "it")?;
+        let shape = self.shape.dimensions();
+        let (begin, end) = self.data_offsets;
+        let bytes = end.checked_sub(begin).map(wide);
+        let bytes = bytes
+            .filter(|bytes| kind.bytes(&shape) == Some(*bytes))
+            .ok_or_else(|| Trouble::refused("its data is not as long as its shape and type ask"))?;
+        let place = Place::Extent(wide(begin));
+        Ok(Tensor { name: String::new(), shape, kind, bytes, place })
+    }
+}
+
+/// Dimensions, of which there may be more than there can be.
+struct Shape {
+    /// As a record has them.
+    numbers: Vec<u8>,
+    rank: usize,
+}
+
+impl Shape {
+    fn dimensions(&self) -> Vec<u64> {
+        let mut record = Record(&self.numbers);
+        (0..self.rank).map(|_| record.number()).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfNumbers;
+
+        impl<'de> Visitor<'de> for OfNumbers {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of dimensions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Shape, A::Error> {
+                let mut shape = Shape { numbers: Vec::new(), rank: 0 };
+                while let Some(dimension) = array.next_element::<usize>()? {
+                    record::number(&mut shape.numbers, wide(dimension));
+                    shape.rank = shape.rank.saturating_add(1);
+                }
+                Ok(shape)
+            }
+        }
+
+        deserializer.deserialize_seq(OfNumbers)
     }
 }
 
@@ -161,11 +193,11 @@ impl<'de> Deserialize<'de> for Keyed {
 struct Header<'l> {
     limits: &'l Limits,
     metadata: Option<Map>,
-    tensors: Vec<(String, TensorInfo)>,
+    tensors: Tensors,
     /// The entry that is being read.
     entry: String,
     /// What is wrong with that entry, where it is not its JSON.
-    refusal: Option<String>,
+    refusal: Option<Trouble>,
 }
 
 impl<'l> Header<'l> {
@@ -174,7 +206,8 @@ impl<'l> Header<'l> {
             return Err(Trouble::refused_at("the header does not begin with a brace", LENGTH));
         }
         let entry = String::new();
-        let mut header = Self { limits, metadata: None, tensors: Vec::new(), entry, refusal: None };
+        let tensors = Tensors::default();
+        let mut header = Self { limits, metadata: None, tensors, entry, refusal: None };
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let parsed = header.deserialize(&mut json).and_then(|()| json.end());
         match parsed {
@@ -185,12 +218,16 @@ impl<'l> Header<'l> {
 
     /// What is wrong, where the parser was when it was found.
     fn fault(&mut self, bytes: &[u8], error: &serde_json::Error) -> Trouble {
-        let sentence = self.refusal.take().unwrap_or_else(|| {
-            let message = error.to_string();
-            let position = format!(" at line {} column {}", error.line(), error.column());
-            let message = message.strip_suffix(&position).unwrap_or(&message);
-            format!("the header is not as it should be: {}", escape::cut(message, MESSAGE))
-        });
+        let sentence = match self.refusal.take() {
+            Some(Trouble::Refused { sentence, .. }) => sentence,
+            Some(io) => return io,
+            None => {
+                let message = error.to_string();
+                let position = format!(" at line {} column {}", error.line(), error.column());
+                let message = message.strip_suffix(&position).unwrap_or(&message);
+                format!("the header is not as it should be: {}", escape::cut(message, MESSAGE))
+            }
+        };
         // Lines and columns are counted from 1, and a position is that of the last byte read.
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
@@ -202,8 +239,8 @@ impl<'l> Header<'l> {
         }
     }
 
-    fn refuse<E: serde::de::Error>(&mut self, sentence: impl Into<String>) -> E {
-        self.refusal = Some(sentence.into());
+    fn refuse<E: serde::de::Error>(&mut self, trouble: Trouble) -> E {
+        self.refusal = Some(trouble);
         E::custom("refused")
     }
 }
@@ -228,17 +265,18 @@ impl<'de> Visitor<'de> for &mut Header<'_> {
             self.entry = key;
             if self.entry == METADATA {
                 let Texts(texts) = map.next_value()?;
+                judge_keys(wide(texts.len()), self.limits, "it")
+                    .map_err(|trouble| self.refuse(trouble))?;
                 if self.metadata.replace(texts).is_some() {
-                    return Err(self.refuse("it stands there twice"));
+                    return Err(self.refuse(Trouble::refused("it stands there twice")));
                 }
                 self.entry.clear();
                 continue;
             }
             let Keyed(entry) = map.next_value()?;
-            match entry.info(self.limits) {
-                Ok(info) => self.tensors.push((mem::take(&mut self.entry), info)),
-                Err(sentence) => return Err(self.refuse(sentence)),
-            }
+            let mut tensor = entry.tensor(self.limits).map_err(|trouble| self.refuse(trouble))?;
+            tensor.name = mem::take(&mut self.entry);
+            self.tensors.push(&tensor).map_err(|trouble| self.refuse(trouble))?;
         }
         Ok(())
     }

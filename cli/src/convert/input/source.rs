@@ -72,9 +72,9 @@ impl Source {
         Ok(())
     }
 
-    /// A reader of its own, from the first byte on.
-    pub(super) fn reader(&self) -> Reader {
-        Reader { source: self.clone(), at: 0 }
+    /// A reader of its own, from that byte on.
+    pub(super) fn reader_at(&self, at: u64) -> Reader {
+        Reader { source: self.clone(), at }
     }
 }
 
@@ -94,18 +94,6 @@ impl Read for Reader {
         let read = file.take(left).read(buffer)?;
         self.at = self.at.saturating_add(wide(read));
         Ok(read)
-    }
-}
-
-impl io::Seek for Reader {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let at = match to {
-            SeekFrom::Start(offset) => Some(offset),
-            SeekFrom::End(offset) => self.source.length.checked_add_signed(offset),
-            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
-        };
-        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.at)
     }
 }
 
@@ -160,7 +148,7 @@ mod tests {
         let source = Source::from(Opened::open(&path).unwrap());
         fs::write(&path, b"abcdef").unwrap();
         let mut bytes = Vec::new();
-        source.reader().read_to_end(&mut bytes).unwrap();
+        source.reader_at(0).read_to_end(&mut bytes).unwrap();
         assert_eq!(bytes, b"abc");
         let mut buffer = [0; 9];
         assert_eq!(source.read_up_to(1, &mut buffer).unwrap(), 2);

@@ -2,10 +2,12 @@
 
 mod batter;
 mod gguf;
+mod memory;
 mod npy;
 mod npz;
 mod real;
 mod safetensors;
+mod zip;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 use zten::Limits;
 
 use super::source::Scratch;
-use super::{Failure, Input, Kind, Listing, Trouble, judge};
+use super::{Failure, Input, Kind, Trouble, judge};
 use crate::app::Status;
 use crate::file::Opened;
 
@@ -34,9 +36,10 @@ fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble
 /// Reads everything, and holds each tensor to what the listing says.
 fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
     let mut tensors = Vec::new();
-    for ordinal in 0..input.listing().tensors.len() {
+    for ordinal in 0..input.tensors().len() {
+        let tensor = input.tensors().get(ordinal).unwrap();
         let mut bytes = Vec::new();
-        let read = input.read::<()>(ordinal, &mut |chunk| {
+        let read = input.read::<()>(&tensor, &mut |chunk| {
             assert!(!chunk.is_empty() && chunk.len() <= 1 << 20);
             bytes.extend_from_slice(chunk);
             Ok(())
@@ -46,10 +49,9 @@ fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
             Err(Failure::Input(trouble)) => return Err(trouble),
             Err(Failure::Taker(())) => panic!("nothing was refused by the taker"),
         }
-        let tensor = &input.listing().tensors[ordinal];
         assert_eq!(u64::try_from(bytes.len()).unwrap(), tensor.bytes);
         assert_eq!(tensor.kind.bytes(&tensor.shape), Some(tensor.bytes));
-        tensors.push((tensor.name.clone(), tensor.shape.clone(), tensor.kind, bytes));
+        tensors.push((tensor.name, tensor.shape, tensor.kind, bytes));
     }
     Ok(tensors)
 }
@@ -58,7 +60,7 @@ fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
 fn read(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Vec<Read>), Trouble> {
     let mut input = open(name, bytes)?;
     let tensors = read_all(&mut input)?;
-    Ok((input.listing().attributes.clone(), tensors))
+    Ok((input.take_attributes().cbor, tensors))
 }
 
 /// The only tensor of a file.
@@ -112,15 +114,15 @@ fn only_regular_files_are_opened() {
     fs::write(&path, npy::file("<i2", false, "(2,)", &[1, 2, 3, 4])).unwrap();
     let mut input = super::open(Opened::open(&path).unwrap(), &path, &Limits::default()).unwrap();
     assert_eq!(read_all(&mut input).unwrap()[0].3, [1, 2, 3, 4]);
-    let Listing { attributes, tensors } = input.listing();
-    assert_eq!((attributes.as_slice(), tensors.len()), (&[][..], 1));
+    assert_eq!((input.take_attributes().cbor, input.tensors().len()), (vec![], 1));
 }
 
 #[test]
 fn a_taker_may_stop() {
     let mut input = open("x.npy", &npy::file("<i2", false, "(2,)", &[1, 2, 3, 4])).unwrap();
-    assert!(matches!(input.read(0, &mut |_| Err("enough")), Err(Failure::Taker("enough"))));
-    assert!(matches!(input.read::<()>(1, &mut |_| Ok(())), Err(Failure::Input(_))));
+    let tensor = input.tensors().get(0).unwrap();
+    assert!(matches!(input.read(&tensor, &mut |_| Err("enough")), Err(Failure::Taker("enough"))));
+    assert!(input.tensors().get(1).is_none());
     // And another may begin again.
     assert_eq!(read_all(&mut input).unwrap()[0].3, [1, 2, 3, 4]);
 }

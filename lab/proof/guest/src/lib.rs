@@ -53,6 +53,7 @@ pub extern "C" fn copy(canonical: u32) -> u64 {
             Err(CopyError::Write(WriteError::Refused(error) | WriteError::Sink(error))) => {
                 Err(error)
             }
+            Err(CopyError::Inexpressible(what)) => Err(what.error()),
         }
     })
 }

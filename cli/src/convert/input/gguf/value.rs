@@ -18,16 +18,20 @@ const U64: u32 = 10;
 const I64: u32 = 11;
 const F64: u32 = 12;
 
+/// The bits of the one NaN that the canonical form has.
+const CANONICAL_NAN: u64 = 0x7ff8_0000_0000_0000;
+
 /// Arrays within arrays, the outermost being the first.
 const DEPTH: usize = 16;
 
-/// Copies a value of that type. An array is copied as far as there are elements: what it claims
-/// to have costs nothing.
-pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<(), Trouble> {
-    let mut bytes = Vec::new();
+/// Copies a value of that type, and says whether there is a NaN in it that is not the one of the
+/// canonical form. An array is copied as far as there are elements: what it claims to have costs
+/// nothing.
+pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool, Trouble> {
     // The type and number of the elements that are still to come in each open array.
     let mut open: Vec<(u32, u64)> = Vec::new();
     let mut kind = kind;
+    let mut other_nan = false;
     loop {
         if kind == ARRAY {
             let start = cursor.at();
@@ -42,25 +46,20 @@ pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Res
             cbor::array(out, length);
             open.push((elements, length));
         } else {
-            scalar(cursor, kind, &mut bytes, out)?;
+            other_nan |= scalar(cursor, kind, out)?;
         }
         // Arrays that have all their elements are closed.
         while open.pop_if(|(_, left)| *left == 0).is_some() {}
         let Some((elements, left)) = open.last_mut() else {
-            return Ok(());
+            return Ok(other_nan);
         };
         *left = left.saturating_sub(1);
         kind = *elements;
     }
 }
 
-/// Copies a value that is no array. `bytes` is there to be used again.
-fn scalar(
-    cursor: &mut Cursor<'_>,
-    kind: u32,
-    bytes: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) -> Result<(), Trouble> {
+/// Copies a value that is no array.
+fn scalar(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool, Trouble> {
     let start = cursor.at();
     match kind {
         U8 => cbor::uint(out, cursor.u8()?.into()),
@@ -71,21 +70,25 @@ fn scalar(
         I32 => cbor::int(out, i32::from_le_bytes(cursor.bytes()?).into()),
         U64 => cbor::uint(out, cursor.u64()?),
         I64 => cbor::int(out, i64::from_le_bytes(cursor.bytes()?)),
-        F32 => cbor::float(out, f32::from_le_bytes(cursor.bytes()?).into()),
-        F64 => cbor::float(out, f64::from_le_bytes(cursor.bytes()?)),
+        F32 => return Ok(float(cbor::widened(f32::from_le_bytes(cursor.bytes()?)), out)),
+        F64 => return Ok(float(f64::from_le_bytes(cursor.bytes()?), out)),
         BOOL => match cursor.u8()? {
             value @ (0 | 1) => cbor::bool(out, value == 1),
             _ => return Err(Trouble::refused_at("a bool is neither 0 nor 1", start)),
         },
         STRING => {
             let length = cursor.u64()?;
-            bytes.clear();
-            cursor.append(length, bytes)?;
-            cbor::text_or_bytes(out, bytes);
+            cbor::text_or_bytes(out, length, |out| cursor.append(length, out))?;
         }
         _ => return Err(unknown(kind, start)),
     }
-    Ok(())
+    Ok(false)
+}
+
+/// Copies a float, and says whether it is a NaN that the canonical form does not have.
+fn float(value: f64, out: &mut Vec<u8>) -> bool {
+    cbor::float(out, value);
+    value.is_nan() && value.to_bits() != CANONICAL_NAN
 }
 
 fn unknown(kind: u32, at: u64) -> Trouble {

@@ -9,7 +9,7 @@ use crate::escape;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) kind: Kind,
-    is_big: bool,
+    pub(super) is_big: bool,
 }
 
 /// Names without their byte order, and bytes of the parts that have one.

@@ -3,12 +3,11 @@
 //! Readers of zip look for the end record from the back, some trust its count of members and
 //! some its size, and some look for what stands in front of the archive. A file that is read
 //! alike by all has its end record at its very end, the directory right before it, and exactly
-//! as many members there as are counted. That is also what keeps the crate from reserving memory
-//! for members that are only counted.
+//! as many members there as are counted.
 
-use crate::convert::input::Trouble;
 use crate::convert::input::cursor::Cursor;
 use crate::convert::input::source::Source;
+use crate::convert::input::{Trouble, wide};
 
 /// Bytes of the end record, of the one for large archives, and of what points at that one.
 const END: u64 = 22;
@@ -18,54 +17,56 @@ const LOCATOR: u64 = 20;
 const END_SIGNATURE: u32 = 0x0605_4b50;
 const END64_SIGNATURE: u32 = 0x0606_4b50;
 const LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
-const MEMBER_SIGNATURE: u32 = 0x0201_4b50;
-/// The longest directory that is read. Of each member some hundred bytes are kept.
+/// The longest directory that is read.
 const DIRECTORY: u64 = 64 << 20;
 
-/// Where the end record says that the directory is.
-struct Directory {
+/// Where the directory is.
+pub(super) struct Directory {
+    /// Members that it has, as the end record says.
+    pub(super) members: u64,
+    /// Where it begins, and the members must end.
+    pub(super) start: u64,
+    /// Where it ends.
+    pub(super) end: u64,
+}
+
+/// What the end record says of the directory, and where it must end.
+struct Claim {
     members: u64,
     length: u64,
     start: u64,
-    /// Where it must end.
     end: u64,
 }
 
-/// Refuses an archive that readers may read differently. Says where the members must end.
-pub(super) fn judge(source: &Source) -> Result<u64, Trouble> {
-    let directory = find(source)?;
-    if directory.start.checked_add(directory.length) != Some(directory.end) {
+/// Finds the directory; refuses an archive of which readers may find another one.
+pub(super) fn find(source: &Source) -> Result<Directory, Trouble> {
+    let Claim { members, length, start, end } = claimed(source)?;
+    if start.checked_add(length) != Some(end) {
         let sentence = "the directory of the archive does not end where its end record begins";
-        return Err(Trouble::refused_at(sentence, directory.end));
+        return Err(Trouble::refused_at(sentence, end));
     }
-    if directory.length > DIRECTORY {
+    if length > DIRECTORY {
         let sentence = format!("the directory of the archive is longer than {DIRECTORY} bytes");
-        return Err(Trouble::refused_at(sentence, directory.start));
+        return Err(Trouble::refused_at(sentence, start));
     }
-    let mut cursor = Cursor::new(source, directory.start, directory.end);
-    let mut members = 0_u64;
-    while cursor.at() < directory.end {
-        let start = cursor.at();
-        if cursor.u32()? != MEMBER_SIGNATURE {
-            return Err(Trouble::refused_at("there is no member of the archive", start));
+    Ok(Directory { members, start, end })
+}
+
+impl Directory {
+    /// Judges how many members have been found.
+    pub(super) fn judge_count(&self, found: usize) -> Result<(), Trouble> {
+        let counted = self.members;
+        if wide(found) == counted {
+            return Ok(());
         }
-        cursor.skip(24)?;
-        let lengths = [cursor.u16()?, cursor.u16()?, cursor.u16()?];
-        cursor.skip(12)?;
-        cursor.skip(lengths.into_iter().map(u64::from).sum())?;
-        members = members.saturating_add(1);
+        let sentence =
+            format!("the archive has {found} members, and its end record counts {counted}");
+        Err(Trouble::refused_at(sentence, self.end))
     }
-    if members == directory.members {
-        return Ok(directory.start);
-    }
-    let counted = directory.members;
-    let sentence =
-        format!("the archive has {members} members, and its end record counts {counted}");
-    Err(Trouble::refused_at(sentence, directory.end))
 }
 
 /// Reads the end record, and the one for large archives if there is one.
-fn find(source: &Source) -> Result<Directory, Trouble> {
+fn claimed(source: &Source) -> Result<Claim, Trouble> {
     let Some(at) = source.len().checked_sub(END) else {
         return Err(Trouble::refused_at("the archive is cut off", source.len()));
     };
@@ -83,7 +84,7 @@ fn find(source: &Source) -> Result<Directory, Trouble> {
         return Err(Trouble::refused_at(sentence, at));
     }
     let small =
-        Directory { members: members.into(), length: length.into(), start: start.into(), end: at };
+        Claim { members: members.into(), length: length.into(), start: start.into(), end: at };
     match at.checked_sub(LOCATOR) {
         Some(locator) => match find_large(source, locator)? {
             Some(large) => agree(&small, large),
@@ -94,7 +95,7 @@ fn find(source: &Source) -> Result<Directory, Trouble> {
 }
 
 /// The end record for large archives, if something points at it from `locator`.
-fn find_large(source: &Source, locator: u64) -> Result<Option<Directory>, Trouble> {
+fn find_large(source: &Source, locator: u64) -> Result<Option<Claim>, Trouble> {
     let mut cursor = Cursor::new(source, locator, source.len());
     if cursor.u32()? != LOCATOR_SIGNATURE {
         return Ok(None);
@@ -116,11 +117,11 @@ fn find_large(source: &Source, locator: u64) -> Result<Option<Directory>, Troubl
         let sentence = "the end record of the archive is not one that can be read";
         return Err(Trouble::refused_at(sentence, at));
     }
-    Ok(Some(Directory { members, length, start, end: at }))
+    Ok(Some(Claim { members, length, start, end: at }))
 }
 
 /// The record for large archives, if the other one says the same or that it cannot.
-fn agree(small: &Directory, large: Directory) -> Result<Directory, Trouble> {
+fn agree(small: &Claim, large: Claim) -> Result<Claim, Trouble> {
     let pairs: [(u64, u64, u64); 3] = [
         (small.members, large.members, u16::MAX.into()),
         (small.length, large.length, u32::MAX.into()),

@@ -1,5 +1,5 @@
-//! Every prefix of small files, and every byte of them changed: an error or other data, in
-//! memory that the bytes earn.
+//! Every prefix of small files, every byte of them changed or left out, and one more at every
+//! place: an error or other data, in memory that follows the bytes.
 
 use ::safetensors::SafeTensors;
 
@@ -47,6 +47,17 @@ fn batter(bytes: &[u8], judge: impl Fn(&[u8], &Content, &Content)) {
             }
         }
         damaged[at] = byte;
+    }
+    // A byte more, and a byte less.
+    for at in 0..=bytes.len() {
+        let (before, behind) = bytes.split_at(at);
+        let more = [0, b' ', 0xff].map(|byte| [before, &[byte], behind].concat());
+        let less = [before, behind.get(1..).unwrap_or_default()].concat();
+        for damaged in more.into_iter().chain([less]) {
+            if let Some(content) = survive(&damaged) {
+                judge(&damaged, &content, &whole);
+            }
+        }
     }
 }
 
@@ -103,6 +114,8 @@ fn gguf_files() {
     let strings = [&8_u32.to_le_bytes()[..], &2_u64.to_le_bytes(), &text("a"), &text("b")].concat();
     let pairs = [pair("k", 9, &strings), pair("general.alignment", 4, &[32, 0, 0, 0])];
     let infos = [info("a", &[3, 2], 24, 0), info("b", &[32], 2, 32)];
-    batter(&gguf::file(&pairs, &infos, &[9; 50]), anything);
+    let mut elements = [9; 50];
+    elements[6..32].fill(0);
+    batter(&gguf::file(&pairs, &infos, &elements), anything);
     batter(&data("tiny.gguf"), anything);
 }

@@ -67,7 +67,10 @@ fn every_type_of_value() {
         (4, &[1, 0, 0, 0], &[1]),
         (5, &[0xff, 0xff, 0xff, 0x7f], &[0x1a, 0x7f, 0xff, 0xff, 0xff]),
         (6, &[0, 0, 0x80, 0x3f], &[0xf9, 0x3c, 0]),
-        (6, &[1, 0, 0xc0, 0x7f], &[0xf9, 0x7e, 0]),
+        (6, &[0, 0, 0xc0, 0x7f], &[0xf9, 0x7e, 0]),
+        (6, &[1, 0, 0xc0, 0x7f], &[0xfa, 0x7f, 0xc0, 0, 1]),
+        (6, &[0, 0x20, 0x80, 0xff], &[0xf9, 0xfc, 1]),
+        (12, &[1, 0, 0, 0, 0, 0, 0xf0, 0x7f], &[0xfb, 0x7f, 0xf0, 0, 0, 0, 0, 0, 1]),
         (7, &[0], &[0xf4]),
         (7, &[1], &[0xf5]),
         (8, b"\x02\0\0\0\0\0\0\0hi", b"\x62hi"),
@@ -205,14 +208,16 @@ fn alignment() {
 #[test]
 fn places() {
     let data = [0; 64];
-    let two = |a: (u64, u64), b: (u64, u64)| {
-        file(&[], &[info("a", &[a.1], 24, a.0), info("b", &[b.1], 24, b.0)], &data)
+    let with = |a: (u64, u64), b: (u64, u64), data: &[u8]| {
+        file(&[], &[info("a", &[a.1], 24, a.0), info("b", &[b.1], 24, b.0)], data)
     };
+    let two = |a, b| with(a, b, &data);
     let (_, tensors) = read("x", &two((32, 32), (0, 32))).unwrap();
     assert_eq!([&tensors[0].0, &tensors[1].0], ["b", "a"]);
     // What is empty shares nothing, wherever it lies.
     assert!(read("x", &two((0, 64), (32, 0))).is_ok());
-    assert!(read("x", &two((1 << 40, 0), (0, 0))).is_ok());
+    assert!(read("x", &with((1 << 40, 0), (0, 0), &[])).is_ok());
+    assert!(read("x", &with((u64::MAX - 31, 0), (0, 0), &[])).is_ok());
     for (bytes, why) in [
         (two((0, 33), (32, 1)), "\"b\" shares data with \"a\" at byte 0x80"),
         (two((0, 32), (0, 32)), "shares data"),
@@ -231,11 +236,71 @@ fn places() {
 }
 
 #[test]
+fn no_byte_belongs_to_no_tensor() {
+    let build = |offset: u64, data: &[u8]| {
+        file(&[], &[info("a", &[5], 24, 0), info("b", &[3], 24, offset)], data)
+    };
+    let mut data = [0; 64];
+    (data[..5].fill(7), data[32..35].fill(8));
+    // Padding behind the last tensor may be there or not.
+    for end in 35..=64 {
+        let (_, tensors) = read("x", &build(32, &data[..end])).unwrap();
+        assert_eq!((&*tensors[0].3, &*tensors[1].3), (&[7; 5][..], &[8; 3][..]));
+    }
+    for at in (5..32).chain(35..64) {
+        let mut data = data;
+        data[at] = 1;
+        let bytes = build(32, &data);
+        let place = bytes.len() - 64 + at;
+        let wanted = format!("a byte of padding is not zero at byte {place:#x}");
+        assert_eq!(refusal("x", &bytes), wanted);
+    }
+    let sentence = refusal("x", &build(32, &[&data[..], &[0]].concat()));
+    assert!(sentence.contains("1 bytes stand behind the data of the tensors"), "{sentence}");
+    let far = [&data[..32], &[0; 32], &data[32..]].concat();
+    assert!(refusal("x", &build(64, &far)).starts_with("\"b\": its data does not begin where"));
+    // Nor does one between the header and the data.
+    let bytes = build(32, &data);
+    let header = 24 + 2 * info("a", &[5], 24, 0).len();
+    assert!(header % 32 > 0);
+    for at in header..header.next_multiple_of(32) {
+        let mut bytes = bytes.clone();
+        bytes[at] = 1;
+        assert!(refusal("x", &bytes).contains("padding is not zero"), "{at}");
+    }
+}
+
+#[test]
+fn more_keys_than_can_be() {
+    let keys = |count: usize| {
+        let pairs: Vec<_> = (0..count).map(|at| pair(&at.to_string(), 7, &[1])).collect();
+        file(&pairs, &[], &[])
+    };
+    assert!(read("x", &keys(4096)).is_ok());
+    assert!(refusal("x", &keys(4097)).contains("has 4097 keys, beyond the limit of 4096"));
+}
+
+#[test]
+fn a_nan_that_the_canonical_form_lacks_is_known_by_its_key() {
+    let key = |bits: u32| {
+        let nan = array(6, 2, &[[0; 4], bits.to_le_bytes()].concat());
+        let mut input = open("x", &file(&[pair("k", 9, &nan)], &[], &[])).unwrap();
+        input.take_attributes().other_nan
+    };
+    assert_eq!(key(0x7fc0_0000), None);
+    assert_eq!(key(0x7f80_0000), None);
+    for bits in [0x7fc0_0001, 0xffc0_0000, 0x7f80_0001] {
+        assert_eq!(key(bits).as_deref(), Some("k"), "{bits:#x}");
+    }
+}
+
+#[test]
 fn counts_cost_nothing() {
     for at in [8, 16] {
         let mut bytes = file(&[], &[], &[]);
         bytes[at..at + 8].fill(0xff);
-        assert!(refusal("x", &bytes).contains("the file ends before its header does"));
+        let why = if at == 8 { "the file ends before its header does" } else { "the metadata has" };
+        assert!(refusal("x", &bytes).contains(why));
     }
     assert!(open("x", b"GGUF").unwrap_err().to_string().contains("ends before"));
 }

@@ -118,7 +118,7 @@ fn checksums_are_judged_whatever_the_order() {
         // The listing says nothing of data.
         let mut input = open("x", &bytes).unwrap();
         let sentence = read_all(&mut input).unwrap_err().to_string();
-        assert_eq!(sentence, "\"a\": the archive is damaged: Invalid checksum");
+        assert_eq!(sentence, "\"a\": the archive is damaged: it does not have its checksum");
     }
 }
 
@@ -128,7 +128,7 @@ fn two_members_of_one_name() {
     while let Some(at) = bytes.windows(5).position(|window| window == b"b.npy") {
         bytes[at] = b'a';
     }
-    assert!(refusal("x", &bytes).contains("two members"));
+    assert!(refusal("x", &bytes).contains("two tensors of the name \"a\""));
 }
 
 #[test]
@@ -159,13 +159,15 @@ fn what_members_may_not_use() {
 
 #[test]
 fn names_are_utf8_and_say_so() {
-    for (name, flags) in [("é.npy", 0_u16), ("é.npy", 1 << 11), ("\u{7f}a.npy", 0)] {
+    let names = [("é.npy", 0_u16), ("é.npy", 1 << 11), ("\u{7f}a.npy", 0), ("a\0.npy", 0)];
+    for (name, flags) in names {
         let mut bytes = archive(&[(name, array(&[1]))], false);
         let directory = find(&bytes, b"PK\x01\x02");
         for at in [6, directory + 8] {
             bytes[at..at + 2].copy_from_slice(&flags.to_le_bytes());
         }
-        assert_eq!(read("x", &bytes).is_ok(), name.is_ascii() || flags != 0, "{name}");
+        let is_good = !name.contains('\0') && (name.is_ascii() || flags != 0);
+        assert_eq!(read("x", &bytes).is_ok(), is_good, "{name}");
     }
 }
 
@@ -240,18 +242,6 @@ fn end_records_of_large_archives() {
 }
 
 #[test]
-fn headers_must_agree() {
-    let good = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
-    let (members, directory, end) = parts(&good);
-    for at in [6, 8, 14, 18, 22, 30] {
-        let mut members = members.clone();
-        members[at] ^= 1;
-        let bytes = [members, directory.clone(), end.clone()].concat();
-        assert!(refusal("x", &bytes).contains("inconsisten"), "{at}");
-    }
-}
-
-#[test]
 fn members_lie_one_after_the_other() {
     let second = archive(&[("b.npy", array(&[2]))], false);
     let (second, ..) = parts(&second);
@@ -283,20 +273,7 @@ fn members_lie_one_after_the_other() {
     directory[entry + 42..entry + 46].copy_from_slice(&at.to_le_bytes());
     end[16..20].copy_from_slice(&u32::try_from(front.len()).unwrap().to_le_bytes());
     front.extend([directory, end].concat());
-    assert!(refusal("x", &front).contains("ends at byte 0x4"));
-}
-
-#[test]
-fn sizes_may_stand_behind_a_member() {
-    let good = archive(&[("a.npy", array(&[1]))], false);
-    let (mut members, mut directory, mut end) = parts(&good);
-    let sizes = members[14..26].to_vec();
-    members[6] |= 8;
-    members[14..26].fill(0);
-    directory[8] |= 8;
-    members.extend([b"PK\x07\x08", sizes.as_slice()].concat());
-    end[16..20].copy_from_slice(&u32::try_from(members.len()).unwrap().to_le_bytes());
-    assert_eq!(read("x", &[members, directory, end].concat()).unwrap().1[0].3, [1]);
+    assert!(refusal("x", &front).contains("ends at byte 0x4"), "{}", refusal("x", &front));
 }
 
 #[test]

@@ -62,8 +62,8 @@ fn other_types_are_refused_by_name() {
         let bytes = one(dtype, shape, length);
         // They are good files: it is zTensor that has nothing for them.
         SafeTensors::deserialize(&bytes).unwrap();
-        let wanted = format!("\"a.b\": its dtype \"{dtype}\" is not supported");
-        assert_eq!(refusal("x", &bytes), wanted);
+        let wanted = format!("\"a.b\": its dtype \"{dtype}\" is not supported at byte ");
+        assert!(refusal("x", &bytes).starts_with(&wanted));
     }
     let sentence = refusal("x", &one("F\\u001b", "[1]", 1));
     assert!(sentence.starts_with("\"a.b\": its dtype \"F\\u{1b}\" is not supported at byte"));

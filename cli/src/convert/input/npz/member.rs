@@ -1,0 +1,131 @@
+//! The content of a member: decompressed, and all of it accounted for.
+
+use std::io::{self, BufRead as _, BufReader, Read, Take};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+
+use crate::convert::input::record::{self, Record};
+use crate::convert::input::source::{Reader, Source};
+
+/// Bytes of a member that are read at once. Its header takes less.
+const WINDOW: u64 = 64 << 10;
+
+/// Where the bytes of a member are, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    /// Where they begin.
+    pub(crate) start: u64,
+    /// How many they are in the file.
+    pub(super) packed: u64,
+    /// The checksum of the content.
+    pub(super) crc: u32,
+    pub(super) deflated: bool,
+}
+
+impl Member {
+    /// Appends what a record needs of it beside where it begins.
+    pub(crate) fn record(&self, out: &mut Vec<u8>) {
+        record::number(out, self.packed);
+        record::number(out, self.crc.into());
+        record::number(out, self.deflated.into());
+    }
+
+    /// Reads that again.
+    pub(crate) fn recorded(record: &mut Record<'_>, start: u64) -> Self {
+        let packed = record.number();
+        let crc = u32::try_from(record.number()).unwrap_or_default();
+        Self { start, packed, crc, deflated: record.number() != 0 }
+    }
+
+    /// Its content, `size` bytes. `inflate` is there to be used again.
+    pub(super) fn content<'i>(
+        &self,
+        source: &Source,
+        size: u64,
+        inflate: &'i mut Decompress,
+    ) -> Content<'i> {
+        let window = usize::try_from(self.packed.min(WINDOW)).unwrap_or_default();
+        let packed = source.reader_at(self.start).take(self.packed);
+        let packed = BufReader::with_capacity(window, packed);
+        inflate.reset(false);
+        let inflate = self.deflated.then_some(inflate);
+        Content { packed, inflate, ended: false, crc: Crc::new(), wanted: self.crc, left: size }
+    }
+}
+
+/// Reads the content of a member, as far as it is said to go.
+pub(super) struct Content<'i> {
+    packed: BufReader<Take<Reader>>,
+    /// What decompresses it, if it is compressed.
+    inflate: Option<&'i mut Decompress>,
+    /// The compressed stream has ended.
+    ended: bool,
+    crc: Crc,
+    wanted: u32,
+    /// Bytes that are to come.
+    left: u64,
+}
+
+impl Read for Content<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
+        let out = out.get_mut(..left).unwrap_or_default();
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let read = self.unpack(out)?;
+        if read == 0 {
+            return Err(invalid("it is shorter than is said"));
+        }
+        self.crc.update(out.get(..read).unwrap_or_default());
+        self.left = self.left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+        Ok(read)
+    }
+}
+
+impl Content<'_> {
+    /// The next bytes of the content; none where it ends.
+    fn unpack(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let Some(inflate) = &mut self.inflate else {
+            return self.packed.read(out);
+        };
+        while !self.ended {
+            let input = self.packed.fill_buf()?;
+            let is_all = input.is_empty();
+            let before = (inflate.total_in(), inflate.total_out());
+            let status = inflate
+                .decompress(input, out, FlushDecompress::None)
+                .map_err(|_| invalid("its compressed data cannot be decompressed"))?;
+            let taken = inflate.total_in().saturating_sub(before.0);
+            self.packed.consume(usize::try_from(taken).unwrap_or(usize::MAX));
+            self.ended = status == Status::StreamEnd;
+            let given = inflate.total_out().saturating_sub(before.1);
+            if given > 0 {
+                return Ok(usize::try_from(given).unwrap_or(usize::MAX));
+            }
+            if !self.ended && (is_all || taken == 0) {
+                return Err(invalid("its compressed data does not end"));
+            }
+        }
+        Ok(0)
+    }
+
+    /// Judges what can be judged when all has been read: the checksum, and that the compressed
+    /// data ends here, with its last byte.
+    pub(super) fn end(mut self) -> io::Result<()> {
+        if self.left > 0 || self.unpack(&mut [0])? > 0 {
+            return Err(invalid("it is longer than is said"));
+        }
+        if !self.packed.fill_buf()?.is_empty() {
+            return Err(invalid("there are bytes behind its compressed data"));
+        }
+        if self.crc.sum() != self.wanted {
+            return Err(invalid("it does not have its checksum"));
+        }
+        Ok(())
+    }
+}
+
+fn invalid(sentence: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, sentence)
+}

@@ -1,0 +1,423 @@
+//! Archives in which one thing is said otherwise: what NumPy writes is taken, and each byte that
+//! contradicts it, or that nobody would read, is not.
+
+use std::io::Write as _;
+
+use flate2::{Compression, Crc, write::DeflateEncoder};
+
+use super::{npy, read, refusal};
+
+/// A member, and all that is said of it.
+#[derive(Clone)]
+struct Member {
+    packed: Vec<u8>,
+    local: Said,
+    central: Said,
+    /// What stands between the member and the next one.
+    behind: Vec<u8>,
+    comment: Vec<u8>,
+    disk: u16,
+    /// Where it is in place of where it is.
+    start: Option<u32>,
+}
+
+/// What the directory and the member's own header say.
+#[derive(Clone)]
+struct Said {
+    version: u16,
+    flags: u16,
+    method: u16,
+    moment: u32,
+    crc: u32,
+    packed: u32,
+    size: u32,
+    name: Vec<u8>,
+    extra: Vec<u8>,
+}
+
+impl Said {
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in [self.version, self.flags, self.method] {
+            out.extend(number.to_le_bytes());
+        }
+        for number in [self.moment, self.crc, self.packed, self.size] {
+            out.extend(number.to_le_bytes());
+        }
+        for bytes in [&self.name, &self.extra] {
+            out.extend(u16::try_from(bytes.len()).unwrap().to_le_bytes());
+        }
+    }
+}
+
+/// The extra field for large files.
+fn large(numbers: &[u64]) -> Vec<u8> {
+    field(1, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>())
+}
+
+fn field(id: u16, bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).unwrap();
+    [&id.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat()
+}
+
+fn content() -> Vec<u8> {
+    npy::file("|u1", false, "(3,)", &[1, 2, 3])
+}
+
+impl Member {
+    /// One without any extra field.
+    fn plain(name: &str, method: u16) -> Self {
+        let content = content();
+        let mut crc = Crc::new();
+        crc.update(&content);
+        let size = u32::try_from(content.len()).unwrap();
+        let packed = match method {
+            8 => {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(&content).unwrap();
+                encoder.finish().unwrap()
+            }
+            _ => content,
+        };
+        let said = Said {
+            version: 20,
+            flags: 0,
+            method,
+            moment: 0x0021_0000,
+            crc: crc.sum(),
+            packed: u32::try_from(packed.len()).unwrap(),
+            size,
+            name: name.into(),
+            extra: vec![],
+        };
+        let (local, central) = (said.clone(), said);
+        let (behind, comment) = (vec![], vec![]);
+        Self { packed, local, central, behind, comment, disk: 0, start: None }
+    }
+
+    /// Sizes, as the extra field of the header has them.
+    fn sizes(&self) -> [u64; 2] {
+        [self.central.size.into(), self.central.packed.into()]
+    }
+
+    /// As NumPy writes it into a file, with Python 3.11.4 or later.
+    fn numpy(name: &str, method: u16) -> Self {
+        let mut member = Self::plain(name, method);
+        member.local.extra = large(&member.sizes());
+        (member.local.size, member.local.packed) = (u32::MAX, u32::MAX);
+        (member.local.version, member.central.version) = (45, 45);
+        member
+    }
+
+    /// As NumPy writes it into what it cannot go back in: a pipe.
+    fn streamed(name: &str, method: u16) -> Self {
+        let mut member = Self::numpy(name, method);
+        let [size, packed] = member.sizes().map(u64::to_le_bytes);
+        let crc = member.central.crc.to_le_bytes();
+        member.behind = [&b"PK\x07\x08"[..], &crc, &packed, &size].concat();
+        member.local.extra = large(&[0, 0]);
+        member.local.crc = 0;
+        (member.local.flags, member.central.flags) = (8, 8);
+        member
+    }
+}
+
+/// An archive of those members.
+fn build(members: &[Member]) -> Vec<u8> {
+    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    for member in members {
+        let start = u32::try_from(out.len()).unwrap();
+        out.extend(b"PK\x03\x04");
+        member.local.write(&mut out);
+        out.extend([&member.local.name[..], &member.local.extra, &member.packed].concat());
+        out.extend(&member.behind);
+        directory.extend(b"PK\x01\x02\x14\x03");
+        member.central.write(&mut directory);
+        directory.extend(u16::try_from(member.comment.len()).unwrap().to_le_bytes());
+        directory.extend(member.disk.to_le_bytes());
+        directory.extend([0; 6]);
+        directory.extend(member.start.unwrap_or(start).to_le_bytes());
+        directory.extend([&member.central.name[..], &member.central.extra].concat());
+        directory.extend(&member.comment);
+    }
+    let start = u32::try_from(out.len()).unwrap();
+    let length = u32::try_from(directory.len()).unwrap();
+    out.extend(directory);
+    out.extend(b"PK\x05\x06\0\0\0\0");
+    let count = u16::try_from(members.len()).unwrap().to_le_bytes();
+    out.extend([count, count].concat());
+    out.extend([length, start].map(u32::to_le_bytes).concat());
+    out.extend([0, 0]);
+    out
+}
+
+/// Refused where it is the first member and where it is the last, with those words.
+fn refused(member: &Member, why: &str) {
+    let other = Member::numpy("other.npy", 8);
+    for members in [[member.clone(), other.clone()], [other, member.clone()]] {
+        let sentence = refusal("x", &build(&members));
+        assert!(sentence.contains(why), "not {why}: {sentence}");
+    }
+}
+
+fn accepted(member: &Member) {
+    let other = Member::numpy("other.npy", 8);
+    for members in [[member.clone(), other.clone()], [other, member.clone()]] {
+        let (_, tensors) = read("x", &build(&members)).unwrap();
+        assert_eq!(tensors.len(), 2);
+        assert!(tensors.iter().all(|tensor| tensor.3 == [1, 2, 3]));
+    }
+}
+
+fn changed(member: &Member, change: impl FnOnce(&mut Member)) -> Member {
+    let mut member = member.clone();
+    change(&mut member);
+    member
+}
+
+const DIFFERS: &str = "\"a.npy\": its header does not say what the directory says";
+const CONTRADICTS: &str = "\"a.npy\": its extra field for large files contradicts its header";
+const BEHIND: &str = "\"a.npy\": what stands behind it does not say what the directory says";
+const GAP: &str = "a member of the archive does not begin where the one before it ends";
+
+#[test]
+fn every_layout_that_is_written() {
+    for method in [0, 8] {
+        for member in [Member::plain, Member::numpy, Member::streamed] {
+            accepted(&member("a.npy", method));
+        }
+        // NumPy with Python before 3.11.4: both sizes, and a version that knows but one of them.
+        let old = changed(&Member::plain("a.npy", method), |member| {
+            member.local.extra = large(&member.sizes());
+        });
+        accepted(&old);
+        // The same, streamed.
+        accepted(&changed(&Member::streamed("a.npy", method), |member| {
+            (member.local.size, member.local.packed) = (0, 0);
+            (member.local.version, member.central.version) = (20, 20);
+        }));
+    }
+}
+
+#[test]
+fn what_is_said_twice_is_the_same() {
+    for good in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
+        let changes: [fn(&mut Member); 6] = [
+            |member| member.local.version ^= 1,
+            |member| member.local.flags ^= 2,
+            |member| member.local.method ^= 8,
+            |member| member.local.moment ^= 1 << 31,
+            |member| member.local.crc ^= 1,
+            |member| member.local.name[0] ^= 2,
+        ];
+        for change in changes {
+            refused(&changed(&good, change), DIFFERS);
+        }
+    }
+    let good = Member::plain("a.npy", 8);
+    refused(&changed(&good, |member| member.local.size ^= 1), DIFFERS);
+    refused(&changed(&good, |member| member.local.packed ^= 1), DIFFERS);
+    refused(&changed(&good, |member| member.start = Some(1)), "it is not where the directory says");
+}
+
+#[test]
+fn numbers_of_large_files_contradict_nothing() {
+    let good = Member::numpy("a.npy", 8);
+    let [size, packed] = good.sizes();
+    for (numbers, why) in
+        [([size, packed ^ 1], DIFFERS), ([size ^ 1, packed], DIFFERS), ([packed, size], DIFFERS)]
+    {
+        refused(&changed(&good, |member| member.local.extra = large(&numbers)), why);
+    }
+    refused(&changed(&good, |member| member.local.extra = large(&[size])), CONTRADICTS);
+    refused(&changed(&good, |member| member.local.extra = large(&[size, packed, 0])), CONTRADICTS);
+    refused(&changed(&good, |member| member.local.extra = vec![]), CONTRADICTS);
+    // Those of the header itself.
+    refused(&changed(&good, |member| member.local.size = 1), CONTRADICTS);
+    refused(&changed(&good, |member| member.local.packed = 0), CONTRADICTS);
+    let sizes = |member: &mut Member| {
+        member.local.size = member.central.size;
+        member.local.packed = member.central.packed;
+    };
+    accepted(&changed(&good, sizes));
+
+    // The directory has those that its own fields leave out, and no other.
+    let all = |numbers: &[u64]| {
+        let (good, numbers) = (good.clone(), numbers.to_vec());
+        changed(&good, move |member| {
+            (member.central.size, member.central.packed) = (u32::MAX, u32::MAX);
+            member.central.extra = large(&numbers);
+        })
+    };
+    accepted(&all(&[size, packed]));
+    accepted(&changed(&good, |member| {
+        member.central.size = u32::MAX;
+        member.central.extra = large(&[size]);
+    }));
+    let other = "\"a.npy\": its extra field for large files has other numbers than are missing";
+    refused(&all(&[size]), other);
+    refused(&all(&[size, packed, 0]), other);
+    refused(&changed(&good, |member| member.central.extra = large(&[size, packed])), other);
+    refused(&changed(&all(&[]), |member| member.central.extra = vec![]), other);
+    refused(&all(&[size ^ 1, packed]), DIFFERS);
+    // Where only the directory has such numbers, only its version is the one for them.
+    let mut large = all(&[size, packed]);
+    (large.local, large.central.version) = (Member::plain("a.npy", 8).local, 45);
+    accepted(&large);
+    refused(&changed(&large, |member| member.central.version = 44), DIFFERS);
+    refused(&changed(&Member::plain("a.npy", 8), |member| member.central.version = 45), DIFFERS);
+    let beyond = |member: &mut Member| {
+        (member.local.version, member.central.version) = (46, 46);
+    };
+    refused(&changed(&good, beyond), "it uses a feature of zip that is not supported");
+}
+
+#[test]
+fn extra_fields_are_whole_and_known() {
+    for good in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
+        for more in [vec![0], vec![0; 3], vec![0x55, 0x54, 5, 0, 0], field(1, &[0; 15])] {
+            let local = changed(&good, |member| member.local.extra.extend(&more));
+            let central = changed(&good, |member| member.central.extra.extend(&more));
+            for member in [local, central] {
+                refused(&member, "\"a.npy\": ");
+            }
+        }
+        for (id, length) in [(0x7075, 9), (0xcafe, 0), (0x5455, 6)] {
+            let unknown = field(id, &vec![0; length]);
+            let local = changed(&good, |member| member.local.extra.extend(&unknown));
+            let central = changed(&good, |member| member.central.extra.extend(&unknown));
+            for member in [local, central] {
+                refused(&member, &format!("{id:#06x} of {length} bytes is not supported"));
+            }
+        }
+        // As `zip` adds them.
+        accepted(&changed(&good, |member| {
+            member.local.extra.extend(field(0x5455, &[3; 9]));
+            member.central.extra.extend(field(0x5455, &[3; 5]));
+            for said in [&mut member.local, &mut member.central] {
+                said.extra.extend(field(0x7875, &[1; 11]));
+            }
+        }));
+    }
+}
+
+#[test]
+fn what_stands_behind_a_member_is_what_the_directory_says() {
+    for method in [0, 8] {
+        let good = Member::streamed("a.npy", method);
+        for at in 4..good.behind.len() {
+            refused(&changed(&good, |member| member.behind[at] ^= 1), BEHIND);
+        }
+        refused(&changed(&good, |member| member.behind = vec![0xa5; 24]), BEHIND);
+        refused(&changed(&good, |member| member.behind = vec![]), BEHIND);
+        refused(&changed(&good, |member| member.behind.truncate(16)), BEHIND);
+        refused(&changed(&good, |member| member.behind[0] = b'Q'), BEHIND);
+        refused(&changed(&good, |member| member.behind.push(0)), GAP);
+        // The signature may be left out.
+        accepted(&changed(&good, |member| drop(member.behind.drain(..4))));
+        // Without the flag nothing stands there, with it something does.
+        let flagless = |member: &mut Member| {
+            (member.local.flags, member.central.flags) = (0, 0);
+        };
+        refused(&changed(&good, flagless), DIFFERS);
+        refused(&changed(&Member::numpy("a.npy", method), |m| m.behind = vec![0; 24]), GAP);
+        // What stands in front may be left out there, and not be another.
+        let [size, packed] = good.sizes();
+        accepted(&changed(&good, |member| member.local.extra = large(&[size, packed])));
+        accepted(&changed(&good, |member| member.local.crc = member.central.crc));
+        refused(&changed(&good, |member| member.local.extra = large(&[size, 0])), DIFFERS);
+        refused(&changed(&good, |member| member.local.crc = 1), DIFFERS);
+
+        // Sizes of 32 bits, where the header has no others.
+        let small = |member: &mut Member| {
+            (member.local.size, member.local.packed) = (0, 0);
+            member.local.extra = vec![];
+        };
+        refused(&changed(&good, small), BEHIND);
+        let short = changed(&changed(&good, small), |member| {
+            let [size, packed] = [size, packed].map(|size| u32::try_from(size).unwrap());
+            let crc = member.central.crc;
+            member.behind.truncate(4);
+            member.behind.extend([crc, packed, size].map(u32::to_le_bytes).concat());
+        });
+        accepted(&short);
+        refused(&changed(&short, |member| member.behind.truncate(12)), BEHIND);
+    }
+}
+
+#[test]
+fn compressed_data_ends_with_its_last_byte() {
+    let resize = |member: &mut Member, packed: Vec<u8>| {
+        let length = u32::try_from(packed.len()).unwrap();
+        (member.local.packed, member.central.packed) = (length, length);
+        member.packed = packed;
+    };
+    let good = Member::plain("a.npy", 8);
+    for more in [&[0][..], &[0xff; 20], b"PK\x03\x04"] {
+        let packed = [&good.packed[..], more].concat();
+        let bytes = changed(&good, |member| resize(member, packed));
+        refused(&bytes, "there are bytes behind its compressed data");
+    }
+    for less in [1, 2, 5] {
+        let packed = good.packed[..good.packed.len() - less].to_vec();
+        let bytes = changed(&good, |member| resize(member, packed));
+        refused(&bytes, "the archive is damaged: it");
+    }
+    // All of the content has come, and the stream goes on: an empty block that is not the last.
+    let content = content();
+    let length = u16::try_from(content.len()).unwrap();
+    let stored = |last: u8| {
+        let lengths = [length.to_le_bytes(), (!length).to_le_bytes()].concat();
+        [&[last][..], &lengths, &content].concat()
+    };
+    accepted(&changed(&good, |member| resize(member, stored(1))));
+    let endless = changed(&good, |member| resize(member, stored(0)));
+    refused(&endless, "its compressed data does not end");
+    let ended = [&stored(0)[..], &[1, 0, 0, 0xff, 0xff]].concat();
+    accepted(&changed(&good, |member| resize(member, ended)));
+    // More content than is said, and less.
+    for (size, why) in [(1, "bytes of data, and the array has"), (0, "it is longer than is said")] {
+        let longer = [&stored(0)[..], &[1, 1, 0, 0xfe, 0xff, 9]].concat();
+        refused(
+            &changed(&good, |member| {
+                resize(member, longer);
+                member.local.size += size;
+                member.central.size += size;
+            }),
+            why,
+        );
+    }
+}
+
+#[test]
+fn members_have_no_comments_and_one_disk() {
+    for good in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
+        refused(&changed(&good, |member| member.comment = vec![b'x']), "it has a comment");
+        refused(&changed(&good, |member| member.disk = 1), "in another part of the archive");
+    }
+}
+
+/// Of a whole archive, no byte can be changed but those that say which system wrote it.
+#[test]
+fn every_byte_is_accounted_for() {
+    for layout in [Member::plain, Member::numpy, Member::streamed] {
+        let good = build(&[layout("a.npy", 0), layout("b.npy", 0)]);
+        let wanted = read("x", &good).unwrap();
+        let mut free = Vec::new();
+        for at in 0..good.len() {
+            let mut bytes = good.clone();
+            for flip in 1..=u8::MAX {
+                bytes[at] = good[at] ^ flip;
+                if let Ok(other) = read("x", &bytes) {
+                    assert_eq!(other, wanted, "{at}");
+                    free.push(at);
+                }
+            }
+        }
+        free.dedup();
+        let entries = good.windows(4).enumerate().filter(|(_, bytes)| bytes == b"PK\x01\x02");
+        // The version that wrote it; the attributes that the file had.
+        let of_files = |(at, _)| [at + 4..at + 6, at + 36..at + 42].into_iter().flatten();
+        let wanted: Vec<usize> = entries.flat_map(of_files).collect();
+        assert_eq!(free, wanted);
+    }
+}
