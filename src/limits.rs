@@ -228,6 +228,13 @@ impl Options {
         self
     }
 
+    /// These options, accepting any form.
+    #[cfg(feature = "write")]
+    pub(crate) fn any_form(mut self) -> Self {
+        self.canonical = false;
+        self
+    }
+
     #[cfg(feature = "write")]
     pub(crate) fn is_canonical(&self) -> bool {
         self.canonical

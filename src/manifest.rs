@@ -25,7 +25,7 @@ pub use blobs::Extent;
 pub(crate) use canonical::{FIRST, VERSION, aligned};
 pub use component::{Component, ElementType};
 #[cfg(feature = "write")]
-pub(crate) use names::{duplicate, hash};
+pub(crate) use names::hash;
 pub use object::{Object, Shape};
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};
@@ -58,6 +58,9 @@ pub struct Manifest<'m> {
     bytes: Cow<'m, [u8]>,
     frame: Frame,
     index: Index,
+    /// What it was opened with, and opens with again when it has been appended to.
+    #[cfg(feature = "write")]
+    options: Options,
 }
 
 impl<'m> Manifest<'m> {
@@ -68,12 +71,30 @@ impl<'m> Manifest<'m> {
         options: &Options,
     ) -> Result<Self, Error> {
         let index = admit::admit(&frame, &bytes, options)?;
-        let manifest = Self { bytes, frame, index };
+        let manifest = Self {
+            bytes,
+            frame,
+            index,
+            #[cfg(feature = "write")]
+            options: *options,
+        };
         #[cfg(feature = "write")]
         if options.is_canonical() {
             canonical::judge(&manifest)?;
         }
         Ok(manifest)
+    }
+
+    /// Judges the same bytes by other options.
+    #[cfg(feature = "write")]
+    pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
+        Manifest::admit(self.frame.clone(), Cow::Borrowed(&self.bytes), options).map(drop)
+    }
+
+    /// What it was opened with.
+    #[cfg(feature = "write")]
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     fn reader(&self) -> Reader<'_> {

@@ -6,7 +6,7 @@ mod padding;
 
 use crate::codec::{ReadAt, ReadError, Verified};
 use crate::element::StorageType;
-use crate::error::Error;
+use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
 #[cfg(feature = "write")]
@@ -105,7 +105,9 @@ impl Verifier {
         let mut check = sparse.check(component.role(), storage);
         let compressed = component.encoding() == Encoding::Zstd;
         let mut content = component.content(source, &self.limits)?;
+        let mut bytes = 0_u64;
         while let Some(chunk) = content.next_chunk()? {
+            bytes = bytes.saturating_add(wide(chunk.len()));
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
                 let over = over.found(self.total.saturating_add(1)).at(component.place());
@@ -118,6 +120,13 @@ impl Verifier {
         if content.verified() == Some(Verified::Unverifiable) {
             let error = Error::new(Unsupported::Digest, component.extent().offset());
             return Err(refused(error.at(component.place())));
+        }
+        // What had to be measured has been read twice, and a source may change between.
+        if let (Some(count), Some(size)) =
+            (sparse.count(component.role()), component.element_size())
+            && count.checked_mul(size) != Some(bytes)
+        {
+            return Err(refused(Error::misuse(Misuse::Supply).at(component.place())));
         }
         check.finish().map_err(|bad| refused(bad.error(component)))
     }

@@ -9,12 +9,14 @@
 mod compress;
 mod copy;
 mod declare;
+mod draft;
 mod entry;
 #[cfg(feature = "files")]
 mod files;
 mod judge;
 mod names;
 mod object;
+mod seed;
 mod settings;
 mod sink;
 mod writer;

@@ -60,6 +60,121 @@ fn what_may_be_decoded_is_decoded() {
     }
 }
 
+/// A file that is another one from a number of reads on.
+#[cfg(feature = "zstd")]
+struct Changing<'a> {
+    files: [&'a [u8]; 2],
+    left: Cell<u32>,
+}
+
+#[cfg(feature = "zstd")]
+impl ReadAt for Changing<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let [first, second] = self.files;
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        if left > 0 { first } else { second }.read_at(offset, buffer)
+    }
+}
+
+/// Components whose size the manifest of 1.1 does not give are read twice: to measure them, and
+/// to judge them. What is judged is as many elements as were measured.
+#[cfg(feature = "zstd")]
+#[test]
+fn what_is_measured_is_what_is_judged() {
+    // One frame of so many bytes, all of them 1: RFC 8878 §3.1.1, with a block that repeats one.
+    let frame = |bytes: u8| [0x28, 0xb5, 0x2f, 0xfd, 0x20, bytes, bytes << 3 | 3, 0, 0, 1];
+    let component = |dtype: &[u8], offset: u8, encoding: &[u8]| {
+        let start = [b"\xa4\x65dtype", dtype, b"\x66offset\x18", &[offset]].concat();
+        [&start, &b"\x66length\x0a\x68encoding"[..], encoding].concat()
+    };
+    let zstd = |dtype, offset| component(dtype, offset, b"\x64zstd");
+    let head = b"\xa2\x67version\x651.1.0\x67objects\xa1\x61x\xa3\x65shape\x81\x02\x66format\x6asparse_coo";
+    let parts = [b"\x6acomponents\xa2\x66values", &zstd(b"\x62u8", 64)[..], b"\x66coords"].concat();
+    let manifest = [&head[..], &parts, &zstd(b"\x62u8", 128)].concat();
+    let file = |values, coords| {
+        let mut blobs = frame(values).to_vec();
+        blobs.resize(64, 0);
+        blobs.extend(frame(coords));
+        zten_oracles::file(&blobs, &manifest)
+    };
+    let (honest, other) = (file(3, 3), file(5, 3));
+    let judge = |left| {
+        let archive = Archive::open(&honest).unwrap();
+        let source = Changing { files: [&honest, &other], left: Cell::new(left) };
+        let mut verifier = zten::Verifier::new(honest.len() as u64, &Limits::default());
+        let mut values = 0;
+        let object = archive.get("x").unwrap();
+        let judged = verifier.object(&object, &source, |component, chunk| {
+            values += if component.role() == "values" { chunk.len() } else { 0 };
+        });
+        judged.map(|()| values).map_err(Error::from)
+    };
+    assert_eq!(judge(1000), Ok(3));
+    let verdicts: Vec<_> = (0..20).map(judge).collect();
+    assert!(verdicts.iter().all(|verdict| *verdict != Ok(5)), "{verdicts:?}");
+    let supply = ErrorKind::Misuse(Misuse::Supply);
+    assert!(verdicts.iter().any(|verdict| verdict.is_err_and(|error| error.kind() == supply)));
+}
+
+/// The file of another content, at the read of one number.
+#[cfg(all(feature = "zstd", feature = "digest"))]
+struct Once<'a> {
+    files: [&'a [u8]; 2],
+    left: Cell<i32>,
+}
+
+#[cfg(all(feature = "zstd", feature = "digest"))]
+impl ReadAt for Once<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.left.set(self.left.get() - 1);
+        self.files[usize::from(self.left.get() == -1)].read_at(offset, buffer)
+    }
+}
+
+/// Headers of blocks are read before the blocks, and again with them. A source that makes the last
+/// block of the first of two frames as long as both would have the second left out, of a component
+/// whose digest is right.
+#[cfg(all(feature = "zstd", feature = "digest"))]
+#[test]
+fn a_block_ends_where_its_header_says() {
+    use sha2::Digest as _;
+    // No content size, a window of 1 KiB, one block that is stored as it is: RFC 8878 §3.1.1.
+    let frame = |size: u16| {
+        let [low, high] = (size << 3 | 1).to_le_bytes();
+        [0x28, 0xb5, 0x2f, 0xfd, 0, 0, low, high, 0]
+    };
+    let blob = |claimed| [&frame(claimed)[..], &[7; 300], &frame(300), &[8; 300]].concat();
+    let (truth, lie) = (blob(300), blob(300 + 9 + 300));
+    let digest = sha2::Sha256::digest(&truth);
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let head =
+        b"\xa2\x67version\x651.1.0\x67objects\xa1\x61x\xa3\x65shape\x81\x01\x66format\x64mine";
+    let fields =
+        b"\x6acomponents\xa1\x61a\xa5\x65dtype\x62u8\x66offset\x18\x40\x66length\x19\x02\x6a";
+    let digest = [b"\x66digest\x78\x47sha256:", digits.as_bytes()].concat();
+    let manifest = [&head[..], fields, &digest, b"\x68encoding\x64zstd"].concat();
+    let files = [zten_oracles::file(&truth, &manifest), zten_oracles::file(&lie, &manifest)];
+    let archive = Archive::open(&files[0]).unwrap();
+    let component = archive.get("x").unwrap().component("a").unwrap();
+    let read = |left| {
+        let source = Once { files: [&files[0], &files[1]], left: Cell::new(left) };
+        component.decode(&source, &Limits::default()).map_err(Error::from)
+    };
+    let whole = [[7; 300], [8; 300]];
+    assert_eq!(*read(100).unwrap(), *whole.as_flattened());
+    let outcomes: Vec<_> = (0..8).map(read).collect();
+    for decoded in outcomes.iter().flatten() {
+        assert_eq!(decoded.verified(), Verified::Digest);
+        assert_eq!(**decoded, *whole.as_flattened(), "verified, and something else");
+    }
+    assert!(outcomes.iter().any(Result::is_err));
+}
+
 #[test]
 fn a_refusal_is_final() {
     let mut count = 0;

@@ -190,6 +190,48 @@ fn content_takes_a_chunk() {
     assert_eq!(zten::Limits::embedded().chunk(), 1024);
 }
 
+/// Takes bytes and keeps none.
+#[cfg(feature = "write")]
+struct Nowhere;
+
+#[cfg(feature = "write")]
+impl zten::write::Sink for Nowhere {
+    type Error = zten::Error;
+
+    fn write(&mut self, _: &[u8]) -> Result<(), zten::Error> {
+        Ok(())
+    }
+}
+
+/// Finishing opens what has been written, and takes what opening does: at most 1.0 x the manifest
+/// and 4 KiB, beside the manifest itself.
+#[cfg(feature = "write")]
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn finishing_takes_an_index() {
+    use zten::write::{Encoded, NewObject, Settings, Writer};
+    let mut names = generate::names(10_000);
+    for sorted in [false, true] {
+        if sorted {
+            names.sort();
+        }
+        for objects in [0, 1, 100, 10_000] {
+            let mut writer = Writer::new(Nowhere, &Settings::default()).unwrap();
+            let attributes = [&b"\xa1\x61a\x59\x04\x00"[..], &[0; 1024]].concat();
+            writer.attributes(&Encoded::from_cbor(attributes)).unwrap();
+            let mut manifest = 1024;
+            for name in &names[..objects] {
+                let object = NewObject::dense(name, &[1], zten::StorageType::U8);
+                writer.add(&object, &[("data", &[1])]).unwrap();
+                manifest += name.len() as u64 + 100;
+            }
+            let (peak, finished) = peak(|| writer.finish().map(drop));
+            finished.unwrap();
+            assert!(peak <= manifest + 4096, "{peak} bytes of heap for {objects} objects");
+        }
+    }
+}
+
 #[test]
 fn binding_takes_no_heap() {
     let file = std::fs::read(zten_testkit::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();

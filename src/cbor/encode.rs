@@ -46,6 +46,13 @@ impl Output {
         Ok(())
     }
 
+    /// Bytes that are CBOR already, before all others.
+    pub(crate) fn prepend(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        self.0.try_reserve_exact(bytes.len()).map_err(|_| OutOfMemory)?;
+        self.0.splice(..0, bytes.iter().copied());
+        Ok(())
+    }
+
     /// A head of the major type, the argument in as few bytes as can be.
     #[inline]
     pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {

@@ -11,7 +11,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::judge_bools;
 use crate::limits::Limits;
-use crate::manifest::Component;
+use crate::manifest::{Component, Extent};
 use crate::num::{index, wide};
 use crate::rules::{Rule, Unsupported};
 
@@ -45,27 +45,24 @@ pub enum Verified {
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub struct Content<'a, R> {
-    component: Component<'a>,
     source: R,
+    reading: Reading<'a>,
+    buffer: Vec<u8>,
+    failed: Option<Error>,
+}
+
+/// How far reading has come.
+struct Reading<'a> {
+    component: Component<'a>,
     storage: StorageType,
     stored: Stored,
+    /// None at the end.
     hasher: Option<Hasher>,
-    buffer: Vec<u8>,
     /// Bytes of a chunk, at most: a multiple of every element's size.
     chunk: usize,
     /// Decoded bytes that have gone by.
     position: u64,
     verified: Option<Verified>,
-    failed: Option<Error>,
-}
-
-/// Where a chunk is.
-enum Chunk {
-    /// There is none.
-    End,
-    Buffer,
-    /// In the source, at that offset and of that length.
-    Source(u64, usize),
 }
 
 /// How the stored bytes become decoded ones.
@@ -74,10 +71,7 @@ enum Chunk {
     expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
 )]
 enum Stored {
-    Raw {
-        next: u64,
-        end: u64,
-    },
+    Raw(Extent),
     #[cfg(feature = "zstd")]
     Zstd(Frames),
 }
@@ -97,7 +91,7 @@ impl<'a> Component<'a> {
         let storage = self.readable()?;
         let extent = self.extent();
         let stored = match self.encoding() {
-            Encoding::Raw => Stored::Raw { next: extent.offset(), end: extent.end() },
+            Encoding::Raw => Stored::Raw(extent),
             #[cfg(feature = "zstd")]
             Encoding::Zstd => {
                 let expected = self.decoded_length();
@@ -110,18 +104,16 @@ impl<'a> Component<'a> {
             }
         };
         let hasher = Some(Hasher::new(self.digest()));
-        Ok(Content {
+        let reading = Reading {
             component: *self,
-            source,
             storage,
             stored,
             hasher,
-            buffer: Vec::new(),
             chunk: index(limits.chunk()),
             position: 0,
             verified: None,
-            failed: None,
-        })
+        };
+        Ok(Content { source, reading, buffer: Vec::new(), failed: None })
     }
 
     /// All of the content, decoded, little-endian and verified. Memory follows what the
@@ -158,86 +150,91 @@ impl<R: ReadAt> Content<'_, R> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
-        match self.step() {
-            Ok(Chunk::End) => Ok(None),
-            Ok(Chunk::Buffer) => Ok(Some(&self.buffer)),
-            Ok(Chunk::Source(offset, length)) => {
-                let lent = self.source.bytes_at(offset, length);
-                // It lent them a moment ago. Without an error, this would be the end.
-                let error = Error::misuse(Misuse::Supply);
-                if lent.is_none() {
-                    self.failed = Some(error);
-                }
-                lent.map(Some).ok_or(error.into())
-            }
-            Err(error) => {
-                self.failed = Some(match error {
-                    ReadError::Refused(error) => error,
-                    ReadError::Source(_) => Error::misuse(Misuse::Aborted),
-                });
-                Err(error)
-            }
+        let chunk = self.reading.next(&self.source, &mut self.buffer);
+        if let Err(error) = &chunk {
+            self.failed = Some(match error {
+                ReadError::Refused(error) => *error,
+                ReadError::Source(_) => Error::misuse(Misuse::Aborted),
+            });
         }
+        chunk
     }
 
-    fn step(&mut self) -> Result<Chunk, ReadError<R::Error>> {
-        let place = self.component.place();
+    /// What has been shown, once everything has been read.
+    pub fn verified(&self) -> Option<Verified> {
+        self.reading.verified
+    }
+}
+
+impl Reading<'_> {
+    /// Reads the next chunk, which the source lends or `buffer` holds. The source is asked for
+    /// each byte once: what is returned is what has been hashed and judged.
+    fn next<'c, R: ReadAt>(
+        &mut self,
+        source: &'c R,
+        buffer: &'c mut Vec<u8>,
+    ) -> Result<Option<&'c [u8]>, ReadError<R::Error>> {
         let Some(hasher) = &mut self.hasher else {
-            return Ok(Chunk::End);
+            return Ok(None);
         };
+        let place = self.component.place();
         let swapped = self.component.byte_order() == ByteOrder::Big;
-        let mut chunk = Chunk::Buffer;
-        let bytes = match &mut self.stored {
-            Stored::Raw { next, end } => {
-                let left = end.saturating_sub(*next);
+        match &mut self.stored {
+            Stored::Raw(extent) => {
+                let left = extent.length().saturating_sub(self.position);
                 let length = usize::try_from(left).unwrap_or(self.chunk).min(self.chunk);
-                let bytes = match self.source.bytes_at(*next, length) {
-                    Some(bytes) if !swapped => {
-                        chunk = Chunk::Source(*next, length);
-                        bytes
+                if length == 0 {
+                    return Ok(self.end().map(|()| None)?);
+                }
+                let at = extent.offset().saturating_add(self.position);
+                if !swapped && let Some(lent) = source.bytes_at(at, length) {
+                    if lent.len() != length {
+                        return Err(Error::misuse(Misuse::Supply).at(place).into());
                     }
-                    _ => {
-                        extend(&mut self.buffer, length)?;
-                        self.source.read_at(*next, &mut self.buffer).map_err(ReadError::Source)?;
-                        &self.buffer
-                    }
-                };
-                hasher.update(bytes);
-                *next = next.saturating_add(wide(length));
-                bytes
+                    hasher.update(lent);
+                    self.pass(lent)?;
+                    return Ok(Some(lent));
+                }
+                extend(buffer, length)?;
+                source.read_at(at, buffer).map_err(ReadError::Source)?;
+                hasher.update(buffer);
             }
             #[cfg(feature = "zstd")]
             Stored::Zstd(frames) => {
                 // Room for a byte more than is to come: where there is none, nothing would be read.
                 let room = usize::try_from(frames.left().saturating_add(1));
-                extend(&mut self.buffer, room.unwrap_or(self.chunk).min(self.chunk))?;
+                extend(buffer, room.unwrap_or(self.chunk).min(self.chunk))?;
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
-                let length = frames
-                    .read(&self.source, &mut self.buffer, &mut tap)
-                    .map_err(|error| error.at(place))?;
-                self.buffer.truncate(length);
-                &self.buffer
+                let length =
+                    frames.read(source, buffer, &mut tap).map_err(|error| error.at(place))?;
+                buffer.truncate(length);
+                if length == 0 {
+                    return Ok(self.end().map(|()| None)?);
+                }
             }
-        };
-        if bytes.is_empty() {
-            self.whole()?;
-            let outcome = self.hasher.take().and_then(Hasher::finish);
-            let offset = self.component.extent().offset();
-            let mismatch = || Error::new(Rule::DigestMismatch, offset).at(place);
-            self.verified = Some(outcome.ok_or_else(mismatch)?);
-            return Ok(Chunk::End);
         }
-        self.judge(bytes)?;
-        self.position = self.position.saturating_add(wide(bytes.len()));
+        self.pass(buffer)?;
         if swapped {
-            swap(&mut self.buffer, self.storage.width());
+            swap(buffer, self.storage.width());
         }
-        Ok(chunk)
+        Ok(Some(buffer))
     }
 
-    /// What has been shown, once everything has been read.
-    pub fn verified(&self) -> Option<Verified> {
-        self.verified
+    /// Judges a chunk, and goes on behind it.
+    fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        self.judge(chunk)?;
+        self.position = self.position.saturating_add(wide(chunk.len()));
+        Ok(())
+    }
+
+    /// Judges what only the end shows.
+    fn end(&mut self) -> Result<(), Error> {
+        self.whole()?;
+        let outcome = self.hasher.take().and_then(Hasher::finish);
+        let offset = self.component.extent().offset();
+        let mismatch = || Error::new(Rule::DigestMismatch, offset).at(self.component.place());
+        self.verified = Some(outcome.ok_or_else(mismatch)?);
+        Ok(())
     }
 
     /// Components of 1.x hold whole elements, which only decoding shows where the manifest does

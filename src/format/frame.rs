@@ -191,10 +191,14 @@ pub(crate) fn header_v1() -> [u8; size_of::<Magic>()] {
     Magic::V1.0
 }
 
+/// Bytes of the footer of a 1.x file.
+#[cfg(feature = "write")]
+pub(crate) const FOOTER_V1: usize = size_of::<FooterV1>();
+
 /// The footer of a 1.x file whose manifest has so many bytes.
 #[cfg(feature = "write")]
-pub(crate) fn footer_v1(manifest_size: u64) -> [u8; size_of::<FooterV1>()] {
-    let mut bytes = [0; size_of::<FooterV1>()];
+pub(crate) fn footer_v1(manifest_size: u64) -> [u8; FOOTER_V1] {
+    let mut bytes = [0; FOOTER_V1];
     let footer = FooterV1 { manifest_size: U64::new(manifest_size), magic: Magic::V1 };
     // It fits: the length is its own.
     let _ = footer.write_to(&mut bytes);

@@ -34,7 +34,7 @@ pub(super) enum Clash {
 }
 
 /// Reads the name of an ordinal.
-pub(crate) trait Read<'m>: Fn(u32) -> &'m [u8] {}
+pub(super) trait Read<'m>: Fn(u32) -> &'m [u8] {}
 impl<'m, F: Fn(u32) -> &'m [u8]> Read<'m> for F {}
 
 fn ordinal(entry: u64) -> u32 {
@@ -169,16 +169,6 @@ fn near(entries: &[u64], wanted: u64) -> &[u64] {
             return entries.get(from..to.min(entries.len())).unwrap_or(entries);
         }
         width = width.saturating_mul(8);
-    }
-}
-
-/// The ordinal of the second of `count` names that is equal to one before it.
-#[cfg(feature = "write")]
-pub(crate) fn duplicate<'m>(count: u32, read: impl Read<'m>) -> Result<Option<u32>, OutOfMemory> {
-    match Names::hashed(count, read) {
-        Ok(_) => Ok(None),
-        Err(Clash::Duplicate(ordinal)) => Ok(Some(ordinal)),
-        Err(Clash::Memory) => Err(OutOfMemory),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::element::{ByteOrder, StorageType};
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
+use crate::num::wide;
 
 /// What the indices of a sparse object are held against.
 #[derive(Clone, Debug)]
@@ -27,6 +28,19 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
             _ => Asked::Nothing,
         };
         Check { asked, storage }
+    }
+
+    /// How many elements the component of that role has, if the number of values says so.
+    pub(crate) fn count(&self, role: &str) -> Option<u64> {
+        let nnz = self.nnz?;
+        match (self.format, role) {
+            (Format::SparseCsr, "indptr") => self.shape.clone().next()?.checked_add(1),
+            (Format::SparseCsr, "indices") | (Format::SparseCsr | Format::SparseCoo, "values") => {
+                Some(nnz)
+            }
+            (Format::SparseCoo, "coords") => nnz.checked_mul(wide(self.shape.clone().count())),
+            _ => None,
+        }
     }
 }
 

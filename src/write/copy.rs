@@ -229,7 +229,7 @@ impl Copier {
         let count = object.components().len();
         parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         parts.extend(object.components());
-        if writer.settings.is_canonical() {
+        if writer.settings().is_canonical() {
             by_length(&mut parts, |part: Component<'_>| part.role_bytes()).map_err(no_memory)?;
         }
         let mut components = Vec::new();

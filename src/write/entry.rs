@@ -31,7 +31,7 @@ pub(super) fn object(
     attributes: Option<&[u8]>,
 ) -> Result<(), OutOfMemory> {
     out.text(object.name)?;
-    out.map(if attributes.is_some() { 4 } else { 3 })?;
+    out.map(object_keys(attributes))?;
     // Components are last in either order.
     for key in ObjectKey::TABLE_ORDER {
         match key {
@@ -59,6 +59,18 @@ pub(super) fn object(
     Ok(())
 }
 
+/// How many keys the map of an object has.
+pub(super) fn object_keys(attributes: Option<&[u8]>) -> u64 {
+    if attributes.is_some() { 4 } else { 3 }
+}
+
+/// How many keys the map of a component has.
+pub(super) fn component_keys(element: &ElementType<'_>, digest: bool, compressed: bool) -> u64 {
+    let typed = matches!(element, ElementType::Logical(_) | ElementType::UnknownLogical(..));
+    let given = [typed, digest, compressed, compressed];
+    wide(given.into_iter().filter(|given| *given).count()).saturating_add(3)
+}
+
 /// Role and fields of a component.
 pub(super) fn component(
     out: &mut Output,
@@ -67,9 +79,10 @@ pub(super) fn component(
 ) -> Result<(), OutOfMemory> {
     let order =
         if canonical { ComponentKey::DETERMINISTIC_ORDER } else { ComponentKey::TABLE_ORDER };
-    let fields = order.iter().filter(|key| written.value(**key).is_some()).count();
+    let keys =
+        component_keys(&written.element, written.digest.is_some(), written.decoded.is_some());
     out.text(written.role)?;
-    out.map(wide(fields))?;
+    out.map(keys)?;
     for key in order {
         match written.value(*key) {
             Some(Value::Text(text)) => {

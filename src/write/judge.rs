@@ -3,7 +3,6 @@
 use nom::Parser as _;
 
 use super::declare::{NewComponent, NewObject};
-use super::settings::Settings;
 use crate::cbor::{Fault, Mark, UNLIMITED, fault, map_head};
 use crate::element::LogicalType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
@@ -18,20 +17,21 @@ use crate::num::{short, wide};
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::sort::by_text;
 
-/// Judges the object of that ordinal: how many bytes its compressed components decode to.
+/// Judges the object of that ordinal, for readers with those options, but without their tolerances:
+/// how many bytes its compressed components decode to.
 pub(super) fn object(
     object: &NewObject<'_>,
     ordinal: u32,
-    settings: &Settings,
+    options: &Options,
 ) -> Result<u64, Error> {
-    let (limits, components) = (settings.limit(), object.components());
+    let (limits, components) = (options.limit(), object.components());
     if wide(object.shape.len()) > limits.rank().into() {
         return Err(Error::nowhere(Limit::Rank));
     }
     if wide(components.len()) > limits.keys().into() {
         return Err(Error::nowhere(Limit::Keys));
     }
-    roles_differ(components, settings)?;
+    roles_differ(components, options)?;
     let mut roles = Roles::default();
     let mut decoded = 0_u64;
     for (component, own) in (0..).zip(components) {
@@ -39,7 +39,7 @@ pub(super) fn object(
         let claim = claim(own).map_err(|error| error.at(place))?;
         if claim.encoding == Encoding::Zstd {
             decoded = decoded.saturating_add(claim.length.value);
-            compressed(claim.length.value, settings).map_err(|error| error.at(place))?;
+            compressed(claim.length.value, options).map_err(|error| error.at(place))?;
         }
         let part = Part::of(&claim, component, &V1_2);
         let part = part.map_err(|fault| refused(fault).at(place))?;
@@ -95,19 +95,26 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
     })
 }
 
+/// The window of the frames that are written, unless what they hold is smaller.
+const WINDOW: u64 = 256 << 10;
+
 /// Judges that a component may be compressed.
-fn compressed(decoded: u64, settings: &Settings) -> Result<(), Error> {
-    if settings.is_canonical() {
+fn compressed(decoded: u64, options: &Options) -> Result<(), Error> {
+    if options.is_canonical() {
         return Err(Error::nowhere(Rule::CanonicalEncoding));
     }
-    if decoded > settings.limit().decoded() {
+    if decoded > options.limit().decoded() {
         return Err(Error::nowhere(Limit::Decoded).found(decoded));
+    }
+    let window = decoded.min(WINDOW);
+    if window > options.limit().window() {
+        return Err(Error::nowhere(Limit::Window).found(window));
     }
     Ok(())
 }
 
 /// Judges that no role stands twice; in canonical form, that they are in order.
-fn roles_differ(components: &[NewComponent<'_>], settings: &Settings) -> Result<(), Error> {
+fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<(), Error> {
     let roles = || components.iter().map(|component| component.role);
     let rise = roles().zip(roles().skip(1)).all(|(a, b)| super::canonical_order(a, b).is_lt());
     if rise {
@@ -121,7 +128,7 @@ fn roles_differ(components: &[NewComponent<'_>], settings: &Settings) -> Result<
     if twice {
         return Err(Error::nowhere(Rule::DuplicateKey));
     }
-    if settings.is_canonical() { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
+    if options.is_canonical() { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
 }
 
 /// Judges that there are whole coordinates, where the values, being of an unknown type, cannot

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::cbor::{Input, key, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
-use crate::manifest::{duplicate, hash};
+use crate::manifest::hash;
 use crate::num::{index, short};
 use crate::rules::Rule;
 
@@ -13,11 +13,10 @@ use crate::rules::Rule;
 ///
 /// As long as names rise, each is compared with the one before. At the first that does not, all
 /// go into a table of hashes. The hash has no secret: names can be made to crowd the table, and
-/// it then takes no more, and all are judged at the end as a reader does. So work follows the
-/// bytes of the names, whatever they are.
+/// it then takes no more. What it has missed is found at the end, where the manifest is opened.
+/// So work follows the bytes of the names, whatever they are.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    count: u32,
     /// Where the last of them stands.
     last: Option<u32>,
     table: Option<Table>,
@@ -59,22 +58,7 @@ impl Names {
             return Err(Rule::DuplicateName.into());
         }
         self.last = Some(at);
-        self.count = self.count.saturating_add(1);
         Ok(())
-    }
-
-    /// Judges what could not be while names were added: the ordinal of the second object of a
-    /// name.
-    pub(super) fn finish(&self, entries: Input<'_>) -> Result<Option<u32>, OutOfMemory> {
-        if self.table.as_ref().is_none_or(|table| !table.crowded) {
-            return Ok(None);
-        }
-        let mut all = Vec::new();
-        all.try_reserve_exact(index(self.count)).map_err(|_| OutOfMemory)?;
-        all.extend(places(entries, entries.len()).take(index(self.count)));
-        duplicate(self.count, |ordinal| {
-            all.get(index(ordinal)).map_or(&[][..], |at| name(entries, *at))
-        })
     }
 }
 
@@ -111,8 +95,6 @@ struct Table {
     /// 32 bits of hash, then one more than the place; 0 is free.
     slots: Vec<u64>,
     count: usize,
-    /// There was no room for a name near where it belongs.
-    crowded: bool,
 }
 
 /// How far a name may be from where it belongs. Honest names never are so far in a table that
@@ -127,7 +109,7 @@ impl Table {
         (0..REACH).map(move |step| home.wrapping_add(step) & mask)
     }
 
-    /// Adds the name at `at`; false if it is there already.
+    /// Adds the name at `at`, if there is room near where it belongs; false if it is there already.
     fn add(&mut self, entries: Input<'_>, at: u32) -> Result<bool, OutOfMemory> {
         if self.count.saturating_mul(2) >= self.slots.len() {
             self.grow()?;
@@ -145,7 +127,6 @@ impl Table {
                 return Ok(false);
             }
         }
-        self.crowded = true;
         Ok(true)
     }
 
@@ -165,9 +146,8 @@ impl Table {
         self.count = 0;
         for slot in old.into_iter().filter(|slot| *slot != 0) {
             let free = |place: &usize| self.slots.get(*place) == Some(&0);
-            match self.near(slot & HASH).find(free) {
-                Some(place) => self.put(place, slot),
-                None => self.crowded = true,
+            if let Some(place) = self.near(slot & HASH).find(free) {
+                self.put(place, slot);
             }
         }
         Ok(())
@@ -198,6 +178,9 @@ mod tests {
 
     use super::*;
     use crate::cbor::Output;
+    use crate::element::StorageType;
+    use crate::error::{Error, Place};
+    use crate::write::{NewObject, Settings, Writer};
 
     /// Adds names one after another, each with an empty map, until one is refused.
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
@@ -249,19 +232,19 @@ mod tests {
             .take(1500)
             .collect();
         assert_eq!(crowd.len(), 1500);
-        let (mut entries, mut names) = (Output::default(), Names::default());
+        let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
         let mut write = |name: &str| {
-            let at = short(entries.len());
-            entries.text(name).unwrap();
-            entries.map(0).unwrap();
-            names.add(entries.as_bytes(), at).unwrap();
-            names.finish(entries.as_bytes()).unwrap()
+            writer.add(&NewObject::dense(name, &[0], StorageType::U8), &[]).map_err(Error::from)
         };
         for name in crowd.iter().rev() {
-            assert_eq!(write(name), None);
+            write(name).unwrap();
         }
+        assert_eq!(write(&crowd[1499]).unwrap_err().id(), Some("duplicate-name"));
         // The last of them found no room, and is found all the same.
-        assert_eq!(write(&crowd[0]), Some(1500));
+        write(&crowd[0]).unwrap();
+        let refused = Error::from(writer.finish().unwrap_err());
+        assert_eq!(refused.id(), Some("duplicate-name"));
+        assert_eq!(refused.place(), Place::new(Some(1500), None));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::slice::Iter;
 
 use super::compress::Encoder;
 use super::declare::{NewComponent, NewObject};
-use super::entry::{self, Written};
+use super::entry::Written;
 use super::settings::Checksum;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
@@ -116,7 +116,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     }
 
     fn place(&self) -> Place {
-        Place::new(Some(self.writer.ordinal()), Some(short(self.ordinal)))
+        Place::new(Some(self.writer.draft.ordinal()), Some(short(self.ordinal)))
     }
 
     /// Opens the next component that has bytes.
@@ -143,8 +143,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
             length: stream.stored.length,
             decoded: stream.component.level().and_then(|_| stream.component.bytes()),
         };
-        let canonical = self.writer.settings.is_canonical();
-        entry::component(&mut self.writer.entries, &written, canonical)?;
+        self.writer.draft.component(&written)?;
         self.ordinal = self.ordinal.saturating_add(1);
         Ok(())
     }
@@ -162,7 +161,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
             place,
             offset: self.writer.position(),
             left,
-            stored: Stored::new(self.writer.settings.sums()),
+            stored: Stored::new(self.writer.settings().sums()),
             check,
             part: ([0; 8], 0),
             encoder: component.level().map(|level| Encoder::new(level, left)).transpose()?,

@@ -1,6 +1,6 @@
 //! How to write: digests, the canonical form, and the limits of those who will read.
 
-use crate::limits::Limits;
+use crate::limits::{Limits, Options};
 
 /// Which digest each component gets, over its stored bytes: v1.2 §1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,12 +16,13 @@ pub enum Checksum {
 }
 
 /// How a file is written. By default each component gets a sha256, objects come in any order,
-/// and nothing goes beyond the default [`Limits`].
+/// and nothing goes beyond the default [`Limits`], or those that a file was opened with that is
+/// appended to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     checksum: Checksum,
     canonical: bool,
-    limits: Limits,
+    limits: Option<Limits>,
 }
 
 impl Settings {
@@ -35,7 +36,7 @@ impl Settings {
     /// These settings for readers that have other limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = Some(limits);
         self
     }
 
@@ -56,7 +57,14 @@ impl Settings {
         if self.canonical { Checksum::Sha256 } else { self.checksum }
     }
 
-    pub(super) fn limit(&self) -> &Limits {
-        &self.limits
+    /// The options of those who will read a new file.
+    pub(super) fn options(&self) -> Options {
+        let options = Options::default().limits(self.limits.unwrap_or_default());
+        if self.canonical { options.canonical() } else { options }
+    }
+
+    /// The options of those who will read a file that was opened with `old`, and is appended to.
+    pub(super) fn options_behind(&self, old: &Options) -> Options {
+        old.any_form().limits(self.limits.unwrap_or(*old.limit()))
     }
 }

@@ -1,20 +1,14 @@
 //! The writer: header, objects, manifest, footer, in one pass.
 
-use core::cmp::Ordering;
-
 use super::declare::{Encoded, NewObject};
-use super::names::{Names, encoded};
+use super::draft::Draft;
 use super::object::ObjectWriter;
 use super::settings::Settings;
 use super::sink::{Sink, WriteError};
-use super::{entry, judge};
-use crate::cbor::{Output, key, map_head, rewrite, skip};
-use crate::error::{Error, Misuse, OutOfMemory, Place};
-use crate::format::frame::{footer_v1, header_v1};
-use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
-use crate::manifest::{FIRST, Manifest, VERSION, aligned};
-use crate::num::{short, wide};
-use crate::rules::{Limit, Rule};
+use crate::error::{Error, Misuse};
+use crate::format::frame::header_v1;
+use crate::manifest::{FIRST, Manifest, aligned};
+use crate::num::wide;
 
 /// Writes a 1.2 file: blobs as they come, then the manifest and the footer. Nothing is written
 /// twice, and nothing but the manifest is kept in memory.
@@ -40,40 +34,22 @@ use crate::rules::{Limit, Rule};
 #[derive(Debug)]
 pub struct Writer<S> {
     sink: S,
-    pub(super) settings: Settings,
+    settings: Settings,
     /// Where the next byte goes.
     position: u64,
-    root: Root,
-    /// The content of `objects`: name and fields, one after another.
-    pub(super) entries: Output,
-    objects: u64,
-    names: Names,
-    /// Bytes that compressed components decode to, all together.
-    decoded: u64,
+    pub(super) draft: Draft,
     /// An object has begun and not ended.
-    pub(super) within: bool,
-}
-
-/// The fields of the root beside `objects`, as CBOR.
-#[derive(Debug)]
-struct Root {
-    version: Output,
-    attributes: Option<Output>,
-    /// Keys and values that the file had before, and how many.
-    others: Output,
-    count: u64,
+    within: bool,
 }
 
 impl<S: Sink> Writer<S> {
     /// Begins a file.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`OutOfMemory`].
+    /// Whatever the sink fails with; `limit-keys` and `limit-manifest` where the limits allow no
+    /// file at all; [`OutOfMemory`](crate::OutOfMemory).
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
-        let mut version = Output::default();
-        version.text(VERSION).map_err(Error::from)?;
-        let root = Root { version, attributes: None, others: Output::default(), count: 0 };
-        let mut writer = Self::at(sink, settings, root, 0);
+        let mut writer = Self::at(sink, settings, Draft::new(settings)?, 0);
         writer.put(&header_v1())?;
         writer.pad()?;
         debug_assert_eq!(writer.position, FIRST, "the header is shorter than a blob's alignment");
@@ -85,9 +61,18 @@ impl<S: Sink> Writer<S> {
     /// objects, attributes and unknown fields; its old manifest must not be overwritten in
     /// place, for until [`finish`](Self::finish) there would be none.
     ///
+    /// The file opens as before: with the options that `manifest` was opened with, tolerances
+    /// among them, or with the limits of the settings if those give any. (The canonical form is
+    /// not kept.) What is added is judged without tolerances.
+    ///
+    /// Where the manifest does not say how many bytes a compressed component of the file decodes
+    /// to (1.1), the most that there can be are counted against `limit-decoded-total`. If that
+    /// leaves no room for another, a copy made by [`Copier`](super::Copier) says the sizes.
+    ///
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1, or canonical
-    /// form is asked for; [`OutOfMemory`].
+    /// form is asked for; where the settings give limits, any rule `limit-…` that the file itself
+    /// breaks; [`OutOfMemory`](crate::OutOfMemory).
     pub fn append(
         sink: S,
         manifest: &Manifest<'_>,
@@ -96,27 +81,14 @@ impl<S: Sink> Writer<S> {
         if !manifest.dialect().is_written || settings.is_canonical() {
             return Err(Error::misuse(Misuse::Append).into());
         }
-        let (root, entries) = taken_apart(manifest).map_err(Error::from)?;
-        let mut writer = Self::at(sink, settings, root, manifest.extent().start);
-        writer.names = Names::of(entries.as_bytes()).map_err(Error::from)?;
-        writer.entries = entries;
-        writer.objects = manifest.len().into();
+        let draft = Draft::of(manifest, settings)?;
+        let mut writer = Self::at(sink, settings, draft, manifest.extent().start);
         writer.pad()?;
         Ok(writer)
     }
 
-    fn at(sink: S, settings: &Settings, root: Root, position: u64) -> Self {
-        Self {
-            sink,
-            settings: *settings,
-            position,
-            root,
-            entries: Output::default(),
-            objects: 0,
-            names: Names::default(),
-            decoded: 0,
-            within: false,
-        }
+    fn at(sink: S, settings: &Settings, draft: Draft, position: u64) -> Self {
+        Self { sink, settings: *settings, position, draft, within: false }
     }
 
     /// Gives the file attributes, in place of those that it has. They may come at any time.
@@ -124,10 +96,11 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
     /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
-    /// key stands twice in one of the values. [`OutOfMemory`].
+    /// key stands twice in one of the values. `limit-keys` where the root of a file that is
+    /// appended to has no room for another key; `limit-manifest`; [`OutOfMemory`](crate::OutOfMemory). The file
+    /// keeps those that it has.
     pub fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
-        self.root.attributes = self.form(attributes, 1)?;
-        Ok(())
+        self.draft.attributes(attributes)
     }
 
     /// Begins an object: what is said of it is judged as a reader would, before anything of it
@@ -136,17 +109,12 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// Every rule on objects and components that needs no data, `duplicate-name`, and the
     /// limits; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
-    /// where canonical form asks for another order; [`OutOfMemory`].
+    /// where canonical form asks for another order; [`OutOfMemory`](crate::OutOfMemory).
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
         if self.within {
             return Err(Error::misuse(Misuse::Unfinished));
         }
-        let before = self.entries.len();
-        let place = Place::new(Some(self.ordinal()), None);
-        self.declare(object).map_err(|error| {
-            self.entries.truncate(before);
-            if error.place() == Place::default() { error.at(place) } else { error }
-        })?;
+        self.draft.declare(object, self.position)?;
         self.within = true;
         ObjectWriter::begin(self, *object)
     }
@@ -168,105 +136,38 @@ impl<S: Sink> Writer<S> {
         Ok(out.end()?)
     }
 
-    /// The object's place in the manifest.
-    pub(super) fn ordinal(&self) -> u32 {
-        u32::try_from(self.objects).unwrap_or(u32::MAX)
-    }
-
-    /// Judges an object and adds its entry, up to its components.
-    fn declare(&mut self, object: &NewObject<'_>) -> Result<(), Error> {
-        let decoded = judge::object(object, self.ordinal(), &self.settings)?;
-        let attributes = match object.attributes {
-            Some(attributes) => self.form(attributes, 3)?,
-            None => None,
-        };
-        let attributes = attributes.as_ref().map(Output::as_bytes);
-        let at = self.entries.len();
-        let bound = entry::bound(object)
-            .saturating_add(wide(attributes.map_or(0, <[u8]>::len)))
-            .saturating_add(self.manifest_bytes());
-        if bound > self.settings.limit().manifest() {
-            return Err(Error::nowhere(Limit::Manifest).found(bound));
-        }
-        let total = self.decoded.saturating_add(decoded);
-        if total > self.settings.limit().decoded_total(self.position) {
-            return Err(Error::nowhere(Limit::DecodedTotal).found(total));
-        }
-        entry::object(&mut self.entries, object, attributes).map_err(Error::from)?;
-        let at = short(at);
-        if self.settings.is_canonical()
-            && let Some(last) = self.names.last()
-        {
-            let name = |at| encoded(self.entries.as_bytes(), at);
-            match name(last).cmp(name(at)) {
-                Ordering::Less => {}
-                Ordering::Equal => return Err(Error::nowhere(Rule::DuplicateName)),
-                Ordering::Greater => return Err(Error::misuse(Misuse::Order)),
-            }
-        }
-        self.names.add(self.entries.as_bytes(), at).map_err(Error::nowhere)?;
-        self.decoded = total;
-        Ok(())
-    }
-
-    /// Judges attributes that lie within `open` levels, and gives them the form of the file;
-    /// none where the form leaves them out.
-    fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Output>, Error> {
-        let bytes = attributes.as_bytes();
-        let empty = judge::attributes(bytes, open, self.settings.limit())?;
-        let mut out = Output::default();
-        if !self.settings.is_canonical() {
-            out.raw(bytes).map_err(Error::from)?;
-        } else if empty {
-            return Ok(None);
-        } else {
-            rewrite(bytes, &mut out).map_err(|fault| Error::nowhere(fault.kind))?;
-        }
-        Ok(Some(out))
-    }
-
     /// An object has ended.
     pub(super) fn ended(&mut self) {
-        self.objects = self.objects.saturating_add(1);
+        self.draft.ended();
         self.within = false;
     }
 
     /// Writes manifest and footer, and returns the sink, which has been flushed.
     ///
+    /// Before that the manifest is opened, as a reader opens it: a file that is finished is one
+    /// that opens, with the limits of the settings, the tolerances that a file was opened with
+    /// that is appended to, and in canonical form if this was asked for. That takes the memory
+    /// of opening, beside the manifest.
+    ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object has not ended.
+    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object has not ended;
+    /// [`OutOfMemory`](crate::OutOfMemory). What opening the file would fail with: `limit-manifest`, and
+    /// `duplicate-name` where names were chosen to hide it until now. `limit-decoded-total` where
+    /// the file has become shorter, as its old manifest was spelled at length.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
         if self.within {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
-        if let Some(second) = self.names.finish(self.entries.as_bytes()).map_err(Error::from)? {
-            let place = Place::new(Some(second), None);
-            return Err(Error::nowhere(Rule::DuplicateName).at(place).into());
+        let end = self.draft.finish(self.position)?;
+        for bytes in [end.manifest.as_bytes(), &end.footer] {
+            self.sink.write(bytes).map_err(WriteError::Sink)?;
         }
-        let start = self.position;
-        let mut head = Output::default();
-        let mut tail = Output::default();
-        self.root
-            .write(&mut head, &mut tail, (self.objects, self.settings.is_canonical()))
-            .map_err(Error::from)?;
-        let size = [head.len(), self.entries.len(), tail.len()];
-        let size = size.iter().fold(0, |sum: u64, part| sum.saturating_add(wide(*part)));
-        if size > self.settings.limit().manifest() {
-            return Err(Error::nowhere(Limit::Manifest).found(size).into());
-        }
-        let entries = core::mem::take(&mut self.entries);
-        [head, entries, tail].iter().try_for_each(|part| self.put(part.as_bytes()))?;
-        let size = self.position.saturating_sub(start);
-        self.put(&footer_v1(size))?;
         self.sink.flush().map_err(WriteError::Sink)?;
         Ok(self.sink)
     }
 
-    /// Bytes of the manifest so far, about.
-    fn manifest_bytes(&self) -> u64 {
-        let attributes = self.root.attributes.as_ref().map_or(0, Output::len);
-        let parts = [self.entries.len(), self.root.others.len(), attributes];
-        parts.iter().fold(ALIGNMENT, |sum, part| sum.saturating_add(wide(*part)))
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     pub(super) fn position(&self) -> u64 {
@@ -289,61 +190,4 @@ impl<S: Sink> Writer<S> {
             _ => Ok(()),
         }
     }
-}
-
-impl Root {
-    /// Writes what comes before the entries of `objects` and what comes after them.
-    fn write(
-        &self,
-        head: &mut Output,
-        tail: &mut Output,
-        (objects, canonical): (u64, bool),
-    ) -> Result<(), OutOfMemory> {
-        let attributes = self.attributes.as_ref();
-        head.map(self.count.saturating_add(if attributes.is_some() { 3 } else { 2 }))?;
-        let own = |out: &mut Output| {
-            out.text("version")?;
-            out.raw(self.version.as_bytes())?;
-            if let Some(attributes) = attributes {
-                out.text("attributes")?;
-                out.raw(attributes.as_bytes())?;
-            }
-            out.raw(self.others.as_bytes())
-        };
-        own(if canonical { tail } else { &mut *head })?;
-        head.text("objects")?;
-        head.map(objects)
-    }
-}
-
-/// The fields of a manifest's root, and the entries of its `objects`.
-fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), OutOfMemory> {
-    let (mut version, mut others) = (Output::default(), Output::default());
-    let (mut attributes, mut objects, mut count) = (None, Output::default(), 0_u64);
-    for (name, item) in manifest.fields().into_iter().flatten() {
-        match name {
-            "version" => version.raw(item.as_bytes())?,
-            "attributes" => attributes.insert(Output::default()).raw(item.as_bytes())?,
-            "objects" => objects.raw(entries(item.as_bytes()))?,
-            _ => {
-                others.text(name)?;
-                others.raw(item.as_bytes())?;
-                count = count.saturating_add(1);
-            }
-        }
-    }
-    Ok((Root { version, attributes, others, count }, objects))
-}
-
-/// What is in a map: its entries, without head and break.
-fn entries(map: &[u8]) -> &[u8] {
-    use nom::Parser as _;
-    let head = map_head(Rule::ObjectsType, crate::cbor::UNLIMITED).parse(map);
-    let Ok((first, mut entries)) = head else { return &[] };
-    let mut rest = first;
-    while entries.next(rest) {
-        let value = key(rest).map_or(&[][..], |(value, _)| value);
-        rest = skip(value, 0, DEPTH_CAP).map_or(&[][..], |(rest, ())| rest);
-    }
-    first.get(..first.len().saturating_sub(rest.len())).unwrap_or_default()
 }

@@ -242,12 +242,16 @@ impl<D: BlockDecoder> Frames<D> {
         let length = length.map_err(|_| memory)?;
         self.stored.clear();
         self.stored.try_reserve_exact(length).map_err(|_| memory)?;
-        if let Some(held) = self.walk.held(at, length) {
-            self.stored.extend_from_slice(held);
-            return Ok(());
-        }
+        // No byte is read twice: a source that gave another header would have the block end
+        // elsewhere than it has been walked.
+        let ahead = self.walk.ahead(at, length);
+        self.stored.extend_from_slice(ahead);
+        let (at, first) = (at.saturating_add(wide(ahead.len())), ahead.len());
         self.stored.resize(length, 0);
-        source(at, &mut self.stored).map_err(Failure::Callback)
+        match self.stored.get_mut(first..) {
+            Some(rest) if !rest.is_empty() => source(at, rest).map_err(Failure::Callback),
+            _ => Ok(()),
+        }
     }
 
     /// What the decoder has found, in what the walk has come to the end of.

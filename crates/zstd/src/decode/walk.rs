@@ -41,11 +41,17 @@ impl Walk {
         Self { start, next: start, end, window, ahead }
     }
 
-    /// So many bytes from `at` on, as far as they have been read ahead.
-    pub(super) fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
-        let from = usize::try_from(at.checked_sub(self.ahead.at)?).ok()?;
-        let bytes = self.ahead.bytes.get(..self.ahead.length)?;
-        bytes.get(from..from.checked_add(count)?)
+    /// As many of the bytes from `at` on as have been read ahead, but at most so many.
+    pub(super) fn ahead(&self, at: u64, most: usize) -> &[u8] {
+        let from = at.checked_sub(self.ahead.at).and_then(|from| usize::try_from(from).ok());
+        let bytes = self.ahead.bytes.get(..self.ahead.length).unwrap_or_default();
+        let bytes = from.and_then(|from| bytes.get(from..)).unwrap_or_default();
+        bytes.get(..most).unwrap_or(bytes)
+    }
+
+    /// So many bytes from `at` on, if they have been read ahead.
+    fn held(&self, at: u64, count: usize) -> Option<&[u8]> {
+        Some(self.ahead(at, count)).filter(|bytes| bytes.len() == count)
     }
 
     /// So many bytes from where the walk has come to, or as many as are left.

@@ -1,0 +1,283 @@
+//! The manifest of a file that is being written, and all that is counted over the whole of it.
+
+use core::cmp::Ordering;
+
+use super::declare::{Encoded, NewObject};
+use super::entry::{self, Written};
+use super::judge;
+use super::names::{Names, encoded};
+use super::seed;
+use super::settings::{Checksum, Settings};
+use crate::cbor::{Output, rewrite};
+use crate::error::{Error, Misuse, OutOfMemory, Place};
+use crate::format::frame::{FOOTER_V1, footer_v1, header_v1};
+use crate::format::v1::RootKey;
+use crate::limits::{Limits, Options};
+use crate::manifest::{Manifest, VERSION};
+use crate::num::{short, wide};
+use crate::open::Opening;
+use crate::rules::{Limit, Rule};
+
+/// What has been declared of a file so far.
+///
+/// Whatever a reader counts over a whole file is counted here and nowhere else: keys of the root,
+/// bytes of the manifest, decoded bytes, names. (Objects and components need no count: bytes of the
+/// manifest bound them.) A file that is appended to has spent what it holds already; each
+/// declaration spends what it adds, before anything is written.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// Those of the readers: with them the file opens.
+    options: Options,
+    /// Whether components get digests.
+    digests: bool,
+    root: Root,
+    /// The content of `objects`: name and fields, one after another.
+    entries: Output,
+    objects: u64,
+    names: Names,
+    /// Bytes that compressed components decode to, all together, or more.
+    decoded: u64,
+}
+
+/// The fields of the root beside `objects`, as CBOR.
+#[derive(Debug, Default)]
+pub(super) struct Root {
+    pub(super) version: Output,
+    pub(super) attributes: Option<Output>,
+    /// Keys and values that the file had before, and how many.
+    pub(super) others: Output,
+    pub(super) count: u64,
+}
+
+/// What comes behind the blobs.
+pub(super) struct End {
+    pub(super) manifest: Output,
+    pub(super) footer: [u8; FOOTER_V1],
+}
+
+impl Draft {
+    /// Of a new file.
+    pub(super) fn new(settings: &Settings) -> Result<Self, Error> {
+        let mut root = Root::default();
+        root.version.text(VERSION)?;
+        let options = settings.options();
+        let draft = Self {
+            options,
+            digests: settings.sums() != Checksum::None,
+            root,
+            entries: Output::default(),
+            objects: 0,
+            names: Names::default(),
+            decoded: 0,
+        };
+        draft.root_fits(None)?;
+        Ok(draft)
+    }
+
+    /// Of a 1.x file that has that manifest already.
+    pub(super) fn of(manifest: &Manifest<'_>, settings: &Settings) -> Result<Self, Error> {
+        let options = settings.options_behind(manifest.options());
+        if options.limit() != manifest.options().limit() {
+            manifest.admit_again(&options)?;
+        }
+        let decoded = seed::decoded(manifest, options.limit())?;
+        let (root, entries) = seed::taken_apart(manifest)?;
+        let draft = Self {
+            options,
+            digests: settings.sums() != Checksum::None,
+            root,
+            names: Names::of(entries.as_bytes())?,
+            entries,
+            objects: manifest.len().into(),
+            decoded,
+        };
+        draft.root_fits(draft.root.attributes.as_ref())?;
+        Ok(draft)
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        self.options.limit()
+    }
+
+    pub(super) fn is_canonical(&self) -> bool {
+        self.options.is_canonical()
+    }
+
+    /// How many objects have ended: the place of the next in the manifest.
+    pub(super) fn ordinal(&self) -> u32 {
+        u32::try_from(self.objects).unwrap_or(u32::MAX)
+    }
+
+    /// Gives the file attributes, in place of those that it has.
+    pub(super) fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
+        let attributes = self.form(attributes, 1)?;
+        self.root_fits(attributes.as_ref())?;
+        self.root.attributes = attributes;
+        Ok(())
+    }
+
+    /// Judges the root with those attributes: its keys, and the bytes of the manifest.
+    fn root_fits(&self, attributes: Option<&Output>) -> Result<(), Error> {
+        let keys = self.root.keys(attributes);
+        if keys > self.limits().keys().into() {
+            return Err(Error::nowhere(Limit::Keys).found(keys));
+        }
+        self.fits(attributes, 0)
+    }
+
+    /// Judges that the manifest has room for so many bytes more.
+    fn fits(&self, attributes: Option<&Output>, more: u64) -> Result<(), Error> {
+        let root = self.root.bound(attributes);
+        let size = root.saturating_add(wide(self.entries.len())).saturating_add(more);
+        if size > self.limits().manifest() {
+            return Err(Error::nowhere(Limit::Manifest).found(size));
+        }
+        Ok(())
+    }
+
+    /// Judges an object whose bytes are to stand at `position` or later, and adds its entry, up
+    /// to its components. Where it is refused, nothing has changed.
+    pub(super) fn declare(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
+        let before = self.entries.len();
+        let place = Place::new(Some(self.ordinal()), None);
+        self.add(object, position).map_err(|error| {
+            self.entries.truncate(before);
+            if error.place() == Place::default() { error.at(place) } else { error }
+        })
+    }
+
+    fn add(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
+        let decoded = judge::object(object, self.ordinal(), &self.options)?;
+        let attributes = match object.attributes {
+            Some(attributes) => self.form(attributes, 3)?,
+            None => None,
+        };
+        let attributes = attributes.as_ref().map(Output::as_bytes);
+        self.keys_fit(object, attributes)?;
+        let more = entry::bound(object).saturating_add(wide(attributes.map_or(0, <[u8]>::len)));
+        self.fits(self.root.attributes.as_ref(), more)?;
+        // The file will be longer, so its readers allow no less. What decodes to nothing is not
+        // refused for what stands before it.
+        let total = self.decoded.saturating_add(decoded);
+        if decoded > 0 && total > self.limits().decoded_total(position) {
+            return Err(Error::nowhere(Limit::DecodedTotal).found(total));
+        }
+        let at = short(self.entries.len());
+        entry::object(&mut self.entries, object, attributes)?;
+        if self.is_canonical()
+            && let Some(last) = self.names.last()
+        {
+            let name = |at| encoded(self.entries.as_bytes(), at);
+            match name(last).cmp(name(at)) {
+                Ordering::Less => {}
+                Ordering::Equal => return Err(Error::nowhere(Rule::DuplicateName)),
+                Ordering::Greater => return Err(Error::misuse(Misuse::Order)),
+            }
+        }
+        self.names.add(self.entries.as_bytes(), at).map_err(Error::nowhere)?;
+        self.decoded = total;
+        Ok(())
+    }
+
+    /// Judges the keys of the maps that an object is written as.
+    fn keys_fit(&self, object: &NewObject<'_>, attributes: Option<&[u8]>) -> Result<(), Error> {
+        let components = object.components().iter().map(|component| {
+            let compressed = component.level().is_some();
+            entry::component_keys(&component.element, self.digests, compressed)
+        });
+        let keys = components.fold(entry::object_keys(attributes), u64::max);
+        if keys > self.limits().keys().into() {
+            return Err(Error::nowhere(Limit::Keys).found(keys));
+        }
+        Ok(())
+    }
+
+    /// Adds the entry of a component of the object at hand.
+    pub(super) fn component(&mut self, written: &Written<'_>) -> Result<(), OutOfMemory> {
+        entry::component(&mut self.entries, written, self.options.is_canonical())
+    }
+
+    /// The object at hand has ended.
+    pub(super) fn ended(&mut self) {
+        self.objects = self.objects.saturating_add(1);
+    }
+
+    /// Judges attributes that lie within `open` levels, and gives them the form of the file;
+    /// none where the form leaves them out.
+    fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Output>, Error> {
+        let bytes = attributes.as_bytes();
+        let empty = judge::attributes(bytes, open, self.limits())?;
+        let mut out = Output::default();
+        if !self.is_canonical() {
+            out.raw(bytes)?;
+        } else if empty {
+            return Ok(None);
+        } else {
+            rewrite(bytes, &mut out).map_err(|fault| Error::nowhere(fault.kind))?;
+        }
+        Ok(Some(out))
+    }
+
+    /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any
+    /// reader opens it: what is refused here would be refused by them.
+    pub(super) fn finish(self, start: u64) -> Result<End, Error> {
+        let Self { options, root, mut entries, objects, names, decoded, .. } = self;
+        // The index of the reader takes its place.
+        drop(names);
+        root.surround(&mut entries, objects, options.is_canonical())?;
+        let manifest = entries;
+        let size = wide(manifest.len());
+        let footer = footer_v1(size);
+        let end = start.checked_add(size).and_then(|end| end.checked_add(wide(footer.len())));
+        let length = end.ok_or(Error::misuse(Misuse::Length))?;
+        let opening = Opening::new(length, &options)?.header(&header_v1())?.footer(&footer)?;
+        let opened = opening.manifest(manifest.as_bytes())?;
+        debug_assert_eq!(u64::from(opened.len()), objects, "another number of objects");
+        if decoded > options.limit().decoded_total(length) {
+            return Err(Error::nowhere(Limit::DecodedTotal).found(decoded));
+        }
+        drop(opened);
+        Ok(End { manifest, footer })
+    }
+}
+
+impl Root {
+    /// How many keys it has, with those attributes.
+    fn keys(&self, attributes: Option<&Output>) -> u64 {
+        self.count.saturating_add(if attributes.is_some() { 3 } else { 2 })
+    }
+
+    /// As many bytes as it takes with those attributes, beside the entries of `objects`, or a few
+    /// more.
+    fn bound(&self, attributes: Option<&Output>) -> u64 {
+        /// The keys and heads that it has always, and the key of the attributes.
+        const FIXED: u64 = 64;
+        let parts = [self.version.len(), self.others.len(), attributes.map_or(0, Output::len)];
+        parts.iter().fold(FIXED, |sum, part| sum.saturating_add(wide(*part)))
+    }
+
+    /// Writes what comes before the entries of `objects`, and what comes after them.
+    fn surround(
+        &self,
+        entries: &mut Output,
+        objects: u64,
+        canonical: bool,
+    ) -> Result<(), OutOfMemory> {
+        let attributes = self.attributes.as_ref();
+        let own = |out: &mut Output| {
+            RootKey::version.write(out)?;
+            out.raw(self.version.as_bytes())?;
+            if let Some(attributes) = attributes {
+                RootKey::attributes.write(out)?;
+                out.raw(attributes.as_bytes())?;
+            }
+            out.raw(self.others.as_bytes())
+        };
+        let mut head = Output::default();
+        head.map(self.keys(attributes))?;
+        own(if canonical { &mut *entries } else { &mut head })?;
+        RootKey::objects.write(&mut head)?;
+        head.map(objects)?;
+        entries.prepend(head.as_bytes())
+    }
+}

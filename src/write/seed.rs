@@ -1,0 +1,77 @@
+//! What a file that is appended to holds already.
+
+use nom::Parser as _;
+
+use super::draft::Root;
+use crate::cbor::{Output, UNLIMITED, key, map_head, skip};
+use crate::error::{Error, OutOfMemory};
+use crate::format::Encoding;
+use crate::format::frame::FOOTER_V1;
+use crate::format::v1::RootKey;
+use crate::limits::Limits;
+use crate::limits::format::DEPTH_CAP;
+use crate::manifest::Manifest;
+use crate::num::wide;
+use crate::rules::{Limit, Rule};
+
+/// The fields of a manifest's root, and the entries of its `objects`.
+pub(super) fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), OutOfMemory> {
+    let (mut root, mut objects) = (Root::default(), Output::default());
+    for (name, item) in manifest.fields().into_iter().flatten() {
+        match RootKey::named(name.as_bytes()) {
+            Some(RootKey::version) => root.version.raw(item.as_bytes())?,
+            Some(RootKey::attributes) => {
+                root.attributes.insert(Output::default()).raw(item.as_bytes())?;
+            }
+            Some(RootKey::objects) => objects.raw(entries(item.as_bytes()))?,
+            None => {
+                root.others.text(name)?;
+                root.others.raw(item.as_bytes())?;
+                root.count = root.count.saturating_add(1);
+            }
+        }
+    }
+    Ok((root, objects))
+}
+
+/// What is in a map: its entries, without head and break.
+fn entries(map: &[u8]) -> &[u8] {
+    let head = map_head(Rule::ObjectsType, UNLIMITED).parse(map);
+    let Ok((first, mut entries)) = head else { return &[] };
+    let mut rest = first;
+    while entries.next(rest) {
+        let value = key(rest).map_or(&[][..], |(value, _)| value);
+        rest = skip(value, 0, DEPTH_CAP).map_or(&[][..], |(rest, ())| rest);
+    }
+    first.get(..first.len().saturating_sub(rest.len())).unwrap_or_default()
+}
+
+/// What a byte of zstd decodes to at most: a block of four bytes is 128 KiB at most.
+const MOST: u64 = (128 << 10) / 4;
+
+/// Bytes that the compressed components of a file decode to, or more, but no more than its
+/// readers allow it.
+///
+/// # Errors
+/// `limit-decoded`, `limit-decoded-total` where they allow less.
+pub(super) fn decoded(manifest: &Manifest<'_>, limits: &Limits) -> Result<u64, Error> {
+    let (mut said, mut unsaid) = (0_u64, 0_u64);
+    let components = manifest.objects().flat_map(|object| object.components());
+    for component in components.filter(|component| component.encoding() == Encoding::Zstd) {
+        let Some(bytes) = component.decoded_length() else {
+            let most = component.extent().length().saturating_mul(MOST).min(limits.decoded());
+            unsaid = unsaid.saturating_add(most);
+            continue;
+        };
+        if bytes > limits.decoded() {
+            return Err(Error::nowhere(Limit::Decoded).found(bytes).at(component.place()));
+        }
+        said = said.saturating_add(bytes);
+    }
+    let length = manifest.extent().end.saturating_add(wide(FOOTER_V1));
+    let allowed = limits.decoded_total(length);
+    if said > allowed {
+        return Err(Error::nowhere(Limit::DecodedTotal).found(said));
+    }
+    Ok(said.saturating_add(unsaid).min(allowed))
+}

@@ -1,0 +1,263 @@
+//! Appending, and limits: what a file holds counts, and what comes out opens as it did before.
+#![allow(
+    clippy::allow_attributes,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use zten::write::{Encoded, Level, NewObject, Settings, Writer};
+use zten::{
+    Archive, Error, ErrorKind, Generation, Limits, Misuse, Options, StorageType, Tolerance,
+};
+use zten_testkit::{check, corpus, reject_index};
+
+/// Appends to a file that is opened with those options.
+fn append(
+    old: &[u8],
+    options: &Options,
+    settings: &Settings,
+    add: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), Error>,
+) -> Result<Vec<u8>, Error> {
+    let archive = Archive::open_with(old, options)?;
+    let blobs = old[..archive.extent().start as usize].to_vec();
+    let mut writer = Writer::append(blobs, archive.manifest(), settings)?;
+    add(&mut writer)?;
+    Ok(writer.finish()?)
+}
+
+/// Adds an object of so many bytes, which are the same and compressed.
+fn compressed(writer: &mut Writer<Vec<u8>>, name: &str, bytes: u64) -> Result<(), Error> {
+    let shape = [bytes];
+    let object = NewObject::dense(name, &shape, StorageType::U8).compressed(Level::default());
+    Ok(writer.add(&object, &[("data", &vec![7; bytes as usize])])?)
+}
+
+fn attributes() -> Encoded {
+    Encoded::from_cbor(b"\xa1\x61a\x01".to_vec())
+}
+
+fn limited(name: &str, value: u64) -> Limits {
+    Limits::default().with(name, value).unwrap()
+}
+
+/// A file of no objects whose root has so many keys, none of them `attributes`.
+fn root_of(keys: u16) -> Vec<u8> {
+    let [high, low] = keys.to_be_bytes();
+    let mut manifest = vec![0xb9, high, low];
+    manifest.extend(b"\x67version\x651.1.0\x67objects\xa0");
+    for key in 2..keys {
+        manifest.extend(format!("\x65{key:05}\x01").into_bytes());
+    }
+    zten_oracles::file(&[], &manifest)
+}
+
+#[test]
+fn a_root_has_no_more_keys_than_its_readers_allow() {
+    let (plain, give) = (Options::default(), attributes());
+    let old = root_of(4096);
+    let mut refusal = None;
+    let new = append(&old, &plain, &Settings::default(), |writer| {
+        refusal = writer.attributes(&give).err();
+        writer.add(&NewObject::dense("x", &[0], StorageType::U8), &[]).map_err(Error::from)
+    });
+    assert_eq!(refusal.unwrap().id(), Some("limit-keys"));
+    // It is as if it had never been tried.
+    check(&new.unwrap(), &plain).unwrap();
+    let new = append(&root_of(4095), &plain, &Settings::default(), |w| w.attributes(&give));
+    check(&new.unwrap(), &plain).unwrap();
+    // For readers that allow more.
+    let more = limited("keys", 4097);
+    let new = append(&old, &plain, &Settings::default().limits(more), |w| w.attributes(&give));
+    let new = new.unwrap();
+    assert_eq!(check(&new, &plain).unwrap_err().id(), Some("limit-keys"));
+    check(&new, &plain.limits(more)).unwrap();
+    // And so without a word, where the file was opened so.
+    let again = append(&new, &plain.limits(more), &Settings::default(), |_| Ok(())).unwrap();
+    check(&again, &plain.limits(more)).unwrap();
+    let less = append(
+        &new,
+        &plain.limits(more),
+        &Settings::default().limits(limited("keys", 4096)),
+        |_| Ok(()),
+    );
+    assert_eq!(less.unwrap_err().id(), Some("limit-keys"));
+}
+
+#[test]
+fn what_a_file_decodes_to_counts() {
+    let total = Options::default().limits(limited("decoded-total", 1000));
+    let mut writer = Writer::new(Vec::new(), &Settings::default().limits(*total.limit())).unwrap();
+    compressed(&mut writer, "a", 600).unwrap();
+    let over = compressed(&mut writer, "b", 401).unwrap_err();
+    assert_eq!((over.id(), over.place().object()), (Some("limit-decoded-total"), Some(1)));
+    let old = writer.finish().unwrap();
+    for (bytes, good) in [(400, true), (401, false)] {
+        let new = append(&old, &total, &Settings::default(), |writer| {
+            // What is not compressed is not counted.
+            writer
+                .add(&NewObject::dense("raw", &[500], StorageType::U8), &[("data", &[1; 500])])?;
+            compressed(writer, "b", bytes)
+        });
+        match new {
+            Ok(new) => check(&new, &total).unwrap(),
+            Err(error) => assert_eq!(error.id(), Some("limit-decoded-total")),
+        }
+        assert_eq!(
+            good,
+            append(&old, &total, &Settings::default(), |w| compressed(w, "b", bytes)).is_ok()
+        );
+    }
+    let less = |name, value| {
+        let settings = Settings::default().limits(limited(name, value));
+        append(&old, &Options::default(), &settings, |_| Ok(())).map_err(|error| error.id())
+    };
+    assert_eq!(less("decoded-total", 599), Err(Some("limit-decoded-total")));
+    assert_eq!(less("decoded", 599), Err(Some("limit-decoded")));
+    assert_eq!(less("manifest", 20), Err(Some("limit-manifest")));
+    assert!(less("decoded-total", 600).is_ok() && less("decoded", 600).is_ok());
+}
+
+/// Where the manifest of 1.1 does not say what a component decodes to, the most is counted.
+#[test]
+fn what_is_not_said_counts_as_the_most() {
+    let old = std::fs::read(corpus().join("accept/unsupported-format--v11-zstd.zt")).unwrap();
+    let with = |total, bytes| {
+        let options = Options::default().limits(limited("decoded-total", total));
+        let new = append(&old, &options, &Settings::default(), |w| compressed(w, "b", bytes))?;
+        check(&new, &options)?;
+        Ok::<_, Error>(())
+    };
+    let archive = Archive::open(&old).unwrap();
+    let component = archive.objects().next().unwrap().components().next().unwrap();
+    let most = component.extent().length() * (32 << 10);
+    assert_eq!(component.decoded_length(), None);
+    assert_eq!(with(most + 100, 100), Ok(()));
+    assert_eq!(with(most + 100, 101).unwrap_err().id(), Some("limit-decoded-total"));
+    // What is not compressed can always be added.
+    let options = Options::default().limits(limited("decoded-total", 10));
+    let new = append(&old, &options, &Settings::default(), |writer| {
+        Ok(writer.add(&NewObject::dense("raw", &[1], StorageType::U8), &[("data", &[1])])?)
+    });
+    check(&new.unwrap(), &options).unwrap();
+}
+
+/// By default readers let a file of more bytes decode to more. Appending may make it shorter: here its
+/// root has a head of three bytes where one is enough.
+#[test]
+fn a_file_that_becomes_shorter_may_be_refused() {
+    let manifest = |last: u64| {
+        let mut manifest = b"\xb9\x00\x02\x67version\x651.2.0\x67objects\xa1\x61x\xa3".to_vec();
+        manifest.extend(b"\x65shape\x81\x01\x66format\x64mine\x6acomponents\xb1");
+        for role in 0..17_u64 {
+            manifest.extend([0x61, b'a' + role as u8]);
+            manifest.extend(b"\xa5\x65dtype\x62u8\x68encoding\x64zstd\x66length\x01\x66offset\x19");
+            manifest.extend((64 + 64 * role as u16).to_be_bytes());
+            manifest.extend(b"\x73uncompressed_length\x1b");
+            let size = if role < 16 { 4 << 30 } else { last };
+            manifest.extend(size.to_be_bytes());
+        }
+        zten_oracles::file(&[0; 17 * 64], &manifest)
+    };
+    let length = manifest(0).len() as u64;
+    let plain = Options::default();
+    let keep = |old: &[u8]| append(old, &plain, &Settings::default(), |_| Ok(()));
+    let over = append(&manifest(64 * length + 1), &plain, &Settings::default(), |_| Ok(()));
+    assert_eq!(over.unwrap_err().id(), Some("limit-decoded-total"));
+    assert_eq!(keep(&manifest(64 * length)).unwrap_err().id(), Some("limit-decoded-total"));
+    let shorter = keep(&manifest(64 * (length - 2))).unwrap();
+    assert_eq!(shorter.len() as u64, length - 2);
+    let longer = append(&manifest(64 * length), &plain, &Settings::default(), |writer| {
+        writer.attributes(&attributes())
+    });
+    assert!(longer.unwrap().len() as u64 > length);
+}
+
+#[test]
+fn tolerances_stay() {
+    let tolerant = Tolerance::ALL.iter().fold(Options::default(), |all, one| all.tolerate(*one));
+    let mut tried = [0; 3];
+    for row in reject_index() {
+        let rules = ["index-dtype", "blob-overlap", "quantized-zeros"];
+        let Some(at) = rules.iter().position(|rule| **rule == row.expected.rule) else { continue };
+        let old = row.read();
+        let opened = Archive::open_with(&old, &tolerant);
+        if opened.map_or(true, |archive| archive.generation() == Generation::V0_1) {
+            continue;
+        }
+        let add = |writer: &mut Writer<Vec<u8>>| {
+            let new = NewObject::dense("appended", &[1], StorageType::U8);
+            writer.add(&new, &[("data", &[1])])?;
+            // What is added is not tolerated.
+            let zeros = NewObject::custom("without zeros", &[0], "quantized_group", &[]);
+            assert!(writer.add(&zeros, &[]).is_err());
+            Ok(())
+        };
+        let new = append(&old, &tolerant, &Settings::default(), add).unwrap();
+        let archive = Archive::open_with(&new, &tolerant).unwrap();
+        assert!(archive.get("appended").is_some(), "{}", row.file);
+        assert_eq!(Archive::open(&new).unwrap_err().id(), Some(rules[at]), "{}", row.file);
+        tried[at] += 1;
+    }
+    assert!(tried.iter().all(|tried| *tried > 0), "{tried:?}");
+}
+
+#[test]
+fn the_canonical_form_is_not_kept() {
+    let old = Writer::new(Vec::new(), &Settings::default().canonical()).unwrap().finish().unwrap();
+    let (plain, canonical) = (Options::default(), Options::default().canonical());
+    let new = append(&old, &canonical, &Settings::default(), |w| compressed(w, "x", 5)).unwrap();
+    check(&new, &plain).unwrap();
+    assert!(check(&new, &canonical).is_err());
+    let misuse = append(&old, &canonical, &Settings::default().canonical(), |_| Ok(()));
+    assert_eq!(misuse.unwrap_err().kind(), ErrorKind::Misuse(Misuse::Append));
+}
+
+/// Every limit that a new file could go beyond is held against what is declared, and one less
+/// than what is written is too few.
+#[test]
+fn limits_are_held_where_they_are_declared() {
+    let deep = Encoded::from_cbor(b"\xa1\x61a\x81\x81\x81\x07".to_vec());
+    let write = |limits: Limits| {
+        let mut writer = Writer::new(Vec::new(), &Settings::default().limits(limits))?;
+        let object = NewObject::dense("x", &[1, 1, 700], StorageType::U8);
+        let object = object.compressed(Level::default()).attributes(&deep);
+        let declared = writer.add(&object, &[("data", &[7; 700])]);
+        declared.map_err(Error::from)?;
+        Ok::<_, Error>(writer.finish()?)
+    };
+    // Component maps have six keys: three, a digest, an encoding and a length.
+    let cases = [
+        ("window", 700),
+        ("decoded", 700),
+        ("decoded-total", 700),
+        ("keys", 6),
+        ("rank", 3),
+        ("depth", 7),
+    ];
+    for (name, edge) in cases {
+        let limits = limited(name, edge);
+        let file = write(limits).unwrap_or_else(|error| panic!("{name}: {error}"));
+        check(&file, &Options::default().limits(limits)).unwrap();
+        let limits = limited(name, edge - 1);
+        let refused = write(limits).unwrap_err();
+        assert_eq!(refused.id(), Some(&*format!("limit-{name}")));
+        // At the end, it would be refused at a place in the file.
+        let early = (refused.place().object(), refused.offset());
+        assert_eq!(early, (Some(0), None), "{name}: refused before it is written");
+        let read = check(&file, &Options::default().limits(limits)).unwrap_err();
+        assert_eq!(read.id(), refused.id(), "a reader refuses it for the same");
+    }
+    // A root has two keys, and no reader that allows fewer reads any file.
+    let new = Writer::new(Vec::new(), &Settings::default().limits(limited("keys", 1)));
+    assert_eq!(Error::from(new.unwrap_err()).id(), Some("limit-keys"));
+}
+
+#[test]
+fn attributes_count_as_manifest() {
+    let settings = Settings::default().limits(limited("manifest", 1000));
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let long = Encoded::from_cbor([&b"\xa1\x61a\x59\x04\x00"[..], &[0; 1024]].concat());
+    assert_eq!(writer.attributes(&long).unwrap_err().id(), Some("limit-manifest"));
+    writer.attributes(&attributes()).unwrap();
+    check(&writer.finish().unwrap(), &Options::default()).unwrap();
+}
