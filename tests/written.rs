@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
-use zten::write::{Checksum, Copier, CopyError, Level, NewObject, Settings, WriteError, Writer};
+use zten::write::{Checksum, Copier, CopyError, Level, NewObject, Settings, Writer};
 use zten::{Archive, Limits, StorageType};
 use zten_testkit::accepted;
 

@@ -241,7 +241,8 @@ fn no_byte_belongs_to_no_tensor() {
         file(&[], &[info("a", &[5], 24, 0), info("b", &[3], 24, offset)], data)
     };
     let mut data = [0; 64];
-    (data[..5].fill(7), data[32..35].fill(8));
+    data[..5].fill(7);
+    data[32..35].fill(8);
     // Padding behind the last tensor may be there or not.
     for end in 35..=64 {
         let (_, tensors) = read("x", &build(32, &data[..end])).unwrap();
@@ -262,7 +263,7 @@ fn no_byte_belongs_to_no_tensor() {
     // Nor does one between the header and the data.
     let bytes = build(32, &data);
     let header = 24 + 2 * info("a", &[5], 24, 0).len();
-    assert!(header % 32 > 0);
+    assert!(!header.is_multiple_of(32));
     for at in header..header.next_multiple_of(32) {
         let mut bytes = bytes.clone();
         bytes[at] = 1;

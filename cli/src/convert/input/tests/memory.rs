@@ -1,13 +1,15 @@
 //! Headers that say nothing but names: memory follows them, and not how many tensors they have.
 
-use std::io;
+use std::{fs, io};
 
 use clap::Parser as _;
-use zten::write::Sink;
+use zten::StorageType;
+use zten::write::{NewObject, Settings, Sink, Writer};
 
 use super::{gguf, npy, npz, open, safetensors};
 use crate::args::{Args, Command};
-use crate::convert::{foreign, plan};
+use crate::convert::{foreign, plan, tensors};
+use crate::file::Opened;
 
 /// Memory that the header has nothing to do with.
 const FIXED: u64 = 1 << 20;
@@ -65,7 +67,7 @@ fn memory_follows_the_header() {
         })
         .collect();
     let header = format!("{{{}}}", entries.join(","));
-    let bytes = safetensors::file(&header, &[0; 100_000]);
+    let bytes = safetensors::file(&header, &vec![0; 100_000]);
     judge("safetensors, tensors", &bytes, header.len());
 
     let shape = vec!["1"; 64].join(",");
@@ -78,7 +80,7 @@ fn memory_follows_the_header() {
         })
         .collect();
     let header = format!("{{{}}}", entries.join(","));
-    let bytes = safetensors::file(&header, &[0; 40_000]);
+    let bytes = safetensors::file(&header, &vec![0; 40_000]);
     judge("safetensors, dimensions", &bytes, header.len());
 
     // An escape makes the parser copy the text.
@@ -174,5 +176,35 @@ fn memory_follows_the_manifest_that_is_written() {
             // What is kept of the header is not much.
             assert!(most <= header + WRITTEN * manifest + fixed, "{options:?}: {most}");
         }
+    }
+}
+
+/// A zTensor file has a manifest for a header.
+#[test]
+fn memory_follows_manifests() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.zt");
+    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    for at in 0..100_000_u32 {
+        let name = format!("{at:x}");
+        writer.add(&NewObject::dense(&name, &[1], StorageType::U8), &[("data", &[1])]).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let there = u64::from_le_bytes(*bytes.last_chunk::<16>().unwrap().first_chunk().unwrap());
+    fs::write(&path, bytes).unwrap();
+    for options in [&[][..], &["--canonical"], &["--zstd"]] {
+        let args = Args::parse_from([&["zten", "convert", "in", "out"], options].concat());
+        let Command::Convert(args) = args.command else { panic!("not the command") };
+        let plan = plan(&args).unwrap();
+        let mut written = None;
+        let memory = allocation_counter::measure(|| {
+            let archive = Opened::open(&path).unwrap().archive(&args.strictness.options()).unwrap();
+            let sink = tensors::convert(&args, &archive, Forgetful::default(), &plan);
+            written = Some(sink.unwrap().last);
+        });
+        let manifest = u64::from_le_bytes(*written.unwrap().first_chunk().unwrap());
+        let most = memory.bytes_max;
+        println!("{options:?}: {there} bytes become {manifest}, {most} at most");
+        assert!(most <= EACH * there + WRITTEN * manifest + (4 << 20), "{options:?}: {most}");
     }
 }
