@@ -151,7 +151,7 @@ fn a_block_ends_where_its_header_says() {
     let blob = |claimed| [&frame(claimed)[..], &[7; 300], &frame(300), &[8; 300]].concat();
     let (truth, lie) = (blob(300), blob(300 + 9 + 300));
     let digest = sha2::Sha256::digest(&truth);
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = zten_testkit::hex(&digest);
     let head =
         b"\xa2\x67version\x651.1.0\x67objects\xa1\x61x\xa3\x65shape\x81\x01\x66format\x64mine";
     let fields =

@@ -7,7 +7,7 @@
 )]
 
 use zten::Value;
-use zten_oracles::{Form, Model, Outcome};
+use zten_oracles::{Form, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{least, rounds};
 use zten_testkit::{accepted, reject_index};
 
@@ -62,6 +62,53 @@ fn the_canonical_form_holds_for_the_corpus() {
         own >= least(25) && other >= least(301),
         "only {own} canonical files, and {other} with a form"
     );
+}
+
+#[test]
+fn appending_holds_for_the_corpus() {
+    let (mut files, mut edges, mut refused) = (0, 0, 0);
+    for (at, (_name, _, bytes)) in corpus().enumerate() {
+        // Each limit for each file, and over the files each with everything that is appended.
+        for addition in 0..7 {
+            let appended = zten_oracles::append(&bytes, addition, addition + at);
+            files += appended.files;
+            edges += appended.edges;
+            refused += appended.refused;
+        }
+    }
+    println!("{files} files, {edges} of a limit at its edge, {refused} refused");
+    assert!(files >= least(201) && edges >= least(201) && refused >= least(201));
+}
+
+/// Adds what came of one plan.
+fn add(sum: &mut Lied, lied: Lied) {
+    sum.times = sum.times.max(lied.times);
+    sum.ended += lied.ended;
+    sum.verified += lied.verified;
+    sum.refused += lied.refused;
+}
+
+#[test]
+fn lies_are_found_or_harmless_for_the_corpus() {
+    let mut sum = Lied::default();
+    for (_name, _, bytes) in corpus() {
+        for lends in [false, true] {
+            let truth = zten_oracles::lies(&bytes, Plan::Once(Lie::Error, usize::MAX, lends));
+            add(&mut sum, truth);
+            for lie in Lie::ALL {
+                // The first times that a source is asked, and the last.
+                let times = truth.times;
+                for time in (0..times).filter(|time| *time < 3 || time + 2 > times) {
+                    add(&mut sum, zten_oracles::lies(&bytes, Plan::Once(lie, time, lends)));
+                }
+            }
+        }
+        for plan in [&[0x03][..], &[0x41, 0x41, 1, 0x41, 5], &[0x40, 0x40, 0, 0x40]] {
+            add(&mut sum, zten_oracles::lies(&bytes, Plan::Often(plan)));
+        }
+    }
+    println!("{sum:?}");
+    assert!(sum.ended >= least(201) && sum.verified >= least(201) && sum.refused >= least(201));
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Any bytes as a file, which comes whole and in pieces. The last four bytes are the pieces.
+//! Any bytes as a file, which comes whole, in pieces, and from a source that lies. The last four
+//! bytes are the pieces and the lies.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let (file, splits) = input.split_at(input.len().saturating_sub(4));
     zten_oracles::steps(file, splits);
+    zten_oracles::lies(file, zten_oracles::Plan::Often(splits));
 });

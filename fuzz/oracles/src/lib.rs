@@ -10,9 +10,12 @@
 //! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else |
 //! | [`steps`] | a file | whoever fetches the bytes, and in whatever pieces: the same file, or the same error |
 //! | [`canonical`] | a file | one content has one file |
+//! | [`append`] | a file | appended to, it opens as before, with every limit at its edge |
+//! | [`lies`] | a file | from a source that lies: nothing that was not there is verified |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
 
+mod append;
 mod canonical;
 mod cbor;
 mod components;
@@ -20,6 +23,8 @@ mod facts;
 mod file;
 mod formats;
 mod heap;
+mod liar;
+mod lies;
 mod meaning;
 mod model;
 mod open;
@@ -28,14 +33,17 @@ mod slices;
 mod steps;
 mod tree;
 
+pub use append::{Appended, append};
 pub use canonical::{Form, canonical};
 pub use cbor::cbor;
 pub use file::file;
+pub use liar::{Lie, Plan};
+pub use lies::{Lied, lies};
 pub use model::{Model, Outcome, model};
 pub use open::open;
 pub use steps::{steps, steps_on_disk};
 
-use zten::{Limits, Options};
+use zten::{Limits, Options, Tolerance};
 
 /// Bytes that a compressed component, and a window, may have here: more than one block, and few
 /// enough that bombs do not slow a fuzzer down.
@@ -57,4 +65,9 @@ fn limits() -> Limits {
 /// The default options within those limits.
 fn options() -> Options {
     Options::default().limits(limits())
+}
+
+/// Those options, with every tolerance.
+fn tolerant(options: Options) -> Options {
+    Tolerance::ALL.iter().fold(options, |options, more| options.tolerate(*more))
 }

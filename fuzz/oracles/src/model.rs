@@ -12,7 +12,7 @@ use arbitrary::{Arbitrary as _, Unstructured};
 use zten::write::Checksum;
 use zten::{ElementType, LogicalType, StorageType};
 
-use crate::{open, steps};
+use crate::{append, open, steps};
 use damage::Damage;
 
 /// What is to be written, right or wrong, and what is done to the file then.
@@ -108,7 +108,8 @@ pub struct Outcome {
 }
 
 /// Writes a model. What the writer accepts, the reader accepts and gives back; what it refuses
-/// leaves no trace; and the file, damaged, keeps the promises of [`open`] and [`steps`].
+/// leaves no trace; and the file keeps the promises of [`append`], and damaged those of [`open`] and
+/// [`steps`].
 ///
 /// # Panics
 /// Where a promise does not hold.
@@ -137,6 +138,8 @@ pub fn model(model: &Model) -> Outcome {
         let appended = write::in_two(model, &written.objects);
         compare::read_back(model, &written.objects, written.attributes, &appended);
     }
+    let pick = |at: usize| usize::from(model.splits.get(at).copied().unwrap_or_default());
+    append(&written.file, pick(0), pick(1));
     let mut broken = damage::Broken::of(&written.file);
     for damage in &model.damage {
         broken.suffer(damage);

@@ -1,10 +1,10 @@
 //! Opening: how much heap it takes, who accepts what, and everything that can then be read.
 
 use zten::open::Opening;
-use zten::{Archive, Component, Error, Generation, Object, Options, Tolerance, Verifier};
+use zten::{Archive, Component, Error, Generation, Object, Options, Verifier};
 
 use crate::components::{self, Work};
-use crate::{formats, heap, limits, options, tree};
+use crate::{formats, heap, limits, options, tolerant, tree};
 
 /// Opens a file by several options, and reads all that can be read of it: whether it opens by
 /// default.
@@ -34,11 +34,6 @@ pub fn open(bytes: &[u8]) -> bool {
 
 /// The rules that a tolerance lifts.
 const TOLERATED: [&str; 3] = ["index-dtype", "blob-overlap", "quantized-zeros"];
-
-/// Those options, with every tolerance.
-fn tolerant(options: Options) -> Options {
-    Tolerance::ALL.iter().fold(options, |options, more| options.tolerate(*more))
-}
 
 /// Opens a file, and holds the heap that it takes against the bound for any file.
 fn bounded<'d>(bytes: &'d [u8], options: &Options) -> Result<Archive<'d>, Error> {

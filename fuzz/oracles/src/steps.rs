@@ -5,11 +5,11 @@ use std::path::Path;
 
 use zten::open::Opening;
 use zten::source::FileArchive;
-use zten::{Archive, Error, Manifest, Options, ReadAt, ReadError, Tolerance};
+use zten::{Archive, Error, Manifest, Options, ReadAt, ReadError};
 
 use crate::facts::{Held, held, said};
-use crate::options;
 use crate::pieces::{GaveUp, Pieces};
+use crate::{options, tolerant};
 
 /// What a file says and holds: its manifest, what is read of it, and the content.
 type Read = (Vec<u8>, String, Vec<Held>);
@@ -59,8 +59,7 @@ pub fn steps_on_disk(bytes: &[u8], path: &Path) {
 
 /// The default options, and those that may have another outcome.
 fn every_options(opens: bool) -> [Options; 2] {
-    let all = Tolerance::ALL.iter().fold(options(), |options, more| options.tolerate(*more));
-    [options(), if opens { options().canonical() } else { all }]
+    [options(), if opens { options().canonical() } else { tolerant(options()) }]
 }
 
 fn whole(bytes: &[u8], options: &Options) -> Result<Read, Error> {

@@ -1,0 +1,259 @@
+//! Appending: the file opens as it did before, with every limit at its edge.
+
+use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
+use zten::{
+    Archive, ElementType, Error, ErrorKind, Generation, LogicalType, Manifest, Misuse, Object,
+    Options, StorageType, Verifier,
+};
+
+use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
+
+/// How often something was appended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Files that were finished.
+    pub files: usize,
+    /// Those among them that came of a limit at its edge, or one away from it.
+    pub edges: usize,
+    /// What a limit kept from being appended.
+    pub refused: usize,
+}
+
+/// Something that can be appended: to that file, under a name that it does not have.
+type Addition = fn(&mut Writer<Vec<u8>>, &str) -> Result<(), Error>;
+
+const ADDITIONS: [(Checksum, Addition); 7] = [
+    (Checksum::Sha256, |_, _| Ok(())),
+    (Checksum::Sha256, |writer, _| writer.attributes(&deep(2))),
+    (Checksum::None, |writer, name| {
+        let object = NewObject::dense(name, &[3, 1, 1], StorageType::U8);
+        Ok(writer.add(&object, &[("data", &[1, 2, 3])])?)
+    }),
+    (Checksum::Crc32c, |writer, name| {
+        let object = NewObject::dense(name, &[300], StorageType::U8);
+        let content: Vec<u8> = (0..300_u32).map(|n| (n * n / 7).to_le_bytes()[0]).collect();
+        Ok(writer.add(&object.compressed(Level::default()), &[("data", &content)])?)
+    }),
+    (Checksum::Sha256, |writer, name| {
+        let attributes = Encoded::from_cbor(b"\xa0".to_vec());
+        let object = NewObject::dense(name, &[2; 5], LogicalType::Complex64);
+        let object = object.compressed(Level::default()).attributes(&attributes);
+        Ok(writer.add(&object, &[("data", &[7; 256])])?)
+    }),
+    (Checksum::None, |writer, name| {
+        let unknown = ElementType::UnknownLogical("f8_e4m3", StorageType::U8);
+        let parts = ["a", "b", "c", "d", "e", "f"].map(|role| NewComponent::new(role, unknown, 0));
+        writer.attributes(&deep(1))?;
+        Ok(writer.add(&NewObject::custom(name, &[], "mine", &parts), &[])?)
+    }),
+    (Checksum::Crc32c, |writer, name| {
+        let (attributes, ends) = (deep(9), [0, 2].map(u64::to_le_bytes));
+        let object = NewObject::sparse_csr(name, &[1, 3], StorageType::U8, 2);
+        let object = object.compressed(Level::default()).attributes(&attributes);
+        let ends = ends.as_flattened();
+        Ok(writer.add(&object, &[("indptr", ends), ("values", &[1, 2]), ("indices", ends)])?)
+    }),
+];
+
+/// Attributes of which one is so many arrays, one in another.
+fn deep(arrays: usize) -> Encoded {
+    Encoded::from_cbor([&b"\xa2\x61a"[..], &vec![0x81; arrays], b"\x07\x61b\x61c"].concat())
+}
+
+/// Limits, and the range in which an edge is looked for.
+const LIMITS: [(&str, u64, u64); 7] = [
+    ("manifest", 0, 1 << 30),
+    ("depth", 6, 64),
+    ("rank", 0, 64),
+    ("keys", 0, 4096),
+    ("window", 0, DECODED),
+    ("decoded", 0, DECODED),
+    ("decoded-total", 0, DECODED_TOTAL),
+];
+
+/// Where the bytes of a manifest are held against a limit, there may be so many less.
+const SLACK: u64 = 4096;
+
+/// The limits that are spent when content is read.
+const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
+
+/// Appends to a file, if it is one: with the limits that it was opened with, and with one limit at
+/// its edge. What is finished opens with the same options, and is good where the file was; what
+/// is not, a limit does not let be. The numbers choose what is appended and the limit, of seven
+/// each.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
+    let mut sum = Appended::default();
+    let opens = |options: &Options| Archive::open_with(bytes, options).is_ok();
+    let Some(options) = [options(), tolerant(options())].into_iter().find(opens) else {
+        return sum;
+    };
+    let (checksum, add) = ADDITIONS[addition % ADDITIONS.len()];
+    let settings = Settings::default().checksum(checksum);
+    let case = Case { old: bytes, options, settings, add };
+    if !case.is_old() {
+        case.run(LIMITS[limit % LIMITS.len()], &mut sum);
+    }
+    sum
+}
+
+struct Case<'d> {
+    old: &'d [u8],
+    options: Options,
+    settings: Settings,
+    add: Addition,
+}
+
+impl Case<'_> {
+    /// Whether the file is of 0.1, which nothing can be appended to.
+    fn is_old(&self) -> bool {
+        let old = Archive::open_with(self.old, &self.options).map(|file| file.generation());
+        let misuse = Err(Misuse::Append.into());
+        let is_old = old == Ok(Generation::V0_1);
+        assert!(!is_old || self.write(&self.options, &self.settings) == misuse);
+        is_old
+    }
+
+    /// Appends to the file, opened with `options`.
+    fn write(&self, options: &Options, settings: &Settings) -> Result<Vec<u8>, Error> {
+        let archive = Archive::open_with(self.old, options)?;
+        let start = usize::try_from(archive.extent().start).expect("a file in memory");
+        let blobs = self.old[..start].to_vec();
+        let mut writer = Writer::append(blobs, archive.manifest(), settings)?;
+        (self.add)(&mut writer, &unused(&archive))?;
+        Ok(writer.finish()?)
+    }
+
+    /// Appends, and then again with one limit at its edge.
+    fn run(&self, limit: (&str, u64, u64), sum: &mut Appended) {
+        let new = match self.write(&self.options, &self.settings) {
+            Ok(new) => new,
+            Err(error) => {
+                assert!(is_limit(&error), "{error}");
+                sum.refused += 1;
+                return;
+            }
+        };
+        sum.files += 1;
+        same(self.old, &new, &self.options);
+        let good = good(self.old, &self.options).is_ok();
+        assert!(!good || self::good(&new, &self.options).is_ok(), "it was good before");
+        if good || !OF_CONTENT.contains(&limit.0) {
+            self.edge(&new, limit, sum);
+        }
+    }
+
+    /// Appends with one limit at the least value with which `new` is good, and near it.
+    fn edge(&self, new: &[u8], (name, low, high): (&str, u64, u64), sum: &mut Appended) {
+        let limited = |value| limits().with(name, value).map(|limits| self.options.limits(limits));
+        let is_good = |value| {
+            let options = limited(value).expect("a value within the range");
+            let read = OF_CONTENT.contains(&name);
+            Archive::open_with(new, &options).is_ok() && (!read || good(new, &options).is_ok())
+        };
+        let edge = least(low, high, is_good);
+        for value in [edge.checked_sub(1), Some(edge), edge.checked_add(1), Some(edge + SLACK)] {
+            let Some(Ok(options)) = value.map(limited) else { continue };
+            let settings = self.settings.limits(*options.limit());
+            let written = self.write(&self.options, &settings);
+            if Archive::open_with(self.old, &options).is_ok() {
+                let inherited = self.write(&options, &self.settings);
+                assert!(written == inherited, "{name}: the limits of the file are others");
+            }
+            match written {
+                Ok(file) => {
+                    sum.edges += 1;
+                    let opened = Archive::open_with(&file, &options).map(drop);
+                    opened.unwrap_or_else(|error| panic!("{name} {value:?}: {error}"));
+                    let kept = good(self.old, &options).and(good(&file, &options));
+                    assert!(kept.is_ok() || good(self.old, &options).is_err(), "{kept:?}");
+                }
+                Err(error) => {
+                    sum.refused += 1;
+                    assert!(is_limit(&error), "{name} {value:?}: {error}");
+                    // What is counted before it is known may be counted as more.
+                    let counted =
+                        name == "manifest" || (name == "decoded-total" && self.is_unsaid());
+                    // A file that goes beyond limits is not appended to with those.
+                    let far = Archive::open_with(self.old, &options).is_ok()
+                        && value >= Some(if counted { edge + SLACK } else { edge });
+                    assert!(!far || (counted && name != "manifest"), "{name} {value:?}: {error}");
+                }
+            }
+        }
+    }
+
+    /// Whether the manifest does not say what a compressed component decodes to.
+    fn is_unsaid(&self) -> bool {
+        let archive = Archive::open_with(self.old, &self.options).expect("it has been opened");
+        let mut components = archive.objects().flat_map(|object| object.components());
+        components.any(|component| component.decoded_length().is_none())
+    }
+}
+
+/// The least value from `low` to `high` that is good, if the last is.
+fn least(mut low: u64, mut high: u64, is_good: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if is_good(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+fn is_limit(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Limit(_))
+}
+
+/// Judges all of a file.
+fn good(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    archive.objects().try_for_each(|object| Ok(verifier.object(&object, file, |_, _| ())?))
+}
+
+/// A name that no object has.
+fn unused(manifest: &Manifest<'_>) -> String {
+    let names = (0..).map(|number: u32| format!("appended {number}"));
+    names.into_iter().find(|name| manifest.get(name).is_none()).expect("there are fewer objects")
+}
+
+/// All that was in the file is in the new one.
+fn same(old: &[u8], new: &[u8], options: &Options) {
+    let new = Archive::open_with(new, options);
+    let new = new.unwrap_or_else(|error| panic!("appended to, and refused: {error}"));
+    let old = Archive::open_with(old, options).expect("it has been opened");
+    let start = usize::try_from(old.extent().start).expect("a file in memory");
+    assert!(new.data()[..start] == old.data()[..start], "other blobs");
+    assert_eq!((old.version(), old.generation()), (new.version(), new.generation()));
+    assert!(new.len() >= old.len() && new.len() <= old.len() + 1);
+    for (old, new) in old.objects().zip(new.objects()) {
+        assert_eq!(said(&old), said(&new));
+    }
+    for (name, item) in old.fields().into_iter().flatten() {
+        let kept = new.fields().and_then(|fields| fields.item(name));
+        let kept = kept.map(|kept| kept.as_bytes() == item.as_bytes());
+        assert!(matches!(name, "objects" | "attributes") || kept == Some(true), "another {name}");
+    }
+}
+
+/// All that an object says.
+fn said(object: &Object<'_>) -> Vec<(String, Vec<u8>)> {
+    let fields = |fields: Option<zten::Attributes<'_>>| {
+        let fields = fields.into_iter().flatten();
+        fields.map(|(name, item)| (name.to_owned(), item.as_bytes().to_vec())).collect::<Vec<_>>()
+    };
+    let mut all = vec![(object.name().to_owned(), Vec::new())];
+    all.extend(fields(object.fields()));
+    for component in object.components() {
+        let extent = component.extent().range();
+        all.push((component.role().to_owned(), format!("{extent:?}").into_bytes()));
+        all.extend(fields(component.fields()));
+    }
+    all
+}

@@ -1,0 +1,133 @@
+//! A source of bytes that lies.
+
+use core::cell::Cell;
+
+use zten::ReadAt;
+
+/// What a source does when it is asked for bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// It gives other bytes.
+    Other,
+    /// It gives fewer bytes than it is asked for; or leaves the last one as it was.
+    Fewer,
+    /// It gives more bytes than it is asked for; or leaves all as they were.
+    More,
+    /// It lends no bytes; or leaves all as they were.
+    None,
+    /// It lends an empty slice; or leaves all as they were.
+    Empty,
+    /// It fails; or lends no bytes.
+    Error,
+}
+
+impl Lie {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Other, Self::Fewer, Self::More, Self::None, Self::Empty, Self::Error];
+}
+
+/// When a source lies, and whether it lends bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Plan<'p> {
+    /// When it is asked for the time of that number, counted from 0; never before and after.
+    Once(Lie, usize, bool),
+    /// When the byte says so, one for each time that it is asked, over and over. The lowest bit of
+    /// the first one is whether it lends.
+    Often(&'p [u8]),
+}
+
+impl Plan<'_> {
+    fn lends(self) -> bool {
+        match self {
+            Self::Once(_, _, lends) => lends,
+            Self::Often(plan) => plan.first().is_some_and(|byte| byte & 1 == 1),
+        }
+    }
+
+    /// What the time of that number is answered with, if it is a lie.
+    fn lie(self, time: usize) -> Option<Lie> {
+        match self {
+            Self::Once(lie, at, _) => (time == at).then_some(lie),
+            Self::Often(plan) => {
+                let byte = plan.get(time % plan.len().max(1)).copied().unwrap_or_default();
+                Lie::ALL.get(usize::from(byte >> 1) % 16).copied()
+            }
+        }
+    }
+}
+
+/// Gives the bytes of a file, as far as its plan lets it.
+pub(crate) struct Liar<'d> {
+    file: &'d [u8],
+    /// The file with each byte changed, and one more.
+    other: &'d [u8],
+    plan: Plan<'d>,
+    times: Cell<usize>,
+}
+
+/// The source failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed;
+
+impl<'d> Liar<'d> {
+    /// The other bytes of a file: each that is a bool stays one.
+    pub(crate) fn other(file: &[u8]) -> Vec<u8> {
+        file.iter().map(|byte| byte ^ 1).chain([1]).collect()
+    }
+
+    pub(crate) fn new(file: &'d [u8], other: &'d [u8], plan: Plan<'d>) -> Self {
+        Self { file, other, plan, times: Cell::new(0) }
+    }
+
+    /// How often it has been asked.
+    pub(crate) fn times(&self) -> usize {
+        self.times.get()
+    }
+
+    fn lie(&self) -> Option<Lie> {
+        let time = self.times.get();
+        self.times.set(time + 1);
+        self.plan.lie(time)
+    }
+}
+
+/// So many bytes of a file, if they are there.
+fn part(bytes: &[u8], offset: u64, length: usize) -> Option<&[u8]> {
+    bytes.get(usize::try_from(offset).ok()?..)?.get(..length)
+}
+
+impl ReadAt for Liar<'_> {
+    type Error = Failed;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Failed> {
+        let last = buffer.len().saturating_sub(1);
+        let (source, length) = match self.lie() {
+            None => (self.file, buffer.len()),
+            Some(Lie::Other) => (self.other, buffer.len()),
+            Some(Lie::Fewer) => (self.file, last),
+            Some(Lie::More | Lie::None | Lie::Empty) => (self.file, 0),
+            Some(Lie::Error) => {
+                // Whoever looks at a buffer that was not filled finds this.
+                buffer.fill(0xa5);
+                return Err(Failed);
+            }
+        };
+        buffer[..length].copy_from_slice(part(source, offset, length).ok_or(Failed)?);
+        Ok(())
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        if !self.plan.lends() {
+            return None;
+        }
+        match self.lie() {
+            None => part(self.file, offset, length),
+            Some(Lie::Other) => part(self.other, offset, length),
+            Some(Lie::Fewer) => part(self.file, offset, length.saturating_sub(1)),
+            Some(Lie::More) => part(self.other, offset, length + 1),
+            Some(Lie::Empty) => Some(&[]),
+            Some(Lie::None | Lie::Error) => None,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Reading from a source that lies: what it gave may be refused, but nothing is said of it that is
+//! not so.
+
+use sha2::Digest as _;
+use zten::write::{Copier, Settings};
+use zten::{
+    Archive, ByteOrder, Component, Digest, Encoding, Format, Generation, Object, Verified, Verifier,
+};
+
+use crate::liar::{Liar, Plan};
+use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
+
+/// What came of the lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lied {
+    /// The most that a source was asked by one reading.
+    pub times: usize,
+    /// Readings that came to an end.
+    pub ended: usize,
+    /// Those among them whose digest was verified.
+    pub verified: usize,
+    /// Readings that ended in an error.
+    pub refused: usize,
+}
+
+/// Reads a file, if it is one, from a source that lies by that plan: each component, all objects,
+/// and a copy. What is verified has the digest that it should have, whatever the source gave;
+/// what ends without an error is as long as it was declared.
+///
+/// # Panics
+/// Where a promise does not hold.
+pub fn lies(bytes: &[u8], plan: Plan<'_>) -> Lied {
+    let mut lied = Lied::default();
+    let opened = [options(), tolerant(options())].into_iter();
+    let Some(archive) = opened.flat_map(|options| Archive::open_with(bytes, &options)).next()
+    else {
+        return lied;
+    };
+    let other = Liar::other(bytes);
+    let liar = || Liar::new(bytes, &other, plan);
+    let mut left = DECODED_TOTAL;
+    for component in archive.objects().flat_map(|object| object.components()) {
+        left = left.saturating_sub(component.decoded_length().unwrap_or(DECODED / 8) + 256);
+        if left > 0 {
+            streamed(&component, bytes, &liar(), &mut lied);
+            decoded(&component, bytes, &liar(), &mut lied);
+        }
+    }
+    if left > 0 {
+        verified(&archive, &liar(), &mut lied);
+        copied(&archive, &liar(), &mut lied);
+    }
+    lied
+}
+
+impl Lied {
+    fn note(&mut self, source: &Liar<'_>, verified: Option<Verified>) {
+        self.times = self.times.max(source.times());
+        match verified {
+            None => self.refused += 1,
+            Some(verified) => {
+                self.ended += 1;
+                self.verified += usize::from(verified == Verified::Digest);
+            }
+        }
+    }
+}
+
+/// Reads one component chunk by chunk.
+fn streamed(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mut Lied) {
+    let mut read = Vec::new();
+    let mut run = || {
+        let mut content = component.content(source, &limits()).ok()?;
+        loop {
+            match content.next_chunk() {
+                Ok(Some(chunk)) => {
+                    assert!(!chunk.is_empty() && chunk.len() <= 64 << 10);
+                    read.extend_from_slice(chunk);
+                }
+                Ok(None) => return content.verified(),
+                Err(_) => {
+                    assert!(content.next_chunk().is_err(), "an error is final");
+                    assert_eq!(content.verified(), None, "verified, and refused");
+                    return None;
+                }
+            }
+        }
+    };
+    let verified = run();
+    if let Some(verified) = verified {
+        judge(component, file, &read, verified);
+    }
+    lied.note(source, verified);
+}
+
+/// Reads one component into memory.
+fn decoded(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mut Lied) {
+    let decoded = component.decode(source, &limits());
+    if let Ok(decoded) = &decoded {
+        judge(component, file, decoded, decoded.verified());
+        assert_eq!(decoded.view().verified(), Some(decoded.verified()));
+    }
+    lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
+}
+
+/// Judges what was read of a component to its end.
+fn judge(component: &Component<'_>, file: &[u8], read: &[u8], verified: Verified) {
+    let length = read.len() as u64;
+    assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
+    if component.generation() != Generation::V0_1 {
+        assert!(component.element_size().is_none_or(|size| length.is_multiple_of(size)));
+    }
+    if verified != Verified::Digest {
+        return;
+    }
+    if component.encoding() == Encoding::Raw {
+        let mut stored = read.to_vec();
+        let width = component.storage_type().map_or(1, |storage| storage.width().into());
+        if component.byte_order() == ByteOrder::Big {
+            stored.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        }
+        assert!(has_digest(&stored, component), "verified, and other bytes: {component:?}");
+    } else if let Ok(decoded) = component.decode(file, &limits()) {
+        // No two contents here have one digest.
+        assert!(*decoded == *read, "verified, and decoded to something else: {component:?}");
+    }
+}
+
+/// Whether those bytes have the digest of a component, by other means.
+fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
+    const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
+    match component.digest() {
+        Some(Digest::Sha256(digest)) => sha2::Sha256::digest(stored)[..] == digest,
+        Some(Digest::Crc32c(digest)) => CRC32C.checksum(stored) == digest,
+        _ => false,
+    }
+}
+
+/// Judges all objects.
+fn verified(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let mut verifier = Verifier::new(archive.data().len() as u64, &limits());
+    for object in archive.objects() {
+        let mut read = vec![Vec::new(); object.components().len()];
+        let judged = verifier.object(&object, source, |component, chunk| {
+            let ordinal = component.place().component().expect("a component");
+            read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
+        });
+        if judged.is_ok() {
+            for (component, read) in object.components().zip(&read) {
+                // Nothing that cannot be verified is judged good.
+                let digest = component.digest().map(|_| Verified::Digest);
+                judge(&component, archive.data(), read, digest.unwrap_or(Verified::NoDigest));
+            }
+            counts(&object, &read);
+        }
+        lied.note(source, judged.ok().map(|()| Verified::NoDigest));
+    }
+}
+
+/// The components of a sparse object that was judged good fit each other, as they were read.
+fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
+    let count = |role| {
+        let (at, component) =
+            object.components().enumerate().find(|(_, component)| component.role() == role)?;
+        Some(read[at].len() as u64 / component.element_size()?)
+    };
+    let (indices, each) = match object.format() {
+        Format::SparseCsr => ("indices", 1),
+        Format::SparseCoo => ("coords", u64::from(object.shape().rank())),
+        _ => return,
+    };
+    let Some(values) = count("values") else { return };
+    assert_eq!(count(indices), values.checked_mul(each), "values without their indices");
+    if let (Some(bounds), Some(rows)) = (count("indptr"), object.shape().next())
+        && object.format() == Format::SparseCsr
+    {
+        assert_eq!(Some(bounds), rows.checked_add(1), "rows without their bounds");
+    }
+}
+
+/// Copies the file: what the copy holds may be lies, but it is a good file.
+fn copied(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
+    let copier = Copier::new(archive.data().len() as u64, &limits());
+    let copy = copier.file(archive.manifest(), source, Vec::new(), &Settings::default());
+    if let Ok(copy) = &copy {
+        let opened = Archive::open(copy);
+        let opened = opened.unwrap_or_else(|error| panic!("copied, and refused: {error}"));
+        let mut verifier = Verifier::new(copy.len() as u64, &zten::Limits::default());
+        for object in opened.objects() {
+            let judged = verifier.object(&object, &copy[..], |_, _| ());
+            judged.unwrap_or_else(|error| panic!("copied, and refused when read: {error}"));
+        }
+    }
+    lied.note(source, copy.ok().map(|_| Verified::NoDigest));
+}
