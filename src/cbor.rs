@@ -19,7 +19,7 @@ use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
-use crate::num::{SMALL, Word, index, short};
+use crate::num::{Assured as _, SMALL, Word, index, short};
 use crate::rules::Rule;
 
 #[cfg(feature = "write")]
@@ -378,6 +378,6 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
 
 /// The bytes of `whole` from `mark` on.
 pub(crate) fn seek(whole: Input<'_>, mark: Mark) -> Input<'_> {
-    let start = whole.len().saturating_sub(index(mark.left()));
-    whole.get(start..).unwrap_or_default()
+    let start = whole.len().checked_sub(index(mark.left())).assured();
+    whole.get(start..).assured()
 }

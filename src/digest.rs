@@ -1,6 +1,8 @@
 //! Checksums over stored bytes: their form. v0.1 §4, v1.1 II.3, v1.2 §1.
 
 use crate::brief::Start;
+#[cfg(feature = "write")]
+use crate::num::{Assured as _, impossible};
 
 /// A checksum of a component's stored bytes, as the manifest gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,8 +153,8 @@ impl Spelled {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        let text = self.text.get(..self.length).unwrap_or_default();
-        core::str::from_utf8(text).unwrap_or_default()
+        let text = self.text.get(..self.length).assured();
+        core::str::from_utf8(text).assured()
     }
 }
 
@@ -164,7 +166,10 @@ fn spell<const P: usize>(text: &mut [u8], prefix: &[u8; P], bytes: &[u8], letter
         let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
         value.wrapping_add(base)
     };
-    let Some((head, digits)) = text.split_first_chunk_mut() else { return 0 };
+    let Some((head, digits)) = text.split_first_chunk_mut() else {
+        impossible();
+        return 0;
+    };
     *head = *prefix;
     let (pairs, _) = digits.as_chunks_mut::<2>();
     for (pair, byte) in pairs.iter_mut().zip(bytes) {

@@ -9,7 +9,7 @@ pub use fp8::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
 use half::{bf16, f16};
 use zerocopy::{FromBytes, TryFromBytes};
 
-use crate::num::{Word, listed, named};
+use crate::num::{Assured as _, Word, listed, named};
 
 listed! {
 /// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
@@ -99,7 +99,7 @@ impl StorageType {
 
     /// Its name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
-        STORAGE.get(usize::from(self.ordinal())).map_or("", |row| row.0)
+        STORAGE.get(usize::from(self.ordinal())).map(|row| row.0).assured()
     }
 
     /// Bytes of one element: 1, 2, 4 or 8.

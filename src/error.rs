@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::num::Assured as _;
 use crate::rules::{Limit, Row, Rule, Unsupported};
 
 /// A call that asked for something the file is not to blame for.
@@ -252,7 +253,7 @@ impl fmt::Display for Sentence {
         let text = match self.0.kind {
             ErrorKind::Misuse(misuse) => misuse.sentence(),
             ErrorKind::OutOfMemory => "memory could not be had",
-            kind => kind.row().map_or("", |row| row.broken),
+            kind => kind.row().map(|row| row.broken).assured(),
         };
         match text.split_once("{}") {
             Some((before, after)) => write!(f, "{before}{}{after}", self.0.found),

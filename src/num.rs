@@ -24,7 +24,47 @@ pub(crate) const fn index(n: u32) -> usize {
 /// A longer one loses its high bits: no code relies on that, for manifests end at 1 GiB.
 #[inline(always)]
 pub(crate) fn short(n: usize) -> u32 {
-    u32::try_from(n & index(u32::MAX)).unwrap_or_default()
+    u32::try_from(n & index(u32::MAX)).assured()
+}
+
+/// What is there, as what has been checked before shows. Where it is not after all, builds with
+/// debug assertions panic, those of tests and fuzz targets among them; others go on with a default
+/// and have no code for it.
+pub(crate) trait Assured<T>: Sized {
+    fn assured_or(self, other: T) -> T;
+
+    #[inline(always)]
+    #[track_caller]
+    fn assured(self) -> T
+    where
+        T: Default,
+    {
+        self.assured_or(T::default())
+    }
+}
+
+impl<T> Assured<T> for Option<T> {
+    #[inline(always)]
+    #[track_caller]
+    fn assured_or(self, other: T) -> T {
+        debug_assert!(self.is_some(), "what was assured is not there");
+        self.unwrap_or(other)
+    }
+}
+
+impl<T, E> Assured<T> for Result<T, E> {
+    #[inline(always)]
+    #[track_caller]
+    fn assured_or(self, other: T) -> T {
+        self.ok().assured_or(other)
+    }
+}
+
+/// Marks what is never come to, as [`Assured`] marks what is there.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn impossible() {
+    debug_assert!(false, "what cannot be has happened");
 }
 
 /// A text of at most 7 bytes as one number, to be compared in one go.

@@ -30,13 +30,13 @@ use crate::format::frame::{Container, Frame};
 use crate::format::named;
 use crate::limits::Options;
 use crate::manifest::Manifest;
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 
 pub use crate::format::Named;
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
-    let wanted = needs.end.saturating_sub(needs.start);
+    let wanted = needs.end.checked_sub(needs.start).assured();
     if wide(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
 }
 

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::error::OutOfMemory;
-use crate::num::{SMALL, index, short};
+use crate::num::{Assured as _, SMALL, impossible, index, short};
 
 /// Groups of at most so many texts are sorted by comparing.
 const FEW: usize = 16;
@@ -58,8 +58,9 @@ impl<T> Swap for [T] {
     #[inline]
     fn swap(&mut self, a: usize, b: usize) {
         // The slice's own panics, and moves bytes by a call.
-        if let Ok([a, b]) = self.get_disjoint_mut([a, b]) {
-            core::mem::swap(a, b);
+        match self.get_disjoint_mut([a, b]) {
+            Ok([a, b]) => core::mem::swap(a, b),
+            Err(_) => impossible(),
         }
     }
 }
@@ -86,11 +87,11 @@ impl<'t, P: Copy, R: Fn(P) -> &'t [u8], E: FnMut(&[P])> Texts<'t> for Standing<'
     #[inline]
     fn rest(&self, at: usize, depth: usize) -> &'t [u8] {
         let text = self.places.get(at).map(|place| (self.read)(*place));
-        text.and_then(|text| text.get(depth..)).unwrap_or_default()
+        text.and_then(|text| text.get(depth..)).assured()
     }
 
     fn equal(&mut self, places: Range<usize>) {
-        (self.equal)(self.places.get(places).unwrap_or_default());
+        (self.equal)(self.places.get(places).assured());
     }
 }
 
@@ -178,7 +179,7 @@ fn class(text: &[u8]) -> usize {
 
 /// In how many bytes from `depth` on all the texts agree.
 fn agreed<'t, T: Texts<'t> + ?Sized>(texts: &T, mut places: Range<usize>, depth: usize) -> usize {
-    let first = texts.rest(places.next().unwrap_or_default(), depth);
+    let first = texts.rest(places.next().assured(), depth);
     places.fold(first.len(), |agreed, at| {
         let pairs = first.iter().zip(texts.rest(at, depth)).take(agreed);
         pairs.take_while(|(a, b)| a == b).count()
@@ -199,8 +200,8 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
     }
     let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
     distribute(items, 0..short(items.len()), |items, at| {
-        let class = items.get(at).map_or(0, |item| item >> shift);
-        usize::try_from(class).unwrap_or(CLASSES)
+        let class = items.get(at).map(|item| item >> shift).assured();
+        usize::try_from(class).assured_or(CLASSES)
     });
     runs(items, |a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
 }
@@ -275,7 +276,10 @@ fn distribute<T: Swap + ?Sized>(
         while let Some(here) = next.get(own).copied().filter(|here| here < end) {
             let class = class_of(items, index(here));
             let place = next.get_mut(class).filter(|place| **place < places.end);
-            let Some(place) = place else { return ends };
+            let Some(place) = place else {
+                impossible();
+                return ends;
+            };
             if class != own {
                 items.swap(index(here), index(*place));
             }

@@ -12,6 +12,7 @@ use crate::codec::{ReadAt, ReadError};
 use crate::error::{Error, OutOfMemory};
 use crate::limits::Options;
 use crate::manifest::Manifest;
+use crate::num::Assured as _;
 use crate::open::Opening;
 
 /// An open file and its manifest, which has been read and judged. It derefs to the manifest.
@@ -107,7 +108,7 @@ impl ReadAt for FileArchive {
 /// The bytes of a range that has been held against the file's length and the limits.
 fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, ReadError<io::Error>> {
     let memory = Error::from(OutOfMemory);
-    let length = range.end.saturating_sub(range.start);
+    let length = range.end.checked_sub(range.start).assured();
     let length = usize::try_from(length).map_err(|_| memory)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).map_err(|_| memory)?;

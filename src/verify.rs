@@ -12,7 +12,7 @@ use crate::limits::Limits;
 #[cfg(feature = "write")]
 use crate::manifest::Manifest;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 use crate::rules::{Limit, Rule, Unsupported};
 
 #[cfg(feature = "write")]
@@ -158,7 +158,7 @@ impl Verifier {
             return Ok(None);
         };
         let count = self.count(&indices, source)?;
-        let disagree = Error::nowhere(rule).found(count.unwrap_or(0)).at(indices.place());
+        let disagree = Error::nowhere(rule).found(count.assured()).at(indices.place());
         if let (Some(count), Some(values)) = (count, self.count(&values, source)?)
             && values.checked_mul(per_value) != Some(count)
         {
@@ -171,8 +171,8 @@ impl Verifier {
         if let Some(indptr) = object.component("indptr").filter(|_| per_value == 1)
             && object.format() == Format::SparseCsr
         {
-            let rows = object.shape().next().unwrap_or_default();
-            let found = self.count(&indptr, source)?.unwrap_or_default();
+            let rows = object.shape().next().assured();
+            let found = self.count(&indptr, source)?.assured();
             if rows.checked_add(1) != Some(found) {
                 let error = Error::nowhere(Rule::CsrIndptrSize).found(found);
                 return Err(error.at(indptr.place()).into());

@@ -11,7 +11,7 @@ use super::value::Value;
 use super::{BREAK, Fault, Head, Input, Item, Mark, fault, head, major, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 use crate::rules::{Limit, Rule};
 use crate::sort::by_text;
 
@@ -52,7 +52,7 @@ impl<K: Copy + Default> Levels<K> {
     }
 
     fn pop(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
+        self.depth = self.depth.checked_sub(1).assured();
     }
 }
 
@@ -85,14 +85,14 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
             if *map && left.is_multiple_of(2) {
                 *key = input;
             } else if *map {
-                let length = key.len().saturating_sub(input.len());
-                let own = key.get(..length).unwrap_or_default();
+                let length = key.len().checked_sub(input.len()).assured();
+                let own = key.get(..length).assured();
                 if last.is_some_and(|last| last >= own) {
                     return Err(Fault::new(Rule::CanonicalCbor, Mark::of(key)));
                 }
                 *last = Some(own);
             }
-            *left = left.saturating_sub(1);
+            *left = left.checked_sub(1).assured();
         }
         let (rest, head) = head(input).map_err(fault)?;
         if !is_shortest(head) {
@@ -101,7 +101,7 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
         match head.major {
             major::BYTES | major::TEXT => {
                 let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
-                input = rest.get(length..).unwrap_or_default();
+                input = rest.get(length..).assured();
             }
             major::ARRAY | major::TAG | major::MAP => {
                 levels.push(input, Level::of(head, Judged::default()))?;
@@ -177,7 +177,7 @@ struct Entry {
 
 impl Entry {
     fn key<'o>(&self, written: &'o [u8]) -> &'o [u8] {
-        written.get(self.key..self.value).unwrap_or_default()
+        written.get(self.key..self.value).assured()
     }
 }
 
@@ -194,13 +194,13 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
         if let Some(level) = levels.top() {
             if level.is_over(input) {
                 let Open { at, begin, outside } = level.own;
-                let entries = listed.get_mut(outside..).unwrap_or_default();
+                let entries = listed.get_mut(outside..).assured();
                 if level.map {
                     sort(entries, out).map_err(|broken| Fault::new(broken, Mark::of(at)))?;
                 }
                 listed.truncate(outside);
                 if let Some(begin) = begin {
-                    input = input.get(1..).unwrap_or_default();
+                    input = input.get(1..).assured();
                     let items = ENDLESS.wrapping_sub(level.left);
                     let (kind, count) =
                         if level.map { (major::MAP, items >> 1) } else { (major::ARRAY, items) };
@@ -223,7 +223,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                     entry.value = here;
                 }
             }
-            level.left = level.left.saturating_sub(1);
+            level.left = level.left.checked_sub(1).assured();
         }
         let (rest, head) = head(input).map_err(fault)?;
         match head.major {
@@ -249,7 +249,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
 fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
     let (rest, ()) = skip(at, 0, DEPTH_CAP).map_err(fault)?;
     let (_, head) = head(at).map_err(fault)?;
-    let item = Item::of(at.get(..at.len().saturating_sub(rest.len())).unwrap_or_default());
+    let item = Item::of(at.get(..at.len().checked_sub(rest.len()).assured()).assured());
     let written = match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(head.major, number),
         Value::Bytes(chunks) | Value::Text(chunks) => {
@@ -289,7 +289,7 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
     // `end` is now where the first entry began.
     let mut sorted = Output::default();
     for entry in entries {
-        sorted.raw(out.as_bytes().get(entry.key..entry.end).unwrap_or_default())?;
+        sorted.raw(out.as_bytes().get(entry.key..entry.end).assured())?;
     }
     out.truncate(end);
     out.raw(sorted.as_bytes())?;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::major;
 use crate::brief::Bytes;
 use crate::error::OutOfMemory;
-use crate::num::wide;
+use crate::num::{Assured as _, impossible, wide};
 
 /// CBOR that is being written.
 ///
@@ -86,14 +86,15 @@ impl Output {
         let before = self.0.len();
         self.head(major, argument)?;
         let mut head = [0; 9];
-        let length = self.0.len().saturating_sub(before);
-        for (to, from) in head.iter_mut().zip(self.0.get(before..).unwrap_or_default()) {
+        let length = self.0.len().checked_sub(before).assured();
+        for (to, from) in head.iter_mut().zip(self.0.get(before..).assured()) {
             *to = *from;
         }
         let after = at.saturating_add(length);
         self.0.copy_within(at..before, after);
-        if let (Some(room), Some(head)) = (self.0.get_mut(at..after), head.get(..length)) {
-            room.copy_from_slice(head);
+        match (self.0.get_mut(at..after), head.get(..length)) {
+            (Some(room), Some(head)) => room.copy_from_slice(head),
+            _ => impossible(),
         }
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Output {
             26 => 4,
             _ => 0,
         };
-        self.raw(bytes.get(skipped..).unwrap_or_default())
+        self.raw(bytes.get(skipped..).assured())
     }
 }
 

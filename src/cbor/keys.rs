@@ -7,7 +7,7 @@ use nom::Parser as _;
 use super::{Checked, Fault, Input, Mark, UNLIMITED, key, map_head, seek, skip};
 use crate::error::OutOfMemory;
 use crate::limits::format::DEPTH_CAP;
-use crate::num::short;
+use crate::num::{Assured as _, short};
 use crate::rules::Rule;
 use crate::sort::by_text;
 
@@ -40,13 +40,13 @@ impl<'m> Keys<'m> {
 #[inline(never)]
 fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     let (first, _) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
-    let span = first.len().saturating_sub(end.len());
-    let map = first.get(..span).unwrap_or_default();
+    let span = first.len().checked_sub(end.len()).assured();
+    let map = first.get(..span).assured();
     let count = walk(map).count();
     // Two bytes a key while the map is short, so that the places of its keys never take more
     // memory than the map itself.
     let left = if u16::try_from(span).is_ok() {
-        let pack = |left| u16::try_from(left).unwrap_or(u16::MAX);
+        let pack = |left| u16::try_from(left).assured_or(u16::MAX);
         duplicate(map, count, pack, u32::from)
     } else {
         duplicate(map, count, |left| left, |left| left)
@@ -64,7 +64,7 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
     let before = |(first, _)| short(walk(first).take_while(|left| *left > mark.left()).count());
-    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
+    map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
 }
 
 /// Where the keys in the entries of a map stand, as bytes left of them.
@@ -88,7 +88,7 @@ fn duplicate<P: Copy + Ord>(
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     places.extend(walk(map).take(count).map(pack));
-    let read = |place: P| key(seek(map, Mark(unpack(place)))).map_or(&[][..], |(_, key)| key);
+    let read = |place: P| key(seek(map, Mark(unpack(place)))).assured().1;
     let mut twice = None;
     by_text(&mut places, read, |equal| twice = twice.max(second(equal)))
         .map_err(|_| OutOfMemory)?;

@@ -3,6 +3,7 @@
 use super::{BREAK, Checked, Fault, Head, Input, Mark, Parsed, content, entries, fail, head};
 use super::{Entries, UNLIMITED, check_utf8, head_of, major};
 use crate::limits::format::DEPTH_CAP;
+use crate::num::{Assured as _, impossible};
 use crate::rules::{Limit, Rule};
 
 /// An open map, array or tag, by what it still asks for.
@@ -80,7 +81,10 @@ fn nested<'m>(
     let mut levels = Levels { open: [Level::Array; Levels::MOST], depth: open, limit };
     levels.push(at, level)?;
     while levels.depth > open {
-        let Some(top) = levels.top() else { break };
+        let Some(top) = levels.top() else {
+            impossible();
+            break;
+        };
         match top.next(input) {
             Ok(level) => {
                 *top = level;
@@ -91,7 +95,7 @@ fn nested<'m>(
                 input = rest;
             }
             Err(rest) => {
-                levels.depth = levels.depth.saturating_sub(1);
+                levels.depth = levels.depth.checked_sub(1).assured();
                 input = rest;
             }
         }

@@ -13,6 +13,7 @@ use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip
 use crate::brief::{Bytes, Start};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
+use crate::num::Assured as _;
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl<'m> Item<'m> {
     /// What it is.
     pub fn value(&self) -> Value<'m> {
         // A checked item has a head; `undefined` only stands in for the impossible.
-        self.read().unwrap_or(Value::Undefined)
+        self.read().assured_or(Value::Undefined)
     }
 
     fn read(&self) -> Option<Value<'m>> {

@@ -4,6 +4,7 @@ use super::Generation;
 use crate::cbor::{Input, find, key};
 use crate::digest::Digest;
 use crate::element::StorageType;
+use crate::num::Assured as _;
 
 /// A generation of the format. There is one constant for each; no other code asks which it is.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl Dialect {
     pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Input<'m> {
         match self.nesting {
             Nesting::Flat(_) => at,
-            Nesting::Named => key(at).map_or(&[], |(map, _)| map),
+            Nesting::Named => key(at).assured().0,
         }
     }
 
@@ -87,7 +88,7 @@ impl Dialect {
     pub(crate) fn role<'m>(&self, at: Input<'m>) -> &'m [u8] {
         match self.nesting {
             Nesting::Flat(role) => role.as_bytes(),
-            Nesting::Named => key(at).map_or(&[], |(_, role)| role),
+            Nesting::Named => key(at).assured().1,
         }
     }
 }

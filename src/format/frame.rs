@@ -21,7 +21,7 @@ use super::v0_1;
 use super::v1;
 use crate::error::Error;
 use crate::limits::{Limits, format};
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// The first 8 bytes of a file, and the last 8 of a 1.x file.
@@ -156,7 +156,7 @@ impl Frame {
             Container::V1 => {
                 let footer = only::<FooterV1>(footer).ok_or(truncated)?;
                 if footer.magic != Magic::V1 {
-                    let offset = range.end.saturating_sub(HEADER);
+                    let offset = range.end.checked_sub(HEADER).assured();
                     return Err(Error::new(Rule::FooterMagic, offset));
                 }
                 footer.manifest_size

@@ -99,7 +99,7 @@ macro_rules! table {
             use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
             use $crate::format::claims::{Claims, Walk};
             use $crate::format::slots::Slot;
-            use $crate::num::SMALL;
+            use $crate::num::{Assured as _, SMALL};
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;
 
@@ -144,7 +144,7 @@ macro_rules! table {
                                     self.seen |= field.bit();
                                     if $crate::format::table::table!(@is_null $presence value) {
                                         self.null |= field.bit();
-                                        input = value.get(1..).unwrap_or_default();
+                                        input = value.get(1..).assured();
                                     } else {
                                         (input, self.$slot) = Slot::take(walk, $wrong, value)?;
                                     }
@@ -181,7 +181,7 @@ macro_rules! table {
                                 seen |= const { Field::$slot.bit() };
                                 if $crate::format::table::table!(@is_null $presence value) {
                                     null |= const { Field::$slot.bit() };
-                                    input = value.get(1..).unwrap_or_default();
+                                    input = value.get(1..).assured();
                                 } else {
                                     (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
                                 }

@@ -15,7 +15,7 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::Place;
-use crate::num::{SMALL, Word};
+use crate::num::{Assured as _, SMALL, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -191,7 +191,7 @@ impl<'m> Objects<'m> {
     #[inline(never)]
     fn walk<C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
-        let dialect = walk.dialect.unwrap_or(&V1_2);
+        let dialect = walk.dialect.assured_or(&V1_2);
         walk.claims.begin(dialect, entries.claimed(), Mark::of(input))?;
         let mut ordinal = 0_u32;
         while entries.next(input) {

@@ -13,7 +13,7 @@ use crate::element::ByteOrder;
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Component;
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -126,7 +126,7 @@ impl Component<'_> {
 /// What a content that has been read to its end has shown.
 fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Verified {
     // There is always an outcome at the end; were there none, nothing would have been shown.
-    content.verified().unwrap_or(Verified::Unverifiable)
+    content.verified().assured_or(Verified::Unverifiable)
 }
 
 /// What is aligned.
@@ -152,7 +152,7 @@ impl core::fmt::Debug for Lines {
 
 impl Lines {
     fn bytes(&self) -> &[u8] {
-        self.lines.as_slice().as_bytes().get(..self.length).unwrap_or_default()
+        self.lines.as_slice().as_bytes().get(..self.length).assured()
     }
 
     /// Appends a chunk. Memory doubles as bytes come, and stops at what is declared.
@@ -164,7 +164,7 @@ impl Lines {
             let most = declared.and_then(|bytes| usize::try_from(bytes.div_ceil(64)).ok());
             let doubled = self.lines.capacity().saturating_mul(2);
             let target = doubled.min(most.unwrap_or(usize::MAX)).max(needed);
-            let more = target.saturating_sub(self.lines.len());
+            let more = target.checked_sub(self.lines.len()).assured();
             self.lines.try_reserve_exact(more).map_err(|_| memory)?;
         }
         self.lines.resize(needed, Line([0; LINE]));

@@ -10,6 +10,7 @@ use crate::error::{Error, Place};
 use crate::format::Encoding;
 use crate::layout::{Elements, View};
 use crate::manifest::Component;
+use crate::num::{Assured as _, impossible};
 use crate::rules::Rule;
 
 /// Something wrong with the index at that place in its component.
@@ -25,7 +26,7 @@ impl BadIndex {
     pub(crate) fn error(self, component: &Component<'_>) -> Error {
         let raw = component.encoding() == Encoding::Raw;
         let offset = raw.then(|| component.extent().offset());
-        let width = component.storage_type().map_or(1, StorageType::width);
+        let width = component.storage_type().map(StorageType::width).assured_or(1);
         self.locate(offset, width, component.place())
     }
 
@@ -162,7 +163,10 @@ impl<'d> Widened<'d> {
             T::I16 => self.of::<i16>(negative, take),
             T::I8 => self.of::<i8>(negative, take),
             // Admission lets only integers be indices.
-            _ => Ok(()),
+            _ => {
+                impossible();
+                Ok(())
+            }
         }
     }
 
@@ -207,12 +211,15 @@ impl Iterator for Widened<'_> {
             T::I32 => i32::read(index, self.order).map(negative),
             T::I16 => i16::read(index, self.order).map(negative),
             T::I8 => i8::read(index, self.order).map(negative),
-            _ => None,
+            _ => {
+                impossible();
+                None
+            }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.bytes.len().checked_div(self.width()).unwrap_or_default();
+        let count = self.bytes.len().checked_div(self.width()).assured();
         (count, Some(count))
     }
 
@@ -228,7 +235,10 @@ impl Iterator for Widened<'_> {
             T::I32 => self.fold_of::<i32, B>(negative, init, take),
             T::I16 => self.fold_of::<i16, B>(negative, init, take),
             T::I8 => self.fold_of::<i8, B>(negative, init, take),
-            _ => init,
+            _ => {
+                impossible();
+                init
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::manifest::Component;
-use crate::num::{index, wide};
+use crate::num::{Assured as _, index, wide};
 
 /// A part of a dense array that is not compressed: a range of each dimension.
 ///
@@ -147,7 +147,7 @@ impl Slice<'_> {
     /// The number of bytes: what [`read`](Self::read) fills.
     pub fn byte_len(&self) -> u64 {
         // Part of a blob, whose length is a `u64`.
-        self.run.saturating_mul(self.runs)
+        self.run.checked_mul(self.runs).assured_or(u64::MAX)
     }
 
     /// Whether it is one run of bytes, or none.
@@ -227,12 +227,13 @@ impl Slice<'_> {
     fn run(&self, ordinal: u64) -> Range<u64> {
         let (mut start, mut ordinal) = (self.start, ordinal);
         for Axis { count, stride } in &self.axes {
-            let place = ordinal.checked_rem(*count).unwrap_or_default();
-            ordinal = ordinal.checked_div(*count).unwrap_or_default();
+            let place = ordinal.checked_rem(*count).assured();
+            ordinal = ordinal.checked_div(*count).assured();
             // Within the blob: laying out has shown it for the last place of every axis.
-            start = start.saturating_add(place.saturating_mul(*stride));
+            let along = place.checked_mul(*stride).assured_or(u64::MAX);
+            start = start.checked_add(along).assured_or(u64::MAX);
         }
-        start..start.saturating_add(self.run)
+        start..start.checked_add(self.run).assured_or(u64::MAX)
     }
 }
 
@@ -248,7 +249,7 @@ pub struct SliceRanges<'s> {
 impl SliceRanges<'_> {
     /// How many ranges are left.
     pub fn len(&self) -> u64 {
-        self.left.end.saturating_sub(self.left.start)
+        self.left.end.checked_sub(self.left.start).assured()
     }
 
     /// Whether none are left.

@@ -16,7 +16,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::{index, wide};
+use crate::num::{Assured as _, index, wide};
 use crate::rules::Rule;
 
 /// A `sparse_coo` object: a tensor of rank 1 or more, and the components that hold it.
@@ -149,7 +149,7 @@ pub struct Coo<'d> {
 impl<'d> Coo<'d> {
     /// The one way to make one that has not been checked before.
     fn judge(shape: Vec<u64>, values: View<'d>, coords: View<'d>) -> Result<Self, Error> {
-        let nnz = coords.len().checked_div(shape.len()).unwrap_or_default();
+        let nnz = coords.len().checked_div(shape.len()).assured();
         let whole = nnz.checked_mul(shape.len()) == Some(coords.len());
         if !whole || !values.may_hold(nnz) {
             let found = wide(coords.len());
@@ -271,7 +271,7 @@ impl<'d> Coo<'d> {
     /// How each entry compares with the next.
     fn neighbours(&self) -> impl Iterator<Item = Ordering> {
         let next = 1..self.nnz;
-        next.map(|next| self.compare(next.saturating_sub(1), next))
+        next.map(|next| self.compare(next.checked_sub(1).assured(), next))
     }
 
     /// How the places of two entries compare in row-major order.

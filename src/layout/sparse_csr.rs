@@ -15,7 +15,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 use crate::rules::Rule;
 
 /// A `sparse_csr` object: a matrix of `rows` × `columns`, and the components that hold it.
@@ -305,12 +305,12 @@ impl<'d> Csr<'d> {
     /// How many entries each row has.
     fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'d> {
         let mut ends = self.indptr.iter();
-        let mut start = ends.next().unwrap_or_default();
+        let mut start = ends.next().assured();
         ends.map(move |end| {
-            let length = end.saturating_sub(start);
+            let length = end.checked_sub(start).assured();
             start = end;
             // No more than there are indices in memory.
-            usize::try_from(length).unwrap_or(usize::MAX)
+            usize::try_from(length).assured_or(usize::MAX)
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::Component;
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
@@ -160,7 +160,7 @@ impl<'d> View<'d> {
 
     /// The number of storage elements.
     pub fn len(&self) -> usize {
-        self.bytes.len().checked_div(self.kind.storage.width().into()).unwrap_or_default()
+        self.bytes.len().checked_div(self.kind.storage.width().into()).assured()
     }
 
     /// Whether it holds `count` logical elements, as far as the logical type is known.
@@ -311,7 +311,7 @@ impl<T: Element> Iterator for Elements<'_, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.bytes.len().checked_div(Self::WIDTH).unwrap_or_default();
+        let count = self.bytes.len().checked_div(Self::WIDTH).assured();
         (count, Some(count))
     }
 

@@ -15,7 +15,7 @@ use crate::format::{
 };
 use crate::limits::format::ALIGNMENT;
 use crate::limits::{Options, Tolerance};
-use crate::num::{index, wide};
+use crate::num::{Assured as _, index, wide};
 use crate::rules::Rule;
 
 /// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
@@ -75,7 +75,7 @@ impl<'m, 'o> Judge<'m, 'o> {
     }
 
     fn error(&self, fault: Fault) -> Error {
-        let offset = self.frame.manifest().end.saturating_sub(fault.mark.left().into());
+        let offset = self.frame.manifest().end.checked_sub(fault.mark.left().into()).assured();
         Error::new(fault.kind, offset).found(fault.found)
     }
 
@@ -108,7 +108,7 @@ impl<'m, 'o> Judge<'m, 'o> {
             let clash = overlap(self.blobs, extents.clone(), shared).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
                 let at = extents.enumerate().rfind(|(_, extent)| *extent == clash);
-                let ordinal = at.map_or(0, |(ordinal, _)| ordinal);
+                let ordinal = at.map(|(ordinal, _)| ordinal).assured();
                 return Err(self.overlaps(&reader, &objects, &components, ordinal));
             }
         }
@@ -120,7 +120,8 @@ impl<'m, 'o> Judge<'m, 'o> {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
                 Clash::Duplicate(ordinal) => {
-                    let name = objects.get(index(ordinal)).copied().map_or(0, ObjectRecord::name);
+                    let name =
+                        objects.get(index(ordinal)).copied().map(ObjectRecord::name).assured();
                     let mark = Mark::from_left(name);
                     let error = self.error(Fault::new(Rule::DuplicateName, mark));
                     error.at(Place::new(Some(ordinal), None))
@@ -141,12 +142,12 @@ impl<'m, 'o> Judge<'m, 'o> {
     ) -> Error {
         let component_ordinal = crate::num::short(component);
         let after = objects.partition_point(|object| object.first() <= component_ordinal);
-        let object = after.saturating_sub(1);
-        let first = objects.get(object).map_or(0, |object| object.first());
-        let within = component_ordinal.saturating_sub(first);
+        let object = after.checked_sub(1).assured();
+        let first = objects.get(object).map(|object| object.first()).assured();
+        let within = component_ordinal.checked_sub(first).assured();
         let place = Place::new(Some(crate::num::short(object)), Some(within));
-        let mark = components.get(component).map_or(Mark::default(), |c| reader.offset_mark(*c));
-        let offset = components.get(component).map_or(0, |c| reader.extent(*c).offset());
+        let mark = components.get(component).map(|c| reader.offset_mark(*c)).assured();
+        let offset = components.get(component).map(|c| reader.extent(*c).offset()).assured();
         self.error(Fault::with(Rule::BlobOverlap, mark, offset)).at(place)
     }
 }

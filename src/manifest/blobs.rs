@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::error::OutOfMemory;
 use crate::limits::format::ALIGNMENT;
-use crate::num::{SMALL, index};
+use crate::num::{Assured as _, SMALL, index};
 use crate::sort::{heap, numbers};
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
@@ -32,7 +32,7 @@ impl Extent {
 
     /// One past the last byte.
     pub fn end(&self) -> u64 {
-        self.offset.saturating_add(self.length)
+        self.offset.checked_add(self.length).assured_or(u64::MAX)
     }
 
     /// As a range of the file.

@@ -7,12 +7,15 @@ use super::Manifest;
 use super::component::Component;
 use super::object::Object;
 use super::reader::Reader;
-use crate::cbor::{Input, Mark, NULL, UNLIMITED, deterministic, key, map_head, skip, text};
+use crate::cbor::{
+    Entries, Input, Mark, NULL, UNLIMITED, deterministic, key, map_head, skip, text,
+};
 use crate::digest::Digest;
 use crate::error::{Error, Place};
 use crate::format::v1::{ComponentKey, ObjectKey, RootKey};
 use crate::format::{Encoding, Logical};
 use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
+use crate::num::Assured as _;
 use crate::rules::Rule;
 
 /// The version that canonical files have, and those that are written.
@@ -75,11 +78,11 @@ struct Form<'a, 'm> {
 
 impl<'a> Form<'a, '_> {
     fn offset(&self, mark: Mark) -> u64 {
-        self.manifest.extent().end.saturating_sub(mark.left().into())
+        self.manifest.extent().end.checked_sub(mark.left().into()).assured()
     }
 
     fn version(&self) -> Result<(), Error> {
-        let value = RootKey::version.field().find(self.root).unwrap_or_default();
+        let value = RootKey::version.field().find(self.root).assured();
         match text(Rule::VersionType).parse(value) {
             Ok((_, version)) if version == VERSION.as_bytes() => Ok(()),
             _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Mark::of(value)))),
@@ -94,17 +97,16 @@ impl<'a> Form<'a, '_> {
         mut judge: impl FnMut(&[u8], Input<'a>) -> Result<(), Broken>,
     ) -> Result<(), Error> {
         let head = map_head(Rule::ObjectType, UNLIMITED).parse(map);
-        let Ok((mut input, mut entries)) = head else { return Ok(()) };
+        let (mut input, mut entries) = head.assured_or((&[], Entries::NONE));
         while entries.next(input) {
-            let Ok((value, name)) = key(input) else { break };
+            let (value, name) = key(input).assured();
             let broken = |rule, at| Error::new(rule, self.offset(Mark::of(at))).at(place);
             judge(name, value).map_err(|wrong| match wrong {
                 Broken::Field => broken(Rule::CanonicalField, input),
                 Broken::Value(rule) => broken(rule, value),
                 Broken::Within(error) => error,
             })?;
-            let Ok((rest, ())) = skip(value, 0, DEPTH_CAP) else { break };
-            input = rest;
+            input = skip(value, 0, DEPTH_CAP).assured().0;
         }
         Ok(())
     }

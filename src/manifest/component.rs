@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::Place;
 use crate::format::{Dialect, Encoding, Field, Format, Generation, Logical, Role};
-use crate::num::index;
+use crate::num::{Assured as _, index};
 use crate::rules::Rule;
 
 /// What the elements of a component are.
@@ -100,7 +100,7 @@ impl<'a> Component<'a> {
 
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
-        core::str::from_utf8(self.parts.reader.role(self.record)).unwrap_or_default()
+        core::str::from_utf8(self.parts.reader.role(self.record)).assured()
     }
 
     /// Its role, which costs nothing to read.
@@ -143,14 +143,13 @@ impl<'a> Component<'a> {
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical();
         let Some(storage) = self.record.storage() else {
-            return ElementType::Unknown(self.text(self.dialect().dtype).unwrap_or_default());
+            return ElementType::Unknown(self.text(self.dialect().dtype).assured());
         };
-        let name = || self.dialect().logical_type.and_then(|field| self.text(field));
+        let unknown_type =
+            || self.dialect().logical_type.and_then(|field| self.text(field)).assured();
         match known {
-            Some(dtype) if unknown => {
-                ElementType::UnknownOnLogical(name().unwrap_or_default(), dtype)
-            }
-            None if unknown => ElementType::UnknownLogical(name().unwrap_or_default(), storage),
+            Some(dtype) if unknown => ElementType::UnknownOnLogical(unknown_type(), dtype),
+            None if unknown => ElementType::UnknownLogical(unknown_type(), storage),
             Some(logical) => ElementType::Logical(logical),
             None => ElementType::Plain(storage),
         }
@@ -166,7 +165,7 @@ impl<'a> Component<'a> {
         match self.encoding() {
             Encoding::Raw => "raw",
             Encoding::Zstd => "zstd",
-            Encoding::Unknown => self.text(self.dialect().encoding).unwrap_or_default(),
+            Encoding::Unknown => self.text(self.dialect().encoding).assured(),
         }
     }
 
@@ -183,7 +182,7 @@ impl<'a> Component<'a> {
     /// The object it is a component of.
     pub fn object(&self) -> Object<'a> {
         let record = self.parts.index.objects.get(index(self.object)).copied();
-        Object::new(self.parts, self.object, record.unwrap_or_default())
+        Object::new(self.parts, self.object, record.assured())
     }
 
     /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what

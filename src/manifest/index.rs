@@ -8,7 +8,7 @@ use crate::element::{LogicalType, StorageType};
 use crate::error::OutOfMemory;
 use crate::format::{Encoding, Format, Logical};
 use crate::limits::format::MANIFEST_CAP;
-use crate::num::{index, short, wide};
+use crate::num::{Assured as _, index, short, wide};
 
 /// Fields of a `u64`, from the low bits up: how many bits, and where they begin.
 macro_rules! bit_fields {
@@ -18,7 +18,7 @@ macro_rules! bit_fields {
                 #[inline(always)]
                 pub(super) fn $get(self) -> u32 {
                     const MASK: u64 = (1 << $bits) - 1;
-                    u32::try_from((self.0 >> $shift) & MASK).unwrap_or_default()
+                    u32::try_from((self.0 >> $shift) & MASK).assured()
                 }
             )+
         }
@@ -68,7 +68,7 @@ impl ObjectRecord {
     }
 
     pub(super) fn format(self) -> Format {
-        Format::LIST.get(index(self.format_code())).copied().unwrap_or(Format::Unknown)
+        Format::LIST.get(index(self.format_code())).copied().assured_or(Format::Unknown)
     }
 }
 
@@ -136,7 +136,7 @@ impl ComponentRecord {
     }
 
     pub(super) fn encoding(self) -> Encoding {
-        Encoding::LIST.get(index(self.encoding_code())).copied().unwrap_or(Encoding::Unknown)
+        Encoding::LIST.get(index(self.encoding_code())).copied().assured_or(Encoding::Unknown)
     }
 }
 
@@ -161,7 +161,7 @@ impl<T> Grown<T> {
         left: u32,
         smallest: u32,
     ) -> Result<(), Fault> {
-        let most = left.checked_div(smallest).unwrap_or(left);
+        let most = left.checked_div(smallest).assured_or(left);
         self.reserve(claimed.unwrap_or(0).min(most))
     }
 
@@ -184,11 +184,11 @@ impl<T> Grown<T> {
 
     #[cold]
     fn grow(&mut self, begin: Mark, at: Mark) -> Result<(), Fault> {
-        let (used, left) = (begin.left().saturating_sub(at.left()), at.left());
+        let (used, left) = (begin.left().checked_sub(at.left()).assured(), at.left());
         let have = short(self.items.len());
         let each = used.checked_div(have).unwrap_or(u32::MAX).max(1);
-        let to_come = left.checked_div(each).unwrap_or(0);
-        let margin = to_come.checked_div(32).unwrap_or(0);
+        let to_come = left.checked_div(each).assured();
+        let margin = to_come >> 5;
         // Never more than twice as many, so that a few tiny ones do not promise many.
         let more = to_come.saturating_add(margin).min(have).saturating_add(8);
         self.reserve(more)
@@ -198,7 +198,7 @@ impl<T> Grown<T> {
     pub(super) fn into_vec(self) -> Vec<T> {
         // Room for one in sixteen more is not worth the copy; and where there is no memory for
         // one, what is there will do. Shrinking in place would abort then.
-        if self.items.capacity().saturating_sub(self.items.len()) > self.items.len() >> 4 {
+        if self.items.capacity().checked_sub(self.items.len()).assured() > self.items.len() >> 4 {
             let mut fitting = Vec::new();
             if fitting.try_reserve_exact(self.items.len()).is_ok() {
                 fitting.extend(self.items);

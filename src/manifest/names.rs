@@ -7,7 +7,7 @@ use core::cmp::Ordering;
 use super::table::Later;
 
 use crate::error::OutOfMemory;
-use crate::num::{index, short, wide};
+use crate::num::{Assured as _, index, short, wide};
 use crate::sort::{by_text, numbers, runs};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
@@ -38,7 +38,7 @@ pub(super) trait Read<'m>: Fn(u32) -> &'m [u8] {}
 impl<'m, F: Fn(u32) -> &'m [u8]> Read<'m> for F {}
 
 fn ordinal(entry: u64) -> u32 {
-    u32::try_from(entry & ORDINAL).unwrap_or_default()
+    u32::try_from(entry & ORDINAL).assured()
 }
 
 /// A hash for spreading names, not for defence: equal hashes are settled by the names
@@ -67,7 +67,7 @@ const SEEDS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 #[inline(always)]
 fn mix(state: u64, block: [u8; 16]) -> u64 {
     let block = u128::from_le_bytes(block);
-    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).unwrap_or_default();
+    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).assured();
     let (low, high) = (half(block) ^ state, half(block >> 64) ^ SEEDS.1);
     let product = u128::from(low).wrapping_mul(u128::from(high));
     half(product) ^ half(product >> 64)
@@ -151,8 +151,7 @@ impl Names {
 /// spread evenly, and the part is short; at worst it takes O(log n) steps to find.
 fn near(entries: &[u64], wanted: u64) -> &[u64] {
     let count = u128::from(wide(entries.len()));
-    let share =
-        |hash: u64| usize::try_from(u128::from(hash).wrapping_mul(count) >> 64).unwrap_or(0);
+    let share = |hash: u64| usize::try_from(u128::from(hash).wrapping_mul(count) >> 64).assured();
     let hash = |at: usize| entries.get(at).map(|entry| entry & !ORDINAL);
     // What stands where the entry should be says how far off it is.
     let guess = share(wanted);
@@ -166,7 +165,7 @@ fn near(entries: &[u64], wanted: u64) -> &[u64] {
         let (from, to) = (guess.saturating_sub(width), guess.saturating_add(width));
         let begins = from == 0 || hash(from).is_some_and(|found| found < wanted);
         if begins && hash(to).is_none_or(|found| found > wanted) {
-            return entries.get(from..to.min(entries.len())).unwrap_or(entries);
+            return entries.get(from..to.min(entries.len())).assured_or(entries);
         }
         width = width.saturating_mul(8);
     }

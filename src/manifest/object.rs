@@ -7,7 +7,7 @@ use super::{Component, Parts};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, text, uint};
 use crate::format::{Dialect, Format, Nesting};
-use crate::num::{index, short};
+use crate::num::{Assured as _, index, short};
 use crate::rules::Rule;
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
@@ -35,7 +35,7 @@ impl<'a> Object<'a> {
 
     /// Its name: any UTF-8, the empty string and control characters included.
     pub fn name(&self) -> &'a str {
-        core::str::from_utf8(self.parts.reader.name_of(self.record)).unwrap_or_default()
+        core::str::from_utf8(self.parts.reader.name_of(self.record)).assured()
     }
 
     /// How its components make up a tensor.
@@ -45,14 +45,15 @@ impl<'a> Object<'a> {
 
     /// The format's name (the layout's in 0.1), known or not.
     pub fn format_name(&self) -> &'a str {
-        self.dialect().format.find(self.map()).and_then(string).unwrap_or("dense")
+        let name = self.dialect().format.find(self.map());
+        name.map_or("dense", |name| string(name).assured())
     }
 
     /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
     pub fn shape(&self) -> Shape<'a> {
-        let at = self.dialect().shape.find(self.map()).unwrap_or_default();
+        let at = self.dialect().shape.find(self.map()).assured();
         let read = array_head(Rule::ShapeType, UNLIMITED).parse(at);
-        let (rest, entries) = read.unwrap_or((&[], Entries::NONE));
+        let (rest, entries) = read.assured_or((&[], Entries::NONE));
         Shape { rest, entries }
     }
 
@@ -72,7 +73,7 @@ impl<'a> Object<'a> {
         let records = &self.parts.index.components;
         let next = self.parts.index.objects.get(index(self.ordinal).saturating_add(1));
         let end = next.map_or(short(records.len()), |next| next.first());
-        let own = records.get(index(first)..index(end)).unwrap_or_default();
+        let own = records.get(index(first)..index(end)).assured();
         let (parts, ordinal) = (self.parts, self.ordinal);
         own.iter().enumerate().map(move |(component, record)| {
             Component::new(parts, *record, ordinal, short(component))
@@ -89,7 +90,7 @@ impl<'a> Object<'a> {
         match self.dialect().nesting {
             Nesting::Flat(_) => {
                 let record = self.parts.index.components.get(index(self.record.first()));
-                record.map_or(&[], |record| self.parts.reader.component_map(*record))
+                record.map(|record| self.parts.reader.component_map(*record)).assured()
             }
             Nesting::Named => self.parts.reader.object_map(self.record),
         }

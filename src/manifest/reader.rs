@@ -6,7 +6,7 @@ use super::blobs::Extent;
 use super::index::{ComponentRecord, ObjectRecord};
 use crate::cbor::{Input, Mark, key, seek, text, uint};
 use crate::format::{Dialect, Field};
-use crate::num::index;
+use crate::num::{Assured as _, index};
 use crate::rules::Rule;
 use nom::Parser as _;
 
@@ -25,17 +25,17 @@ impl<'a> Reader<'a> {
     /// An object's name.
     #[inline]
     pub(super) fn name(&self, objects: &[ObjectRecord], ordinal: u32) -> &'a [u8] {
-        objects.get(index(ordinal)).map_or(&[], |object| self.name_of(*object))
+        objects.get(index(ordinal)).map(|object| self.name_of(*object)).assured()
     }
 
     #[inline]
     pub(super) fn name_of(&self, object: ObjectRecord) -> &'a [u8] {
-        text(Rule::NameType).parse(self.at(object.name())).map_or(&[], |(_, name)| name)
+        text(Rule::NameType).parse(self.at(object.name())).assured().1
     }
 
     /// The map of a 1.x object, which follows its name.
     pub(super) fn object_map(&self, object: ObjectRecord) -> Input<'a> {
-        key(self.at(object.name())).map_or(&[], |(map, _)| map)
+        key(self.at(object.name())).assured().0
     }
 
     /// The map of a component: after its role, or the entry itself.
@@ -52,8 +52,8 @@ impl<'a> Reader<'a> {
     /// by its field.
     fn near(&self, component: ComponentRecord, after: u32, field: Field) -> Input<'a> {
         match after {
-            0 => field.find(self.component_map(component)).unwrap_or_default(),
-            _ => self.at(component.at().saturating_sub(after)),
+            0 => field.find(self.component_map(component)).assured(),
+            _ => self.at(component.at().checked_sub(after).assured()),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         let Dialect { offset, length, .. } = *self.dialect;
         let offset = self.near(component, component.offset_after(), offset);
         let length = self.near(component, component.length_after(), length);
-        let read = |at| uint(Rule::OffsetType).parse(at).map_or(0, |(_, number)| number);
+        let read = |at| uint(Rule::OffsetType).parse(at).assured().1;
         Extent::judged(read(offset), read(length))
     }
 }

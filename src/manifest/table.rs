@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use std::sync::OnceLock;
 
 use super::names::{Read, hash};
-use crate::num::index;
+use crate::num::{Assured as _, index};
 
 /// Fewer names than these are found as quickly by searching them in order.
 const FEW: u32 = 256;
@@ -64,7 +64,7 @@ impl Table {
         let (before, after) = self.0.split_at_checked(start)?;
         let taken = after.iter().chain(before).take(FAR).take_while(|slot| **slot != 0);
         let alike = taken.filter(|slot| **slot & !ORDINAL == tag);
-        let mut ordinals = alike.map(|slot| (slot & ORDINAL).saturating_sub(1));
+        let mut ordinals = alike.map(|slot| (slot & ORDINAL).checked_sub(1).assured());
         ordinals.find(|ordinal| read(*ordinal) == name)
     }
 }
@@ -74,8 +74,8 @@ impl Table {
 fn place(name: &[u8], size: usize) -> (usize, u32) {
     let hash = hash(name);
     let start = (hash >> 32).wrapping_mul(crate::num::wide(size)) >> 32;
-    let tag = u32::try_from(hash & u64::from(u32::MAX)).unwrap_or_default() & !ORDINAL;
-    (usize::try_from(start).unwrap_or_default(), tag)
+    let tag = u32::try_from(hash & u64::from(u32::MAX)).assured() & !ORDINAL;
+    (usize::try_from(start).assured(), tag)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::element::{ByteOrder, StorageType};
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 
 /// What the indices of a sparse object are held against.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         let asked = match (self.nnz, self.format, role) {
             (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::of(storage), nnz),
             (Some(_), Format::SparseCsr, "indices") => {
-                Asked::Below(Below::new(self.shape.clone().nth(1).unwrap_or_default()))
+                Asked::Below(Below::new(self.shape.clone().nth(1).assured()))
             }
             (Some(nnz), Format::SparseCoo, "coords") => {
                 Asked::Coords(Coords::new(self.shape.clone(), nnz))

@@ -4,7 +4,7 @@ use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
 use crate::limits::format::ALIGNMENT;
 use crate::manifest::Manifest;
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 use crate::rules::Rule;
 
 /// Judges that all bytes from the header to the manifest that are in no blob are zero, the
@@ -30,8 +30,8 @@ fn zeros<R: ReadAt + ?Sized>(
 ) -> Result<(), ReadError<R::Error>> {
     let mut buffer = [0; 64];
     while start < end {
-        let length = end.saturating_sub(start).min(ALIGNMENT);
-        let gap = buffer.get_mut(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
+        let length = end.checked_sub(start).assured().min(ALIGNMENT);
+        let gap = buffer.get_mut(..usize::try_from(length).assured()).assured();
         source.read_at(start, gap).map_err(ReadError::Source)?;
         if let Some((at, byte)) = (0_u64..).zip(&*gap).find(|(_, byte)| **byte != 0) {
             let error = Error::new(Rule::CanonicalPadding, start.saturating_add(at));

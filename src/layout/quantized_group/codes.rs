@@ -7,7 +7,7 @@ use crate::element::{Element, StorageType};
 use crate::error::{Error, Misuse};
 use crate::format::Logical;
 use crate::layout::{Decoded, View};
-use crate::num::wide;
+use crate::num::{Assured as _, wide};
 
 /// A decoded matrix of quantized weights, whose components fit together: what a [`Quantized`]
 /// can borrow from.
@@ -155,7 +155,7 @@ impl<'d> Quantized<'d> {
             let factors = ordinal.checked_mul(outputs).ok_or(self.misfit())?;
             for column in (0..outputs).step_by(TILE) {
                 let factors = factors.checked_add(column).ok_or(self.misfit())?;
-                let width = outputs.saturating_sub(column).min(TILE);
+                let width = outputs.checked_sub(column).assured().min(TILE);
                 let (codes, scales, zeros) = tile.cut(width);
                 widen(&self.scales, factors, scales)?;
                 if let Some(view) = &self.zeros {
@@ -165,7 +165,7 @@ impl<'d> Quantized<'d> {
                     let input = first.checked_add(input).ok_or(self.misfit())?;
                     self.codes(input, column, codes)?;
                     // Within the row: a tile is cut at its end.
-                    let weights = row.get_mut(column..).unwrap_or_default();
+                    let weights = row.get_mut(column..).assured();
                     let factors = scales.iter().zip(&*zeros);
                     for ((weight, code), (scale, zero)) in
                         weights.iter_mut().zip(&*codes).zip(factors)
@@ -207,11 +207,11 @@ impl<'d> Quantized<'d> {
         let at = row.and_then(|row| row.checked_add(first)).ok_or(self.misfit())?;
         let mask = if packing.bits() == 4 { 0x0f } else { 0xff };
         if packing.word() == StorageType::U8 {
-            let code = |word: u8| word.checked_shr(shift).unwrap_or_default() & mask;
+            let code = |word: u8| word.checked_shr(shift).assured() & mask;
             return fill(&self.packed, at, codes, code);
         }
         fill(&self.packed, at, codes, |word: i32| {
-            let word = word.cast_unsigned().checked_shr(shift).unwrap_or_default();
+            let word = word.cast_unsigned().checked_shr(shift).assured();
             let [lowest, ..] = word.to_le_bytes();
             lowest & mask
         })
@@ -246,9 +246,9 @@ impl Tile {
     /// The first `width` columns, which are no more than there are.
     fn cut(&mut self, width: usize) -> (&mut [u8], &mut [f32], &mut [f32]) {
         (
-            self.codes.get_mut(..width).unwrap_or_default(),
-            self.scales.get_mut(..width).unwrap_or_default(),
-            self.zeros.get_mut(..width).unwrap_or_default(),
+            self.codes.get_mut(..width).assured(),
+            self.scales.get_mut(..width).assured(),
+            self.zeros.get_mut(..width).assured(),
         )
     }
 }

@@ -7,6 +7,7 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::layout::Elements;
 use crate::layout::index::Widened;
+use crate::num::Assured as _;
 
 impl<'d> Csr<'d> {
     /// The rows, one after another or by their number.
@@ -66,7 +67,8 @@ impl<'d, T: Element> Iterator for ByRow<'d, T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         // There are more row pointers than rows, and those are in memory.
-        let left = usize::try_from(self.csr.rows().saturating_sub(self.next)).unwrap_or(usize::MAX);
+        let left = self.csr.rows().checked_sub(self.next).assured();
+        let left = usize::try_from(left).assured_or(usize::MAX);
         (left, Some(left))
     }
 }
