@@ -63,9 +63,9 @@ fn values_are_equal_where_all_within_is() {
 #[test]
 fn values_are_shown_as_what_they_are() {
     ignored("text", |item| assert_eq!(format!("{item:?}"), "Text(\"na\u{ef}ve\")"));
-    ignored("bytes", |item| assert_eq!(format!("{item:?}"), "Bytes([[255, 254]])"));
-    ignored("chunked-bytes", |item| assert_eq!(format!("{item:?}"), "Bytes([[97], [], [98]])"));
-    ignored("no-chunks", |item| assert_eq!(format!("{item:?}"), "Text([])"));
+    ignored("bytes", |item| assert_eq!(format!("{item:?}"), "Bytes(2 bytes)"));
+    ignored("chunked-bytes", |item| assert_eq!(format!("{item:?}"), "Bytes(6 bytes)"));
+    ignored("no-chunks", |item| assert_eq!(format!("{item:?}"), "Text(1 bytes)"));
     let file = read("v12-dense.zt");
     let archive = Archive::open(&file).unwrap();
     let object = archive.get("w").unwrap();

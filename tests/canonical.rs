@@ -6,7 +6,7 @@
 )]
 
 use zten::write::{Copier, Settings};
-use zten::{Archive, Error, Limits, Options};
+use zten::{Archive, Attributes, Error, Limits, Options};
 use zten_corpus::base::{component, dense_object, v1};
 use zten_corpus::cbor::text;
 use zten_testkit::sample::{least, stride};
@@ -36,7 +36,7 @@ fn content(file: &[u8]) -> Vec<String> {
                 "{:?} {:?} {shape:?} {:?}",
                 object.name(),
                 object.format_name(),
-                object.attributes().map(Iterator::collect::<Vec<_>>),
+                spelled(object.attributes()),
             );
             let parts = object.components().map(move |part| {
                 let bytes = part.read_to_vec(file, &Limits::default()).unwrap();
@@ -47,8 +47,13 @@ fn content(file: &[u8]) -> Vec<String> {
         })
         .collect();
     content.sort();
-    content.push(format!("{:?}", archive.attributes().map(Iterator::collect::<Vec<_>>)));
+    content.push(format!("{:?}", spelled(archive.attributes())));
     content
+}
+
+/// Attributes, with their values as the file spells them.
+fn spelled(attributes: Option<Attributes<'_>>) -> Option<Vec<(&str, &[u8])>> {
+    attributes.map(|all| all.map(|(key, item)| (key, item.as_bytes())).collect())
 }
 
 fn readable() -> impl Iterator<Item = Accepted> {
@@ -138,5 +143,5 @@ fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
             .map_err(|error| error.to_string())
     };
     judge(&copy(&good.build("").bytes).unwrap()).unwrap();
-    assert!(copy(&wrong.build("").bytes).unwrap_err().contains("type-storage"));
+    assert!(copy(&wrong.build("").bytes).unwrap_err().contains("there is another `type` already"));
 }
