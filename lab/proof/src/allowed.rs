@@ -68,10 +68,10 @@ pub const SITES: &[Allowed] = &[
                  own by numbers that it keeps below their lengths.",
     },
     Allowed {
-        caller: "zten::cbor::encode::Output::insert_head",
+        caller: "zten::cbor::encode::Output::",
         callees: COPIES,
-        reason: "`copy_within` and `copy_from_slice` behind the head of an item, by whose length \
-                 the output was lengthened before.",
+        reason: "`copy_within` and `copy_from_slice` in `insert_head` and `prepend`, behind bytes \
+                 by whose length the output was lengthened before.",
     },
     Allowed {
         caller: "zten_zstd::encode::",
