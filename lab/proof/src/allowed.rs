@@ -36,16 +36,6 @@ pub const SITES: &[Allowed] = &[
                  `tests/out_of_memory.rs` fails each allocation, of which none is by this way.",
     },
     Allowed {
-        caller: "alloc::vec::Vec<T,A>::resize",
-        callees: &["alloc::raw_vec::"],
-        reason: "As above: `Vec::resize`, where it was not inlined.",
-    },
-    Allowed {
-        caller: "_start",
-        callees: &["alloc::raw_vec::"],
-        reason: "As above: the program that is looked at, where all of it was inlined.",
-    },
-    Allowed {
         caller: "<zten_zstd::decode::",
         callees: &[
             "alloc::raw_vec::",
