@@ -157,8 +157,7 @@ impl Service {
         until: Instant,
     ) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
         let mut head = [0; 8];
-        wait(socket, until)?;
-        let (read, content) = receive(socket, &mut head)?;
+        let (read, content) = in_time(socket, until, || receive(socket, &mut head))?;
         if read == 0 {
             return Ok(None);
         }
@@ -174,9 +173,8 @@ impl Service {
         let mut bytes = Vec::new();
         let mut piece = vec![0; length.min(64 << 10)];
         while bytes.len() < length {
-            wait(socket, until)?;
             let most = piece.len().min(length - bytes.len());
-            match (&*socket).read(&mut piece[..most])? {
+            match in_time(socket, until, || (&*socket).read(&mut piece[..most]))? {
                 0 => return Ok(None),
                 read => bytes.extend_from_slice(&piece[..read]),
             }
@@ -235,13 +233,23 @@ impl Drop for Worker {
     }
 }
 
-/// Bounds the next read by what is left of the time.
-fn wait(socket: &UnixStream, until: Instant) -> io::Result<()> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(io::ErrorKind::TimedOut.into());
+/// Reads in what is left of the time: again, if the process was stopped and goes on.
+fn in_time<T>(
+    socket: &UnixStream,
+    until: Instant,
+    mut read: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
     }
-    socket.set_read_timeout(Some(left))
 }
 
 /// One message, and the one descriptor that may come with it.

@@ -182,6 +182,17 @@ fn a_worker_that_ends_is_lost_alone() {
     }
 }
 
+/// Where a read has a time limit, a process that goes on finds it interrupted.
+#[test]
+fn a_service_that_is_stopped_goes_on() {
+    let own = std::process::id();
+    let line = format!("sleep 0.2; kill -STOP {own}; sleep 0.1; kill -CONT {own}");
+    let mut shell = std::process::Command::new("sh").args(["-c", &line]).spawn().unwrap();
+    let verdict = lie("sleep", Duration::from_millis(800));
+    assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{verdict:?}");
+    assert!(shell.wait().unwrap().success());
+}
+
 #[test]
 fn a_worker_that_does_not_end_is_ended() {
     for deed in ["sleep", "spin", "drip"] {
