@@ -1,6 +1,8 @@
 //! Where the entries of a sparse object are.
 
-use zten::{Component, Error, Format, Indices, Limits, Misuse, Object, OutOfMemory, ReadAt, ReadError};
+use zten::{
+    Component, Error, Format, Indices, Limits, Misuse, Object, OutOfMemory, ReadAt, ReadError,
+};
 
 use crate::picture::{Grid, MOST};
 use crate::session::File;
