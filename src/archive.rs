@@ -6,7 +6,7 @@ use crate::brief::Bytes;
 use crate::error::{Error, Misuse};
 use crate::limits::Options;
 use crate::manifest::Manifest;
-use crate::num::wide;
+use crate::num::u64_from_usize;
 use crate::open::Opening;
 
 /// A file whose bytes are all in memory: a slice, or a map that the caller has made.
@@ -47,7 +47,7 @@ impl<'d> Archive<'d> {
             data.get(start..usize::try_from(range.end).ok()?)
         };
         let supply = Error::misuse(Misuse::Supply);
-        let opening = Opening::new(wide(data.len()), options)?;
+        let opening = Opening::new(u64_from_usize(data.len()), options)?;
         let footer = opening.header(fetch(opening.needs()).ok_or(supply)?)?;
         let body = footer.footer(fetch(footer.needs()).ok_or(supply)?)?;
         let manifest = fetch(body.needs()).ok_or(supply)?;

@@ -19,7 +19,7 @@ use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
-use crate::num::{Assured as _, SMALL, Word, index, short};
+use crate::num::{Assured as _, SMALL, Word, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 #[cfg(feature = "write")]
@@ -52,7 +52,7 @@ impl Mark {
 
     #[inline(always)]
     pub(crate) fn of(input: Input<'_>) -> Self {
-        Self(short(input.len()))
+        Self(len_u32(input.len()))
     }
 
     /// The place with so many bytes from there to the end of the manifest.
@@ -378,6 +378,6 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
 
 /// The bytes of `whole` from `mark` on.
 pub(crate) fn seek(whole: Input<'_>, mark: Mark) -> Input<'_> {
-    let start = whole.len().checked_sub(index(mark.left())).assured();
+    let start = whole.len().checked_sub(usize_from_u32(mark.left())).assured();
     whole.get(start..).assured()
 }

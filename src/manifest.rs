@@ -35,7 +35,7 @@ use crate::error::Error;
 use crate::format::frame::Frame;
 use crate::format::{Dialect, Generation, Version};
 use crate::limits::Options;
-use crate::num::short;
+use crate::num::len_u32;
 use index::{ComponentRecord, ObjectRecord};
 use names::Names;
 use reader::Reader;
@@ -134,7 +134,7 @@ impl<'m> Manifest<'m> {
 
     /// How many objects there are.
     pub fn len(&self) -> u32 {
-        short(self.index.objects.len())
+        len_u32(self.index.objects.len())
     }
 
     /// Whether there are no objects.
@@ -148,12 +148,12 @@ impl<'m> Manifest<'m> {
             .objects
             .iter()
             .enumerate()
-            .map(|(ordinal, record)| Object::new(self.parts(), short(ordinal), *record))
+            .map(|(ordinal, record)| Object::new(self.parts(), len_u32(ordinal), *record))
     }
 
     /// The object at that place in the manifest.
     pub fn object(&self, ordinal: u32) -> Option<Object<'_>> {
-        let record = self.index.objects.get(crate::num::index(ordinal))?;
+        let record = self.index.objects.get(crate::num::usize_from_u32(ordinal))?;
         Some(Object::new(self.parts(), ordinal, *record))
     }
 

@@ -1,71 +1,9 @@
-//! Conversions between integer widths that cannot lose anything on any supported target.
+//! Integers of different widths, short texts as numbers, and enums that list their variants.
 
-const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "zten needs a 32- or 64-bit target");
+pub(crate) use zten_num::{Assured, impossible, len_u32, u64_from_usize, usize_from_u32};
 
 /// Whether there is to be no code that is there for speed alone.
 pub(crate) const SMALL: bool = cfg!(feature = "small");
-
-/// A `usize` as `u64`.
-#[inline(always)]
-#[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
-pub(crate) const fn wide(n: usize) -> u64 {
-    n as u64
-}
-
-/// A `u32` as `usize`.
-#[inline(always)]
-#[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
-pub(crate) const fn index(n: u32) -> usize {
-    n as usize
-}
-
-/// The length of something that is known to be shorter than 4 GiB, such as a manifest.
-///
-/// A longer one loses its high bits: no code relies on that, for manifests end at 1 GiB.
-#[inline(always)]
-pub(crate) fn short(n: usize) -> u32 {
-    u32::try_from(n & index(u32::MAX)).assured()
-}
-
-/// What is there, as what has been checked before shows. Where it is not after all, builds with
-/// debug assertions panic, those of tests and fuzz targets among them; others go on with a default
-/// and have no code for it.
-pub(crate) trait Assured<T>: Sized {
-    fn assured_or(self, other: T) -> T;
-
-    #[inline(always)]
-    #[track_caller]
-    fn assured(self) -> T
-    where
-        T: Default,
-    {
-        self.assured_or(T::default())
-    }
-}
-
-impl<T> Assured<T> for Option<T> {
-    #[inline(always)]
-    #[track_caller]
-    fn assured_or(self, other: T) -> T {
-        debug_assert!(self.is_some(), "what was assured is not there");
-        self.unwrap_or(other)
-    }
-}
-
-impl<T, E> Assured<T> for Result<T, E> {
-    #[inline(always)]
-    #[track_caller]
-    fn assured_or(self, other: T) -> T {
-        self.ok().assured_or(other)
-    }
-}
-
-/// Marks what is never come to, as [`Assured`] marks what is there.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn impossible() {
-    debug_assert!(false, "what cannot be has happened");
-}
 
 /// A text of at most 7 bytes as one number, to be compared in one go.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -30,14 +30,14 @@ use crate::format::frame::{Container, Frame};
 use crate::format::named;
 use crate::limits::Options;
 use crate::manifest::Manifest;
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 
 pub use crate::format::Named;
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
     let wanted = needs.end.checked_sub(needs.start).assured();
-    if wide(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
+    if u64_from_usize(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
 }
 
 /// Needs the header.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, SMALL, impossible, index, short};
+use crate::num::{Assured as _, SMALL, impossible, len_u32, usize_from_u32};
 
 /// Groups of at most so many texts are sorted by comparing.
 const FEW: usize = 16;
@@ -99,7 +99,7 @@ fn sort<'t, T: Texts<'t> + ?Sized>(texts: &mut T) -> Result<(), OutOfMemory> {
     let mut groups = Vec::new();
     let count = texts.count();
     if count > FEW {
-        push(&mut groups, Group { start: 0, end: short(count), depth: 0 })?;
+        push(&mut groups, Group { start: 0, end: len_u32(count), depth: 0 })?;
     } else {
         few(texts, 0..count, 0);
     }
@@ -108,7 +108,7 @@ fn sort<'t, T: Texts<'t> + ?Sized>(texts: &mut T) -> Result<(), OutOfMemory> {
         let mut from = start;
         for (class, to) in ends.iter().enumerate() {
             let (first, last) = (core::mem::replace(&mut from, *to), *to);
-            let run = index(first)..index(last);
+            let run = usize_from_u32(first)..usize_from_u32(last);
             match run.len() {
                 0 | 1 => {}
                 _ if class == ENDED => texts.equal(run),
@@ -199,7 +199,7 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
         return items.sort_unstable();
     }
     let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
-    distribute(items, 0..short(items.len()), |items, at| {
+    distribute(items, 0..len_u32(items.len()), |items, at| {
         let class = items.get(at).map(|item| item >> shift).assured();
         usize::try_from(class).assured_or(CLASSES)
     });
@@ -260,7 +260,7 @@ fn distribute<T: Swap + ?Sized>(
     // Where the next item of each class goes, and where each class ends.
     let mut next = [0_u32; CLASSES];
     for at in places.clone() {
-        if let Some(count) = next.get_mut(class_of(items, index(at))) {
+        if let Some(count) = next.get_mut(class_of(items, usize_from_u32(at))) {
             *count = count.saturating_add(1);
         }
     }
@@ -274,14 +274,14 @@ fn distribute<T: Swap + ?Sized>(
     for (own, end) in ends.iter().enumerate() {
         // The item here changes places with another until one belongs here.
         while let Some(here) = next.get(own).copied().filter(|here| here < end) {
-            let class = class_of(items, index(here));
+            let class = class_of(items, usize_from_u32(here));
             let place = next.get_mut(class).filter(|place| **place < places.end);
             let Some(place) = place else {
                 impossible();
                 return ends;
             };
             if class != own {
-                items.swap(index(here), index(*place));
+                items.swap(usize_from_u32(here), usize_from_u32(*place));
             }
             *place = place.saturating_add(1);
         }

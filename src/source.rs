@@ -128,7 +128,7 @@ fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> io::Res
         match std::os::windows::fs::FileExt::seek_read(file, buffer, offset) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
-                offset = offset.saturating_add(crate::num::wide(read));
+                offset = offset.saturating_add(crate::num::u64_from_usize(read));
                 buffer = buffer.get_mut(read..).unwrap_or_default();
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

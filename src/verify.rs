@@ -12,7 +12,7 @@ use crate::limits::Limits;
 #[cfg(feature = "write")]
 use crate::manifest::Manifest;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
 #[cfg(feature = "write")]
@@ -107,11 +107,11 @@ impl Verifier {
         let mut content = component.content(source, &self.limits)?;
         let mut bytes = 0_u64;
         while let Some(chunk) = content.next_chunk()? {
-            bytes = bytes.saturating_add(wide(chunk.len()));
+            bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
                 let over = over.found(self.total.saturating_add(1)).at(component.place());
-                let left = self.left.checked_sub(wide(chunk.len()));
+                let left = self.left.checked_sub(u64_from_usize(chunk.len()));
                 self.left = left.ok_or_else(|| refused(over))?;
             }
             check.take(chunk).map_err(|bad| refused(bad.error(component)))?;
@@ -207,7 +207,7 @@ impl Verifier {
         let mut content = component.content(source, &self.limits)?;
         let mut bytes = 0_u64;
         while let Some(chunk) = content.next_chunk()? {
-            bytes = bytes.saturating_add(wide(chunk.len()));
+            bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
         }
         Ok(bytes)
     }

@@ -11,7 +11,7 @@ use super::value::Value;
 use super::{BREAK, Fault, Head, Input, Item, Mark, fault, head, major, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule};
 use crate::sort::by_text;
 
@@ -253,8 +253,9 @@ fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
     let written = match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(head.major, number),
         Value::Bytes(chunks) | Value::Text(chunks) => {
-            let length =
-                chunks.pieces().fold(0, |sum: u64, piece| sum.saturating_add(wide(piece.len())));
+            let length = chunks
+                .pieces()
+                .fold(0, |sum: u64, piece| sum.saturating_add(u64_from_usize(piece.len())));
             out.head(head.major, length)
                 .and_then(|()| chunks.pieces().try_for_each(|piece| out.raw(piece)))
         }

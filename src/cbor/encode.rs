@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::major;
 use crate::brief::Bytes;
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, impossible, wide};
+use crate::num::{Assured as _, impossible, u64_from_usize};
 
 /// CBOR that is being written.
 ///
@@ -114,7 +114,7 @@ impl Output {
 
     #[inline]
     pub(crate) fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
-        self.head(major::TEXT, wide(text.len()))?;
+        self.head(major::TEXT, u64_from_usize(text.len()))?;
         self.raw(text.as_bytes())
     }
 

@@ -3,7 +3,7 @@
 use nom::Parser;
 
 use super::{BREAK, Checked, Fault, Head, Input, Leaf, Mark, Parsed, head_of, major};
-use crate::num::{Assured as _, SMALL, wide};
+use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
 /// How many entries of an open map or array may follow.
@@ -105,7 +105,7 @@ pub(super) fn entries<'m>(
     if head.indefinite() {
         return Ok((rest, Entries::indefinite(limit)));
     }
-    if head.argument > wide(rest.len()).checked_div(size.into()).assured() {
+    if head.argument > u64_from_usize(rest.len()).checked_div(size.into()).assured() {
         return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
     }
     match u32::try_from(head.argument) {

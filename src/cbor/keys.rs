@@ -7,7 +7,7 @@ use nom::Parser as _;
 use super::{Checked, Fault, Input, Mark, UNLIMITED, key, map_head, seek, skip};
 use crate::error::OutOfMemory;
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, short};
+use crate::num::{Assured as _, len_u32};
 use crate::rules::Rule;
 use crate::sort::by_text;
 
@@ -54,7 +54,7 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     match left.map_err(|misuse| nom::Err::Failure(Fault::new(misuse, Mark::of(at))))? {
         None => Ok(()),
         Some(left) => {
-            let left = short(end.len()).saturating_add(left);
+            let left = len_u32(end.len()).saturating_add(left);
             Err(Fault::new(Rule::DuplicateKey, Mark(left)).into())
         }
     }
@@ -63,7 +63,7 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
 /// How many keys of the map at `at` stand before `mark`.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
-    let before = |(first, _)| short(walk(first).take_while(|left| *left > mark.left()).count());
+    let before = |(first, _)| len_u32(walk(first).take_while(|left| *left > mark.left()).count());
     map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
 fn walk(entries: Input<'_>) -> impl Iterator<Item = u32> {
     let mut input = entries;
     core::iter::from_fn(move || {
-        let at = short(input.len());
+        let at = len_u32(input.len());
         let (value, _) = key(input).ok()?;
         input = skip(value, 0, DEPTH_CAP).ok()?.0;
         Some(at)

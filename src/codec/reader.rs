@@ -12,7 +12,7 @@ use crate::format::Encoding;
 use crate::layout::judge_bools;
 use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
-use crate::num::{index, wide};
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::{Rule, Unsupported};
 
 /// What reading all of a component has shown of its digest. A mismatch is an error.
@@ -109,7 +109,7 @@ impl<'a> Component<'a> {
             storage,
             stored,
             hasher,
-            chunk: index(limits.chunk()),
+            chunk: usize_from_u32(limits.chunk()),
             position: 0,
             verified: None,
         };
@@ -223,7 +223,7 @@ impl Reading<'_> {
     /// Judges a chunk, and goes on behind it.
     fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
         self.judge(chunk)?;
-        self.position = self.position.saturating_add(wide(chunk.len()));
+        self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl Reading<'_> {
     /// not give their size.
     fn whole(&self) -> Result<(), Error> {
         let unit = self.component.unit().unwrap_or(1);
-        let left = self.position.checked_rem(unit).unwrap_or_default();
+        let left = self.position.checked_rem(unit).assured();
         if left == 0 || !self.component.dialect().whole_elements {
             return Ok(());
         }

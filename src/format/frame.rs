@@ -21,7 +21,7 @@ use super::v0_1;
 use super::v1;
 use crate::error::Error;
 use crate::limits::{Limits, format};
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// The first 8 bytes of a file, and the last 8 of a 1.x file.
@@ -54,7 +54,7 @@ struct FooterV1 {
     magic: Magic,
 }
 
-const HEADER: u64 = wide(size_of::<Magic>());
+const HEADER: u64 = u64_from_usize(size_of::<Magic>());
 
 /// One fixed record, as a nom parser.
 fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T> {
@@ -118,9 +118,9 @@ impl Container {
     fn footer_len(self) -> u64 {
         match self {
             #[cfg(feature = "v0")]
-            Self::V0 => wide(size_of::<FooterV0>()),
+            Self::V0 => u64_from_usize(size_of::<FooterV0>()),
             #[cfg(feature = "v1")]
-            Self::V1 => wide(size_of::<FooterV1>()),
+            Self::V1 => u64_from_usize(size_of::<FooterV1>()),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::element::ByteOrder;
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Component;
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -101,7 +101,7 @@ impl Component<'_> {
     ) -> Result<View<'b>, ReadError<R::Error>> {
         let kind = self.decoded_kind()?;
         let other_length = Error::misuse(Misuse::Buffer).at(self.place());
-        if self.decoded_length().is_some_and(|length| length != wide(buffer.len())) {
+        if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
             return Err(other_length.into());
         }
         let mut content = self.content(source, limits)?;

@@ -11,7 +11,7 @@ use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::manifest::Component;
-use crate::num::{Assured as _, index, wide};
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 
 /// A part of a dense array that is not compressed: a range of each dimension.
 ///
@@ -75,7 +75,7 @@ impl<'a> Dense<'a> {
         if component.encoding() != Encoding::Raw {
             return Err(misuse(Misuse::Compressed));
         }
-        let rank = index(self.shape().rank());
+        let rank = usize_from_u32(self.shape().rank());
         if ranges.len() > rank {
             return Err(misuse(Misuse::Slice));
         }
@@ -198,7 +198,7 @@ impl Slice<'_> {
         buffer: &mut [u8],
     ) -> Result<(), ReadError<R::Error>> {
         let misuse = Error::misuse(Misuse::Buffer).at(self.component.place());
-        if wide(buffer.len()) != self.byte_len() {
+        if u64_from_usize(buffer.len()) != self.byte_len() {
             return Err(misuse.into());
         }
         // A run is no longer than the buffer; without runs, there is nothing to cut.

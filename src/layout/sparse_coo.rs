@@ -16,7 +16,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::{Assured as _, index, wide};
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
 /// A `sparse_coo` object: a tensor of rank 1 or more, and the components that hold it.
@@ -107,7 +107,7 @@ impl<'a> SparseCoo<'a> {
     fn dimensions(&self) -> Result<Vec<u64>, Error> {
         let mut dimensions = Vec::new();
         let memory = Error::from(OutOfMemory).at(self.coords.place());
-        dimensions.try_reserve_exact(index(self.shape.rank())).map_err(|_| memory)?;
+        dimensions.try_reserve_exact(usize_from_u32(self.shape.rank())).map_err(|_| memory)?;
         dimensions.extend(self.shape());
         Ok(dimensions)
     }
@@ -152,10 +152,10 @@ impl<'d> Coo<'d> {
         let nnz = coords.len().checked_div(shape.len()).assured();
         let whole = nnz.checked_mul(shape.len()) == Some(coords.len());
         if !whole || !values.may_hold(nnz) {
-            let found = wide(coords.len());
+            let found = u64_from_usize(coords.len());
             return Err(Error::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
         }
-        let mut check = Coords::new(shape.iter().copied(), wide(nnz));
+        let mut check = Coords::new(shape.iter().copied(), u64_from_usize(nnz));
         let taken = Indices::over(coords).iter().each(|coordinate| check.take(coordinate));
         taken.map_err(|bad| bad.error_in(&coords))?;
         Ok(Self { shape: Cow::Owned(shape), nnz, values, coords: Indices::over(coords) })
@@ -219,7 +219,7 @@ impl<'d> Coo<'d> {
         } else {
             self.shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))
         };
-        if product != Some(wide(dense.len())) {
+        if product != Some(u64_from_usize(dense.len())) {
             return Err(Error::misuse(Misuse::Buffer).at(self.values.kind().place));
         }
         dense.fill(T::ZERO);

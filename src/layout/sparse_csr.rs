@@ -15,7 +15,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::Rule;
 
 /// A `sparse_csr` object: a matrix of `rows` × `columns`, and the components that hold it.
@@ -173,12 +173,12 @@ impl<'d> Csr<'d> {
     ) -> Result<Self, Error> {
         let nnz = indices.len();
         let refuse = |rule, view: &View<'_>| {
-            Error::nowhere(rule).found(wide(view.len())).at(view.kind().place)
+            Error::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().place)
         };
         if !values.may_hold(nnz) {
             return Err(refuse(Rule::CsrNnz, &indices));
         }
-        if Some(wide(indptr.len())) != rows.checked_add(1) {
+        if Some(u64_from_usize(indptr.len())) != rows.checked_add(1) {
             return Err(refuse(Rule::CsrIndptrSize, &indptr));
         }
         let csr = Self {
@@ -190,7 +190,9 @@ impl<'d> Csr<'d> {
         };
         let mut pointers = Indptr::of(indptr.storage_type());
         let taken = csr.indptr.iter().each(|pointer| pointers.take(pointer));
-        taken.and_then(|()| pointers.finish(wide(nnz))).map_err(|bad| bad.error_in(&indptr))?;
+        taken
+            .and_then(|()| pointers.finish(u64_from_usize(nnz)))
+            .map_err(|bad| bad.error_in(&indptr))?;
         let mut below = Below::new(columns);
         let taken = csr.indices.iter().each(|index| below.take(index));
         taken.map_err(|bad| bad.error_in(&indices))?;
@@ -248,7 +250,7 @@ impl<'d> Csr<'d> {
     /// rows × columns elements.
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
         let entries = self.entries::<T>()?;
-        if self.rows.checked_mul(self.columns) != Some(wide(dense.len())) {
+        if self.rows.checked_mul(self.columns) != Some(u64_from_usize(dense.len())) {
             return Err(Error::misuse(Misuse::Buffer).at(self.values.kind().place));
         }
         dense.fill(T::ZERO);

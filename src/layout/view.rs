@@ -11,7 +11,7 @@ use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::Component;
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
@@ -80,7 +80,7 @@ impl Component<'_> {
         if self.encoding() == Encoding::Zstd {
             return Err(Error::misuse(Misuse::Compressed).at(self.place()));
         }
-        if wide(blob.len()) != self.extent().length() {
+        if u64_from_usize(blob.len()) != self.extent().length() {
             return Err(Error::misuse(Misuse::Size).at(self.place()));
         }
         Ok(View { bytes: blob, kind, verified: None })
@@ -127,7 +127,7 @@ impl<'d> View<'d> {
         let width = usize::from(self.kind.storage.width());
         let start = range.start.checked_mul(width)?;
         let bytes = self.bytes.get(start..range.end.checked_mul(width)?)?;
-        let offset = self.kind.offset.and_then(|offset| offset.checked_add(wide(start)));
+        let offset = self.kind.offset.and_then(|offset| offset.checked_add(u64_from_usize(start)));
         Some(Self { bytes, kind: Kind { offset, ..self.kind }, ..*self })
     }
 
@@ -255,7 +255,7 @@ pub(crate) fn judge_bools(bytes: &[u8], offset: Option<u64>) -> Result<(), Error
     let wrong = bytes.iter().enumerate().find(|(_, byte)| **byte > 1);
     wrong.map_or(Ok(()), |(at, byte)| {
         let error = match offset {
-            Some(offset) => Error::new(Rule::BoolValue, offset.saturating_add(wide(at))),
+            Some(offset) => Error::new(Rule::BoolValue, offset.saturating_add(u64_from_usize(at))),
             None => Error::nowhere(Rule::BoolValue),
         };
         Err(error.found((*byte).into()))

@@ -15,7 +15,7 @@ use crate::format::{
 };
 use crate::limits::format::ALIGNMENT;
 use crate::limits::{Options, Tolerance};
-use crate::num::{Assured as _, index, wide};
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
 /// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
@@ -26,7 +26,7 @@ pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result
     let place = walk.place;
     let (rest, walked) = walked.map_err(|error| judge.error(fault(error)).at(place))?;
     if !rest.is_empty() {
-        let left = Fault::with(Rule::ManifestTrailing, Mark::of(rest), wide(rest.len()));
+        let left = Fault::with(Rule::ManifestTrailing, Mark::of(rest), u64_from_usize(rest.len()));
         return Err(judge.error(left));
     }
     judge.whole(manifest, &walked)
@@ -112,7 +112,7 @@ impl<'m, 'o> Judge<'m, 'o> {
                 return Err(self.overlaps(&reader, &objects, &components, ordinal));
             }
         }
-        let count = crate::num::short(objects.len());
+        let count = crate::num::len_u32(objects.len());
         let read = |ordinal| reader.name(&objects, ordinal);
         let names = if self.names_rise {
             Names::rising()
@@ -120,8 +120,11 @@ impl<'m, 'o> Judge<'m, 'o> {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
                 Clash::Duplicate(ordinal) => {
-                    let name =
-                        objects.get(index(ordinal)).copied().map(ObjectRecord::name).assured();
+                    let name = objects
+                        .get(usize_from_u32(ordinal))
+                        .copied()
+                        .map(ObjectRecord::name)
+                        .assured();
                     let mark = Mark::from_left(name);
                     let error = self.error(Fault::new(Rule::DuplicateName, mark));
                     error.at(Place::new(Some(ordinal), None))
@@ -140,12 +143,12 @@ impl<'m, 'o> Judge<'m, 'o> {
         components: &[ComponentRecord],
         component: usize,
     ) -> Error {
-        let component_ordinal = crate::num::short(component);
+        let component_ordinal = crate::num::len_u32(component);
         let after = objects.partition_point(|object| object.first() <= component_ordinal);
         let object = after.checked_sub(1).assured();
         let first = objects.get(object).map(|object| object.first()).assured();
         let within = component_ordinal.checked_sub(first).assured();
-        let place = Place::new(Some(crate::num::short(object)), Some(within));
+        let place = Place::new(Some(crate::num::len_u32(object)), Some(within));
         let mark = components.get(component).map(|c| reader.offset_mark(*c)).assured();
         let offset = components.get(component).map(|c| reader.extent(*c).offset()).assured();
         self.error(Fault::with(Rule::BlobOverlap, mark, offset)).at(place)

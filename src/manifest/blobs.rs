@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::error::OutOfMemory;
 use crate::limits::format::ALIGNMENT;
-use crate::num::{Assured as _, SMALL, index};
+use crate::num::{Assured as _, SMALL, usize_from_u32};
 use crate::sort::{heap, numbers};
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
@@ -75,7 +75,7 @@ pub(super) fn overlap(
     shared: bool,
 ) -> Result<Option<Extent>, OutOfMemory> {
     let blobs = extents.filter(|extent| extent.length > 0);
-    let count = index(seen.count);
+    let count = usize_from_u32(seen.count);
     // Up to 256 GiB, offset and length in units of 64 bytes fit in 32 bits each, and half the
     // memory does. Two blobs that are disjoint are so in these units too, because they start at
     // multiples of 64; two that are not are looked at exactly.

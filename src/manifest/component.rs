@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::Place;
 use crate::format::{Dialect, Encoding, Field, Format, Generation, Logical, Role};
-use crate::num::{Assured as _, index};
+use crate::num::{Assured as _, usize_from_u32};
 use crate::rules::Rule;
 
 /// What the elements of a component are.
@@ -181,7 +181,7 @@ impl<'a> Component<'a> {
 
     /// The object it is a component of.
     pub fn object(&self) -> Object<'a> {
-        let record = self.parts.index.objects.get(index(self.object)).copied();
+        let record = self.parts.index.objects.get(usize_from_u32(self.object)).copied();
         Object::new(self.parts, self.object, record.assured())
     }
 

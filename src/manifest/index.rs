@@ -8,7 +8,7 @@ use crate::element::{LogicalType, StorageType};
 use crate::error::OutOfMemory;
 use crate::format::{Encoding, Format, Logical};
 use crate::limits::format::MANIFEST_CAP;
-use crate::num::{Assured as _, index, short, wide};
+use crate::num::{Assured as _, len_u32, u64_from_usize, usize_from_u32};
 
 /// Fields of a `u64`, from the low bits up: how many bits, and where they begin.
 macro_rules! bit_fields {
@@ -68,7 +68,7 @@ impl ObjectRecord {
     }
 
     pub(super) fn format(self) -> Format {
-        Format::LIST.get(index(self.format_code())).copied().assured_or(Format::Unknown)
+        Format::LIST.get(usize_from_u32(self.format_code())).copied().assured_or(Format::Unknown)
     }
 }
 
@@ -110,9 +110,10 @@ impl ComponentRecord {
             _ => 0,
         };
         // What is not there has the code behind the last.
-        let storage = facts.storage.map_or(wide(StorageType::COUNT), |it| it.ordinal().into());
+        let storage =
+            facts.storage.map_or(u64_from_usize(StorageType::COUNT), |it| it.ordinal().into());
         let logical = facts.logical.known;
-        let logical = logical.map_or(wide(LogicalType::COUNT), |it| it.ordinal().into());
+        let logical = logical.map_or(u64_from_usize(LogicalType::COUNT), |it| it.ordinal().into());
         Self(
             u64::from(facts.at.left())
                 | storage << 30
@@ -127,16 +128,19 @@ impl ComponentRecord {
     }
 
     pub(super) fn storage(self) -> Option<StorageType> {
-        StorageType::LIST.get(index(self.storage_code())).copied()
+        StorageType::LIST.get(usize_from_u32(self.storage_code())).copied()
     }
 
     pub(super) fn logical(self) -> Logical {
-        let known = LogicalType::LIST.get(index(self.logical_code())).copied();
+        let known = LogicalType::LIST.get(usize_from_u32(self.logical_code())).copied();
         Logical { known, unknown: self.type_unknown() == 1 }
     }
 
     pub(super) fn encoding(self) -> Encoding {
-        Encoding::LIST.get(index(self.encoding_code())).copied().assured_or(Encoding::Unknown)
+        Encoding::LIST
+            .get(usize_from_u32(self.encoding_code()))
+            .copied()
+            .assured_or(Encoding::Unknown)
     }
 }
 
@@ -167,7 +171,7 @@ impl<T> Grown<T> {
 
     fn reserve(&mut self, more: u32) -> Result<(), Fault> {
         self.items
-            .try_reserve_exact(index(more))
+            .try_reserve_exact(usize_from_u32(more))
             .map_err(|_| Fault::new(OutOfMemory, Mark::default()))
     }
 
@@ -185,7 +189,7 @@ impl<T> Grown<T> {
     #[cold]
     fn grow(&mut self, begin: Mark, at: Mark) -> Result<(), Fault> {
         let (used, left) = (begin.left().checked_sub(at.left()).assured(), at.left());
-        let have = short(self.items.len());
+        let have = len_u32(self.items.len());
         let each = used.checked_div(have).unwrap_or(u32::MAX).max(1);
         let to_come = left.checked_div(each).assured();
         let margin = to_come >> 5;
@@ -209,6 +213,6 @@ impl<T> Grown<T> {
     }
 
     pub(super) fn len(&self) -> u32 {
-        short(self.items.len())
+        len_u32(self.items.len())
     }
 }

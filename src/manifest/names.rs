@@ -7,7 +7,7 @@ use core::cmp::Ordering;
 use super::table::Later;
 
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, index, short, wide};
+use crate::num::{Assured as _, len_u32, u64_from_usize, usize_from_u32};
 use crate::sort::{by_text, numbers, runs};
 
 /// Ordinals fit in 26 bits: an object takes 29 bytes at least, and a manifest has 2^30.
@@ -45,7 +45,7 @@ fn ordinal(entry: u64) -> u32 {
 /// themselves, in time that no choice of names makes worse than linear in their bytes.
 #[inline]
 pub(crate) fn hash(name: &[u8]) -> u64 {
-    let length = u128::from(short(name.len())).to_le_bytes();
+    let length = u128::from(len_u32(name.len())).to_le_bytes();
     let state = mix(SEEDS.0, length);
     let Some(last) = name.last_chunk::<16>() else {
         let mut only = [0; 16];
@@ -77,7 +77,7 @@ impl Names {
     /// The index of `count` names that do not rise.
     pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
         let mut entries = Vec::new();
-        entries.try_reserve_exact(index(count)).map_err(|_| Clash::Memory)?;
+        entries.try_reserve_exact(usize_from_u32(count)).map_err(|_| Clash::Memory)?;
         entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
         numbers(&mut entries, u64::MAX);
         let mut duplicate = None;
@@ -150,7 +150,7 @@ impl Names {
 /// A part of sorted entries that has all those of that hash. Hashes that nobody has chosen are
 /// spread evenly, and the part is short; at worst it takes O(log n) steps to find.
 fn near(entries: &[u64], wanted: u64) -> &[u64] {
-    let count = u128::from(wide(entries.len()));
+    let count = u128::from(u64_from_usize(entries.len()));
     let share = |hash: u64| usize::try_from(u128::from(hash).wrapping_mul(count) >> 64).assured();
     let hash = |at: usize| entries.get(at).map(|entry| entry & !ORDINAL);
     // What stands where the entry should be says how far off it is.

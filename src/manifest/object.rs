@@ -7,7 +7,7 @@ use super::{Component, Parts};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, text, uint};
 use crate::format::{Dialect, Format, Nesting};
-use crate::num::{Assured as _, index, short};
+use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
@@ -71,12 +71,12 @@ impl<'a> Object<'a> {
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let first = self.record.first();
         let records = &self.parts.index.components;
-        let next = self.parts.index.objects.get(index(self.ordinal).saturating_add(1));
-        let end = next.map_or(short(records.len()), |next| next.first());
-        let own = records.get(index(first)..index(end)).assured();
+        let next = self.parts.index.objects.get(usize_from_u32(self.ordinal).saturating_add(1));
+        let end = next.map_or(len_u32(records.len()), |next| next.first());
+        let own = records.get(usize_from_u32(first)..usize_from_u32(end)).assured();
         let (parts, ordinal) = (self.parts, self.ordinal);
         own.iter().enumerate().map(move |(component, record)| {
-            Component::new(parts, *record, ordinal, short(component))
+            Component::new(parts, *record, ordinal, len_u32(component))
         })
     }
 
@@ -89,7 +89,7 @@ impl<'a> Object<'a> {
     pub(super) fn map(&self) -> Input<'a> {
         match self.dialect().nesting {
             Nesting::Flat(_) => {
-                let record = self.parts.index.components.get(index(self.record.first()));
+                let record = self.parts.index.components.get(usize_from_u32(self.record.first()));
                 record.map(|record| self.parts.reader.component_map(*record)).assured()
             }
             Nesting::Named => self.parts.reader.object_map(self.record),
@@ -122,7 +122,7 @@ pub struct Shape<'a> {
 impl Shape<'_> {
     /// The number of dimensions; 0 for a scalar.
     pub fn rank(&self) -> u32 {
-        self.entries.claimed().unwrap_or_else(|| short(self.clone().count()))
+        self.entries.claimed().unwrap_or_else(|| len_u32(self.clone().count()))
     }
 
     /// The number of elements: 0 where a dimension is 0, none where it overflows.

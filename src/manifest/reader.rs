@@ -6,7 +6,7 @@ use super::blobs::Extent;
 use super::index::{ComponentRecord, ObjectRecord};
 use crate::cbor::{Input, Mark, key, seek, text, uint};
 use crate::format::{Dialect, Field};
-use crate::num::{Assured as _, index};
+use crate::num::{Assured as _, usize_from_u32};
 use crate::rules::Rule;
 use nom::Parser as _;
 
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
     /// An object's name.
     #[inline]
     pub(super) fn name(&self, objects: &[ObjectRecord], ordinal: u32) -> &'a [u8] {
-        objects.get(index(ordinal)).map(|object| self.name_of(*object)).assured()
+        objects.get(usize_from_u32(ordinal)).map(|object| self.name_of(*object)).assured()
     }
 
     #[inline]

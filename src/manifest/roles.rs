@@ -9,7 +9,7 @@ use crate::format::{
     Shape,
 };
 use crate::limits::{Options, Tolerance};
-use crate::num::index;
+use crate::num::usize_from_u32;
 use crate::rules::Rule;
 
 /// What is known of a component, by the time its object is judged.
@@ -92,7 +92,7 @@ pub(crate) struct Roles {
 /// A bit for each role.
 type Set = u32;
 
-const _: () = assert!(Role::COUNT <= index(Set::BITS));
+const _: () = assert!(Role::COUNT <= usize_from_u32(Set::BITS));
 
 impl Default for Roles {
     fn default() -> Self {

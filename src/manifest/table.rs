@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use std::sync::OnceLock;
 
 use super::names::{Read, hash};
-use crate::num::{Assured as _, index};
+use crate::num::{Assured as _, usize_from_u32};
 
 /// Fewer names than these are found as quickly by searching them in order.
 const FEW: u32 = 256;
@@ -45,7 +45,7 @@ impl Table {
         if count < FEW {
             return None;
         }
-        let size = index(count.checked_add(count.div_ceil(2))?);
+        let size = usize_from_u32(count.checked_add(count.div_ceil(2))?);
         let mut slots = Vec::new();
         slots.try_reserve_exact(size).ok()?;
         slots.resize(size, 0);
@@ -73,7 +73,7 @@ impl Table {
 #[inline]
 fn place(name: &[u8], size: usize) -> (usize, u32) {
     let hash = hash(name);
-    let start = (hash >> 32).wrapping_mul(crate::num::wide(size)) >> 32;
+    let start = (hash >> 32).wrapping_mul(crate::num::u64_from_usize(size)) >> 32;
     let tag = u32::try_from(hash & u64::from(u32::MAX)).assured() & !ORDINAL;
     (usize::try_from(start).assured(), tag)
 }

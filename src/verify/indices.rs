@@ -3,7 +3,7 @@
 use crate::element::{ByteOrder, StorageType};
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 
 /// What the indices of a sparse object are held against.
 #[derive(Clone, Debug)]
@@ -38,7 +38,9 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
             (Format::SparseCsr, "indices") | (Format::SparseCsr | Format::SparseCoo, "values") => {
                 Some(nnz)
             }
-            (Format::SparseCoo, "coords") => nnz.checked_mul(wide(self.shape.clone().count())),
+            (Format::SparseCoo, "coords") => {
+                nnz.checked_mul(u64_from_usize(self.shape.clone().count()))
+            }
             _ => None,
         }
     }

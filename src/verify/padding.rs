@@ -4,7 +4,7 @@ use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
 use crate::limits::format::ALIGNMENT;
 use crate::manifest::Manifest;
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::Rule;
 
 /// Judges that all bytes from the header to the manifest that are in no blob are zero, the
@@ -13,7 +13,7 @@ pub(super) fn judge<R: ReadAt + ?Sized>(
     manifest: &Manifest<'_>,
     source: &R,
 ) -> Result<(), ReadError<R::Error>> {
-    let mut end = wide(crate::format::frame::header_v1().len());
+    let mut end = u64_from_usize(crate::format::frame::header_v1().len());
     let components = manifest.objects().flat_map(|object| object.components());
     for extent in components.map(|component| component.extent()) {
         zeros(source, end, extent.offset())?;

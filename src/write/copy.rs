@@ -27,7 +27,7 @@ use crate::format::v1::RootKey;
 use crate::layout::Widened;
 use crate::limits::Limits;
 use crate::manifest::{Component, ElementType, Manifest, Object};
-use crate::num::{index, wide};
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 use crate::sort::by_length;
 use crate::verify::{Verifier, foreign};
@@ -201,7 +201,9 @@ impl Copier {
             writer.attributes(&attributes).map_err(WriteError::Refused)?;
         }
         let mut order = Vec::new();
-        order.try_reserve_exact(index(manifest.len())).map_err(|_| Error::from(OutOfMemory))?;
+        order
+            .try_reserve_exact(usize_from_u32(manifest.len()))
+            .map_err(|_| Error::from(OutOfMemory))?;
         order.extend(0..manifest.len());
         if settings.is_canonical() {
             by_length(&mut order, |ordinal| manifest.name(ordinal)).map_err(no_memory)?;
@@ -238,7 +240,7 @@ impl Copier {
             components.push(self.component(object, part, source)?);
         }
         let mut shape = Vec::new();
-        let rank = index(object.shape().rank());
+        let rank = usize_from_u32(object.shape().rank());
         shape.try_reserve_exact(rank).map_err(|_| Error::from(OutOfMemory))?;
         shape.extend(object.shape());
         let attributes = attributes(object)?;
@@ -248,7 +250,7 @@ impl Copier {
         }
         let own = |error: Error| {
             let ordinal = error.place().component();
-            let part = ordinal.and_then(|ordinal| parts.get(index(ordinal)));
+            let part = ordinal.and_then(|ordinal| parts.get(usize_from_u32(ordinal)));
             let place = Place::new(Some(object.ordinal()), None);
             error.at(part.map_or(place, Component::place))
         };
@@ -290,7 +292,7 @@ impl Copier {
             None => self.verifier.measure(part, source)?,
         };
         let each = part.element_size().unwrap_or(storage.width().into());
-        let elements = bytes.checked_div(each).unwrap_or_default();
+        let elements = bytes.checked_div(each).assured();
         let element = match Change::of(object, part) {
             Change::Widen(_) => ElementType::Plain(StorageType::U64),
             _ => part.element_type(),
@@ -314,7 +316,7 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
         return Ok(None);
     }
     let mut out = Output::default();
-    out.map(wide(count))?;
+    out.map(u64_from_usize(count))?;
     for (name, item) in unknown() {
         out.text(name)?;
         out.raw(item.as_bytes())?;
@@ -376,7 +378,7 @@ impl Change {
                         *slot = n.to_le_bytes();
                         slot.len().saturating_add(bytes)
                     });
-                    out.write(role, buffer.get(..filled).unwrap_or_default())?;
+                    out.write(role, buffer.get(..filled).assured())?;
                 }
             }
             Self::Bools => {
@@ -384,7 +386,7 @@ impl Change {
                     for (slot, byte) in buffer.iter_mut().zip(piece) {
                         *slot = u8::from(*byte != 0);
                     }
-                    out.write(role, buffer.get(..piece.len()).unwrap_or_default())?;
+                    out.write(role, buffer.get(..piece.len()).assured())?;
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::format::frame::{FOOTER_V1, footer_v1, header_v1};
 use crate::format::v1::RootKey;
 use crate::limits::{Limits, Options};
 use crate::manifest::{Manifest, VERSION};
-use crate::num::{short, wide};
+use crate::num::{len_u32, u64_from_usize};
 use crate::open::Opening;
 use crate::rules::{Limit, Rule};
 
@@ -128,7 +128,7 @@ impl Draft {
     /// Judges that the manifest has room for so many bytes more.
     fn fits(&self, attributes: Option<&Output>, more: u64) -> Result<(), Error> {
         let root = self.root.bound(attributes);
-        let size = root.saturating_add(wide(self.entries.len())).saturating_add(more);
+        let size = root.saturating_add(u64_from_usize(self.entries.len())).saturating_add(more);
         if size > self.limits().manifest() {
             return Err(Error::nowhere(Limit::Manifest).found(size));
         }
@@ -154,7 +154,8 @@ impl Draft {
         };
         let attributes = attributes.as_ref().map(Output::as_bytes);
         self.keys_fit(object, attributes)?;
-        let more = entry::bound(object).saturating_add(wide(attributes.map_or(0, <[u8]>::len)));
+        let more =
+            entry::bound(object).saturating_add(u64_from_usize(attributes.map_or(0, <[u8]>::len)));
         self.fits(self.root.attributes.as_ref(), more)?;
         // The file will be longer, so its readers allow no less. What decodes to nothing is not
         // refused for what stands before it.
@@ -162,7 +163,7 @@ impl Draft {
         if decoded > 0 && total > self.limits().decoded_total(position) {
             return Err(Error::nowhere(Limit::DecodedTotal).found(total));
         }
-        let at = short(self.entries.len());
+        let at = len_u32(self.entries.len());
         entry::object(&mut self.entries, object, attributes)?;
         if self.is_canonical()
             && let Some(last) = self.names.last()
@@ -226,9 +227,10 @@ impl Draft {
         drop(names);
         root.surround(&mut entries, objects, options.is_canonical())?;
         let manifest = entries;
-        let size = wide(manifest.len());
+        let size = u64_from_usize(manifest.len());
         let footer = footer_v1(size);
-        let end = start.checked_add(size).and_then(|end| end.checked_add(wide(footer.len())));
+        let end =
+            start.checked_add(size).and_then(|end| end.checked_add(u64_from_usize(footer.len())));
         let length = end.ok_or(Error::misuse(Misuse::Length))?;
         let opening = Opening::new(length, &options)?.header(&header_v1())?.footer(&footer)?;
         let opened = opening.manifest(manifest.as_bytes())?;
@@ -253,7 +255,7 @@ impl Root {
         /// The keys and heads that it has always, and the key of the attributes.
         const FIXED: u64 = 64;
         let parts = [self.version.len(), self.others.len(), attributes.map_or(0, Output::len)];
-        parts.iter().fold(FIXED, |sum, part| sum.saturating_add(wide(*part)))
+        parts.iter().fold(FIXED, |sum, part| sum.saturating_add(u64_from_usize(*part)))
     }
 
     /// Writes what comes before the entries of `objects`, and what comes after them.

@@ -9,7 +9,7 @@ use crate::digest::Spelled;
 use crate::error::OutOfMemory;
 use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::manifest::ElementType;
-use crate::num::wide;
+use crate::num::u64_from_usize;
 
 /// What is known of a component once its bytes are written.
 pub(super) struct Written<'a> {
@@ -37,7 +37,7 @@ pub(super) fn object(
         match key {
             ObjectKey::shape => {
                 key.write(out)?;
-                out.array(wide(object.shape.len()))?;
+                out.array(u64_from_usize(object.shape.len()))?;
                 object.shape.iter().try_for_each(|dimension| out.uint(*dimension))?;
             }
             ObjectKey::format => {
@@ -52,7 +52,7 @@ pub(super) fn object(
             }
             ObjectKey::components => {
                 key.write(out)?;
-                out.map(wide(object.components().len()))?;
+                out.map(u64_from_usize(object.components().len()))?;
             }
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn object_keys(attributes: Option<&[u8]>) -> u64 {
 pub(super) fn component_keys(element: &ElementType<'_>, digest: bool, compressed: bool) -> u64 {
     let typed = matches!(element, ElementType::Logical(_) | ElementType::UnknownLogical(..));
     let given = [typed, digest, compressed, compressed];
-    wide(given.into_iter().filter(|given| *given).count()).saturating_add(3)
+    u64_from_usize(given.into_iter().filter(|given| *given).count()).saturating_add(3)
 }
 
 /// Role and fields of a component.
@@ -132,16 +132,17 @@ impl Written<'_> {
 /// More bytes than the entry of an object takes beside its attributes.
 pub(super) fn bound(object: &NewObject<'_>) -> u64 {
     let texts = |object: &NewObject<'_>| {
-        let own = wide(object.name.len()).saturating_add(wide(object.format.len()));
-        let shape = wide(object.shape.len()).saturating_mul(9);
+        let own =
+            u64_from_usize(object.name.len()).saturating_add(u64_from_usize(object.format.len()));
+        let shape = u64_from_usize(object.shape.len()).saturating_mul(9);
         own.saturating_add(shape).saturating_add(FIXED)
     };
     object.components().iter().fold(texts(object), |sum, component| {
         let element = match component.element {
-            ElementType::UnknownLogical(name, _) => wide(name.len()),
+            ElementType::UnknownLogical(name, _) => u64_from_usize(name.len()),
             _ => 0,
         };
-        let role = wide(component.role.len());
+        let role = u64_from_usize(component.role.len());
         sum.saturating_add(role).saturating_add(element).saturating_add(FIXED)
     })
 }

@@ -13,7 +13,7 @@ use crate::format::{
 };
 use crate::limits::{Limits, Options};
 use crate::manifest::{ElementType, Part, Roles};
-use crate::num::{short, wide};
+use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::sort::by_text;
 
@@ -25,10 +25,10 @@ pub(super) fn object(
     options: &Options,
 ) -> Result<u64, Error> {
     let (limits, components) = (options.limit(), object.components());
-    if wide(object.shape.len()) > limits.rank().into() {
+    if u64_from_usize(object.shape.len()) > limits.rank().into() {
         return Err(Error::nowhere(Limit::Rank));
     }
-    if wide(components.len()) > limits.keys().into() {
+    if u64_from_usize(components.len()) > limits.keys().into() {
         return Err(Error::nowhere(Limit::Keys));
     }
     roles_differ(components, options)?;
@@ -134,7 +134,7 @@ fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<()
 /// Judges that there are whole coordinates, where the values, being of an unknown type, cannot
 /// be counted.
 fn coordinates(object: &NewObject<'_>, format: Format) -> Result<(), (Rule, u32)> {
-    let rank = wide(object.shape.len());
+    let rank = u64_from_usize(object.shape.len());
     let coords = (0..).zip(object.components()).find(|(_, own)| own.role == "coords");
     match coords.filter(|_| format == Format::SparseCoo) {
         Some((ordinal, coords)) => match coords.elements().and_then(|n| n.checked_rem(rank)) {
@@ -150,8 +150,8 @@ pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool
     let found = |error| refused(fault(error));
     let (rest, ()) = pass_attributes(limits, Rule::AttributesType, bytes, open).map_err(found)?;
     if !rest.is_empty() {
-        return Err(Error::nowhere(Rule::ManifestTrailing).found(wide(rest.len())));
+        return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
     }
     let (first, entries) = map_head(Rule::AttributesType, UNLIMITED).parse(bytes).map_err(found)?;
-    Ok(entries.are_over() || (!entries.are_left() && short(first.len()) == 1))
+    Ok(entries.are_over() || (!entries.are_left() && len_u32(first.len()) == 1))
 }

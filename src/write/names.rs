@@ -6,7 +6,7 @@ use crate::cbor::{Input, key, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::manifest::hash;
-use crate::num::{index, short};
+use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// The names in a list of entries (name and object, as CBOR).
@@ -47,7 +47,7 @@ impl Names {
         let rises = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
         if self.table.is_none() && !rises {
             let mut table = Table::default();
-            for earlier in places(entries, index(at)) {
+            for earlier in places(entries, usize_from_u32(at)) {
                 table.add(entries, earlier)?;
             }
             self.table = Some(table);
@@ -73,20 +73,20 @@ fn places(entries: Input<'_>, end: usize) -> impl Iterator<Item = u32> {
         let (value, _) = key(entries.get(at..)?).ok()?;
         let (rest, ()) = skip(value, 0, DEPTH_CAP).ok()?;
         at = entries.len().checked_sub(rest.len())?;
-        Some(short(here))
+        Some(len_u32(here))
     })
 }
 
 /// The name at `at`, without its head.
 fn name(entries: Input<'_>, at: u32) -> &[u8] {
-    key(entries.get(index(at)..).unwrap_or_default()).map_or(&[], |(_, name)| name)
+    key(entries.get(usize_from_u32(at)..).assured()).map(|(_, name)| name).assured()
 }
 
 /// The name at `at` with its head, which makes none the beginning of another.
 pub(super) fn encoded(entries: Input<'_>, at: u32) -> &[u8] {
-    let from = entries.get(index(at)..).unwrap_or_default();
-    let rest = key(from).map_or(0, |(rest, _)| rest.len());
-    from.get(..from.len().saturating_sub(rest)).unwrap_or_default()
+    let from = entries.get(usize_from_u32(at)..).assured();
+    let rest = key(from).map(|(rest, _)| rest.len()).assured();
+    from.get(..from.len().saturating_sub(rest)).assured()
 }
 
 /// Hashes of names and where they stand, at most half full.
@@ -105,7 +105,7 @@ impl Table {
     /// The slots for a hash, nearest first.
     fn near(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len().wrapping_sub(1);
-        let home = index(short_hash(hash));
+        let home = usize_from_u32(short_hash(hash));
         (0..REACH).map(move |step| home.wrapping_add(step) & mask)
     }
 
@@ -117,7 +117,7 @@ impl Table {
         let name = name(entries, at);
         let hash = hash(name) & HASH;
         for place in self.near(hash) {
-            let slot = self.slots.get(place).copied().unwrap_or_default();
+            let slot = self.slots.get(place).copied().assured();
             if slot == 0 {
                 self.put(place, hash | u64::from(at).wrapping_add(1));
                 return Ok(true);
@@ -159,7 +159,7 @@ const HASH: u64 = !0 << 32;
 
 /// The upper half.
 fn short_hash(hash: u64) -> u32 {
-    u32::try_from(hash >> 32).unwrap_or_default()
+    u32::try_from(hash >> 32).assured()
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
         let (mut entries, mut known) = (Output::default(), Names::default());
         for name in names {
-            let at = short(entries.len());
+            let at = len_u32(entries.len());
             entries.text(&name).unwrap();
             entries.map(0).unwrap();
             let added = known.add(entries.as_bytes(), at);

@@ -15,7 +15,7 @@ use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
 use crate::format::Format;
 use crate::layout::{BadIndex, judge_bools};
-use crate::num::{short, wide};
+use crate::num::{Assured as _, impossible, len_u32, u64_from_usize};
 use crate::verify::{Check, Sparse};
 
 /// Takes the bytes of one object. It must be [ended](Self::end): dropped before, it leaves a
@@ -87,7 +87,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if stream.component.role != role {
             return Err(Error::misuse(Misuse::Order).at(stream.place).into());
         }
-        let left = stream.left.checked_sub(wide(bytes.len()));
+        let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
         for piece in bytes.chunks(PIECE) {
             stream.judge(piece)?;
@@ -116,7 +116,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     }
 
     fn place(&self) -> Place {
-        Place::new(Some(self.writer.draft.ordinal()), Some(short(self.ordinal)))
+        Place::new(Some(self.writer.draft.ordinal()), Some(len_u32(self.ordinal)))
     }
 
     /// Opens the next component that has bytes.
@@ -202,16 +202,18 @@ impl Stream<'_> {
             let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
             if let Some(slot) = part.get_mut(*held) {
                 *slot = *byte;
+            } else {
+                impossible();
             }
             *held = held.saturating_add(1);
             piece = rest;
         }
         if *held > 0 {
-            self.check.take(part.get(..width).unwrap_or_default()).map_err(bad)?;
+            self.check.take(part.get(..width).assured()).map_err(bad)?;
             *held = 0;
         }
-        let whole = piece.len().saturating_sub(piece.len().checked_rem(width).unwrap_or(0));
-        let (whole, rest) = piece.split_at_checked(whole).unwrap_or_default();
+        let whole = piece.len().saturating_sub(piece.len().checked_rem(width).assured());
+        let (whole, rest) = piece.split_at_checked(whole).assured();
         self.check.take(whole).map_err(bad)?;
         for (slot, byte) in part.iter_mut().zip(rest) {
             *slot = *byte;
@@ -273,7 +275,7 @@ impl Stored {
         if let Some(sum) = &mut self.sum {
             sum.update(bytes);
         }
-        self.length = self.length.saturating_add(wide(bytes.len()));
+        self.length = self.length.saturating_add(u64_from_usize(bytes.len()));
         writer.put(bytes)
     }
 }
@@ -282,7 +284,7 @@ impl Stored {
 fn nnz(object: &NewObject<'_>, format: Format) -> Option<u64> {
     let (role, each) = match format {
         Format::SparseCsr => ("indices", 1),
-        Format::SparseCoo => ("coords", wide(object.shape.len())),
+        Format::SparseCoo => ("coords", u64_from_usize(object.shape.len())),
         _ => return None,
     };
     let indices = object.components().iter().find(|component| component.role == role)?;

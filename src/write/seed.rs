@@ -11,7 +11,7 @@ use crate::format::v1::RootKey;
 use crate::limits::Limits;
 use crate::limits::format::DEPTH_CAP;
 use crate::manifest::Manifest;
-use crate::num::wide;
+use crate::num::{Assured as _, impossible, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
 /// The fields of a manifest's root, and the entries of its `objects`.
@@ -37,13 +37,16 @@ pub(super) fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), Out
 /// What is in a map: its entries, without head and break.
 fn entries(map: &[u8]) -> &[u8] {
     let head = map_head(Rule::ObjectsType, UNLIMITED).parse(map);
-    let Ok((first, mut entries)) = head else { return &[] };
+    let Ok((first, mut entries)) = head else {
+        impossible();
+        return &[];
+    };
     let mut rest = first;
     while entries.next(rest) {
-        let value = key(rest).map_or(&[][..], |(value, _)| value);
-        rest = skip(value, 0, DEPTH_CAP).map_or(&[][..], |(rest, ())| rest);
+        let value = key(rest).map(|(value, _)| value).assured();
+        rest = skip(value, 0, DEPTH_CAP).map(|(rest, ())| rest).assured();
     }
-    first.get(..first.len().saturating_sub(rest.len())).unwrap_or_default()
+    first.get(..first.len().saturating_sub(rest.len())).assured()
 }
 
 /// What a byte of zstd decodes to at most: a block of four bytes is 128 KiB at most.
@@ -68,7 +71,7 @@ pub(super) fn decoded(manifest: &Manifest<'_>, limits: &Limits) -> Result<u64, E
         }
         said = said.saturating_add(bytes);
     }
-    let length = manifest.extent().end.saturating_add(wide(FOOTER_V1));
+    let length = manifest.extent().end.saturating_add(u64_from_usize(FOOTER_V1));
     let allowed = limits.decoded_total(length);
     if said > allowed {
         return Err(Error::nowhere(Limit::DecodedTotal).found(said));

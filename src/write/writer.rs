@@ -8,7 +8,7 @@ use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
 use crate::format::frame::header_v1;
 use crate::manifest::{FIRST, Manifest, aligned};
-use crate::num::wide;
+use crate::num::{Assured as _, u64_from_usize};
 
 /// Writes a 1.2 file: blobs as they come, then the manifest and the footer. Nothing is written
 /// twice, and nothing but the manifest is kept in memory.
@@ -175,7 +175,7 @@ impl<S: Sink> Writer<S> {
     }
 
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
-        let position = self.position.checked_add(wide(bytes.len()));
+        let position = self.position.checked_add(u64_from_usize(bytes.len()));
         self.position = position.ok_or(Error::misuse(Misuse::Length))?;
         self.sink.write(bytes).map_err(WriteError::Sink)
     }
@@ -184,7 +184,7 @@ impl<S: Sink> Writer<S> {
     pub(super) fn pad(&mut self) -> Result<(), WriteError<S::Error>> {
         const ZEROS: [u8; 64] = [0; 64];
         let next = aligned(self.position).ok_or(Error::misuse(Misuse::Length))?;
-        let length = usize::try_from(next.saturating_sub(self.position)).unwrap_or_default();
+        let length = usize::try_from(next.saturating_sub(self.position)).assured();
         match ZEROS.get(..length) {
             Some(zeros) if !zeros.is_empty() => self.put(zeros),
             _ => Ok(()),

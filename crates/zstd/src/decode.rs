@@ -27,7 +27,7 @@ pub use self::header::Header;
 use self::walk::Walk;
 use self::xxh64::Xxh64;
 use crate::Failure;
-use crate::num::wide;
+use zten_num::{Assured as _, impossible, u64_from_usize};
 
 /// How much frames may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -153,14 +153,17 @@ impl<D: BlockDecoder> Frames<D> {
             }
             let read = self.decoder.read(rest).map_err(|flaw| self.error(flaw))?;
             filled = filled.saturating_add(read);
-            self.produced = self.produced.saturating_add(wide(read));
+            self.produced = self.produced.saturating_add(u64_from_usize(read));
             if self.produced.saturating_add(self.decoder.pending()) > self.most {
                 return Err(self.error(Flaw::Decoded).into());
             }
-            let Some(frame) = &mut self.frame else { break };
-            frame.produced = frame.produced.saturating_add(wide(read));
+            let Some(frame) = &mut self.frame else {
+                impossible();
+                break;
+            };
+            frame.produced = frame.produced.saturating_add(u64_from_usize(read));
             if frame.header.checksum {
-                frame.sum.update(rest.get(..read).unwrap_or_default());
+                frame.sum.update(rest.get(..read).assured());
             }
             if read > 0 {
                 continue;
@@ -246,7 +249,7 @@ impl<D: BlockDecoder> Frames<D> {
         // elsewhere than it has been walked.
         let ahead = self.walk.ahead(at, length);
         self.stored.extend_from_slice(ahead);
-        let (at, first) = (at.saturating_add(wide(ahead.len())), ahead.len());
+        let (at, first) = (at.saturating_add(u64_from_usize(ahead.len())), ahead.len());
         self.stored.resize(length, 0);
         match self.stored.get_mut(first..) {
             Some(rest) if !rest.is_empty() => source(at, rest).map_err(Failure::Callback),
@@ -279,10 +282,10 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
     const PIECE: usize = 64 << 10;
     let mut source = |at: u64, buffer: &mut [u8]| {
         let from = usize::try_from(at).ok().and_then(|at| frames.get(at..));
-        buffer.iter_mut().zip(from.unwrap_or_default()).for_each(|(to, from)| *to = *from);
+        buffer.iter_mut().zip(from.assured()).for_each(|(to, from)| *to = *from);
         Ok(())
     };
-    let stored = 0..wide(frames.len());
+    let stored = 0..u64_from_usize(frames.len());
     let opened = Frames::<Decoder>::open(&mut source, stored, bounds);
     let mut frames = opened.map_err(Failure::either)?;
     let mut all = Vec::new();
@@ -293,7 +296,7 @@ pub fn decode(frames: &[u8], bounds: Bounds) -> Result<Vec<u8>, DecodeError> {
         let reserved = all.try_reserve(room);
         reserved.map_err(|_| DecodeError::new(Flaw::Memory, 0))?;
         all.resize(filled.saturating_add(room), 0);
-        let rest = all.get_mut(filled..).unwrap_or_default();
+        let rest = all.get_mut(filled..).assured();
         let read = frames.read(&mut source, rest, &mut |_| ()).map_err(Failure::either)?;
         all.truncate(filled.saturating_add(read));
         if read < room {

@@ -19,7 +19,7 @@ use self::block::Blocks;
 use self::matches::Effort;
 use crate::Failure;
 use crate::format::{LARGEST_BLOCK, MAGIC};
-use crate::num::wide;
+use zten_num::{Assured as _, u64_from_usize};
 
 /// How far back a match may be: what a reader has to keep.
 const WINDOW: usize = 1 << WINDOW_LOG;
@@ -121,7 +121,7 @@ impl Encoder {
         mut bytes: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), Failure<E, EncodeError>> {
-        if wide(bytes.len()) > self.decoded.saturating_sub(self.taken) {
+        if u64_from_usize(bytes.len()) > self.decoded.saturating_sub(self.taken) {
             return Err(EncodeError::Length.into());
         }
         while !bytes.is_empty() {
@@ -134,7 +134,7 @@ impl Encoder {
             }
             let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
             self.kept.extend_from_slice(now);
-            self.taken = self.taken.saturating_add(wide(now.len()));
+            self.taken = self.taken.saturating_add(u64_from_usize(now.len()));
             bytes = later;
         }
         Ok(())
@@ -184,7 +184,7 @@ fn begin<E>(decoded: u64, out: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Resul
         _ => (3, decoded, 8),
     };
     // In a single segment, the content is the window.
-    let single = decoded <= wide(WINDOW);
+    let single = decoded <= u64_from_usize(WINDOW);
     let window = (WINDOW_LOG.wrapping_sub(10)) << 3;
     let bytes = MAGIC.to_le_bytes().into_iter();
     let bytes = bytes.chain([flag << 6 | u8::from(single) << 5]);
@@ -196,7 +196,7 @@ fn begin<E>(decoded: u64, out: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Resul
         *place = byte;
         length = length.saturating_add(1);
     }
-    out(header.get(..length).unwrap_or_default())
+    out(header.get(..length).assured())
 }
 
 /// Encodes all of `content` as one frame.
@@ -210,7 +210,7 @@ pub fn encode(content: &[u8], level: Level) -> Result<Vec<u8>, EncodeError> {
         frame.extend_from_slice(bytes);
         Ok(())
     };
-    let mut encoder = Encoder::new(level, wide(content.len()))?;
+    let mut encoder = Encoder::new(level, u64_from_usize(content.len()))?;
     encoder.write(content, &mut out).map_err(Failure::either)?;
     encoder.finish(&mut out).map_err(Failure::either)?;
     Ok(frame)

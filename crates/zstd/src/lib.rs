@@ -21,8 +21,6 @@ pub mod decode;
 pub mod encode;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod format;
-#[cfg(any(feature = "decode", feature = "encode"))]
-mod num;
 
 /// Why a call that calls back ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

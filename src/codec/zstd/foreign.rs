@@ -14,7 +14,7 @@ use backend::decoding::{BlockDecodingStrategy, FrameDecoder};
 use backend::io::Read as _;
 use zten_zstd::decode::{Block, BlockDecoder, Flaw, Header};
 
-use crate::num::wide;
+use crate::num::u64_from_usize;
 
 /// Decodes one frame after the other. Never used after an error.
 pub(super) struct Decoder(FrameDecoder);
@@ -48,6 +48,6 @@ impl BlockDecoder for Decoder {
     }
 
     fn pending(&self) -> u64 {
-        wide(self.0.can_collect())
+        u64_from_usize(self.0.can_collect())
     }
 }

@@ -7,7 +7,7 @@ use crate::element::{Element, StorageType};
 use crate::error::{Error, Misuse};
 use crate::format::Logical;
 use crate::layout::{Decoded, View};
-use crate::num::{Assured as _, wide};
+use crate::num::{Assured as _, u64_from_usize};
 
 /// A decoded matrix of quantized weights, whose components fit together: what a [`Quantized`]
 /// can borrow from.
@@ -71,7 +71,7 @@ impl<'d> Quantized<'d> {
         let fits = |view: &View<'_>, types: &[StorageType], count: Option<u64>| {
             let plain = view.kind().logical == Logical::NONE;
             let typed = plain && types.contains(&view.storage_type());
-            let fits = typed && count == Some(wide(view.len()));
+            let fits = typed && count == Some(u64_from_usize(view.len()));
             if fits { Ok(()) } else { Err(misfit(view.kind().place)) }
         };
         let codes = u64::from(quantization.packing().codes());
@@ -187,7 +187,7 @@ impl<'d> Quantized<'d> {
     fn width(&self, length: usize) -> Result<usize, Error> {
         let buffer = Error::misuse(Misuse::Buffer).at(self.packed.kind().place);
         let [inputs, outputs] = self.shape;
-        if inputs.checked_mul(outputs) != Some(wide(length)) {
+        if inputs.checked_mul(outputs) != Some(u64_from_usize(length)) {
             return Err(buffer);
         }
         // Where there are no inputs, there is nothing to cut into rows.

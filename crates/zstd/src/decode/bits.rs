@@ -1,6 +1,8 @@
 //! Streams of bits: RFC 8878 §4. Those that encode are read from the back; descriptions of tables
 //! from the front.
 
+use zten_num::{Assured as _, len_u32, usize_from_u32};
+
 /// A stream that is read from its last bit to its first.
 ///
 /// Reading beyond its beginning gives bits without a meaning, and is seen at the end.
@@ -34,12 +36,12 @@ impl<'s> Bits<'s> {
     /// Holds as many bits as there are, up to [`AT_ONCE`] and more.
     #[inline(always)]
     pub(super) fn refill(&mut self) {
-        let bytes = usize::try_from(self.used >> 3).unwrap_or_default().min(self.at);
+        let bytes = usize_from_u32(self.used >> 3).min(self.at);
         let at = self.at.wrapping_sub(bytes);
         if let Some(held) = self.stream.get(at..).and_then(<[u8]>::first_chunk) {
             self.held = u64::from_le_bytes(*held);
             self.at = at;
-            let bits = u32::try_from(bytes).unwrap_or_default().wrapping_mul(8);
+            let bits = len_u32(bytes).wrapping_mul(8);
             self.used = self.used.wrapping_sub(bits);
         }
     }
@@ -62,7 +64,7 @@ impl<'s> Bits<'s> {
         let high = self.held.wrapping_shl(self.used) >> 1;
         let bits = high.wrapping_shr(63_u32.wrapping_sub(count));
         self.skip(count);
-        u32::try_from(bits).unwrap_or_default()
+        u32::try_from(bits).assured()
     }
 
     /// Whether all bits have been read, and no more.
@@ -79,7 +81,7 @@ impl<'s> Bits<'s> {
 /// At most 25 of the bits from `at` on, of a stream that is read from its first bit and followed by
 /// zeros.
 pub(super) fn forward(stream: &[u8], at: u32, count: u32) -> u32 {
-    let first = usize::try_from(at >> 3).unwrap_or(usize::MAX);
+    let first = usize_from_u32(at >> 3);
     let bytes = stream.get(first..).unwrap_or_default();
     let bytes = bytes.first_chunk::<4>().copied().unwrap_or_else(|| {
         let mut few = [0; 4];

@@ -4,7 +4,7 @@
 use super::header::number;
 use super::{DecodeError, Flaw};
 use crate::format::{BLOCK_HEADER, COMPRESSED, RAW, REPEATED};
-use crate::num::{index, wide};
+use zten_num::{Assured as _, u64_from_usize, usize_from_u32};
 
 /// The header of a block: §3.1.1.2.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl BlockHeader {
     /// How many bytes follow the header. None where the type is reserved.
     pub(super) fn stored(self) -> Option<usize> {
         match self.kind {
-            RAW | COMPRESSED => Some(index(self.size)),
+            RAW | COMPRESSED => Some(usize_from_u32(self.size)),
             REPEATED => Some(1),
             _ => None,
         }
@@ -55,12 +55,13 @@ pub(super) enum BlockContent<'s> {
 impl<'s> Block<'s> {
     /// The block that `input` begins with, which stands at `at` and may decode to `most` bytes.
     pub(super) fn parse(input: &'s [u8], at: u64, most: u64) -> Result<Self, DecodeError> {
-        let corrupt = DecodeError::new(Flaw::Corrupt, at.saturating_add(wide(input.len())));
+        let corrupt =
+            DecodeError::new(Flaw::Corrupt, at.saturating_add(u64_from_usize(input.len())));
         let header = BlockHeader::parse(input).ok_or(corrupt)?;
         let end = BLOCK_HEADER.saturating_add(header.stored().ok_or(corrupt)?);
         // What follows may be a checksum.
         let bytes = input.get(..end).ok_or(corrupt)?;
-        let content = match bytes.get(BLOCK_HEADER..).unwrap_or_default() {
+        let content = match bytes.get(BLOCK_HEADER..).assured() {
             content if header.kind == COMPRESSED => {
                 let (sizes, rest) = LiteralsSizes::parse(content).ok_or(corrupt)?;
                 if sizes.decoded > most {
@@ -73,7 +74,9 @@ impl<'s> Block<'s> {
                 }
                 BlockContent::Compressed(literals, sequences)
             }
-            [byte] if header.kind == REPEATED => BlockContent::Repeated(*byte, index(header.size)),
+            [byte] if header.kind == REPEATED => {
+                BlockContent::Repeated(*byte, usize_from_u32(header.size))
+            }
             content => BlockContent::Raw(content),
         };
         Ok(Self { bytes, content })

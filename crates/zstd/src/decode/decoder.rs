@@ -8,7 +8,7 @@ use super::literals::Literals;
 use super::output::Output;
 use super::sequences::{BlockBounds, Sequences, last};
 use super::{BlockDecoder, Flaw};
-use crate::num::wide;
+use zten_num::u64_from_usize;
 
 /// Decodes blocks in safe Rust. Memory is at most one and a half windows and a block, or what the
 /// frame may decode to if that is less, and a block of literals and 12 KiB of tables.
@@ -63,7 +63,7 @@ impl BlockDecoder for Decoder {
     }
 
     fn pending(&self) -> u64 {
-        wide(self.output.pending().len())
+        u64_from_usize(self.output.pending().len())
     }
 }
 

@@ -7,7 +7,7 @@ use super::Flaw;
 use super::bits::{Bits, forward};
 use crate::format::BYTES;
 use crate::format::fse::{SMALLEST_LOG, Telling, spread};
-use crate::num::index;
+use zten_num::{Assured as _, impossible, usize_from_u32};
 
 /// A state, and what its symbol means.
 #[derive(Clone, Copy, Default)]
@@ -62,11 +62,14 @@ impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
             *number = share.unsigned_abs().max(1);
         }
         for (state, owner) in states.iter_mut().zip(spread(log, shares)).take(size) {
-            let Some(number) = numbers.get_mut(usize::from(owner)) else { continue };
-            let bits = log.wrapping_sub(number.checked_ilog2().unwrap_or_default());
-            let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).unwrap_or(0));
+            let Some(number) = numbers.get_mut(usize::from(owner)) else {
+                impossible();
+                continue;
+            };
+            let bits = log.wrapping_sub(number.checked_ilog2().assured());
+            let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).assured());
             *number = number.wrapping_add(1);
-            let bits = u8::try_from(bits).unwrap_or_default();
+            let bits = u8::try_from(bits).assured();
             *state = State { means: means(owner), base, bits };
         }
         Ok(())
@@ -81,7 +84,7 @@ impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
     /// The first state.
     #[inline(always)]
     pub(super) fn begin(&self, bits: &mut Bits<'_>) -> usize {
-        index(bits.take(self.log))
+        usize_from_u32(bits.take(self.log))
     }
 }
 
@@ -89,7 +92,7 @@ impl<M> State<M> {
     /// The state that comes after it.
     #[inline(always)]
     pub(super) fn next(&self, bits: &mut Bits<'_>) -> usize {
-        usize::from(self.base).wrapping_add(index(bits.take(self.bits.into())))
+        usize::from(self.base).wrapping_add(usize_from_u32(bits.take(self.bits.into())))
     }
 }
 
@@ -123,7 +126,7 @@ pub(super) fn describe<'s>(
         };
         at = at.wrapping_add(bits);
         // 0 is a share worth less than one state, which takes one all the same.
-        *share = i16::try_from(value).unwrap_or_default().wrapping_sub(1);
+        *share = i16::try_from(value).assured().wrapping_sub(1);
         left = left.checked_sub(share.unsigned_abs().into())?;
         if *share == 0 {
             loop {
@@ -138,7 +141,7 @@ pub(super) fn describe<'s>(
             }
         }
     }
-    let rest = stream.get(index(at.div_ceil(8))..)?;
+    let rest = stream.get(usize_from_u32(at.div_ceil(8))..)?;
     Some((rest, log))
 }
 

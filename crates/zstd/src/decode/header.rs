@@ -2,7 +2,7 @@
 
 use super::{DecodeError, Flaw};
 use crate::format::{LARGEST_BLOCK, MAGIC};
-use crate::num::wide;
+use zten_num::u64_from_usize;
 
 /// The longest frame header: magic, descriptor, window, dictionary, content size.
 pub(super) const LONGEST_HEADER: usize = 4 + 1 + 1 + 4 + 8;
@@ -127,14 +127,14 @@ impl Header {
 
     /// The largest block that a frame of this window may have, stored and decoded: §3.1.1.2.4.
     pub fn largest_block(&self) -> u64 {
-        self.window.min(wide(LARGEST_BLOCK))
+        self.window.min(u64_from_usize(LARGEST_BLOCK))
     }
 
     /// A header for a decoder that reads its own, and its window: no larger than `most` bytes and a
     /// block need. It asks for no dictionary and no checksum, and gives no content size, which are
     /// judged here.
     pub fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
-        let wanted = self.window.min(most.max(wide(LARGEST_BLOCK)));
+        let wanted = self.window.min(most.max(u64_from_usize(LARGEST_BLOCK)));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();
         let byte = (0..=u8::MAX).find(|byte| window(*byte) >= wanted).unwrap_or(u8::MAX);
         ([m0, m1, m2, m3, 0, byte], window(byte))

@@ -6,11 +6,11 @@ use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use super::fse::{Table, describe};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
-use crate::num::{SMALL, index};
+use zten_num::{Assured as _, usize_from_u32};
 
 const CODES: usize = 1 << LONGEST_CODE;
 /// Weights of codes, 0 for none, and one more.
-const WEIGHTS_MOST: usize = index(LONGEST_CODE) + 2;
+const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;
 /// States of a table for weights.
 const WEIGHTS: usize = 1 << WEIGHTS_LOG;
 /// Codes that are read at once.
@@ -19,7 +19,10 @@ const TOGETHER: usize = 5;
 /// Fewer bytes are not in four streams.
 const QUARTERED: usize = 6;
 
-const _: () = assert!(TOGETHER * index(LONGEST_CODE) <= index(AT_ONCE), "so many bits are held");
+const _: () = assert!(
+    TOGETHER * usize_from_u32(LONGEST_CODE) <= usize_from_u32(AT_ONCE),
+    "so many bits are held"
+);
 
 /// What the next bits stand for, and how many of them it takes.
 #[derive(Clone, Copy, Default)]
@@ -107,8 +110,7 @@ impl Huffman {
             return Err(Flaw::Corrupt);
         }
         let last = weights.get_mut(listed).ok_or(Flaw::Corrupt)?;
-        *last = u8::try_from(left.checked_ilog2().unwrap_or_default().wrapping_add(1))
-            .unwrap_or_default();
+        *last = u8::try_from(left.checked_ilog2().assured().wrapping_add(1)).assured();
         // There are codes of the length that is the longest. Their count is even, for all others
         // take an even part of what is filled.
         if !weights.contains(&1) {
@@ -121,7 +123,7 @@ impl Huffman {
         let mut next = [0_usize; WEIGHTS_MOST];
         for weight in &*weights {
             if let Some(above) = next.get_mut(usize::from(*weight).wrapping_add(1)) {
-                *above = above.wrapping_add(index(room(*weight)));
+                *above = above.wrapping_add(usize_from_u32(room(*weight)));
             }
         }
         next.iter_mut().fold(0, |sum: usize, start| {
@@ -130,10 +132,10 @@ impl Huffman {
         });
         for (symbol, weight) in (0..=u8::MAX).zip(&*weights).filter(|(_, weight)| **weight > 0) {
             let start = next.get_mut(usize::from(*weight)).ok_or(Flaw::Corrupt)?;
-            let end = start.wrapping_add(index(room(*weight)));
+            let end = start.wrapping_add(usize_from_u32(room(*weight)));
             let codes = self.codes.get_mut(*start..end).ok_or(Flaw::Corrupt)?;
             let bits = longest.wrapping_add(1).wrapping_sub(u32::from(*weight));
-            codes.fill(Code { symbol, bits: u8::try_from(bits).unwrap_or_default() });
+            codes.fill(Code { symbol, bits: u8::try_from(bits).assured() });
             *start = end;
         }
         self.longest = longest;
@@ -160,14 +162,14 @@ impl Huffman {
         let [Some(mut a), Some(mut b), Some(mut c), Some(mut d)] = streams.map(Bits::new) else {
             return Err(Flaw::Corrupt);
         };
-        if SMALL {
+        if cfg!(feature = "small") {
             self.finish(codes, &mut a, first)?;
             self.finish(codes, &mut b, second)?;
             self.finish(codes, &mut c, third)?;
             return self.finish(codes, &mut d, fourth);
         }
         // In step, for each stream by itself would wait for its own bits; the fourth is shortest.
-        let whole = fourth.len().saturating_sub(fourth.len().checked_rem(TOGETHER).unwrap_or(0));
+        let whole = fourth.len().saturating_sub(fourth.len().checked_rem(TOGETHER).assured());
         let [first, second, third, fourth] =
             [first, second, third, fourth].map(|out| out.split_at_mut_checked(whole));
         let (Some(first), Some(second), Some(third), Some(fourth)) = (first, second, third, fourth)
@@ -220,8 +222,8 @@ impl Huffman {
     #[inline(always)]
     fn next(&self, codes: &[Code; CODES], bits: &mut Bits<'_>) -> u8 {
         const MASK: u64 = (1 << LONGEST_CODE) - 1;
-        let at = usize::try_from(bits.peek(self.longest) & MASK).unwrap_or_default();
-        let code = codes.get(at).copied().unwrap_or_default();
+        let at = usize::try_from(bits.peek(self.longest) & MASK).assured();
+        let code = codes.get(at).copied().assured();
         bits.skip(code.bits.into());
         code.symbol
     }

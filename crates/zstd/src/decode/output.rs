@@ -1,6 +1,7 @@
 //! What has been decoded: as much of it as later matches may refer to, and what has not been read.
 
 use alloc::vec::Vec;
+use zten_num::Assured as _;
 
 use super::Flaw;
 
@@ -131,7 +132,7 @@ impl Output {
 
     /// Bytes that have not been read.
     pub(super) fn pending(&self) -> &[u8] {
-        self.bytes.get(self.unread..self.end).unwrap_or_default()
+        self.bytes.get(self.unread..self.end).assured()
     }
 
     /// Marks so many of them as read.

@@ -8,7 +8,7 @@ use super::fse::{State, Table, describe};
 use super::output::Output;
 use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, Range};
 use crate::format::offsets::Repeats;
-use crate::num::index;
+use zten_num::{Assured as _, usize_from_u32};
 
 impl Range {
     #[inline(always)]
@@ -45,7 +45,7 @@ impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
         match mode & 3 {
             0 => {
                 if !self.default.is_made() {
-                    self.default.make(log, shares, |code| means(code).unwrap_or_default())?;
+                    self.default.make(log, shares, |code| means(code).assured())?;
                 }
                 self.used = Used::Default;
                 Ok(stream)
@@ -60,7 +60,7 @@ impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
                 let mut shares = [0; CODES];
                 let described = describe(stream, most, &mut shares);
                 let (rest, log) = described.ok_or(Flaw::Corrupt)?;
-                self.own.make(log, &shares, |code| means(code).unwrap_or_default())?;
+                self.own.make(log, &shares, |code| means(code).assured())?;
                 self.used = Used::Own;
                 Ok(rest)
             }
@@ -147,8 +147,8 @@ impl Sequences {
             if many {
                 bits.refill();
             }
-            let copied = index(two.read(bits));
-            let plain = index(three.read(bits));
+            let copied = usize_from_u32(two.read(bits));
+            let plain = usize_from_u32(three.read(bits));
             if many {
                 bits.refill();
             }
@@ -158,7 +158,7 @@ impl Sequences {
                 offset = of_offset.next(bits);
             }
             let begin = before.saturating_add(made).saturating_add(plain);
-            let distance = index(self.repeats.distance(value, plain == 0));
+            let distance = usize_from_u32(self.repeats.distance(value, plain == 0));
             if distance == 0 || distance > begin.min(bounds.window) {
                 return Err(Flaw::Corrupt);
             }

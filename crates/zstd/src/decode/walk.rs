@@ -7,7 +7,7 @@ use super::header::{Header, LONGEST_HEADER};
 use super::{DecodeError, Flaw};
 use crate::Failure;
 use crate::format::BLOCK_HEADER;
-use crate::num::wide;
+use zten_num::{Assured as _, u64_from_usize};
 
 const CHECKSUM: u64 = 4;
 
@@ -44,7 +44,7 @@ impl Walk {
     /// As many of the bytes from `at` on as have been read ahead, but at most so many.
     pub(super) fn ahead(&self, at: u64, most: usize) -> &[u8] {
         let from = at.checked_sub(self.ahead.at).and_then(|from| usize::try_from(from).ok());
-        let bytes = self.ahead.bytes.get(..self.ahead.length).unwrap_or_default();
+        let bytes = self.ahead.bytes.get(..self.ahead.length).assured();
         let bytes = from.and_then(|from| bytes.get(from..)).unwrap_or_default();
         bytes.get(..most).unwrap_or(bytes)
     }
@@ -66,11 +66,11 @@ impl Walk {
         if self.held(at, count).is_none() {
             (self.ahead.at, self.ahead.length) = (at, 0);
             let more = fitting(AHEAD, left);
-            let bytes = self.ahead.bytes.get_mut(..more).unwrap_or_default();
+            let bytes = self.ahead.bytes.get_mut(..more).assured();
             source(at, bytes).map_err(Failure::Callback)?;
             self.ahead.length = more;
         }
-        Ok(self.held(at, count).unwrap_or_default())
+        Ok(self.held(at, count).assured())
     }
 
     /// Where the first frame begins.
@@ -110,7 +110,7 @@ impl Walk {
         if header.window() > most {
             return Err(DecodeError::new(Flaw::Window, at).found(header.window()).into());
         }
-        self.advance(wide(length), at)?;
+        self.advance(u64_from_usize(length), at)?;
         Ok(Some(header))
     }
 
@@ -128,7 +128,7 @@ impl Walk {
             return Err(DecodeError::new(Flaw::Block, at).found(header.size()).into());
         }
         let stored = header.stored().ok_or(DecodeError::new(Flaw::Reserved, at))?;
-        self.advance(wide(BLOCK_HEADER.saturating_add(stored)), at)?;
+        self.advance(u64_from_usize(BLOCK_HEADER.saturating_add(stored)), at)?;
         if header.last && frame.checksum {
             self.advance(CHECKSUM, frame.at)?;
         }

@@ -1,7 +1,7 @@
 //! A buffer that is filled bit by bit: RFC 8878 §4. Its streams are written from the front and
 //! read from the back.
 
-use crate::num::index;
+use zten_num::usize_from_u32;
 
 /// Bits that may be held between two calls of [`Bits::settle`]: less than a byte.
 const HELD: u32 = 7;
@@ -41,7 +41,7 @@ impl<'a> Bits<'a> {
         if let Some(room) = room {
             *room = self.held.to_le_bytes();
         }
-        self.at = self.at.saturating_add(index(self.count >> 3));
+        self.at = self.at.saturating_add(usize_from_u32(self.count >> 3));
         self.held = self.held.wrapping_shr(self.count & !HELD);
         self.count &= HELD;
     }

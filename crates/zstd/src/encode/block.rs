@@ -8,7 +8,7 @@ use super::sequences::{self, Sequence};
 use super::{huffman, literals};
 use crate::format::offsets::Repeats;
 use crate::format::{BLOCK_HEADER, COMPRESSED, LARGEST_BLOCK, RAW, REPEATED};
-use crate::num::{short, wide};
+use zten_num::{Assured as _, len_u32, u64_from_usize};
 
 /// About what it takes to describe codes.
 const CODES: usize = 128;
@@ -50,9 +50,9 @@ impl Blocks {
         last: bool,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let block = data.get(start..).unwrap_or_default();
+        let block = data.get(start..).assured();
         let header = |kind: u32, size: usize| {
-            let [a, b, c, _] = (short(size) << 3 | kind << 1 | u32::from(last)).to_le_bytes();
+            let [a, b, c, _] = (len_u32(size) << 3 | kind << 1 | u32::from(last)).to_le_bytes();
             [a, b, c]
         };
         if let [first, rest @ ..] = block
@@ -90,15 +90,18 @@ impl Blocks {
             literals::write(literals, &counts, huffman::lengths(&counts).as_ref(), &mut bits);
             sequences::write(sequences, &mut repeats, &mut bits);
         }
-        let alone = wide(BLOCK_HEADER).saturating_add(huffman::cost(&counts, &lengths) / 8);
-        if sequences.is_empty() || wide(bits.length()) > alone.saturating_add(wide(CODES)) {
+        let alone =
+            u64_from_usize(BLOCK_HEADER).saturating_add(huffman::cost(&counts, &lengths) / 8);
+        if sequences.is_empty()
+            || u64_from_usize(bits.length()) > alone.saturating_add(u64_from_usize(CODES))
+        {
             repeats = self.repeats;
             bits.back_to(BLOCK_HEADER);
             literals::write(block, &counts, Some(&lengths), &mut bits);
             sequences::write(&mut [], &mut repeats, &mut bits);
         }
         let size = bits.length().saturating_sub(BLOCK_HEADER);
-        if !literals::pays(block.len(), wide(size)) {
+        if !literals::pays(block.len(), u64_from_usize(size)) {
             return None;
         }
         self.repeats = repeats;

@@ -3,7 +3,7 @@
 
 use super::bits::Bits;
 use crate::format::fse::{LARGEST, SMALLEST_LOG, Telling, spread};
-use crate::num::{index, short};
+use zten_num::{Assured as _, impossible, len_u32, usize_from_u32};
 
 /// Symbols that any of the alphabets may have: those of match lengths are the most.
 pub(super) const SYMBOLS: usize = 53;
@@ -39,7 +39,7 @@ impl Table {
     /// of them come: that takes no table.
     pub(super) fn new(counts: &Counts, most: u32) -> Option<Self> {
         let total = counts.iter().fold(0_u32, |sum, count| sum.wrapping_add(*count));
-        let kinds = short(counts.iter().filter(|count| **count > 0).count());
+        let kinds = len_u32(counts.iter().filter(|count| **count > 0).count());
         if kinds < 2 {
             return None;
         }
@@ -64,7 +64,7 @@ impl Table {
         {
             let scaled = u64::from(*count).wrapping_mul(u64::from(size));
             let rounded = scaled.wrapping_add(u64::from(total >> 1)).checked_div(u64::from(total));
-            symbol.share = u32::try_from(rounded.unwrap_or_default()).unwrap_or_default().max(1);
+            symbol.share = u32::try_from(rounded.assured()).assured().max(1);
             shared = shared.wrapping_add(symbol.share);
         }
         // The largest share bears what rounding has cost. There are more states than symbols, so
@@ -90,13 +90,16 @@ impl Table {
             symbol.bits = self.log.wrapping_sub(log);
             symbol.threshold = symbol.share.wrapping_shl(symbol.bits);
         }
-        let shares = self.symbols.map(|symbol| i16::try_from(symbol.share).unwrap_or_default());
+        let shares = self.symbols.map(|symbol| i16::try_from(symbol.share).assured());
         let owners = spread(self.log, &shares);
         let mut firsts = self.symbols.map(|symbol| symbol.first);
         for (state, owner) in (0..size).zip(owners) {
-            let Some(first) = firsts.get_mut(usize::from(owner)) else { continue };
-            if let Some(place) = self.states.get_mut(index(*first)) {
-                *place = u16::try_from(state.wrapping_add(size)).unwrap_or_default();
+            let Some(first) = firsts.get_mut(usize::from(owner)) else {
+                impossible();
+                continue;
+            };
+            if let Some(place) = self.states.get_mut(usize_from_u32(*first)) {
+                *place = u16::try_from(state.wrapping_add(size)).assured();
             }
             *first = first.wrapping_add(1);
         }
@@ -136,12 +139,12 @@ impl Table {
     }
 
     fn symbol(&self, symbol: u8) -> Symbol {
-        self.symbols.get(usize::from(symbol)).copied().unwrap_or_default()
+        self.symbols.get(usize::from(symbol)).copied().assured()
     }
 
     fn state(&self, symbol: Symbol, number: u32) -> State {
-        let state = self.states.get(index(symbol.first.wrapping_add(number)));
-        State(state.copied().unwrap_or_default().into())
+        let state = self.states.get(usize_from_u32(symbol.first.wrapping_add(number)));
+        State(state.copied().assured().into())
     }
 
     /// The state of the last symbol, which is encoded first. It is the one that leaving takes the

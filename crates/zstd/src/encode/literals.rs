@@ -2,7 +2,7 @@
 
 use super::bits::Bits;
 use super::huffman::{self, Codes, Counts, Lengths};
-use crate::num::{short, wide};
+use zten_num::{Assured as _, len_u32, u64_from_usize};
 
 /// Literals up to so many are one stream, more are four.
 const ONE_STREAM: usize = 1023;
@@ -26,7 +26,7 @@ pub(super) fn write(
             let start = out.length();
             if pays(literals.len(), huffman::cost(counts, lengths).div_ceil(8))
                 && coded(literals, lengths, out).is_some()
-                && pays(literals.len(), wide(out.length().saturating_sub(start)))
+                && pays(literals.len(), u64_from_usize(out.length().saturating_sub(start)))
             {
                 return;
             }
@@ -41,19 +41,19 @@ pub(super) fn write(
 /// Whether so many bytes are better stored as so few: reading has to be worth its time.
 pub(super) fn pays(bytes: usize, stored: u64) -> bool {
     let gain = bytes >> 6;
-    stored.saturating_add(wide(gain)).saturating_add(2) < wide(bytes)
+    stored.saturating_add(u64_from_usize(gain)).saturating_add(2) < u64_from_usize(bytes)
 }
 
 /// The header of literals that take no codes.
 fn plain(kind: u32, size: usize, out: &mut Bits<'_>) {
-    let size = short(size);
+    let size = len_u32(size);
     let (format, length) = match size {
         0..32 => (size << 3, 1),
         32..4096 => (size << 4 | 1 << 2, 2),
         4096.. => (size << 4 | 3 << 2, 3),
     };
     let header = (format | kind).to_le_bytes();
-    out.bytes(header.get(..length).unwrap_or_default());
+    out.bytes(header.get(..length).assured());
 }
 
 fn coded(literals: &[u8], lengths: &Lengths, out: &mut Bits<'_>) -> Option<()> {
@@ -84,8 +84,8 @@ fn coded(literals: &[u8], lengths: &Lengths, out: &mut Bits<'_>) -> Option<()> {
         }
         out.fill(table, &jumps);
     }
-    let stored = wide(out.length().saturating_sub(start));
-    let sizes = (stored.checked_shl(bits)? | wide(size)) << 4 | format << 2 | 2;
+    let stored = u64_from_usize(out.length().saturating_sub(start));
+    let sizes = (stored.checked_shl(bits)? | u64_from_usize(size)) << 4 | format << 2 | 2;
     out.fill(header, sizes.to_le_bytes().get(..length)?);
     Some(())
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::huffman::Lengths;
 use super::sequences::Sequence;
-use crate::num::{index, short};
+use zten_num::{Assured as _, len_u32, usize_from_u32};
 
 /// Bytes by which places are looked up. Shorter matches are found by chance, and at the last
 /// distance.
@@ -75,12 +75,12 @@ impl Finder {
         let mut rows = Vec::new();
         rows.try_reserve_exact(places).ok()?;
         rows.resize(places, 0);
-        Some(Self { rows, effort, window: short(window), origin: 0, last: 1 })
+        Some(Self { rows, effort, window: len_u32(window), origin: 0, last: 1 })
     }
 
     /// The first `bytes` bytes will not be given any more.
     pub(super) fn forget(&mut self, bytes: usize) {
-        self.origin = self.origin.wrapping_add(short(bytes));
+        self.origin = self.origin.wrapping_add(len_u32(bytes));
     }
 
     /// Divides what is from `start` on into sequences and literals; what comes before has been
@@ -113,11 +113,11 @@ impl Finder {
                 (best, at) = (next, place);
             }
             let Match { distance, length, .. } = best;
-            let before = data.get(done..at).unwrap_or_default();
+            let before = data.get(done..at).assured();
             literals.extend_from_slice(before);
-            sequences.push(Sequence { literals: short(before.len()), length, distance });
+            sequences.push(Sequence { literals: len_u32(before.len()), length, distance });
             self.last = distance;
-            done = at.saturating_add(index(length));
+            done = at.saturating_add(usize_from_u32(length));
             for passed in done.saturating_sub(self.effort.passed).max(tried)..done {
                 if let Some(word) = self::word(data, passed) {
                     let (place, row) = self.row(passed, word);
@@ -126,7 +126,7 @@ impl Finder {
             }
             at = done;
         }
-        literals.extend_from_slice(data.get(done..).unwrap_or_default());
+        literals.extend_from_slice(data.get(done..).assured());
     }
 
     /// A place as it is remembered, and where.
@@ -135,19 +135,19 @@ impl Finder {
         // The golden ratio, whose multiples spread evenly.
         const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
         let key = word.wrapping_shl(u64::BITS.wrapping_sub(8 * LOOKED_UP)).wrapping_mul(PRIME);
-        let key = u32::try_from(key >> 32).unwrap_or_default();
-        let place = self.origin.wrapping_add(short(at)).wrapping_shl(TAG);
-        let shift = u32::BITS.wrapping_sub(self.rows.len().checked_ilog2().unwrap_or_default());
+        let key = u32::try_from(key >> 32).assured();
+        let place = self.origin.wrapping_add(len_u32(at)).wrapping_shl(TAG);
+        let shift = u32::BITS.wrapping_sub(self.rows.len().checked_ilog2().assured());
         let places = self.effort.places;
-        let start = index(key.wrapping_shr(shift)) & !places.wrapping_sub(1);
-        let row = self.rows.get_mut(start..start.wrapping_add(places)).unwrap_or_default();
+        let start = usize_from_u32(key.wrapping_shr(shift)) & !places.wrapping_sub(1);
+        let row = self.rows.get_mut(start..start.wrapping_add(places)).assured();
         (place | key & TAGS, row)
     }
 
     /// The match here that saves the most. Remembers the place.
     #[inline(always)]
     fn best(&mut self, data: &[u8], at: usize, word: u64, prices: &Lengths) -> Option<Match> {
-        let window = self.window.min(short(at));
+        let window = self.window.min(len_u32(at));
         let mut best = weigh(data, at, self.last, word, REPEATING, prices);
         let (here, row) = self.row(at, word);
         for place in &*row {
@@ -158,8 +158,8 @@ impl Finder {
             }
             // It has to be longer: what is farther is not told in fewer bits.
             if let Some(best) = best {
-                let last = |at: usize| data.get(at.saturating_add(index(best.length)));
-                if last(at) != last(at.saturating_sub(index(distance))) {
+                let last = |at: usize| data.get(at.saturating_add(usize_from_u32(best.length)));
+                if last(at) != last(at.saturating_sub(usize_from_u32(distance))) {
                     continue;
                 }
             }
@@ -193,20 +193,20 @@ fn weigh(
     telling: u32,
     prices: &Lengths,
 ) -> Option<Match> {
-    let from = at.checked_sub(index(distance))?;
+    let from = at.checked_sub(usize_from_u32(distance))?;
     let there = self::word(data, from)?;
     let mut length = (there ^ word).trailing_zeros() >> 3;
-    if index(length) < SHORTEST {
+    if usize_from_u32(length) < SHORTEST {
         return None;
     }
-    let weighed = word.to_le_bytes().into_iter().take(index(length));
+    let weighed = word.to_le_bytes().into_iter().take(usize_from_u32(length));
     let mut saved = 0_u32;
     for byte in weighed {
-        let price = prices.get(usize::from(byte)).copied().unwrap_or_default();
+        let price = prices.get(usize::from(byte)).copied().assured();
         saved = saved.wrapping_add(price.into());
     }
     if length == 8 {
-        let more = short(common(data.get(at..)?.get(8..)?, data.get(from..)?.get(8..)?));
+        let more = len_u32(common(data.get(at..)?.get(8..)?, data.get(from..)?.get(8..)?));
         length = length.wrapping_add(more);
         saved = saved.saturating_add(more.wrapping_mul(LITERAL.into()));
     }
@@ -232,6 +232,6 @@ fn common(here: &[u8], there: &[u8]) -> usize {
         }
         length = length.saturating_add(8);
     }
-    let more = rest.iter().zip(there.get(length..).unwrap_or_default());
+    let more = rest.iter().zip(there.get(length..).assured());
     length.saturating_add(more.take_while(|(a, b)| a == b).count())
 }

@@ -4,6 +4,7 @@ use super::bits::Bits;
 use super::fse;
 use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
 use crate::format::offsets::Repeats;
+use zten_num::Assured as _;
 
 /// So many literals, then so many bytes from so far back.
 #[derive(Clone, Copy, Default)]
@@ -25,7 +26,7 @@ impl Code {
     /// A number in the range of a code.
     #[inline(always)]
     fn new(alphabet: &Alphabet, symbol: u8, number: u32) -> Self {
-        let range = alphabet.ranges.get(usize::from(symbol)).copied().unwrap_or_default();
+        let range = alphabet.ranges.get(usize::from(symbol)).copied().assured();
         Self { symbol, count: range.bits.into(), bits: number.wrapping_sub(range.first) }
     }
 
@@ -50,7 +51,7 @@ impl Code {
 
 /// The highest bit of a number.
 fn highest(number: u32) -> u8 {
-    u8::try_from(number.checked_ilog2().unwrap_or_default()).unwrap_or_default()
+    u8::try_from(number.checked_ilog2().assured()).assured()
 }
 
 /// How the codes of one kind are encoded, of all sequences of a block.
@@ -63,8 +64,8 @@ struct Mode {
 
 impl Mode {
     fn new(counts: &fse::Counts, most: u32) -> Self {
-        let any = counts.iter().rposition(|count| *count > 0).unwrap_or_default();
-        let any = u8::try_from(any).unwrap_or_default();
+        let any = counts.iter().rposition(|count| *count > 0).assured();
+        let any = u8::try_from(any).assured();
         Self { table: fse::Table::new(counts, most), any }
     }
 

@@ -1,0 +1,81 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::expect_used,
+    clippy::get_unwrap,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
+const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "a 32- or 64-bit target is needed");
+
+/// A `usize` as `u64`.
+#[inline(always)]
+#[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
+pub const fn u64_from_usize(n: usize) -> u64 {
+    n as u64
+}
+
+/// A `u32` as `usize`.
+#[inline(always)]
+#[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
+pub const fn usize_from_u32(n: u32) -> usize {
+    n as usize
+}
+
+/// A length that is known to be below 4 GiB, such as one within a manifest or a block.
+///
+/// A longer one loses its high bits: no code relies on that.
+#[inline(always)]
+pub fn len_u32(n: usize) -> u32 {
+    u32::try_from(n & usize_from_u32(u32::MAX)).assured()
+}
+
+/// A value that earlier checks have shown to be there.
+///
+/// Where it is missing after all, builds with debug assertions panic, those of tests and fuzz
+/// targets among them; other builds continue with a default and contain no code to panic.
+pub trait Assured<T>: Sized {
+    /// The value, or `other`.
+    fn assured_or(self, other: T) -> T;
+
+    /// The value, or the default of its type.
+    #[inline(always)]
+    #[track_caller]
+    fn assured(self) -> T
+    where
+        T: Default,
+    {
+        self.assured_or(T::default())
+    }
+}
+
+impl<T> Assured<T> for Option<T> {
+    #[inline(always)]
+    #[track_caller]
+    fn assured_or(self, other: T) -> T {
+        debug_assert!(self.is_some(), "a value that earlier checks assured is missing");
+        self.unwrap_or(other)
+    }
+}
+
+impl<T, E> Assured<T> for Result<T, E> {
+    #[inline(always)]
+    #[track_caller]
+    fn assured_or(self, other: T) -> T {
+        self.ok().assured_or(other)
+    }
+}
+
+/// Marks code that earlier checks have shown to be unreachable: panics in builds with debug
+/// assertions, does nothing in others.
+#[inline(always)]
+#[track_caller]
+pub fn impossible() {
+    debug_assert!(false, "code that earlier checks made unreachable was reached");
+}
