@@ -4,7 +4,7 @@
 //! and returns what is left after it, in nom's signature; so a place in the manifest is a number
 //! of bytes left, and nothing has to be carried along to find it.
 //!
-//! Well-formedness is judged before type: a reserved head is `cbor-reserved` wherever it stands.
+//! Well-formedness is validated before type: a reserved head is `cbor-reserved` wherever it stands.
 
 #[cfg(feature = "write")]
 mod deterministic;
@@ -23,7 +23,7 @@ use crate::num::{Assured as _, SMALL, Word, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 #[cfg(feature = "write")]
-pub(crate) use deterministic::{judge as deterministic, rewrite};
+pub(crate) use deterministic::{rewrite, validate as deterministic};
 #[cfg(feature = "write")]
 pub(crate) use encode::Output;
 use entries::entries;
@@ -44,9 +44,9 @@ pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
 /// A place in the manifest, as the number of bytes from there to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Mark(u32);
+pub(crate) struct Remaining(u32);
 
-impl Mark {
+impl Remaining {
     /// The end of the manifest.
     pub(crate) const END: Self = Self(0);
 
@@ -72,7 +72,7 @@ impl Mark {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
-    pub(crate) mark: Mark,
+    pub(crate) remaining: Remaining,
     /// The number that the rule's sentence names, if it names one.
     pub(crate) found: u64,
 }
@@ -80,14 +80,14 @@ pub(crate) struct Fault {
 impl Fault {
     #[cold]
     #[inline(never)]
-    pub(crate) fn new(kind: impl Into<ErrorKind>, mark: Mark) -> Self {
-        Self::with(kind, mark, 0)
+    pub(crate) fn new(kind: impl Into<ErrorKind>, remaining: Remaining) -> Self {
+        Self::with(kind, remaining, 0)
     }
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn with(kind: impl Into<ErrorKind>, mark: Mark, found: u64) -> Self {
-        Self { kind: kind.into(), mark, found }
+    pub(crate) fn with(kind: impl Into<ErrorKind>, remaining: Remaining, found: u64) -> Self {
+        Self { kind: kind.into(), remaining, found }
     }
 }
 
@@ -99,7 +99,7 @@ impl From<Fault> for nom::Err<Fault> {
 
 impl ParseError<Input<'_>> for Fault {
     fn from_error_kind(input: Input<'_>, _: NomKind) -> Self {
-        Self::new(Rule::CborTruncated, Mark::of(input))
+        Self::new(Rule::CborTruncated, Remaining::of(input))
     }
 
     fn append(_: Input<'_>, _: NomKind, other: Self) -> Self {
@@ -112,7 +112,7 @@ impl ParseError<Input<'_>> for Fault {
 pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
     match error {
         nom::Err::Error(fault) | nom::Err::Failure(fault) => fault,
-        nom::Err::Incomplete(_) => Fault::new(Rule::CborTruncated, Mark::default()),
+        nom::Err::Incomplete(_) => Fault::new(Rule::CborTruncated, Remaining::default()),
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
 /// through memory would keep what is read in memory, too.
 #[inline(always)]
 pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
-    Err(Fault::new(rule, Mark::of(at)).into())
+    Err(Fault::new(rule, Remaining::of(at)).into())
 }
 
 /// Major types: RFC 8949 §3.1.
@@ -184,7 +184,7 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
         0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
         24..28 => match argument(at, info) {
             Some((_, argument @ 0..32)) if initial == SIMPLE => {
-                Err(Fault::with(Rule::CborSimple, Mark::of(at), argument).into())
+                Err(Fault::with(Rule::CborSimple, Remaining::of(at), argument).into())
             }
             Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
             None => fail(Rule::CborTruncated, at),
@@ -193,7 +193,7 @@ fn head(at: Input<'_>) -> Parsed<'_, Head> {
         Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => {
             Ok((rest, Head { major, info, argument: 0 }))
         }
-        _ => Err(Fault::with(Rule::CborReserved, Mark::of(at), initial.into()).into()),
+        _ => Err(Fault::with(Rule::CborReserved, Remaining::of(at), initial.into()).into()),
     }
 }
 
@@ -312,13 +312,13 @@ fn is_ascii(text: &[u8]) -> bool {
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
-pub(crate) fn check_utf8(at: Mark, content: Input<'_>) -> Checked<()> {
+pub(crate) fn check_utf8(at: Remaining, content: Input<'_>) -> Checked<()> {
     if !SMALL && is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
 #[inline(always)]
-pub(crate) fn utf8(at: Mark, content: Input<'_>) -> Checked<&str> {
+pub(crate) fn utf8(at: Remaining, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
 
@@ -377,7 +377,7 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
 }
 
 /// The bytes of `whole` from `mark` on.
-pub(crate) fn seek(whole: Input<'_>, mark: Mark) -> Input<'_> {
-    let start = whole.len().checked_sub(usize_from_u32(mark.left())).assured();
+pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
+    let start = whole.len().checked_sub(usize_from_u32(remaining.left())).assured();
     whole.get(start..).assured()
 }

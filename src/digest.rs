@@ -107,7 +107,7 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Whether all bytes are hexadecimal digits; without a branch, so that many are judged at once.
+/// Whether all bytes are hexadecimal digits; without a branch, so that many are validated at once.
 #[inline(always)]
 fn all_digits(bytes: &[u8]) -> bool {
     let wrong = bytes.iter().fold(0, |wrong, byte| {

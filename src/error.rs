@@ -29,7 +29,7 @@ pub enum Misuse {
     Compressed,
     /// The object is not of the format that was asked for.
     Format,
-    /// The attributes of a quantized object, which no rule judges, are missing or not known; or
+    /// The attributes of a quantized object, which no rule validates, are missing or not known; or
     /// the component that the error is at does not fit them and the shape.
     Quantization,
     /// The array has no such slice.

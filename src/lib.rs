@@ -37,7 +37,7 @@
 //!
 //! | step | what has been shown then |
 //! | --- | --- |
-//! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive` | every rule that the manifest can be judged by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie |
+//! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive` | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie |
 //! | [`Component::content`], [`Component::read_to_vec`] | the bytes of that component: compression, decoded size, digest, bools |
 //! | [`Verifier`] | all of that for every component, and the indices of sparse objects |
 //!

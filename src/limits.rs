@@ -218,7 +218,7 @@ impl Options {
     /// These options, accepting the canonical form only: one content has one file, and no byte
     /// of it is free to change. No tolerance holds beside it. `docs/canonical.md` has the form.
     ///
-    /// Opening judges all of it but the padding, which [`Verifier::padding`] does.
+    /// Opening validates all of it but the padding, which [`Verifier::padding`] does.
     ///
     /// [`Verifier::padding`]: crate::Verifier::padding
     #[cfg(feature = "write")]

@@ -1,4 +1,4 @@
-//! The proof that a manifest keeps every rule that can be judged without data, and what it says.
+//! The proof that a manifest keeps every rule that can be validated without data, and what it says.
 //!
 //! A [`Manifest`] borrows the manifest's bytes and not the data: a file of 100 GB is opened with
 //! its last bytes. Names, shapes, digests and attributes are read from those bytes when asked
@@ -30,7 +30,7 @@ pub use object::{Object, Shape};
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};
 
-use crate::cbor::{Attributes, Mark, seek};
+use crate::cbor::{Attributes, Remaining, seek};
 use crate::error::Error;
 use crate::format::frame::Frame;
 use crate::format::{Dialect, Generation, Version};
@@ -45,7 +45,7 @@ struct Index {
     objects: Vec<ObjectRecord>,
     components: Vec<ComponentRecord>,
     names: Names,
-    attributes: Option<Mark>,
+    attributes: Option<Remaining>,
     dialect: &'static Dialect,
     version: Option<Version>,
 }
@@ -64,7 +64,7 @@ pub struct Manifest<'m> {
 }
 
 impl<'m> Manifest<'m> {
-    /// Judges the bytes of a manifest.
+    /// Validates the bytes of a manifest.
     pub(crate) fn admit(
         frame: Frame,
         bytes: Cow<'m, [u8]>,
@@ -80,12 +80,12 @@ impl<'m> Manifest<'m> {
         };
         #[cfg(feature = "write")]
         if options.is_canonical() {
-            canonical::judge(&manifest)?;
+            canonical::validate(&manifest)?;
         }
         Ok(manifest)
     }
 
-    /// Judges the same bytes by other options.
+    /// Validates the same bytes by other options.
     #[cfg(feature = "write")]
     pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
         Manifest::admit(self.frame.clone(), Cow::Borrowed(&self.bytes), options).map(drop)
@@ -185,8 +185,8 @@ impl<'m> Manifest<'m> {
         self.index.dialect
     }
 
-    fn parts(&self) -> Parts<'_> {
-        Parts { reader: self.reader(), index: &self.index }
+    fn parts(&self) -> ManifestRef<'_> {
+        ManifestRef { reader: self.reader(), index: &self.index }
     }
 }
 
@@ -204,7 +204,7 @@ impl core::fmt::Debug for Manifest<'_> {
 
 /// What objects and components read from.
 #[derive(Clone, Copy)]
-struct Parts<'a> {
+struct ManifestRef<'a> {
     reader: Reader<'a>,
     index: &'a Index,
 }

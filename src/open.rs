@@ -113,7 +113,7 @@ impl Body {
         self.frame.manifest().clone()
     }
 
-    /// Takes the manifest and judges it. The result borrows it, or owns it if a `Vec` is given.
+    /// Takes the manifest and validates it. The result borrows it, or owns it if a `Vec` is given.
     ///
     /// # Errors
     /// Any rule of the catalogue but those that need data; [`Misuse::Supply`].
@@ -125,7 +125,7 @@ impl Body {
 
     /// What the place of an error is called, in a manifest that was refused. `manifest` may be
     /// cut short: names are found as far as it goes, and as far as it can be read. Nothing is
-    /// judged and nothing allocated; time is linear in the bytes before the place.
+    /// validated and nothing allocated; time is linear in the bytes before the place.
     pub fn named<'m>(&self, manifest: &'m [u8], place: Place) -> Named<'m> {
         named(self.frame.container(), manifest, place)
     }

@@ -15,7 +15,7 @@ use crate::manifest::Manifest;
 use crate::num::Assured as _;
 use crate::open::Opening;
 
-/// An open file and its manifest, which has been read and judged. It derefs to the manifest.
+/// An open file and its manifest, which has been read and validated. It derefs to the manifest.
 ///
 /// ```
 /// use zten::source::FileArchive;

@@ -1,4 +1,4 @@
-//! Reading all of a file and judging what is in it: sizes, digests, compression, bools, indices.
+//! Reading all of a file and validating what is in it: sizes, digests, compression, bools, indices.
 
 mod indices;
 #[cfg(feature = "write")]
@@ -19,7 +19,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 pub(crate) use indices::Check;
 pub(crate) use indices::Sparse;
 
-/// Judges the content of objects, one after another, within the limits on a whole file.
+/// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
 /// [`Content`](crate::Content) needs.
@@ -54,7 +54,7 @@ impl Verifier {
     }
 
     /// Reads all components of an object. `tap` sees every chunk of each: decoded,
-    /// little-endian, and judged so far.
+    /// little-endian, and validated so far.
     ///
     /// # Errors
     /// Any rule on content; what is unsupported, a digest that cannot be verified among it.
@@ -75,7 +75,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Judges the padding of a file that was opened as a canonical one: all of it is zero.
+    /// Validates the padding of a file that was opened as a canonical one: all of it is zero.
     ///
     /// # Errors
     /// `canonical-padding`; whatever the source fails with.
@@ -85,10 +85,10 @@ impl Verifier {
         manifest: &Manifest<'_>,
         source: &R,
     ) -> Result<(), ReadError<R::Error>> {
-        padding::judge(manifest, source)
+        padding::validate(manifest, source)
     }
 
-    /// Reads one component, judges it, and hands its chunks to `take`.
+    /// Reads one component, validates it, and hands its chunks to `take`.
     pub(crate) fn component<R, E>(
         &mut self,
         component: &Component<'_>,

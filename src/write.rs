@@ -1,6 +1,6 @@
 //! Writing files: right by construction. Needs the feature `write`.
 //!
-//! What is to be written is judged by the code that judges what is read, before any of it is
+//! What is to be written is validated by the code that validates what is read, before any of it is
 //! written; what this writes, every reader of this crate accepts. [`Writer`] writes one object
 //! after another, each component streamed in pieces of any size: memory follows the manifest
 //! and not the data.
@@ -13,12 +13,12 @@ mod draft;
 mod entry;
 #[cfg(feature = "files")]
 mod files;
-mod judge;
 mod names;
 mod object;
 mod seed;
 mod settings;
 mod sink;
+mod validate;
 mod writer;
 
 use core::cmp::Ordering;

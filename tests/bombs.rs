@@ -31,7 +31,7 @@ fn empty(blocks: usize) -> Vec<u8> {
     frame
 }
 
-/// Judges a file: the verdict, and the most heap that was in use.
+/// Validates a file: the verdict, and the most heap that was in use.
 fn check(file: &[u8], limits: Limits) -> (Result<(), Error>, u64) {
     let mut verdict = Ok(());
     let run = || {

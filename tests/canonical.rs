@@ -20,7 +20,7 @@ fn rewritten(file: &[u8]) -> Vec<u8> {
     copier.file(archive.manifest(), file, Vec::new(), &settings).unwrap()
 }
 
-/// Judges that a file is canonical, all of it.
+/// Validates that a file is canonical, all of it.
 fn judge(file: &[u8]) -> Result<(), Error> {
     check(file, &Options::default().canonical())
 }

@@ -80,7 +80,7 @@ impl ReadAt for Changing<'_> {
 }
 
 /// Components whose size the manifest of 1.1 does not give are read twice: to measure them, and
-/// to judge them. What is judged is as many elements as were measured.
+/// to validate them. What is validated is as many elements as were measured.
 #[cfg(feature = "zstd")]
 #[test]
 fn what_is_measured_is_what_is_judged() {

@@ -243,7 +243,7 @@ fn bools_are_judged_where_they_are_read() {
     assert_eq!(slice(1), Ok([1, 1]));
     let Err(ReadError::Refused(error)) = slice(0) else { panic!() };
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
-    // Where the elements are borrowed, they are judged when they are handed out.
+    // Where the elements are borrowed, they are validated when they are handed out.
     let view = dense.rows(1..2).unwrap().as_view(&bools).unwrap().unwrap();
     let error = view.as_slice::<bool>().unwrap_err();
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));

@@ -1,14 +1,14 @@
 //! Deterministic CBOR: one form for each item. RFC 8949 §4.2.1.
 //!
 //! Shortest heads and floats, definite lengths, one NaN, and the keys of every map in rising
-//! order of their encodings, which none stands twice in. [`judge`] says whether an item has that
+//! order of their encodings, which none stands twice in. [`validate`] says whether an item has that
 //! form; [`rewrite`] gives it that form.
 
 use alloc::vec::Vec;
 
 use super::encode::{Output, shortest};
 use super::value::Value;
-use super::{BREAK, Fault, Head, Input, Item, Mark, fault, head, major, skip};
+use super::{BREAK, Fault, Head, Input, Item, Remaining, fault, head, major, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{Assured as _, u64_from_usize};
@@ -42,7 +42,7 @@ impl<K: Copy + Default> Levels<K> {
 
     fn push(&mut self, at: Input<'_>, level: Level<K>) -> Result<(), Fault> {
         let slot = self.open.get_mut(self.depth);
-        *slot.ok_or(Fault::new(Limit::Depth, Mark::of(at)))? = level;
+        *slot.ok_or(Fault::new(Limit::Depth, Remaining::of(at)))? = level;
         self.depth = self.depth.saturating_add(1);
         Ok(())
     }
@@ -56,7 +56,7 @@ impl<K: Copy + Default> Levels<K> {
     }
 }
 
-/// A map that is being judged.
+/// A map that is being validated.
 #[derive(Clone, Copy, Default)]
 struct Judged<'m> {
     /// Its last key, and where the one at hand begins.
@@ -64,11 +64,11 @@ struct Judged<'m> {
     key: Input<'m>,
 }
 
-/// Judges the well-formed item at `at`.
+/// Validates the well-formed item at `at`.
 ///
 /// # Errors
 /// `canonical-cbor`, at the first item or key that has not the one form.
-pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
+pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
     let mut levels = Levels::<Judged<'_>>::new();
     let mut input = at;
     loop {
@@ -88,7 +88,7 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
                 let length = key.len().checked_sub(input.len()).assured();
                 let own = key.get(..length).assured();
                 if last.is_some_and(|last| last >= own) {
-                    return Err(Fault::new(Rule::CanonicalCbor, Mark::of(key)));
+                    return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(key)));
                 }
                 *last = Some(own);
             }
@@ -96,7 +96,7 @@ pub(crate) fn judge(at: Input<'_>) -> Result<(), Fault> {
         }
         let (rest, head) = head(input).map_err(fault)?;
         if !is_shortest(head) {
-            return Err(Fault::new(Rule::CanonicalCbor, Mark::of(input)));
+            return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(input)));
         }
         match head.major {
             major::BYTES | major::TEXT => {
@@ -196,7 +196,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                 let Open { at, begin, outside } = level.own;
                 let entries = listed.get_mut(outside..).assured();
                 if level.map {
-                    sort(entries, out).map_err(|broken| Fault::new(broken, Mark::of(at)))?;
+                    sort(entries, out).map_err(|broken| Fault::new(broken, Remaining::of(at)))?;
                 }
                 listed.truncate(outside);
                 if let Some(begin) = begin {
@@ -205,7 +205,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                     let (kind, count) =
                         if level.map { (major::MAP, items >> 1) } else { (major::ARRAY, items) };
                     let written = out.insert_head(begin, kind, count);
-                    written.map_err(|misuse| Fault::new(misuse, Mark::of(at)))?;
+                    written.map_err(|misuse| Fault::new(misuse, Remaining::of(at)))?;
                 }
                 levels.pop();
                 if levels.depth == 0 {
@@ -216,7 +216,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
             if level.map {
                 let here = out.len();
                 if level.left.is_multiple_of(2) {
-                    let memory = |_| Fault::new(OutOfMemory, Mark::of(input));
+                    let memory = |_| Fault::new(OutOfMemory, Remaining::of(input));
                     listed.try_reserve(1).map_err(memory)?;
                     listed.push(Entry { key: here, value: here, end: here });
                 } else if let Some(entry) = listed.last_mut() {
@@ -231,7 +231,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                 let begin = head.indefinite().then_some(out.len());
                 if begin.is_none() {
                     let written = out.head(head.major, head.argument);
-                    written.map_err(|misuse| Fault::new(misuse, Mark::of(input)))?;
+                    written.map_err(|misuse| Fault::new(misuse, Remaining::of(input)))?;
                 }
                 let open = Open { at: input, begin, outside: listed.len() };
                 levels.push(input, Level::of(head, open))?;
@@ -263,7 +263,7 @@ fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
         // Simple values have one form only.
         _ => out.raw(item.as_bytes()),
     };
-    written.map_err(|misuse| Fault::new(misuse, Mark::of(at)))?;
+    written.map_err(|misuse| Fault::new(misuse, Remaining::of(at)))?;
     Ok(rest)
 }
 
@@ -313,7 +313,7 @@ mod tests {
         let mut out = Output::default();
         assert!(rewrite(item, &mut out).unwrap().is_empty());
         let form = out.as_bytes().to_vec();
-        judge(&form).unwrap_or_else(|fault| panic!("{item:x?} became {form:x?}: {fault:?}"));
+        validate(&form).unwrap_or_else(|fault| panic!("{item:x?} became {form:x?}: {fault:?}"));
         form
     }
 
@@ -353,7 +353,7 @@ mod tests {
             assert_eq!(&rewritten(form), form);
             for other in *others {
                 assert_eq!(&rewritten(other), form, "{other:x?}");
-                let found = judge(other).unwrap_err();
+                let found = validate(other).unwrap_err();
                 assert_eq!(found.kind, Rule::CanonicalCbor.into(), "{other:x?}");
             }
         }
@@ -365,17 +365,17 @@ mod tests {
         {
             let fault = rewrite(twice, &mut Output::default()).unwrap_err();
             assert_eq!(fault.kind, Rule::DuplicateKey.into());
-            assert_eq!(judge(twice).unwrap_err().kind, Rule::CanonicalCbor.into());
+            assert_eq!(validate(twice).unwrap_err().kind, Rule::CanonicalCbor.into());
         }
     }
 
     #[test]
     fn a_fault_is_where_the_form_is_left() {
         // [1, {"b": 1, "a": 2}]: the key `a`, 3 bytes before the end.
-        let fault = judge(b"\x82\x01\xa2\x61b\x01\x61a\x02").unwrap_err();
-        assert_eq!(fault.mark.left(), 3);
+        let fault = validate(b"\x82\x01\xa2\x61b\x01\x61a\x02").unwrap_err();
+        assert_eq!(fault.remaining.left(), 3);
         // [1, 24 in three bytes]
-        assert_eq!(judge(&[0x82, 1, 0x19, 0, 24]).unwrap_err().mark.left(), 3);
+        assert_eq!(validate(&[0x82, 1, 0x19, 0, 24]).unwrap_err().remaining.left(), 3);
     }
 
     #[test]
@@ -384,6 +384,6 @@ mod tests {
         assert_eq!(rewrite(&[0x9f, 1, 0xff, 0xff, 0], &mut out).unwrap(), [0xff, 0]);
         assert_eq!(rewrite(&[0x01, 0x19], &mut out).unwrap(), [0x19]);
         assert_eq!(out.as_bytes(), [0x81, 1, 1]);
-        assert!(judge(&[0x80, 0x18, 0]).is_ok());
+        assert!(validate(&[0x80, 0x18, 0]).is_ok());
     }
 }

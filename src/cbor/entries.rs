@@ -2,7 +2,7 @@
 
 use nom::Parser;
 
-use super::{BREAK, Checked, Fault, Head, Input, Leaf, Mark, Parsed, head_of, major};
+use super::{BREAK, Checked, Fault, Head, Input, Leaf, Parsed, Remaining, head_of, major};
 use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
@@ -78,7 +78,7 @@ impl Entries {
         }
         match input.split_first() {
             Some((&BREAK, rest)) => Ok(rest),
-            _ => Err(Fault::new(limit, Mark::of(at)).into()),
+            _ => Err(Fault::new(limit, Remaining::of(at)).into()),
         }
     }
 
@@ -106,11 +106,11 @@ pub(super) fn entries<'m>(
         return Ok((rest, Entries::indefinite(limit)));
     }
     if head.argument > u64_from_usize(rest.len()).checked_div(size.into()).assured() {
-        return Err(Fault::with(Rule::CborCount, Mark::of(at), head.argument).into());
+        return Err(Fault::with(Rule::CborCount, Remaining::of(at), head.argument).into());
     }
     match u32::try_from(head.argument) {
         Ok(count) if count <= limit => Ok((rest, Entries::definite(count))),
-        _ => Err(Fault::new(broken, Mark::of(at)).into()),
+        _ => Err(Fault::new(broken, Remaining::of(at)).into()),
     }
 }
 

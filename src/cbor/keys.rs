@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
-use super::{Checked, Fault, Input, Mark, UNLIMITED, key, map_head, seek, skip};
+use super::{Checked, Fault, Input, Remaining, UNLIMITED, key, map_head, seek, skip};
 use crate::error::OutOfMemory;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{Assured as _, len_u32};
@@ -29,7 +29,7 @@ impl<'m> Keys<'m> {
         self.last = Some(key);
     }
 
-    /// Judges the map at `at`, whose entries end before `end`.
+    /// Validates the map at `at`, whose entries end before `end`.
     #[inline(always)]
     pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Checked<()> {
         if self.disorder { sorted(at, end) } else { Ok(()) }
@@ -51,19 +51,20 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     } else {
         duplicate(map, count, |left| left, |left| left)
     };
-    match left.map_err(|misuse| nom::Err::Failure(Fault::new(misuse, Mark::of(at))))? {
+    match left.map_err(|misuse| nom::Err::Failure(Fault::new(misuse, Remaining::of(at))))? {
         None => Ok(()),
         Some(left) => {
             let left = len_u32(end.len()).saturating_add(left);
-            Err(Fault::new(Rule::DuplicateKey, Mark(left)).into())
+            Err(Fault::new(Rule::DuplicateKey, Remaining(left)).into())
         }
     }
 }
 
 /// How many keys of the map at `at` stand before `mark`.
 #[cold]
-pub(crate) fn keys_before(at: Input<'_>, mark: Mark) -> u32 {
-    let before = |(first, _)| len_u32(walk(first).take_while(|left| *left > mark.left()).count());
+pub(crate) fn keys_before(at: Input<'_>, remaining: Remaining) -> u32 {
+    let before =
+        |(first, _)| len_u32(walk(first).take_while(|left| *left > remaining.left()).count());
     map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
 }
 
@@ -88,7 +89,7 @@ fn duplicate<P: Copy + Ord>(
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     places.extend(walk(map).take(count).map(pack));
-    let read = |place: P| key(seek(map, Mark(unpack(place)))).assured().1;
+    let read = |place: P| key(seek(map, Remaining(unpack(place)))).assured().1;
     let mut twice = None;
     by_text(&mut places, read, |equal| twice = twice.max(second(equal)))
         .map_err(|_| OutOfMemory)?;

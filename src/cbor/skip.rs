@@ -1,6 +1,6 @@
 //! Passing over one item of any kind, checking all of it.
 
-use super::{BREAK, Checked, Fault, Head, Input, Mark, Parsed, content, entries, fail, head};
+use super::{BREAK, Checked, Fault, Head, Input, Parsed, Remaining, content, entries, fail, head};
 use super::{Entries, UNLIMITED, check_utf8, head_of, major};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{Assured as _, impossible};
@@ -50,7 +50,7 @@ impl Levels {
     fn push(&mut self, at: Input<'_>, level: Level) -> Checked<()> {
         match self.open.get_mut(usize::from(self.depth)) {
             Some(slot) if self.depth < self.limit => *slot = level,
-            _ => return Err(Fault::with(Limit::Depth, Mark::of(at), self.limit.into()).into()),
+            _ => return Err(Fault::with(Limit::Depth, Remaining::of(at), self.limit.into()).into()),
         }
         self.depth = self.depth.saturating_add(1);
         Ok(())
@@ -135,7 +135,7 @@ fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     }
     let (rest, bytes) = content((at, head), rest)?;
     if head.major == major::TEXT {
-        check_utf8(Mark::of(at), bytes)?;
+        check_utf8(Remaining::of(at), bytes)?;
     }
     Ok((rest, ()))
 }

@@ -9,7 +9,7 @@ use super::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
-use crate::layout::judge_bools;
+use crate::layout::validate_bools;
 use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
@@ -82,7 +82,7 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// `unsupported-dtype`, `unsupported-encoding` (0.1), `unsupported-feature`; the rules
-    /// `zstd-…` and `limit-…` that can be judged before decoding.
+    /// `zstd-…` and `limit-…` that can be validated before decoding.
     pub fn content<R: ReadAt>(
         &self,
         source: R,
@@ -168,7 +168,7 @@ impl<R: ReadAt> Content<'_, R> {
 
 impl Reading<'_> {
     /// Reads the next chunk, which the source lends or `buffer` holds. The source is asked for
-    /// each byte once: what is returned is what has been hashed and judged.
+    /// each byte once: what is returned is what has been hashed and validated.
     fn next<'c, R: ReadAt>(
         &mut self,
         source: &'c R,
@@ -220,14 +220,14 @@ impl Reading<'_> {
         Ok(Some(buffer))
     }
 
-    /// Judges a chunk, and goes on behind it.
+    /// Validates a chunk, and goes on behind it.
     fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.judge(chunk)?;
+        self.validate(chunk)?;
         self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
         Ok(())
     }
 
-    /// Judges what only the end shows.
+    /// Validates what only the end shows.
     fn end(&mut self) -> Result<(), Error> {
         self.whole()?;
         let outcome = self.hasher.take().and_then(Hasher::finish);
@@ -250,9 +250,9 @@ impl Reading<'_> {
     }
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
-    fn judge(&self, bytes: &[u8]) -> Result<(), Error> {
+    fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
         if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
-            judge_bools(bytes, self.offset_of(self.position))
+            validate_bools(bytes, self.offset_of(self.position))
                 .map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())

@@ -1,9 +1,9 @@
-//! What a manifest claims, by no dialect, and not judged yet.
+//! What a manifest claims, by no dialect, and not validated yet.
 
 use core::num::NonZeroU8;
 
 use super::{Dialect, Encoding, Format, Role, Shape, Uint, Version};
-use crate::cbor::{Checked, Fault, Mark};
+use crate::cbor::{Checked, Fault, Remaining};
 use crate::element::{LogicalType, StorageType};
 use crate::error::Place;
 use crate::limits::Limits;
@@ -11,12 +11,12 @@ use crate::limits::Limits;
 /// What a component claims to hold: a name that was found in the tables, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dtype {
-    pub(crate) mark: Mark,
+    pub(crate) remaining: Remaining,
     /// None where a 0.1 dtype is not known.
     pub(crate) storage: Option<StorageType>,
     pub(crate) logical: Logical,
     /// Where `type` stands, if there is one that says more than `dtype`.
-    pub(crate) type_mark: Option<Mark>,
+    pub(crate) type_remaining: Option<Remaining>,
     /// Whether the dtype itself (of 1.1) stands for a logical type, which no `type` may change.
     pub(crate) implied: bool,
 }
@@ -64,9 +64,9 @@ impl Logical {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComponentClaim {
     /// Where its role stands; in 0.1, where its entry begins.
-    pub(crate) at: Mark,
+    pub(crate) at: Remaining,
     /// Where its map begins.
-    pub(crate) map: Mark,
+    pub(crate) map: Remaining,
     /// Its role, where it is a known one.
     pub(crate) role: Option<Role>,
     pub(crate) dtype: Dtype,
@@ -76,7 +76,7 @@ pub(crate) struct ComponentClaim {
     pub(crate) encoding: Encoding,
     pub(crate) digest: bool,
     /// Where the data is declared big-endian, if it is.
-    pub(crate) big_endian: Option<Mark>,
+    pub(crate) big_endian: Option<Remaining>,
 }
 
 /// What the manifest claims of one object, its components having been claimed before.
@@ -85,7 +85,7 @@ pub(crate) struct ObjectClaim {
     pub(crate) shape: Shape,
     pub(crate) format: Format,
     /// Where its components begin.
-    pub(crate) components: Mark,
+    pub(crate) components: Remaining,
 }
 
 /// What is wrong with an object.
@@ -101,7 +101,7 @@ impl From<Fault> for ObjectFault {
     }
 }
 
-/// What judges the claims, in the order of the manifest. It says what is wrong with a claim;
+/// What validates the claims, in the order of the manifest. It says what is wrong with a claim;
 /// which object and component that is, the parser knows.
 pub(crate) trait Claims<'m> {
     /// Objects of that dialect follow in the bytes from `at`, as many as are claimed.
@@ -109,12 +109,12 @@ pub(crate) trait Claims<'m> {
         &mut self,
         dialect: &'static Dialect,
         claimed: Option<u32>,
-        at: Mark,
+        at: Remaining,
     ) -> Result<(), Fault>;
     /// One component of the object that is next to come.
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
     /// The name of the object whose components come next. Its head is at `at`.
-    fn name(&mut self, at: Mark, name: &'m [u8]);
+    fn name(&mut self, at: Remaining, name: &'m [u8]);
     /// The object itself, once its components have come.
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault>;
 }
@@ -134,7 +134,7 @@ impl<'w, C> Walk<'w, C> {
         Self { claims, limits, dialect: None, place: Place::NOWHERE }
     }
 
-    /// Has the object judged whose components have been.
+    /// Has the object validated whose components have been.
     #[inline(always)]
     pub(super) fn object<'m>(&mut self, claim: &ObjectClaim) -> Checked<()>
     where
@@ -150,6 +150,6 @@ impl<'w, C> Walk<'w, C> {
 /// What a manifest says beside its objects.
 pub(crate) struct Walked {
     /// Where the file's attributes are.
-    pub(crate) attributes: Option<Mark>,
+    pub(crate) attributes: Option<Remaining>,
     pub(crate) version: Option<Version>,
 }

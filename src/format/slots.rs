@@ -3,7 +3,9 @@
 use nom::Parser as _;
 
 use super::{Claims, Walk};
-use crate::cbor::{Checked, Fault, Input, Keys, Mark, Parsed, array_head, key, map_head, skip};
+use crate::cbor::{
+    Checked, Fault, Input, Keys, Parsed, Remaining, array_head, key, map_head, skip,
+};
 use crate::cbor::{check_utf8, fault, text, uint, utf8};
 use crate::limits::Limits;
 use crate::rules::{Limit, Rule};
@@ -14,62 +16,63 @@ pub(crate) trait Slot<'m>: Sized {
     const BLANK: Self;
 
     /// Reads the value at `at`; one of another type breaks `wrong`.
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
+    fn parse<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>)
+    -> Parsed<'m, Self>;
 }
 
 /// A text and where it stands; not known to be UTF-8.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'m> {
-    pub(crate) mark: Mark,
+    pub(crate) remaining: Remaining,
     pub(crate) bytes: &'m [u8],
 }
 
 impl<'m> Slot<'m> for Text<'m> {
-    const BLANK: Self = Self { mark: Mark::END, bytes: &[] };
+    const BLANK: Self = Self { remaining: Remaining::END, bytes: &[] };
 
     #[inline(always)]
-    fn take<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
-        Ok((rest, Self { mark: Mark::of(at), bytes }))
+        Ok((rest, Self { remaining: Remaining::of(at), bytes }))
     }
 }
 
 impl Text<'_> {
     /// Breaks `rule` if it is not what `good` wants, or `cbor-utf8` if it is not even text.
     #[cold]
-    pub(super) fn judge(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
-        let text = utf8(self.mark, self.bytes)?;
-        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.mark).into()) }
+    pub(super) fn validate(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
+        let text = utf8(self.remaining, self.bytes)?;
+        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.remaining).into()) }
     }
 
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     pub(super) fn unknown(&self, rule: Rule) -> Fault {
-        utf8(self.mark, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.mark))
+        utf8(self.remaining, self.bytes).map_or_else(fault, |_| Fault::new(rule, self.remaining))
     }
 }
 
 /// An unsigned integer and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uint {
-    pub(crate) mark: Mark,
+    pub(crate) remaining: Remaining,
     pub(crate) value: u64,
 }
 
 impl<'m> Slot<'m> for Uint {
-    const BLANK: Self = Self { mark: Mark::END, value: 0 };
+    const BLANK: Self = Self { remaining: Remaining::END, value: 0 };
 
     #[inline(always)]
-    fn take<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, value) = uint(wrong).parse(at)?;
-        Ok((rest, Self { mark: Mark::of(at), value }))
+        Ok((rest, Self { remaining: Remaining::of(at), value }))
     }
 }
 
 /// A shape: where it stands, and what is asked of it. The dimensions stay in the manifest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    pub(crate) mark: Mark,
+    pub(crate) remaining: Remaining,
     pub(crate) rank: u32,
     /// 0 where a dimension is 0; none where it overflows.
     pub(crate) product: Option<u64>,
@@ -78,10 +81,14 @@ pub(crate) struct Shape {
 }
 
 impl<'m> Slot<'m> for Shape {
-    const BLANK: Self = Self { mark: Mark::END, rank: 0, product: None, first: 0 };
+    const BLANK: Self = Self { remaining: Remaining::END, rank: 0, product: None, first: 0 };
 
     #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
         let limit = walk.limits.rank();
         let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
         let mut product = Product::default();
@@ -90,7 +97,7 @@ impl<'m> Slot<'m> for Shape {
             (input, dimension) = uint(wrong).parse(input)?;
             product.take(dimension);
         }
-        let shape = product.shape(Mark::of(at));
+        let shape = product.shape(Remaining::of(at));
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }
@@ -125,10 +132,10 @@ impl Product {
     }
 
     #[inline(always)]
-    fn shape(self, mark: Mark) -> Shape {
+    fn shape(self, remaining: Remaining) -> Shape {
         // Where a dimension is 0, so is what is left of the product.
         let product = (self.empty || !self.overflows).then_some(self.wrapped);
-        Shape { mark, rank: self.rank, product, first: self.first }
+        Shape { remaining, rank: self.rank, product, first: self.first }
     }
 }
 
@@ -140,7 +147,7 @@ impl Shape {
         for dimension in dimensions {
             product.take(*dimension);
         }
-        product.shape(Mark::END)
+        product.shape(Remaining::END)
     }
 }
 
@@ -156,7 +163,7 @@ pub(crate) fn pass_attributes<'m>(
     let mut keys = Keys::default();
     while entries.next(input) {
         let (value, name) = key(input)?;
-        check_utf8(Mark::of(input), name)?;
+        check_utf8(Remaining::of(input), name)?;
         keys.note(name);
         input = skip(value, open.saturating_add(1), limits.depth())?.0;
     }
@@ -167,13 +174,17 @@ pub(crate) fn pass_attributes<'m>(
 
 /// Attributes within that many levels, and where they stand.
 #[derive(Clone, Copy)]
-pub(crate) struct Attributes<const OPEN: u8>(pub(super) Mark);
+pub(crate) struct Attributes<const OPEN: u8>(pub(super) Remaining);
 
 impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
-    const BLANK: Self = Self(Mark::END);
+    const BLANK: Self = Self(Remaining::END);
 
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
         let (rest, ()) = pass_attributes(walk.limits, wrong, at, OPEN)?;
-        Ok((rest, Self(Mark::of(at))))
+        Ok((rest, Self(Remaining::of(at))))
     }
 }

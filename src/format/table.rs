@@ -12,7 +12,7 @@ macro_rules! table {
         $( $key:literal => $slot:ident: $type:ty, $presence:ident $(($missing:path))?, else $wrong:path; )+
     ) => {
         $(#[$outer])*
-        #[allow(dead_code, clippy::allow_attributes, reason = "some fields are only judged")]
+        #[allow(dead_code, clippy::allow_attributes, reason = "some fields are only validated")]
         pub(crate) struct $name<$m> {
             $( $slot: $crate::format::table::table!(@type $presence $type), )+
             marker: core::marker::PhantomData<&$m ()>,
@@ -95,7 +95,7 @@ macro_rules! table {
 
         const _: () = {
             use nom::Parser as _;
-            use $crate::cbor::{Checked, Entries, Input, Keys, Mark, Parsed};
+            use $crate::cbor::{Checked, Entries, Input, Keys, Remaining, Parsed};
             use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
             use $crate::format::claims::{Claims, Walk};
             use $crate::format::slots::Slot;
@@ -130,7 +130,7 @@ macro_rules! table {
                     while entries.next(input) {
                         let (value, name) = key(input)?;
                         let Some(field) = Field::named(name) else {
-                            check_utf8(Mark::of(input), name)?;
+                            check_utf8(Remaining::of(input), name)?;
                             keys.note(name);
                             input = skip(value, $level + 1, walk.limits.depth())?.0;
                             continue;
@@ -146,7 +146,7 @@ macro_rules! table {
                                         self.null |= field.bit();
                                         input = value.get(1..).assured();
                                     } else {
-                                        (input, self.$slot) = Slot::take(walk, $wrong, value)?;
+                                        (input, self.$slot) = Slot::parse(walk, $wrong, value)?;
                                     }
                                 }
                             )+
@@ -183,7 +183,7 @@ macro_rules! table {
                                     null |= const { Field::$slot.bit() };
                                     input = value.get(1..).assured();
                                 } else {
-                                    (input, $slot) = <$type as Slot<$m>>::take(walk, $wrong, value)?;
+                                    (input, $slot) = <$type as Slot<$m>>::parse(walk, $wrong, value)?;
                                 }
                             }
                         )+

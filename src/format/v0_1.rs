@@ -7,7 +7,9 @@ use super::dialect::{Dialect, IndexTypes, Nesting};
 use super::slots::{Shape, Slot, Text, Uint};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
-use crate::cbor::{Checked, Input, Mark, Parsed, UNLIMITED, array_head, check_utf8, skip, text};
+use crate::cbor::{
+    Checked, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, skip, text,
+};
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::Place;
@@ -65,7 +67,7 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
 ) -> Parsed<'m, Walked> {
     walk.dialect = Some(&V0_1);
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
-    walk.claims.begin(&V0_1, entries.claimed(), Mark::of(input))?;
+    walk.claims.begin(&V0_1, entries.claimed(), Remaining::of(input))?;
     let mut ordinal = 0_u32;
     while entries.next(input) {
         walk.place = Place::new(Some(ordinal), None);
@@ -77,16 +79,19 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
     Ok((entries.end(input, manifest, Limit::Keys)?, walked))
 }
 
-/// Reads the entry at `at`, and has it judged: an object and its one component.
+/// Reads the entry at `at`, and has it validated: an object and its one component.
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(walk, at, |walk, entry| {
-        check_utf8(entry.name.mark, entry.name.bytes)?;
-        walk.claims.name(entry.name.mark, entry.name.bytes);
+        check_utf8(entry.name.remaining, entry.name.bytes)?;
+        walk.claims.name(entry.name.remaining, entry.name.bytes);
         walk.place = walk.place.in_component(Some(0));
         walk.claims.component(&entry.component(at)?)?;
         walk.place = walk.place.in_component(None);
-        let claim =
-            ObjectClaim { shape: entry.shape, format: entry.format(), components: Mark::of(at) };
+        let claim = ObjectClaim {
+            shape: entry.shape,
+            format: entry.format(),
+            components: Remaining::of(at),
+        };
         walk.object(&claim)
     })?;
     Ok(rest)
@@ -111,14 +116,14 @@ impl Entry<'_> {
             digest_form(text)?;
         }
         Ok(ComponentClaim {
-            at: Mark::of(at),
-            map: Mark::of(at),
+            at: Remaining::of(at),
+            map: Remaining::of(at),
             role: Some(Role::Data),
             dtype: Dtype {
-                mark: self.dtype.0.mark,
+                remaining: self.dtype.0.remaining,
                 storage: StorageType::from_v0(self.dtype.0.bytes),
                 logical: Logical::NONE,
-                type_mark: None,
+                type_remaining: None,
                 implied: false,
             },
             offset: self.offset,
@@ -131,7 +136,7 @@ impl Entry<'_> {
             },
             digest: self.checksum.is_some(),
             big_endian: match self.endianness {
-                Some(Endianness::Big(mark)) => Some(mark),
+                Some(Endianness::Big(remaining)) => Some(remaining),
                 _ => None,
             },
         })
@@ -152,37 +157,45 @@ pub(crate) struct Open<'m>(Text<'m>);
 impl<'m> Slot<'m> for Open<'m> {
     const BLANK: Self = Self(Text::BLANK);
 
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        check_utf8(text.mark, text.bytes)?;
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(walk, wrong, at)?;
+        check_utf8(text.remaining, text.bytes)?;
         Ok((rest, Self(text)))
     }
 }
 
-/// Judges the form of a `checksum`, as far as it is known: v0.1 §4.
+/// Validates the form of a `checksum`, as far as it is known: v0.1 §4.
 #[inline(always)]
 fn digest_form(text: Text<'_>) -> Checked<()> {
     if !SMALL && Digest::is_known(text.bytes) {
         return Ok(());
     }
-    text.judge(|text| Digest::read_v0(text).is_some(), Rule::DigestForm)
+    text.validate(|text| Digest::read_v0(text).is_some(), Rule::DigestForm)
 }
 
 /// `data_endianness`: v0.1 §4.
 #[derive(Clone, Copy)]
 pub(crate) enum Endianness {
     Little,
-    Big(Mark),
+    Big(Remaining),
 }
 
 impl<'m> Slot<'m> for Endianness {
     const BLANK: Self = Self::Little;
 
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(walk, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),
-            b"big" => Ok((rest, Self::Big(text.mark))),
+            b"big" => Ok((rest, Self::Big(text.remaining))),
             _ => Err(text.unknown(Rule::EndiannessValue).into()),
         }
     }

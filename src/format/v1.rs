@@ -1,21 +1,23 @@
 //! `ZTEN1000`: v1.1 II, v1.2 §1. One schema for 1.1 and 1.2; the minor version decides three
 //! things only: the set of dtypes, whether zstd needs `uncompressed_length`, and index types.
 
+mod values;
+
 use nom::Parser as _;
 
-use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
+use self::values::{DigestText, DtypeName, TypeName};
+use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Dialect, IndexTypes, Nesting};
-use super::slots::{Attributes, Shape, Slot, Text, Uint};
+use super::slots::{Attributes, Shape, Slot, Uint};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
-    Checked, Fault, Input, Keys, Mark, Parsed, UNLIMITED, check_utf8, fault, key, keys_before,
+    Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
     map_head, nth_key, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
-use crate::element::{LogicalType, StorageType};
 use crate::error::Place;
-use crate::num::{Assured as _, SMALL, Word};
+use crate::num::{Assured as _, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -126,13 +128,17 @@ pub(super) fn names(
 impl<'m> Slot<'m> for Version {
     const BLANK: Self = Self { major: 0, minor: 0, patch: None };
 
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
-        let mark = Mark::of(at);
-        let version =
-            version(utf8(mark, bytes)?).ok_or_else(|| Fault::new(Rule::VersionSyntax, mark))?;
+        let remaining = Remaining::of(at);
+        let version = version(utf8(remaining, bytes)?)
+            .ok_or_else(|| Fault::new(Rule::VersionSyntax, remaining))?;
         if version.major != 1 {
-            return Err(Fault::with(Unsupported::Version, mark, version.major.into()).into());
+            return Err(Fault::with(Unsupported::Version, remaining, version.major.into()).into());
         }
         walk.dialect = Some(version.dialect());
         Ok((rest, version))
@@ -177,7 +183,11 @@ impl<'m> Slot<'m> for Objects<'m> {
     const BLANK: Self = Self::Walked;
 
     #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
         if walk.dialect.is_some() {
             return Ok((Self::walk(walk, at)?, Self::Walked));
         }
@@ -192,7 +202,7 @@ impl<'m> Objects<'m> {
     fn walk<C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
         let dialect = walk.dialect.assured_or(&V1_2);
-        walk.claims.begin(dialect, entries.claimed(), Mark::of(input))?;
+        walk.claims.begin(dialect, entries.claimed(), Remaining::of(input))?;
         let mut ordinal = 0_u32;
         while entries.next(input) {
             walk.place = Place::new(Some(ordinal), None);
@@ -204,12 +214,12 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// Reads the object whose name is at `at`, and has it judged.
+/// Reads the object whose name is at `at`, and has it validated.
 #[inline(always)]
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
-    check_utf8(Mark::of(at), name)?;
-    walk.claims.name(Mark::of(at), name);
+    check_utf8(Remaining::of(at), name)?;
+    walk.claims.name(Remaining::of(at), name);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
             shape: object.shape,
@@ -221,14 +231,18 @@ fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<I
     Ok(rest)
 }
 
-/// Where an object's components are; each has been judged.
-pub(crate) struct Components(Mark);
+/// Where an object's components are; each has been validated.
+pub(crate) struct Components(Remaining);
 
 impl<'m> Slot<'m> for Components {
-    const BLANK: Self = Self(Mark::END);
+    const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
         let limit = walk.limits.keys();
         let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
         let mut keys = Keys::default();
@@ -243,11 +257,11 @@ impl<'m> Slot<'m> for Components {
         if let Err(error) = keys.finish(at, input) {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
-                walk.place = walk.place.in_component(Some(keys_before(at, fault.mark)));
+                walk.place = walk.place.in_component(Some(keys_before(at, fault.remaining)));
             }
             return Err(fault.into());
         }
-        Ok((rest, Self(Mark::of(at))))
+        Ok((rest, Self(Remaining::of(at))))
     }
 }
 
@@ -257,12 +271,12 @@ fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     let (rest, name) = key(at)?;
     let role = Role::of(name);
     if role.is_none() {
-        check_utf8(Mark::of(at), name)?;
+        check_utf8(Remaining::of(at), name)?;
     }
     Ok((rest, name, role))
 }
 
-/// Reads the component whose role is at `at`, and has it judged.
+/// Reads the component whose role is at `at`, and has it validated.
 #[inline(always)]
 fn component<'m, C: Claims<'m>>(
     walk: &mut Walk<'_, C>,
@@ -276,47 +290,31 @@ fn component<'m, C: Claims<'m>>(
         _ => any_role(at)?,
     };
     keys.note(name);
-    fields(walk, Mark::of(at), role, value)
+    fields(walk, Remaining::of(at), role, value)
 }
 
 /// Reads the fields at `value` of the component whose role stands at `at`.
 #[inline(never)]
 fn fields<'m, C: Claims<'m>>(
     walk: &mut Walk<'_, C>,
-    at: Mark,
+    at: Remaining,
     role: Option<Role>,
     value: Input<'m>,
 ) -> Checked<Input<'m>> {
     let (rest, ()) = Component::read(walk, value, |walk, component| {
-        Ok(walk.claims.component(&component.claim(at, Mark::of(value), role))?)
+        Ok(walk.claims.component(&component.claim(at, Remaining::of(value), role))?)
     })?;
     Ok(rest)
 }
 
 impl Component<'_> {
     #[inline(always)]
-    fn claim(self, at: Mark, map: Mark, role: Option<Role>) -> ComponentClaim {
-        // `type` equal to the dtype says nothing.
-        let named = self.logical_type.filter(|name| !self.dtype.is(name.spelled));
-        let logical = match named {
-            None => Logical { known: self.dtype.implied, unknown: false },
-            Some(name) => Logical {
-                known: name.logical.or(self.dtype.implied),
-                unknown: name.logical.is_none(),
-            },
-        };
-        let dtype = Dtype {
-            mark: self.dtype.mark,
-            storage: Some(self.dtype.storage),
-            logical,
-            type_mark: named.map(|name| name.mark),
-            implied: self.dtype.implied.is_some(),
-        };
+    fn claim(self, at: Remaining, map: Remaining, role: Option<Role>) -> ComponentClaim {
         ComponentClaim {
             at,
             map,
             role,
-            dtype,
+            dtype: self.dtype.and(self.logical_type),
             offset: self.offset,
             length: self.length,
             decoded: self.decoded_length,
@@ -324,150 +322,5 @@ impl Component<'_> {
             digest: self.digest.is_some(),
             big_endian: None,
         }
-    }
-}
-
-/// `dtype`: one of a closed set, which is larger in 1.1. v1.1 II.4, v1.2 §2.
-#[derive(Clone, Copy)]
-pub(crate) struct DtypeName {
-    mark: Mark,
-    storage: StorageType,
-    /// The logical type that a 1.1 dtype stands for.
-    implied: Option<LogicalType>,
-}
-
-impl<'m> Slot<'m> for DtypeName {
-    const BLANK: Self = Self { mark: Mark::END, storage: StorageType::U8, implied: None };
-
-    #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        if let Some((rest, _, word)) = short_text(at)
-            && let Some(storage) = StorageType::from_word(word)
-        {
-            return Ok((rest, Self { mark: Mark::of(at), storage, implied: None }));
-        }
-        let (rest, dtype) = Self::any(walk.dialect, wrong, at)?;
-        Ok((rest, dtype))
-    }
-}
-
-impl DtypeName {
-    /// A dtype that only 1.1 has, or one that is spelled at length.
-    #[cold]
-    #[inline(never)]
-    fn any<'m>(dialect: Option<&Dialect>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (mark, (rest, bytes)) = (Mark::of(at), text(wrong).parse(at)?);
-        if let Some(storage) = StorageType::from_v1(bytes) {
-            return Ok((rest, Self { mark, storage, implied: None }));
-        }
-        let stands_for = dialect.is_some_and(|dialect| dialect.logical_dtypes);
-        match LogicalType::from_dtype_v1_1(bytes) {
-            Some(logical) if stands_for => {
-                Ok((rest, Self { mark, storage: logical.storage(), implied: Some(logical) }))
-            }
-            _ => Err(Text { mark, bytes }.unknown(Rule::DtypeUnknown).into()),
-        }
-    }
-
-    /// Whether a `type` spells it just so.
-    fn is(self, spelled: Spelled) -> bool {
-        match (self.implied, spelled) {
-            (None, Spelled::Dtype(storage)) => storage == self.storage,
-            (Some(implied), Spelled::Dtype1_1(logical)) => implied == logical,
-            _ => false,
-        }
-    }
-}
-
-/// What a `type` would be if it stood in `dtype`.
-#[derive(Clone, Copy)]
-enum Spelled {
-    Dtype(StorageType),
-    Dtype1_1(LogicalType),
-    Neither,
-}
-
-/// `type`: an open set. v1.2 §2.
-#[derive(Clone, Copy)]
-pub(crate) struct TypeName {
-    mark: Mark,
-    logical: Option<LogicalType>,
-    spelled: Spelled,
-}
-
-impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self = Self { mark: Mark::END, logical: None, spelled: Spelled::Neither };
-
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Text { mark, bytes }) = Text::take(walk, wrong, at)?;
-        check_utf8(mark, bytes)?;
-        let logical = LogicalType::from_name(bytes);
-        let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
-        let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
-        let spelled = storage.or_else(old).unwrap_or(Spelled::Neither);
-        Ok((rest, Self { mark, logical, spelled }))
-    }
-}
-
-/// `digest`, found to be well-formed: v1.1 II.3, v1.2 §1.
-#[derive(Clone, Copy)]
-pub(crate) struct DigestText;
-
-impl<'m> Slot<'m> for DigestText {
-    const BLANK: Self = Self;
-
-    #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        if SMALL || !Digest::is_known(text.bytes) {
-            text.judge(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
-        }
-        Ok((rest, Self))
-    }
-}
-
-impl<'m> Slot<'m> for Encoding {
-    const BLANK: Self = Self::Raw;
-
-    #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        match text.bytes {
-            b"raw" => Ok((rest, Self::Raw)),
-            b"zstd" => Ok((rest, Self::Zstd)),
-            _ => Err(text.unknown(Rule::EncodingUnknown).into()),
-        }
-    }
-}
-
-impl Format {
-    /// The format of that name in 1.x: v1.1 III, v1.2 §3.
-    pub(crate) fn named(name: &[u8]) -> Self {
-        let rows = &[
-            ("dense", Self::Dense),
-            ("sparse_csr", Self::SparseCsr),
-            ("sparse_coo", Self::SparseCoo),
-            ("quantized_group", Self::QuantizedGroup),
-        ];
-        rows.iter().find(|row| row.0.as_bytes() == name).map_or(Self::Unknown, |row| row.1)
-    }
-}
-
-impl<'m> Slot<'m> for Format {
-    const BLANK: Self = Self::Unknown;
-
-    #[inline(always)]
-    fn take<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        if let Some((rest, _, word)) = short_text(at)
-            && word == const { Word::of("dense") }
-        {
-            return Ok((rest, Self::Dense));
-        }
-        let (rest, text) = Text::take(walk, wrong, at)?;
-        let format = Self::named(text.bytes);
-        if format == Self::Unknown {
-            check_utf8(text.mark, text.bytes)?;
-        }
-        Ok((rest, format))
     }
 }

@@ -95,7 +95,7 @@ impl<'a> QuantizedGroup<'a> {
     }
 
     /// The attributes `bits`, `group_size` and `packing`: v1.2 §3. They are no part of what
-    /// opening judges, and may be missing.
+    /// opening validates, and may be missing.
     ///
     /// # Errors
     /// [`Misuse::Quantization`](crate::Misuse::Quantization) at the object, where one is missing
@@ -118,7 +118,7 @@ impl<'a> QuantizedGroup<'a> {
         let packed = self.packed_weight.bind(file)?;
         let scales = self.scales.bind(file)?;
         let zeros = self.zeros.map(|zeros| zeros.bind(file)).transpose()?;
-        Quantized::judge(self.matrix()?, quantization, packed, scales, zeros)
+        Quantized::validate(self.matrix()?, quantization, packed, scales, zeros)
     }
 
     /// Decodes the components, whatever their encoding, into memory of their own, and checks
@@ -135,7 +135,7 @@ impl<'a> QuantizedGroup<'a> {
         let packed = self.packed_weight.decode(source, limits)?;
         let scales = self.scales.decode(source, limits)?;
         let zeros = self.zeros.map(|zeros| zeros.decode(source, limits)).transpose()?;
-        Ok(DecodedQuantized::judge(shape, quantization, packed, scales, zeros)?)
+        Ok(DecodedQuantized::validate(shape, quantization, packed, scales, zeros)?)
     }
 
     /// Inputs and outputs.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::iter::FusedIterator;
 use core::ops::Range;
 
-use super::view::judge_bools;
+use super::view::validate_bools;
 use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
@@ -205,7 +205,7 @@ impl Slice<'_> {
         let run = usize::try_from(self.run).map_err(|_| misuse)?.max(1);
         for (range, bytes) in self.ranges().zip(buffer.chunks_exact_mut(run)) {
             source.read_at(range.start, bytes).map_err(ReadError::Source)?;
-            self.judge(range.start, bytes)?;
+            self.validate(range.start, bytes)?;
             if self.component.byte_order() == ByteOrder::Big {
                 let width = usize::from(self.storage.width()).max(1);
                 bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
@@ -215,9 +215,10 @@ impl Slice<'_> {
     }
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
-    fn judge(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+    fn validate(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
-            judge_bools(bytes, Some(offset)).map_err(|error| error.at(self.component.place()))?;
+            validate_bools(bytes, Some(offset))
+                .map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())
     }

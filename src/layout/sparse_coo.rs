@@ -83,7 +83,7 @@ impl<'a> SparseCoo<'a> {
     /// # Errors
     /// As [`Component::bind`]; `index-range`, at the byte of the file.
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<Coo<'d>, Error> {
-        Coo::judge(self.dimensions()?, self.values.bind(file)?, self.coords.bind(file)?)
+        Coo::validate(self.dimensions()?, self.values.bind(file)?, self.coords.bind(file)?)
     }
 
     /// Decodes the tensor, whatever its encoding, into memory of its own, and checks it.
@@ -98,7 +98,7 @@ impl<'a> SparseCoo<'a> {
     ) -> Result<DecodedCoo, ReadError<R::Error>> {
         let coords = self.coords.decode(source, limits)?;
         let values = self.values.decode(source, limits)?;
-        let coo = Coo::judge(self.dimensions()?, values.view(), coords.view())?;
+        let coo = Coo::validate(self.dimensions()?, values.view(), coords.view())?;
         let (shape, nnz) = (coo.shape.into_owned(), coo.nnz);
         Ok(DecodedCoo { shape, nnz, values, coords })
     }
@@ -148,7 +148,7 @@ pub struct Coo<'d> {
 
 impl<'d> Coo<'d> {
     /// The one way to make one that has not been checked before.
-    fn judge(shape: Vec<u64>, values: View<'d>, coords: View<'d>) -> Result<Self, Error> {
+    fn validate(shape: Vec<u64>, values: View<'d>, coords: View<'d>) -> Result<Self, Error> {
         let nnz = coords.len().checked_div(shape.len()).assured();
         let whole = nnz.checked_mul(shape.len()) == Some(coords.len());
         if !whole || !values.may_hold(nnz) {

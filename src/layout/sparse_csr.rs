@@ -99,7 +99,7 @@ impl<'a> SparseCsr<'a> {
         let values = self.values.bind(file)?;
         let indices = self.indices.bind(file)?;
         let indptr = self.indptr.bind(file)?;
-        Csr::judge(self.rows, self.columns, values, indices, indptr)
+        Csr::validate(self.rows, self.columns, values, indices, indptr)
     }
 
     /// Decodes the matrix, whatever its encoding, into memory of its own, and checks it.
@@ -120,7 +120,7 @@ impl<'a> SparseCsr<'a> {
             values: self.values.decode(source, limits)?,
         };
         let DecodedCsr { values, indices, indptr, .. } = &decoded;
-        Csr::judge(self.rows, self.columns, values.view(), indices.view(), indptr.view())?;
+        Csr::validate(self.rows, self.columns, values.view(), indices.view(), indptr.view())?;
         Ok(decoded)
     }
 }
@@ -164,7 +164,7 @@ pub struct Csr<'d> {
 
 impl<'d> Csr<'d> {
     /// The one way to make one that has not been checked before.
-    fn judge(
+    fn validate(
         rows: u64,
         columns: u64,
         values: View<'d>,

@@ -239,15 +239,16 @@ impl<'d> View<'d> {
             return Err(Error::misuse(Misuse::Type).at(self.kind.place));
         }
         if self.kind.strict_bools && self.kind.storage == StorageType::Bool {
-            judge_bools(self.bytes, self.kind.offset).map_err(|error| error.at(self.kind.place))?;
+            validate_bools(self.bytes, self.kind.offset)
+                .map_err(|error| error.at(self.kind.place))?;
         }
         Ok(())
     }
 }
 
-/// Judges bools of 1.x, which are 0 or 1: v1.1 II.4, v1.2 §2. `offset` is that of the first in the
+/// Validates bools of 1.x, which are 0 or 1: v1.1 II.4, v1.2 §2. `offset` is that of the first in the
 /// file, if they are in the file.
-pub(crate) fn judge_bools(bytes: &[u8], offset: Option<u64>) -> Result<(), Error> {
+pub(crate) fn validate_bools(bytes: &[u8], offset: Option<u64>) -> Result<(), Error> {
     // Without a branch for each byte, as long as all is well.
     if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
         return Ok(());

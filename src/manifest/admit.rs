@@ -1,11 +1,11 @@
-//! Judging what the manifest claims: each component, each object, and the whole.
+//! Validating what the manifest claims: each component, each object, and the whole.
 
 use super::blobs::{Extent, InOrder, overlap};
-use super::index::{ComponentFacts, ComponentRecord, Grown, ObjectRecord};
+use super::index::{BoundedVec, ComponentFacts, ComponentRecord, ObjectRecord};
 use super::names::{Clash, Names};
 use super::roles::{Part, Roles};
 use super::{Index, Reader};
-use crate::cbor::{Fault, Input, Mark, fault};
+use crate::cbor::{Fault, Input, Remaining, fault};
 use crate::element::StorageType;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::frame::Frame;
@@ -18,37 +18,38 @@ use crate::limits::{Options, Tolerance};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
-/// Reads and judges the manifest of `frame`, whose bytes are `manifest`.
+/// Reads and validates the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
-    let mut judge = Judge::new(frame, options);
-    let mut walk = Walk::new(&mut judge, options.limit());
+    let mut validator = Validator::new(frame, options);
+    let mut walk = Walk::new(&mut validator, options.limit());
     let walked = format::walk(frame.container(), &mut walk, manifest);
     let place = walk.place;
-    let (rest, walked) = walked.map_err(|error| judge.error(fault(error)).at(place))?;
+    let (rest, walked) = walked.map_err(|error| validator.error(fault(error)).at(place))?;
     if !rest.is_empty() {
-        let left = Fault::with(Rule::ManifestTrailing, Mark::of(rest), u64_from_usize(rest.len()));
-        return Err(judge.error(left));
+        let left =
+            Fault::with(Rule::ManifestTrailing, Remaining::of(rest), u64_from_usize(rest.len()));
+        return Err(validator.error(left));
     }
-    judge.whole(manifest, &walked)
+    validator.whole(manifest, &walked)
 }
 
 /// Takes the claims as they come.
-struct Judge<'m, 'o> {
+struct Validator<'m, 'o> {
     options: &'o Options,
     frame: &'o Frame,
     dialect: &'static Dialect,
 
-    objects: Grown<ObjectRecord>,
-    components: Grown<ComponentRecord>,
+    objects: BoundedVec<ObjectRecord>,
+    components: BoundedVec<ComponentRecord>,
     /// Where the first object begins.
-    begin: Mark,
+    begin: Remaining,
 
     blobs: InOrder,
     last_name: Option<&'m [u8]>,
     names_rise: bool,
 
     /// Of the object at hand: its name, its first component, its parts.
-    name: Mark,
+    name: Remaining,
     first: u32,
     parts: Roles,
 }
@@ -56,26 +57,26 @@ struct Judge<'m, 'o> {
 /// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
 const OBJECT_BYTES: u32 = 29;
 
-impl<'m, 'o> Judge<'m, 'o> {
+impl<'m, 'o> Validator<'m, 'o> {
     fn new(frame: &'o Frame, options: &'o Options) -> Self {
         Self {
             options,
             frame,
             dialect: frame.container().dialect(),
-            objects: Grown::default(),
-            components: Grown::default(),
-            begin: Mark::default(),
+            objects: BoundedVec::default(),
+            components: BoundedVec::default(),
+            begin: Remaining::default(),
             blobs: InOrder::default(),
             last_name: None,
             names_rise: true,
-            name: Mark::default(),
+            name: Remaining::default(),
             first: 0,
             parts: Roles::default(),
         }
     }
 
     fn error(&self, fault: Fault) -> Error {
-        let offset = self.frame.manifest().end.checked_sub(fault.mark.left().into()).assured();
+        let offset = self.frame.manifest().end.checked_sub(fault.remaining.left().into()).assured();
         Error::new(fault.kind, offset).found(fault.found)
     }
 
@@ -84,18 +85,18 @@ impl<'m, 'o> Judge<'m, 'o> {
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
         if offset & (ALIGNMENT - 1) != 0 {
-            return Err(Fault::with(Rule::BlobAlignment, claim.offset.mark, offset));
+            return Err(Fault::with(Rule::BlobAlignment, claim.offset.remaining, offset));
         }
         if length > 0 && offset == 0 {
-            return Err(Fault::new(Rule::BlobHeader, claim.offset.mark));
+            return Err(Fault::new(Rule::BlobHeader, claim.offset.remaining));
         }
         match offset.checked_add(length) {
-            Some(end) if end <= self.frame.manifest().start => Ok(Extent::judged(offset, length)),
-            _ => Err(Fault::with(Rule::BlobBounds, claim.length.mark, length)),
+            Some(end) if end <= self.frame.manifest().start => Ok(Extent::new(offset, length)),
+            _ => Err(Fault::with(Rule::BlobBounds, claim.length.remaining, length)),
         }
     }
 
-    /// What can only be judged when everything is there.
+    /// What can only be validated when everything is there.
     fn whole(mut self, manifest: Input<'m>, walked: &Walked) -> Result<Index, Error> {
         let dialect = self.dialect;
         let objects = core::mem::take(&mut self.objects).into_vec();
@@ -125,8 +126,8 @@ impl<'m, 'o> Judge<'m, 'o> {
                         .copied()
                         .map(ObjectRecord::name)
                         .assured();
-                    let mark = Mark::from_left(name);
-                    let error = self.error(Fault::new(Rule::DuplicateName, mark));
+                    let remaining = Remaining::from_left(name);
+                    let error = self.error(Fault::new(Rule::DuplicateName, remaining));
                     error.at(Place::new(Some(ordinal), None))
                 }
             })?
@@ -149,18 +150,18 @@ impl<'m, 'o> Judge<'m, 'o> {
         let first = objects.get(object).map(|object| object.first()).assured();
         let within = component_ordinal.checked_sub(first).assured();
         let place = Place::new(Some(crate::num::len_u32(object)), Some(within));
-        let mark = components.get(component).map(|c| reader.offset_mark(*c)).assured();
+        let remaining = components.get(component).map(|c| reader.offset_remaining(*c)).assured();
         let offset = components.get(component).map(|c| reader.extent(*c).offset()).assured();
-        self.error(Fault::with(Rule::BlobOverlap, mark, offset)).at(place)
+        self.error(Fault::with(Rule::BlobOverlap, remaining, offset)).at(place)
     }
 }
 
-impl<'m> Claims<'m> for Judge<'m, '_> {
+impl<'m> Claims<'m> for Validator<'m, '_> {
     fn begin(
         &mut self,
         dialect: &'static Dialect,
         claimed: Option<u32>,
-        at: Mark,
+        at: Remaining,
     ) -> Result<(), Fault> {
         self.dialect = dialect;
         self.begin = at;
@@ -172,18 +173,18 @@ impl<'m> Claims<'m> for Judge<'m, '_> {
     #[inline(always)]
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault> {
         let dtype = &claim.dtype;
-        if let (Logical { known: Some(logical), unknown: false }, Some(mark)) =
-            (dtype.logical, dtype.type_mark)
+        if let (Logical { known: Some(logical), unknown: false }, Some(remaining)) =
+            (dtype.logical, dtype.type_remaining)
             && (dtype.implied || dtype.storage != Some(logical.storage()))
         {
-            return Err(Fault::new(Rule::LogicalTypeStorage, mark));
+            return Err(Fault::new(Rule::LogicalTypeStorage, remaining));
         }
         let extent = self.extent(claim)?;
         let ordinal = self.components.len().wrapping_sub(self.first);
         let part = Part::of(claim, ordinal, self.dialect)?;
         let width = dtype.storage.map_or(1, StorageType::width);
-        if let (Some(mark), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
-            return Err(Fault::new(Rule::EndiannessCompressed, mark));
+        if let (Some(remaining), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
+            return Err(Fault::new(Rule::EndiannessCompressed, remaining));
         }
         if let Some(role) = claim.role {
             self.parts.note(role, part);
@@ -196,15 +197,15 @@ impl<'m> Claims<'m> for Judge<'m, '_> {
             encoding: claim.encoding,
             big: claim.big_endian.is_some() && width > 1,
             digest: claim.digest,
-            offset: claim.offset.mark,
-            length: claim.length.mark,
+            offset: claim.offset.remaining,
+            length: claim.length.remaining,
         });
         self.components.push(record, self.begin, claim.at)?;
         Ok(())
     }
 
     #[inline(always)]
-    fn name(&mut self, at: Mark, name: &'m [u8]) {
+    fn name(&mut self, at: Remaining, name: &'m [u8]) {
         self.name = at;
         self.names_rise &= self.last_name.is_none_or(|last| last < name);
         self.last_name = Some(name);
@@ -214,7 +215,7 @@ impl<'m> Claims<'m> for Judge<'m, '_> {
 
     #[inline(always)]
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
-        self.parts.judge(claim, self.dialect, self.options)?;
+        self.parts.validate(claim, self.dialect, self.options)?;
         let record = ObjectRecord::new(self.name, self.first, claim.format);
         Ok(self.objects.push(record, self.begin, self.name)?)
     }

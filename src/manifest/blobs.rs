@@ -15,8 +15,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// For extents that have been judged, or read again from a manifest that has.
-    pub(super) fn judged(offset: u64, length: u64) -> Self {
+    /// For extents that have been validated, or read again from a manifest that has.
+    pub(super) fn new(offset: u64, length: u64) -> Self {
         Self { offset, length }
     }
 
@@ -103,7 +103,7 @@ pub(super) fn overlap(
     } else {
         exact.sort_unstable();
     }
-    let extents = exact.iter().map(|(offset, length)| Extent::judged(*offset, *length));
+    let extents = exact.iter().map(|(offset, length)| Extent::new(*offset, *length));
     Ok(first_overlap(extents, shared))
 }
 
@@ -115,7 +115,7 @@ fn reserve<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
 
 /// The first of the sorted extents that begins before one before it ends.
 fn first_overlap(mut sorted: impl Iterator<Item = Extent>, shared: bool) -> Option<Extent> {
-    let mut last = Extent::judged(0, 0);
+    let mut last = Extent::new(0, 0);
     sorted.find(|extent| {
         let overlaps = extent.offset < last.end() && !(shared && *extent == last);
         last = *extent;

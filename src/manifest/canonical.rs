@@ -8,7 +8,7 @@ use super::component::Component;
 use super::object::Object;
 use super::reader::Reader;
 use crate::cbor::{
-    Entries, Input, Mark, NULL, UNLIMITED, deterministic, key, map_head, skip, text,
+    Entries, Input, NULL, Remaining, UNLIMITED, deterministic, key, map_head, skip, text,
 };
 use crate::digest::Digest;
 use crate::error::{Error, Place};
@@ -29,14 +29,15 @@ pub(crate) fn aligned(offset: u64) -> Option<u64> {
 /// Where the first blob of a canonical file begins.
 pub(crate) const FIRST: u64 = ALIGNMENT;
 
-/// Judges a manifest that keeps all other rules.
-pub(super) fn judge(manifest: &Manifest<'_>) -> Result<(), Error> {
+/// Validates a manifest that keeps all other rules.
+pub(super) fn validate(manifest: &Manifest<'_>) -> Result<(), Error> {
     let form = Form { manifest, root: &manifest.bytes, reader: manifest.reader() };
     if !manifest.dialect().is_written {
         return Err(Error::new(Rule::CanonicalGeneration, 0));
     }
     form.version()?;
-    deterministic(form.root).map_err(|fault| Error::new(fault.kind, form.offset(fault.mark)))?;
+    deterministic(form.root)
+        .map_err(|fault| Error::new(fault.kind, form.offset(fault.remaining)))?;
     form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
         Some(RootKey::version | RootKey::objects) => Ok(()),
         Some(RootKey::attributes) if !is_empty(value) => Ok(()),
@@ -77,31 +78,31 @@ struct Form<'a, 'm> {
 }
 
 impl<'a> Form<'a, '_> {
-    fn offset(&self, mark: Mark) -> u64 {
-        self.manifest.extent().end.checked_sub(mark.left().into()).assured()
+    fn offset(&self, remaining: Remaining) -> u64 {
+        self.manifest.extent().end.checked_sub(remaining.left().into()).assured()
     }
 
     fn version(&self) -> Result<(), Error> {
         let value = RootKey::version.field().find(self.root).assured();
         match text(Rule::VersionType).parse(value) {
             Ok((_, version)) if version == VERSION.as_bytes() => Ok(()),
-            _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Mark::of(value)))),
+            _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value)))),
         }
     }
 
-    /// Judges the fields of the map at `map` in order.
+    /// Validates the fields of the map at `map` in order.
     fn fields(
         &self,
         map: Input<'a>,
         place: Place,
-        mut judge: impl FnMut(&[u8], Input<'a>) -> Result<(), Broken>,
+        mut validate: impl FnMut(&[u8], Input<'a>) -> Result<(), Broken>,
     ) -> Result<(), Error> {
         let head = map_head(Rule::ObjectType, UNLIMITED).parse(map);
         let (mut input, mut entries) = head.assured_or((&[], Entries::NONE));
         while entries.next(input) {
             let (value, name) = key(input).assured();
-            let broken = |rule, at| Error::new(rule, self.offset(Mark::of(at))).at(place);
-            judge(name, value).map_err(|wrong| match wrong {
+            let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
+            validate(name, value).map_err(|wrong| match wrong {
                 Broken::Field => broken(Rule::CanonicalField, input),
                 Broken::Value(rule) => broken(rule, value),
                 Broken::Within(error) => error,
@@ -145,13 +146,13 @@ impl<'a> Form<'a, '_> {
             }
             _ => Err(Broken::Field),
         })?;
-        let broken = |rule, mark| Error::new(rule, self.offset(mark)).at(place);
+        let broken = |rule, remaining| Error::new(rule, self.offset(remaining)).at(place);
         if !digest {
-            return Err(broken(Rule::CanonicalDigest, Mark::of(map)));
+            return Err(broken(Rule::CanonicalDigest, Remaining::of(map)));
         }
         if extent.offset() != *cursor {
-            let mark = self.reader.offset_mark(component.record());
-            return Err(broken(Rule::CanonicalBlob, mark).found(extent.offset()));
+            let remaining = self.reader.offset_remaining(component.record());
+            return Err(broken(Rule::CanonicalBlob, remaining).found(extent.offset()));
         }
         // The manifest, whose start is there, lies behind it.
         *cursor = aligned(extent.end()).unwrap_or(u64::MAX);

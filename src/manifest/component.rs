@@ -5,7 +5,7 @@ use nom::Parser as _;
 use super::blobs::Extent;
 use super::index::ComponentRecord;
 use super::object::string;
-use super::{Object, Parts};
+use super::{ManifestRef, Object};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Input, uint};
 use crate::digest::Digest;
@@ -77,7 +77,7 @@ impl core::fmt::Debug for ElementType<'_> {
 /// One blob, and how to read it: v1.1 II.3, v1.2 §1.
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
-    parts: Parts<'a>,
+    parts: ManifestRef<'a>,
     record: ComponentRecord,
     object: u32,
     ordinal: u32,
@@ -85,7 +85,7 @@ pub struct Component<'a> {
 
 impl<'a> Component<'a> {
     pub(super) fn new(
-        parts: Parts<'a>,
+        parts: ManifestRef<'a>,
         record: ComponentRecord,
         object: u32,
         ordinal: u32,

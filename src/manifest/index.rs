@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::cbor::{Fault, Mark};
+use crate::cbor::{Fault, Remaining};
 use crate::element::{LogicalType, StorageType};
 use crate::error::OutOfMemory;
 use crate::format::{Encoding, Format, Logical};
@@ -62,7 +62,7 @@ bit_fields! { ObjectRecord:
 }
 
 impl ObjectRecord {
-    pub(super) fn new(name: Mark, first: u32, format: Format) -> Self {
+    pub(super) fn new(name: Remaining, first: u32, format: Format) -> Self {
         let format = u64::from(format.ordinal());
         Self(u64::from(name.left()) | u64::from(first) << 32 | format << 58)
     }
@@ -90,14 +90,14 @@ bit_fields! { ComponentRecord:
 
 /// What a component record is made of.
 pub(super) struct ComponentFacts {
-    pub(super) at: Mark,
+    pub(super) at: Remaining,
     pub(super) storage: Option<StorageType>,
     pub(super) logical: Logical,
     pub(super) encoding: Encoding,
     pub(super) big: bool,
     pub(super) digest: bool,
-    pub(super) offset: Mark,
-    pub(super) length: Mark,
+    pub(super) offset: Remaining,
+    pub(super) length: Remaining,
 }
 
 impl ComponentRecord {
@@ -105,7 +105,7 @@ impl ComponentRecord {
     pub(super) fn new(facts: &ComponentFacts) -> Self {
         const FAR: u32 = 1 << AFTER_BITS;
         // 0 stands for too far: the value is then found by walking the map.
-        let after = |mark: Mark| match facts.at.left().wrapping_sub(mark.left()) {
+        let after = |remaining: Remaining| match facts.at.left().wrapping_sub(remaining.left()) {
             near @ 0..FAR => u64::from(near),
             _ => 0,
         };
@@ -146,17 +146,17 @@ impl ComponentRecord {
 
 /// A vector that grows by what the manifest's bytes have earned, never by what they claim.
 #[derive(Debug)]
-pub(super) struct Grown<T> {
+pub(super) struct BoundedVec<T> {
     items: Vec<T>,
 }
 
-impl<T> Default for Grown<T> {
+impl<T> Default for BoundedVec<T> {
     fn default() -> Self {
         Self { items: Vec::new() }
     }
 }
 
-impl<T> Grown<T> {
+impl<T> BoundedVec<T> {
     /// Makes room for `claimed` items of at least `smallest` bytes each in the `left` bytes.
     /// Where nothing is claimed, room comes with [`push`](Self::push).
     pub(super) fn expect(
@@ -172,13 +172,13 @@ impl<T> Grown<T> {
     fn reserve(&mut self, more: u32) -> Result<(), Fault> {
         self.items
             .try_reserve_exact(usize_from_u32(more))
-            .map_err(|_| Fault::new(OutOfMemory, Mark::default()))
+            .map_err(|_| Fault::new(OutOfMemory, Remaining::default()))
     }
 
     /// Adds one that is at `at`. Without room for it, makes room for as many as the bytes left
     /// will hold if they go on like those from `begin`, and a few more.
     #[inline(always)]
-    pub(super) fn push(&mut self, item: T, begin: Mark, at: Mark) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, item: T, begin: Remaining, at: Remaining) -> Result<(), Fault> {
         if self.items.len() == self.items.capacity() {
             self.grow(begin, at)?;
         }
@@ -187,7 +187,7 @@ impl<T> Grown<T> {
     }
 
     #[cold]
-    fn grow(&mut self, begin: Mark, at: Mark) -> Result<(), Fault> {
+    fn grow(&mut self, begin: Remaining, at: Remaining) -> Result<(), Fault> {
         let (used, left) = (begin.left().checked_sub(at.left()).assured(), at.left());
         let have = len_u32(self.items.len());
         let each = used.checked_div(have).unwrap_or(u32::MAX).max(1);

@@ -3,7 +3,7 @@
 use nom::Parser as _;
 
 use super::index::ObjectRecord;
-use super::{Component, Parts};
+use super::{Component, ManifestRef};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, text, uint};
 use crate::format::{Dialect, Format, Nesting};
@@ -13,13 +13,13 @@ use crate::rules::Rule;
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
-    parts: Parts<'a>,
+    parts: ManifestRef<'a>,
     ordinal: u32,
     record: ObjectRecord,
 }
 
 impl<'a> Object<'a> {
-    pub(super) fn new(parts: Parts<'a>, ordinal: u32, record: ObjectRecord) -> Self {
+    pub(super) fn new(parts: ManifestRef<'a>, ordinal: u32, record: ObjectRecord) -> Self {
         Self { parts, ordinal, record }
     }
 

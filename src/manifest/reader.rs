@@ -4,7 +4,7 @@
 
 use super::blobs::Extent;
 use super::index::{ComponentRecord, ObjectRecord};
-use crate::cbor::{Input, Mark, key, seek, text, uint};
+use crate::cbor::{Input, Remaining, key, seek, text, uint};
 use crate::format::{Dialect, Field};
 use crate::num::{Assured as _, usize_from_u32};
 use crate::rules::Rule;
@@ -19,7 +19,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn at(&self, left: u32) -> Input<'a> {
-        seek(self.bytes, Mark::from_left(left))
+        seek(self.bytes, Remaining::from_left(left))
     }
 
     /// An object's name.
@@ -58,8 +58,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Where a component's offset stands.
-    pub(super) fn offset_mark(&self, component: ComponentRecord) -> Mark {
-        Mark::of(self.near(component, component.offset_after(), self.dialect.offset))
+    pub(super) fn offset_remaining(&self, component: ComponentRecord) -> Remaining {
+        Remaining::of(self.near(component, component.offset_after(), self.dialect.offset))
     }
 
     /// Where a component's blob lies.
@@ -69,6 +69,6 @@ impl<'a> Reader<'a> {
         let offset = self.near(component, component.offset_after(), offset);
         let length = self.near(component, component.length_after(), length);
         let read = |at| uint(Rule::OffsetType).parse(at).assured().1;
-        Extent::judged(read(offset), read(length))
+        Extent::new(read(offset), read(length))
     }
 }

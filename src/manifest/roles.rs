@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU8;
 
-use crate::cbor::{Fault, Mark};
+use crate::cbor::{Fault, Remaining};
 use crate::element::StorageType;
 use crate::format::{
     ComponentClaim, Dialect, Encoding, Format, IndexTypes, Logical, ObjectClaim, ObjectFault, Role,
@@ -12,12 +12,12 @@ use crate::limits::{Options, Tolerance};
 use crate::num::usize_from_u32;
 use crate::rules::Rule;
 
-/// What is known of a component, by the time its object is judged.
+/// What is known of a component, by the time its object is validated.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     ordinal: u32,
-    dtype: Mark,
-    type_mark: Option<Mark>,
+    dtype: Remaining,
+    type_remaining: Option<Remaining>,
     storage: Option<StorageType>,
     encoding: Encoding,
     logical: Logical,
@@ -26,11 +26,11 @@ pub(crate) struct Part {
     /// Decoded bytes, where the manifest gives them.
     size: Option<u64>,
     /// Where it gives them, or would.
-    size_mark: Mark,
+    size_remaining: Remaining,
 }
 
 impl Part {
-    /// Judges the sizes that the component of that ordinal in its object claims.
+    /// Validates the sizes that the component of that ordinal in its object claims.
     #[inline(always)]
     pub(crate) fn of(
         claim: &ComponentClaim,
@@ -38,24 +38,24 @@ impl Part {
         dialect: &Dialect,
     ) -> Result<Self, Fault> {
         let dtype = &claim.dtype;
-        let (size, size_mark) = size(claim, dialect)?;
+        let (size, size_remaining) = size(claim, dialect)?;
         let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
         if let (Some(bytes), true) = (size, dialect.whole_elements) {
             let unit = dtype.storage.map_or(1, |storage| dtype.logical.unit(storage));
             if bytes & u64::from(unit.wrapping_sub(1)) != 0 {
-                return Err(Fault::with(Rule::WholeElements, size_mark, bytes));
+                return Err(Fault::with(Rule::WholeElements, size_remaining, bytes));
             }
         }
         Ok(Self {
             ordinal,
-            dtype: dtype.mark,
-            type_mark: dtype.type_mark,
+            dtype: dtype.remaining,
+            type_remaining: dtype.type_remaining,
             storage: dtype.storage,
             encoding: claim.encoding,
             logical: dtype.logical,
             each,
             size,
-            size_mark,
+            size_remaining,
         })
     }
 
@@ -67,18 +67,18 @@ impl Part {
 
 /// How many bytes a component holds when decoded, where the manifest says so, and where it does.
 #[inline(always)]
-fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Mark), Fault> {
+fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Remaining), Fault> {
     let (length, decoded) = (claim.length, claim.decoded);
     match (claim.encoding, decoded) {
         (Encoding::Raw, Some(decoded)) if decoded.value != length.value => {
-            Err(Fault::with(Rule::DecodedLengthRaw, decoded.mark, decoded.value))
+            Err(Fault::with(Rule::DecodedLengthRaw, decoded.remaining, decoded.value))
         }
-        (Encoding::Raw, _) => Ok((Some(length.value), length.mark)),
-        (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.mark)),
+        (Encoding::Raw, _) => Ok((Some(length.value), length.remaining)),
+        (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.remaining)),
         (Encoding::Zstd, None) if dialect.needs_decoded_length => {
             Err(Fault::new(Rule::DecodedLengthMissing, claim.map))
         }
-        _ => Ok((None, length.mark)),
+        _ => Ok((None, length.remaining)),
     }
 }
 
@@ -98,14 +98,14 @@ impl Default for Roles {
     fn default() -> Self {
         let part = Part {
             ordinal: 0,
-            dtype: Mark::default(),
-            type_mark: None,
+            dtype: Remaining::default(),
+            type_remaining: None,
             storage: None,
             encoding: Encoding::Unknown,
             logical: Logical::NONE,
             each: None,
             size: None,
-            size_mark: Mark::default(),
+            size_remaining: Remaining::default(),
         };
         Self { parts: [part; Role::COUNT], present: 0 }
     }
@@ -115,8 +115,8 @@ fn in_part(part: &Part, fault: Fault) -> ObjectFault {
     ObjectFault { fault, component: Some(part.ordinal) }
 }
 
-fn in_object(rule: Rule, mark: Mark) -> ObjectFault {
-    Fault::new(rule, mark).into()
+fn in_object(rule: Rule, remaining: Remaining) -> ObjectFault {
+    Fault::new(rule, remaining).into()
 }
 
 impl Roles {
@@ -141,9 +141,9 @@ impl Roles {
         self.parts.get(usize::from(role.ordinal())).filter(|_| present)
     }
 
-    /// Judges an object by what its format requires.
+    /// Validates an object by what its format requires.
     #[inline(always)]
-    pub(crate) fn judge(
+    pub(crate) fn validate(
         &self,
         claim: &ObjectClaim,
         dialect: &Dialect,
@@ -166,12 +166,12 @@ impl Roles {
             // Of what 0.1 leaves open, no size follows from the shape.
             return Ok(());
         }
-        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
+        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.remaining);
         let elements = claim.shape.product.ok_or_else(overflow)?;
         let Some(each) = data.each else { return Ok(()) };
         match (elements.checked_mul(each.get().into()), data.size) {
             (wanted, Some(size)) if wanted != Some(size) => {
-                Err(in_part(data, Fault::with(Rule::DenseSize, data.size_mark, size)))
+                Err(in_part(data, Fault::with(Rule::DenseSize, data.size_remaining, size)))
             }
             (None, None) => Err(overflow()),
             _ => Ok(()),
@@ -189,13 +189,14 @@ impl Roles {
         else {
             return Err(in_object(Rule::CsrRoles, claim.components));
         };
-        let Shape { mark, rank, first: rows, .. } = claim.shape;
+        let Shape { remaining, rank, first: rows, .. } = claim.shape;
         if rank != 2 {
-            return Err(Fault::with(Rule::CsrRank, mark, rank.into()).into());
+            return Err(Fault::with(Rule::CsrRank, remaining, rank.into()).into());
         }
         index_type(indices, dialect, options)?;
         index_type(indptr, dialect, options)?;
-        let bounds = rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, mark))?;
+        let bounds =
+            rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, remaining))?;
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
         agree(indices, Rule::CsrNnz, values.count())
     }
@@ -209,15 +210,15 @@ impl Roles {
         let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
             return Err(in_object(Rule::CooRoles, claim.components));
         };
-        let Shape { mark, rank, .. } = claim.shape;
+        let Shape { remaining, rank, .. } = claim.shape;
         if rank == 0 {
-            return Err(in_object(Rule::CooRank, mark));
+            return Err(in_object(Rule::CooRank, remaining));
         }
         index_type(coords, dialect, options)?;
         let Some(nnz) = values.count() else {
             return whole_tuples(coords, rank);
         };
-        let overflow = || in_object(Rule::SparseOverflow, mark);
+        let overflow = || in_object(Rule::SparseOverflow, remaining);
         let indices = nnz.checked_mul(rank.into()).ok_or_else(overflow)?;
         agree(coords, Rule::CooNnz, Some(indices))
     }
@@ -229,7 +230,7 @@ impl Roles {
         if self.get(Role::Zeros).is_none() && !options.tolerates(Tolerance::MissingZeros) {
             return Err(in_object(Rule::QuantizedZeros, claim.components));
         }
-        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.mark);
+        let overflow = || in_object(Rule::ShapeOverflow, claim.shape.remaining);
         claim.shape.product.map(|_| ()).ok_or_else(overflow)
     }
 }
@@ -238,9 +239,9 @@ impl Roles {
 fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), ObjectFault> {
     let dtype = || in_part(part, Fault::new(Rule::IndexDtype, part.dtype));
     if part.logical != Logical::NONE {
-        let of_type = |mark| in_part(part, Fault::new(Rule::IndexLogicalType, mark));
+        let of_type = |remaining| in_part(part, Fault::new(Rule::IndexLogicalType, remaining));
         // A dtype of 1.1 may itself stand for a logical type.
-        return Err(part.type_mark.map_or_else(dtype, of_type));
+        return Err(part.type_remaining.map_or_else(dtype, of_type));
     }
     let narrow = options.tolerates(Tolerance::NarrowIndices);
     let types = if narrow { IndexTypes::Integers } else { dialect.index_types };
@@ -251,7 +252,7 @@ fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), O
 fn whole_tuples(coords: &Part, rank: u32) -> Result<(), ObjectFault> {
     match coords.count() {
         Some(count) if count.checked_rem(rank.into()) != Some(0) => {
-            Err(in_part(coords, Fault::with(Rule::CooNnz, coords.size_mark, count)))
+            Err(in_part(coords, Fault::with(Rule::CooNnz, coords.size_remaining, count)))
         }
         _ => Ok(()),
     }
@@ -261,7 +262,7 @@ fn whole_tuples(coords: &Part, rank: u32) -> Result<(), ObjectFault> {
 fn agree(part: &Part, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
     match (part.count(), wanted) {
         (Some(count), Some(wanted)) if count != wanted => {
-            Err(in_part(part, Fault::with(rule, part.size_mark, count)))
+            Err(in_part(part, Fault::with(rule, part.size_remaining, count)))
         }
         _ => Ok(()),
     }

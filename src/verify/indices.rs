@@ -1,4 +1,4 @@
-//! Judging the indices of a sparse object as they stream by.
+//! Validating the indices of a sparse object as they stream by.
 
 use crate::element::{ByteOrder, StorageType};
 use crate::format::Format;
@@ -46,7 +46,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     }
 }
 
-/// Judges the indices of one component.
+/// Validates the indices of one component.
 #[derive(Clone, Debug)]
 pub(crate) struct Check<D> {
     asked: Asked<D>,
@@ -73,7 +73,7 @@ impl<D: Iterator<Item = u64>> Check<D> {
         }
     }
 
-    /// Judges what only the last index shows.
+    /// Validates what only the last index shows.
     pub(crate) fn finish(&self) -> Result<(), BadIndex> {
         match &self.asked {
             Asked::Indptr(indptr, nnz) => indptr.finish(*nnz),

@@ -1,4 +1,4 @@
-//! Judging the bytes between blobs.
+//! Validating the bytes between blobs.
 
 use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
@@ -7,9 +7,9 @@ use crate::manifest::Manifest;
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::Rule;
 
-/// Judges that all bytes from the header to the manifest that are in no blob are zero, the
+/// Validates that all bytes from the header to the manifest that are in no blob are zero, the
 /// blobs being in order.
-pub(super) fn judge<R: ReadAt + ?Sized>(
+pub(super) fn validate<R: ReadAt + ?Sized>(
     manifest: &Manifest<'_>,
     source: &R,
 ) -> Result<(), ReadError<R::Error>> {
@@ -22,7 +22,7 @@ pub(super) fn judge<R: ReadAt + ?Sized>(
     zeros(source, end, manifest.extent().start)
 }
 
-/// Judges that the bytes from `start` to `end` are zero.
+/// Validates that the bytes from `start` to `end` are zero.
 fn zeros<R: ReadAt + ?Sized>(
     source: &R,
     mut start: u64,

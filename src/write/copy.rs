@@ -149,7 +149,7 @@ where
     }
 }
 
-/// Copies objects of one file, judging all that it reads as a [`Verifier`] does.
+/// Copies objects of one file, validating all that it reads as a [`Verifier`] does.
 ///
 /// ```
 /// # let file = &std::fs::read("corpus/accept/1.1.1/crc32c.zt").unwrap()[..];

@@ -42,7 +42,7 @@ impl core::fmt::Debug for Encoded {
 
 impl Encoded {
     /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
-    /// can be attributes is judged where it is used.
+    /// can be attributes is validated where it is used.
     ///
     /// # Errors
     /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
@@ -56,7 +56,7 @@ impl Encoded {
         Ok(Self(taken.0.into_bytes()))
     }
 
-    /// Bytes that should be the CBOR of attributes; judged where they are used.
+    /// Bytes that should be the CBOR of attributes; validated where they are used.
     pub fn from_cbor(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -235,7 +235,7 @@ impl<'a> NewObject<'a> {
     }
 
     /// An object of any format, known or not, with any components. What a known format asks
-    /// for is judged when it is written.
+    /// for is validated when it is written.
     pub fn custom(
         name: &'a str,
         shape: &'a [u64],

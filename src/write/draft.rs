@@ -4,10 +4,10 @@ use core::cmp::Ordering;
 
 use super::declare::{Encoded, NewObject};
 use super::entry::{self, Written};
-use super::judge;
 use super::names::{Names, encoded};
 use super::seed;
 use super::settings::{Checksum, Settings};
+use super::validate;
 use crate::cbor::{Output, rewrite};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::{FOOTER_V1, footer_v1, header_v1};
@@ -116,7 +116,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Judges the root with those attributes: its keys, and the bytes of the manifest.
+    /// Validates the root with those attributes: its keys, and the bytes of the manifest.
     fn root_fits(&self, attributes: Option<&Output>) -> Result<(), Error> {
         let keys = self.root.keys(attributes);
         if keys > self.limits().keys().into() {
@@ -125,7 +125,7 @@ impl Draft {
         self.fits(attributes, 0)
     }
 
-    /// Judges that the manifest has room for so many bytes more.
+    /// Validates that the manifest has room for so many bytes more.
     fn fits(&self, attributes: Option<&Output>, more: u64) -> Result<(), Error> {
         let root = self.root.bound(attributes);
         let size = root.saturating_add(u64_from_usize(self.entries.len())).saturating_add(more);
@@ -135,7 +135,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Judges an object whose bytes are to stand at `position` or later, and adds its entry, up
+    /// Validates an object whose bytes are to stand at `position` or later, and adds its entry, up
     /// to its components. Where it is refused, nothing has changed.
     pub(super) fn declare(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
         let before = self.entries.len();
@@ -147,7 +147,7 @@ impl Draft {
     }
 
     fn add(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
-        let decoded = judge::object(object, self.ordinal(), &self.options)?;
+        let decoded = validate::object(object, self.ordinal(), &self.options)?;
         let attributes = match object.attributes {
             Some(attributes) => self.form(attributes, 3)?,
             None => None,
@@ -180,7 +180,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Judges the keys of the maps that an object is written as.
+    /// Validates the keys of the maps that an object is written as.
     fn keys_fit(&self, object: &NewObject<'_>, attributes: Option<&[u8]>) -> Result<(), Error> {
         let components = object.components().iter().map(|component| {
             let compressed = component.level().is_some();
@@ -203,11 +203,11 @@ impl Draft {
         self.objects = self.objects.saturating_add(1);
     }
 
-    /// Judges attributes that lie within `open` levels, and gives them the form of the file;
+    /// Validates attributes that lie within `open` levels, and gives them the form of the file;
     /// none where the form leaves them out.
     fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Output>, Error> {
         let bytes = attributes.as_bytes();
-        let empty = judge::attributes(bytes, open, self.limits())?;
+        let empty = validate::attributes(bytes, open, self.limits())?;
         let mut out = Output::default();
         if !self.is_canonical() {
             out.raw(bytes)?;

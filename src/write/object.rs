@@ -14,7 +14,7 @@ use crate::digest::Spelled;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
 use crate::format::Format;
-use crate::layout::{BadIndex, judge_bools};
+use crate::layout::{BadIndex, validate_bools};
 use crate::num::{Assured as _, impossible, len_u32, u64_from_usize};
 use crate::verify::{Check, Sparse};
 
@@ -90,7 +90,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
         for piece in bytes.chunks(PIECE) {
-            stream.judge(piece)?;
+            stream.validate(piece)?;
             stream.put(self.writer, piece)?;
         }
         if stream.left == 0 {
@@ -150,7 +150,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
 
     fn stream(&self, component: NewComponent<'a>) -> Result<Stream<'a>, Error> {
         let place = self.place();
-        // All of this has been judged.
+        // All of this has been validated.
         let impossible = Error::misuse(Misuse::Length).at(place);
         let (storage, _) = component.types().ok_or(impossible)?;
         let left = component.bytes().ok_or(impossible)?;
@@ -181,10 +181,10 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
 }
 
 impl Stream<'_> {
-    /// Judges some of the bytes, as a reader will.
-    fn judge(&mut self, piece: &[u8]) -> Result<(), Error> {
+    /// Validates some of the bytes, as a reader will.
+    fn validate(&mut self, piece: &[u8]) -> Result<(), Error> {
         if self.storage == StorageType::Bool {
-            judge_bools(piece, None).map_err(|error| error.at(self.place))?;
+            validate_bools(piece, None).map_err(|error| error.at(self.place))?;
         }
         if self.check.asks() {
             self.indices(piece)?;
@@ -192,7 +192,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Judges indices, of which any number of bytes may have come.
+    /// Validates indices, of which any number of bytes may have come.
     fn indices(&mut self, mut piece: &[u8]) -> Result<(), Error> {
         let place = self.place;
         let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found).at(place);
@@ -222,7 +222,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Judges what only the last byte shows.
+    /// Validates what only the last byte shows.
     fn settle(&self) -> Result<(), Error> {
         let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found).at(self.place);
         self.check.finish().map_err(bad)

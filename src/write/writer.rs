@@ -63,7 +63,7 @@ impl<S: Sink> Writer<S> {
     ///
     /// The file opens as before: with the options that `manifest` was opened with, tolerances
     /// among them, or with the limits of the settings if those give any. (The canonical form is
-    /// not kept.) What is added is judged without tolerances.
+    /// not kept.) What is added is validated without tolerances.
     ///
     /// Where the manifest does not say how many bytes a compressed component of the file decodes
     /// to (1.1), the most that there can be are counted against `limit-decoded-total`. If that
@@ -103,7 +103,7 @@ impl<S: Sink> Writer<S> {
         self.draft.attributes(attributes)
     }
 
-    /// Begins an object: what is said of it is judged as a reader would, before anything of it
+    /// Begins an object: what is said of it is validated as a reader would, before anything of it
     /// is written.
     ///
     /// # Errors

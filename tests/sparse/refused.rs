@@ -10,7 +10,7 @@ use zten_testkit::sample::least;
 #[cfg(feature = "zstd")]
 use zten_testkit::{Expected, reject_index};
 
-/// Rules that binding a sparse object judges; others need the digest or the values read.
+/// Rules that binding a sparse object validates; others need the digest or the values read.
 #[cfg(feature = "zstd")]
 const SPARSE: [&str; 7] = [
     "csr-indptr-start",

@@ -95,7 +95,7 @@ impl<D: BlockDecoder> Frames<D> {
     /// `source` fills a buffer with the bytes from a position on.
     ///
     /// # Errors
-    /// Whatever the source fails with, and what can be judged without decoding.
+    /// Whatever the source fails with, and what can be validated without decoding.
     pub fn open<E>(
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
         stored: Range<u64>,
@@ -177,7 +177,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(filled)
     }
 
-    /// Begins the next frame, if there is one. At the end, judges the size of the whole.
+    /// Begins the next frame, if there is one. At the end, validates the size of the whole.
     fn begin<E>(
         &mut self,
         source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -217,7 +217,7 @@ impl<D: BlockDecoder> Frames<D> {
         Ok(self.decoder.block(&block).map_err(|flaw| self.error(flaw))?)
     }
 
-    /// Judges the frame that has ended.
+    /// Validates the frame that has ended.
     fn end(&mut self) -> Result<(), DecodeError> {
         let Some(Frame { header, produced, sum, .. }) = self.frame.take() else {
             return Ok(());

@@ -210,7 +210,7 @@ fn is_limit(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Limit(_))
 }
 
-/// Judges all of a file.
+/// Validates all of a file.
 fn good(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());

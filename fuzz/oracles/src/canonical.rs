@@ -38,7 +38,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
         Ok(form) => form,
         Err(error) => {
             assert!(own.is_err(), "canonical, and has no form: {error}");
-            // What a content that was judged good may still be unable to say in 1.2.
+            // What a content that was validated good may still be unable to say in 1.2.
             let id = error.id().unwrap_or("misuse");
             assert!(HAS_NO_FORM.contains(&id), "refused by {id}");
             return Form::None;
@@ -57,7 +57,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
 /// of 0.1 that is too deep as an attribute, and an unknown type on a dtype of 1.1 that becomes one.
 const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
 
-/// Judges all of a file.
+/// Validates all of a file.
 fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
@@ -75,7 +75,7 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let settings = Settings::default().canonical();
     copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
         CopyError::Inexpressible(what) => what.error(),
-        // It was judged good, and a vector takes all.
+        // It was validated good, and a vector takes all.
         other => panic!("it cannot be read again: {other:?}"),
     })
 }

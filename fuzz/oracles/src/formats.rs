@@ -28,7 +28,7 @@ pub(crate) fn read(object: &Object<'_>, archive: &Archive<'_>, work: &mut Work) 
     }
 }
 
-/// Reads an object that was judged good: nothing is in the way.
+/// Reads an object that was validated good: nothing is in the way.
 pub(crate) fn good(object: &Object<'_>, file: &[u8]) {
     let raw = object.components().all(|component| component.encoding() == Encoding::Raw);
     if let Ok(csr) = object.sparse_csr() {

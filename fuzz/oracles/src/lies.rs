@@ -103,7 +103,7 @@ fn decoded(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mut
     lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
 }
 
-/// Judges what was read of a component to its end.
+/// Validates what was read of a component to its end.
 fn judge(component: &Component<'_>, file: &[u8], read: &[u8], verified: Verified) {
     let length = read.len() as u64;
     assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
@@ -136,7 +136,7 @@ fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
     }
 }
 
-/// Judges all objects.
+/// Validates all objects.
 fn verified(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let mut verifier = Verifier::new(archive.data().len() as u64, &limits());
     for object in archive.objects() {
@@ -147,7 +147,7 @@ fn verified(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
         });
         if judged.is_ok() {
             for (component, read) in object.components().zip(&read) {
-                // Nothing that cannot be verified is judged good.
+                // Nothing that cannot be verified is validated good.
                 let digest = component.digest().map(|_| Verified::Digest);
                 judge(&component, archive.data(), read, digest.unwrap_or(Verified::NoDigest));
             }
@@ -157,7 +157,7 @@ fn verified(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
     }
 }
 
-/// The components of a sparse object that was judged good fit each other, as they were read.
+/// The components of a sparse object that was validated good fit each other, as they were read.
 fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
     let count = |role| {
         let (at, component) =

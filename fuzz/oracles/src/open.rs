@@ -127,7 +127,7 @@ fn object<'a>(object: &Object<'a>, archive: &Archive<'_>, work: &mut Work) {
     formats::read(object, archive, work);
 }
 
-/// What judges all of an object agrees with what reads it part by part.
+/// What validates all of an object agrees with what reads it part by part.
 fn judged(object: &Object<'_>, archive: &Archive<'_>, verifier: &mut Verifier) {
     let file = archive.data();
     let (mut seen, before) = (0_u64, verifier.decoded());

@@ -22,7 +22,7 @@ pub struct DecodedQuantized {
 
 impl DecodedQuantized {
     /// The one way to make one.
-    pub(super) fn judge(
+    pub(super) fn validate(
         shape: [u64; 2],
         quantization: Quantization,
         packed: Decoded,
@@ -30,7 +30,7 @@ impl DecodedQuantized {
         zeros: Option<Decoded>,
     ) -> Result<Self, Error> {
         let views = (packed.view(), scales.view(), zeros.as_ref().map(Decoded::view));
-        Quantized::judge(shape, quantization, views.0, views.1, views.2)?;
+        Quantized::validate(shape, quantization, views.0, views.1, views.2)?;
         Ok(Self { shape, quantization, packed, scales, zeros })
     }
 
@@ -60,7 +60,7 @@ pub struct Quantized<'d> {
 
 impl<'d> Quantized<'d> {
     /// The one way to make one that has not been checked before.
-    pub(super) fn judge(
+    pub(super) fn validate(
         shape: [u64; 2],
         quantization: Quantization,
         packed: View<'d>,
@@ -217,7 +217,7 @@ impl<'d> Quantized<'d> {
         })
     }
 
-    /// For what judging has shown cannot be.
+    /// For what validating has shown cannot be.
     #[cold]
     fn misfit(&self) -> Error {
         misfit(self.packed.kind().place)

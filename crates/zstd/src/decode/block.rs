@@ -1,4 +1,4 @@
-//! Blocks, and the headers in compressed ones: RFC 8878 §3.1.1.2 and §3.1.1.3. They are judged
+//! Blocks, and the headers in compressed ones: RFC 8878 §3.1.1.2 and §3.1.1.3. They are validated
 //! before the block is decoded, by whichever decoder.
 
 use super::header::number;

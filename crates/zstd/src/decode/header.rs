@@ -42,7 +42,7 @@ impl Descriptor {
     }
 }
 
-/// What stands at the front of a frame, before it is judged.
+/// What stands at the front of a frame, before it is validated.
 struct Front {
     descriptor: Descriptor,
     window: Option<u64>,
@@ -132,7 +132,7 @@ impl Header {
 
     /// A header for a decoder that reads its own, and its window: no larger than `most` bytes and a
     /// block need. It asks for no dictionary and no checksum, and gives no content size, which are
-    /// judged here.
+    /// validated here.
     pub fn for_decoder(&self, most: u64) -> ([u8; 6], u64) {
         let wanted = self.window.min(most.max(u64_from_usize(LARGEST_BLOCK)));
         let [m0, m1, m2, m3] = MAGIC.to_le_bytes();

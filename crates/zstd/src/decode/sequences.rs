@@ -167,7 +167,7 @@ impl Sequences {
                 return Err(Flaw::Corrupt);
             }
             let (own, others) = literals.split_at_checked(plain).ok_or(Flaw::Corrupt)?;
-            // What is too long is still judged to its end: whether a block is one does not depend
+            // What is too long is still validated to its end: whether a block is one does not depend
             // on how much of it is wanted.
             if made <= bounds.left {
                 output.push_front(literals, own);

@@ -1,4 +1,4 @@
-//! Where frames and blocks begin and end, and every rule that can be judged without decoding.
+//! Where frames and blocks begin and end, and every rule that can be validated without decoding.
 
 use core::ops::Range;
 

@@ -7,7 +7,7 @@ use super::{Element, Model, Object, Part};
 use crate::file::around;
 use crate::meaning::{self, Meaning};
 
-/// Judges that a file is what was written: those objects, and the attributes if they were
+/// Validates that a file is what was written: those objects, and the attributes if they were
 /// accepted.
 pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, file: &[u8]) {
     let options = Options::default();

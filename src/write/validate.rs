@@ -1,9 +1,9 @@
-//! Judging what is to be written by the same code that judges what is read.
+//! Validating what is to be written by the same code that validates what is read.
 
 use nom::Parser as _;
 
 use super::declare::{NewComponent, NewObject};
-use crate::cbor::{Fault, Mark, UNLIMITED, fault, map_head};
+use crate::cbor::{Fault, Remaining, UNLIMITED, fault, map_head};
 use crate::element::LogicalType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::v1::V1_2;
@@ -17,7 +17,7 @@ use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::sort::by_text;
 
-/// Judges the object of that ordinal, for readers with those options, but without their tolerances:
+/// Validates the object of that ordinal, for readers with those options, but without their tolerances:
 /// how many bytes its compressed components decode to.
 pub(super) fn object(
     object: &NewObject<'_>,
@@ -48,8 +48,8 @@ pub(super) fn object(
         }
     }
     let format = Format::named(object.format.as_bytes());
-    let claim = ObjectClaim { shape: Shape::of(object.shape), format, components: Mark::END };
-    roles.judge(&claim, &V1_2, &Options::default()).map_err(
+    let claim = ObjectClaim { shape: Shape::of(object.shape), format, components: Remaining::END };
+    roles.validate(&claim, &V1_2, &Options::default()).map_err(
         |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component)),
     )?;
     coordinates(object, format).map_err(|(rule, component)| {
@@ -73,20 +73,20 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
         return Err(Error::nowhere(Rule::LogicalTypeStorage));
     }
     let bytes = component.bytes().ok_or(Error::nowhere(Rule::ShapeOverflow))?;
-    let bytes = Uint { mark: Mark::END, value: bytes };
+    let bytes = Uint { remaining: Remaining::END, value: bytes };
     let encoding = if component.level().is_some() { Encoding::Zstd } else { Encoding::Raw };
     Ok(ComponentClaim {
-        at: Mark::END,
-        map: Mark::END,
+        at: Remaining::END,
+        map: Remaining::END,
         role: Role::of(component.role.as_bytes()),
         dtype: Dtype {
-            mark: Mark::END,
+            remaining: Remaining::END,
             storage: Some(storage),
             logical,
-            type_mark: None,
+            type_remaining: None,
             implied: false,
         },
-        offset: Uint { mark: Mark::END, value: 0 },
+        offset: Uint { remaining: Remaining::END, value: 0 },
         length: bytes,
         decoded: (encoding == Encoding::Zstd).then_some(bytes),
         encoding,
@@ -98,7 +98,7 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
 /// The window of the frames that are written, unless what they hold is smaller.
 const WINDOW: u64 = 256 << 10;
 
-/// Judges that a component may be compressed.
+/// Validates that a component may be compressed.
 fn compressed(decoded: u64, options: &Options) -> Result<(), Error> {
     if options.is_canonical() {
         return Err(Error::nowhere(Rule::CanonicalEncoding));
@@ -113,7 +113,7 @@ fn compressed(decoded: u64, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Judges that no role stands twice; in canonical form, that they are in order.
+/// Validates that no role stands twice; in canonical form, that they are in order.
 fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<(), Error> {
     let roles = || components.iter().map(|component| component.role);
     let rise = roles().zip(roles().skip(1)).all(|(a, b)| super::canonical_order(a, b).is_lt());
@@ -131,7 +131,7 @@ fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<()
     if options.is_canonical() { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
 }
 
-/// Judges that there are whole coordinates, where the values, being of an unknown type, cannot
+/// Validates that there are whole coordinates, where the values, being of an unknown type, cannot
 /// be counted.
 fn coordinates(object: &NewObject<'_>, format: Format) -> Result<(), (Rule, u32)> {
     let rank = u64_from_usize(object.shape.len());
@@ -145,7 +145,7 @@ fn coordinates(object: &NewObject<'_>, format: Format) -> Result<(), (Rule, u32)
     }
 }
 
-/// Judges the CBOR of attributes that lie within `open` levels: whether it is that of none.
+/// Validates the CBOR of attributes that lie within `open` levels: whether it is that of none.
 pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool, Error> {
     let found = |error| refused(fault(error));
     let (rest, ()) = pass_attributes(limits, Rule::AttributesType, bytes, open).map_err(found)?;
