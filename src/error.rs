@@ -180,7 +180,7 @@ impl fmt::Debug for Place {
 /// Why a file or a call was refused. Small, `Copy`, and made without allocating.
 ///
 /// `Display` gives the sentence, the rule and its clause, and the place in numbers;
-/// whoever holds the manifest can add the names.
+/// a caller that holds the manifest can add the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Error {
     kind: ErrorKind,

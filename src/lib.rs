@@ -8,8 +8,8 @@
         reason = "what only the tables of a generation use that is not compiled in"
     )
 )]
-//! A strict, zero-copy reader of [zTensor] files (`.zt`), for bytes that nobody has a reason to
-//! trust.
+//! A strict, zero-copy reader of [zTensor] files (`.zt`), for untrusted
+//! input.
 //!
 //! Give it bytes; it gives back typed slices of those same bytes, or an error that says which
 //! rule was broken, by which object, at which byte. Nothing in between: no panic, no guess, no
@@ -60,11 +60,11 @@
 //!
 //! # Three homes
 //!
-//! * Services: no panic, no allocation that the file's bytes do not earn, every limit a number
+//! * Services: no panic, no allocation out of proportion to the file's bytes, every limit a number
 //!   that can be set ([`Limits`]). Nothing is mapped: a map changes under its reader.
 //! * `no_std` + `alloc`: without default features. A model is read in place from flash;
 //!   [`ReadAt`] reads one that is not in the address space.
-//! * `wasm32-unknown-unknown`, without a C toolchain: [`open`] asks for byte ranges, whoever
+//! * `wasm32-unknown-unknown`, without a C toolchain: [`open`] asks for byte ranges, the caller
 //!   fetches them.
 //!
 //! # Features

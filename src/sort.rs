@@ -1,4 +1,4 @@
-//! Sorting in place, in work that whoever chooses the input cannot make quadratic: numbers, and
+//! Sorting in place, in work that an attacker who chooses the input cannot make quadratic: numbers, and
 //! places by the texts that stand there.
 //!
 //! Both distribute by one byte first. Comparing whole texts would cost their length again for

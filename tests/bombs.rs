@@ -1,4 +1,4 @@
-//! Zstd made to be dear: refused, or decoded, in little memory and in linear time.
+//! Zstd made to be expensive: refused, or decoded, in little memory and in linear time.
 #![cfg(feature = "zstd")]
 #![allow(
     clippy::allow_attributes,

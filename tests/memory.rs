@@ -107,7 +107,7 @@ fn every_corpus_file_is_bounded() {
     }
 }
 
-/// Names that rise and blobs that come in order are validated as they go by.
+/// Sorted names and blobs that come in order are validated as they go by.
 #[test]
 fn order_takes_no_more_than_the_index() {
     let mut names = generate::names(10_000);

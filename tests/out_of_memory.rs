@@ -30,7 +30,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Fails each allocation of `work` by itself: each time it must end for want of memory, or
+    /// Fails each allocation of `work` by itself: each time it must end when out of memory, or
     /// as it does when it has memory.
     fn sweep(&mut self, what: &str, work: impl Fn() -> Result<(), Error>) {
         let usual = work();

@@ -1,4 +1,4 @@
-//! Reading values that nobody interprets: attributes and unknown fields, as a borrowed tree.
+//! Reading uninterpreted values: attributes and unknown fields, as a borrowed tree.
 //!
 //! The bytes have been checked when the manifest was opened, so reading cannot fail. A tree is
 //! never built: each step reads one head.

@@ -12,7 +12,7 @@ use crate::rules::{Limit, Rule};
 
 /// What a field's value is read into.
 pub(crate) trait Slot<'m>: Sized {
-    /// What is in the slot before; nobody reads it.
+    /// What is in the slot before; it is never read.
     const BLANK: Self;
 
     /// Reads the value at `at`; one of another type breaks `wrong`.

@@ -144,7 +144,7 @@ impl ComponentRecord {
     }
 }
 
-/// A vector that grows by what the manifest's bytes have earned, never by what they claim.
+/// A vector that grows by what the manifest's bytes allow, never by what they claim.
 #[derive(Debug)]
 pub(super) struct BoundedVec<T> {
     items: Vec<T>,

@@ -17,7 +17,7 @@ const ORDINAL: u64 = (1 << ORDINAL_BITS) - 1;
 /// How to find an object by its name.
 #[derive(Debug)]
 pub(super) enum Names {
-    /// The names rise strictly in manifest order.
+    /// The names are sorted (strictly ascending) in manifest order.
     Rising(#[cfg(feature = "std")] Later),
     /// 38 bits of the name's hash above its ordinal, sorted; where hashes are equal, in the
     /// order of the names.
@@ -147,7 +147,7 @@ impl Names {
     }
 }
 
-/// A part of sorted entries that has all those of that hash. Hashes that nobody has chosen are
+/// A part of sorted entries that has all those of that hash. Hashes that no attacker has chosen are
 /// spread evenly, and the part is short; at worst it takes O(log n) steps to find.
 fn near(entries: &[u64], wanted: u64) -> &[u64] {
     let count = u128::from(u64_from_usize(entries.len()));
@@ -255,7 +255,7 @@ mod tests {
         assert!(searched < 100, "{searched} entries for a name");
     }
 
-    /// Names that rise are found by the table: reading one of them, and seldom another.
+    /// Sorted names are found by the table: reading one of them, and seldom another.
     #[test]
     #[cfg(feature = "std")]
     fn few_names_are_read() {

@@ -13,10 +13,10 @@ const FEW: u32 = 256;
 const ORDINAL_BITS: u32 = 26;
 const ORDINAL: u32 = (1 << ORDINAL_BITS) - 1;
 /// Slots that a name is looked for in. Two are usual, and 250 would be a rare chance among as many
-/// names as a file can have. Names that are made to meet need more, and are found without a table.
+/// names as a file can have. Adversarially colliding names need more, and are found without a table.
 const FAR: usize = 256;
 
-/// The table of names, which is made when the first of them is looked for: whoever looks for none
+/// The table of names, which is made when the first of them is looked for: a caller that looks for none
 /// does not pay for it.
 #[derive(Debug, Default)]
 pub(super) struct Later(OnceLock<Option<Table>>);

@@ -63,7 +63,7 @@ catalogue! {
         "All compressed components together decode to at most 64 GiB and 64 times the file's size.",
         "the compressed components decode to {} bytes or more, over the limit",
         "Raise the limit `decoded-total` if you trust the file.";
-    Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the dearest work a manifest can ask for"), All,
+    Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the most expensive work a manifest can ask for"), All,
         "An interpreted map other than `objects` has at most 4,096 keys.",
         "a map has more keys than the limit", "Raise the limit `keys` if you trust the file.";
 }

@@ -66,7 +66,7 @@ impl Encoded {
     }
 }
 
-/// Takes what the serializer writes, where a plain `Vec` would abort for want of memory.
+/// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.
 struct Taken(Output);
 
 impl serde_cbor_2::ser::Write for Taken {

@@ -5,8 +5,8 @@
 //! program or the machine stops, the target is what it was, or all new.
 //!
 //! Appending copies the blobs of the old file first (file systems that can share blocks share
-//! them), because the manifest of a file must be its end: whoever wrote behind it in place would
-//! leave, until the new manifest is there, a file that nobody can read.
+//! them), because the manifest of a file must be its end: writing behind it in place would
+//! leave, until the new manifest is there, an unreadable file.
 
 #[cfg(unix)]
 mod access;
@@ -46,7 +46,7 @@ use unix::{Draft, Target};
 /// - **Mode**: that of the old file, without the set-user-ID, set-group-ID and sticky bits. A file
 ///   where there was none gets what any new file gets there: 0666 less the umask, or what the
 ///   folder's default ACL says. Until then none but the owner can open the temporary file.
-/// - **Owner**: whoever publishes.
+/// - **Owner**: the user that publishes.
 /// - **Group**: that of the old file. Who may not give a file that group keeps their own, and the
 ///   group then gets no right that all others do not have.
 /// - **ACL**: on Linux that of the old file, or none if it had none; where it cannot be kept, as

@@ -11,8 +11,8 @@ use crate::rules::Rule;
 
 /// The names in a list of entries (name and object, as CBOR).
 ///
-/// As long as names rise, each is compared with the one before. At the first that does not, all
-/// go into a table of hashes. The hash has no secret: names can be made to crowd the table, and
+/// As long as names are sorted, each is compared with the one before. At the first that does not, all
+/// go into a table of hashes. The hash has no secret: an attacker can make names collide, and
 /// it then takes no more. What it has missed is found at the end, where the manifest is opened.
 /// So work follows the bytes of the names, whatever they are.
 #[derive(Debug, Default)]
@@ -226,22 +226,22 @@ mod tests {
     #[cfg_attr(miri, ignore = "it is a matter of sizes")]
     fn names_that_crowd_the_table_are_judged_at_the_end() {
         // Names whose hashes share the bits that decide where they belong.
-        let crowd: Vec<String> = (0..4_000_000_u32)
+        let colliding: Vec<String> = (0..4_000_000_u32)
             .map(|n| alloc::format!("{n:07}"))
             .filter(|name| hash(name.as_bytes()) >> 32 & 0x7ff == 5)
             .take(1500)
             .collect();
-        assert_eq!(crowd.len(), 1500);
+        assert_eq!(colliding.len(), 1500);
         let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
         let mut write = |name: &str| {
             writer.add(&NewObject::dense(name, &[0], StorageType::U8), &[]).map_err(Error::from)
         };
-        for name in crowd.iter().rev() {
+        for name in colliding.iter().rev() {
             write(name).unwrap();
         }
-        assert_eq!(write(&crowd[1499]).unwrap_err().id(), Some("duplicate-name"));
+        assert_eq!(write(&colliding[1499]).unwrap_err().id(), Some("duplicate-name"));
         // The last of them found no room, and is found all the same.
-        write(&crowd[0]).unwrap();
+        write(&colliding[0]).unwrap();
         let refused = Error::from(writer.finish().unwrap_err());
         assert_eq!(refused.id(), Some("duplicate-name"));
         assert_eq!(refused.place(), Place::new(Some(1500), None));

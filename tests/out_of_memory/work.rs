@@ -43,7 +43,7 @@ fn decode(file: &[u8], options: &Options) -> Result<(), Error> {
     all(parts.map(|part| decode_one(&part, file, options.limit())))
 }
 
-/// The first error, but want of memory before any other.
+/// The first error, but running out of memory before any other.
 fn all(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
     let mut first = Ok(());
     for outcome in outcomes {

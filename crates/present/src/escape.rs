@@ -21,7 +21,7 @@ pub const UNICODE_VERSION: &str = hidden::UNICODE_VERSION;
 
 /// Whether a character does something else than show itself, or shows nothing: one that Unicode calls
 /// default-ignorable, control, format, separator or white space, the letters and symbols that are
-/// blank, and what is private or not assigned, so that nobody knows how it looks. Not the space.
+/// blank, and what is private or not assigned, so that how it looks is not known. Not the space.
 pub fn is_hidden(c: char) -> bool {
     if matches!(c, ' '..='~') {
         return false;

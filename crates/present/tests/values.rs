@@ -1,4 +1,4 @@
-//! Values as JSON: nothing is lost, and no two are alike, whoever reads it.
+//! Values as JSON: nothing is lost, and no two are alike, whichever parser reads it.
 
 use std::collections::HashMap;
 

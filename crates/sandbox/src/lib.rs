@@ -1,5 +1,5 @@
-//! Confines a process before it looks at the first byte of a file that nobody has a reason to
-//! trust: files are opened first, then [`confine`] leaves reading and writing what is open, memory,
+//! Confines a process before it looks at the first byte of an untrusted
+//! file: files are opened first, then [`confine`] leaves reading and writing what is open, memory,
 //! and the end.
 //!
 //! Three layers, each of which would do much by itself:
@@ -148,7 +148,7 @@ pub fn allow_many_files() -> Option<impl fmt::Display> {
 /// Call it first of all in `main`: what has been done so far is done again.
 ///
 /// A backtrace asks for the current folder and looks for the program's file. A process that may not is
-/// killed for that: a panic, or want of memory, would end as if someone had taken it over. The
+/// killed for that: a panic, or running out of memory, would end as if someone had taken it over. The
 /// standard library looks at the environment when it has the first one to print, and no program can
 /// change its own safely.
 ///
@@ -170,7 +170,7 @@ pub fn without_backtraces() {
 #[cfg(target_os = "linux")]
 const BACKTRACE: &str = "RUST_BACKTRACE";
 
-/// Ends this process when the thread that started it ends: nobody waits for what it does.
+/// Ends this process when the thread that started it ends: its results have no reader any more.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     limits::end_with_parent();

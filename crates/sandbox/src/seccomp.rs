@@ -1,7 +1,7 @@
 //! The system calls that are left: a table, and the filter that is made from it.
 //!
-//! Whoever makes another call is killed, and not told that it may not: the code that runs in
-//! confinement makes none, so whoever makes one has taken it over. But for one call: the C library
+//! A process that makes another call is killed, and not told that it may not: the code that runs in
+//! confinement makes none, so a process that makes one has been taken over. But for one call: the C library
 //! opens files of the kernel to learn how to give memory back, and takes no for an answer.
 
 mod table;

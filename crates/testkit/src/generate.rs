@@ -1,4 +1,4 @@
-//! Files to open: realistic ones, and ones made to be dear.
+//! Files to open: realistic ones, and ones made to be expensive.
 
 use fastrand::Rng;
 use zten_corpus::cbor::{push_head as head, push_text as text};

@@ -1,9 +1,9 @@
-//! How a service reads files that nobody has a reason to trust.
+//! How a service reads untrusted files.
 //!
 //! The service opens a file and starts a worker, a process that is there for this file alone. The
 //! worker confines itself, checks the file, and answers with what the manifest says; if the
 //! service asks for it, also with a memory file of all decoded components, sealed, so that the
-//! service can map it: nobody can change it or cut it short any more.
+//! service can map it: it cannot be changed or cut short any more.
 //!
 //! The worker has read the file, so the service believes it as little as the file: the answer is
 //! of bounded length, read in bounded time, and of one form only, and the memory file is judged

@@ -1,4 +1,4 @@
-//! Memory that somebody else has filled and nobody can change.
+//! Memory that another process has filled and that cannot change any more.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use memmap2::Mmap;
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 
-/// All that can be sealed: nobody can cut the file short, make it longer, write to it, or undo
+/// All that can be sealed: no process can cut the file short, make it longer, write to it, or undo
 /// this.
 pub const SEALS: SealFlags =
     SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE).union(SealFlags::SEAL);
@@ -54,9 +54,9 @@ impl Sealed {
 )]
 fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: bytes behind a map must not change while they are borrowed, and must be there. The
-    // file is memory, sealed against writing, which the kernel grants only if nobody has it mapped
+    // file is memory, sealed against writing, which the kernel grants only if no process has it mapped
     // for writing; against shrinking, so that no page of it can go; and against taking the seals
-    // away. No program can reach it by a name. All this was asked of the kernel, not of whoever
+    // away. No program can reach it by a name. All this was asked of the kernel, not of the process that
     // sent it, and holds as long as the file is there, which the map sees to.
     unsafe { Mmap::map(file) }
 }

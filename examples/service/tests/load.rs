@@ -70,7 +70,7 @@ fn judge(honest: &Service, lying: &Service, sample: &Sample) -> Result<usize, St
     match (&sample.known, verdict) {
         (Known::Good, Verdict::Good(model)) => {
             let components = model.facts.objects.iter().flat_map(|object| &object.components);
-            // Whoever touches every byte finds it there.
+            // A caller that touches every byte finds it there.
             Ok(components
                 .map(|component| {
                     let bytes = model.bytes(component).unwrap();

@@ -108,7 +108,7 @@ impl ReadAt for Liar<'_> {
             Some(Lie::Fewer) => (self.file, last),
             Some(Lie::More | Lie::None | Lie::Empty) => (self.file, 0),
             Some(Lie::Error) => {
-                // Whoever looks at a buffer that was not filled finds this.
+                // A caller that looks at a buffer that was not filled finds this.
                 buffer.fill(0xa5);
                 return Err(Failed);
             }

@@ -8,7 +8,7 @@
 //! | oracle | input | what must hold |
 //! | --- | --- | --- |
 //! | [`open`] | a file | heap while opening; everything can be read, and agrees with everything else |
-//! | [`steps`] | a file | whoever fetches the bytes, and in whatever pieces: the same file, or the same error |
+//! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter: the same file, or the same error |
 //! | [`canonical`] | a file | one content has one file |
 //! | [`append`] | a file | appended to, it opens as before, with every limit at its edge |
 //! | [`lies`] | a file | from a source that lies: nothing that was not there is verified |

@@ -1,4 +1,4 @@
-//! What a CBOR item means, whoever decoded it.
+//! What a CBOR item means, whichever decoder read it.
 
 use zten::{Attributes, Item, Value};
 

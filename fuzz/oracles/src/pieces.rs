@@ -47,7 +47,7 @@ impl ReadAt for Pieces<'_> {
         let (piece, read) = (self.next(), self.reads.get());
         self.reads.set(read + 1);
         if read >= self.good {
-            // Whoever looks at a buffer that was not filled finds this.
+            // A caller that looks at a buffer that was not filled finds this.
             buffer.fill(0xa5);
             return Err(GaveUp);
         }

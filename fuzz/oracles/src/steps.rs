@@ -1,4 +1,4 @@
-//! Whoever fetches the bytes of a file, and in whatever pieces: it is the same file, or the same
+//! Whatever the source of the bytes of a file, and whatever pieces they come in: it is the same file, or the same
 //! error.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Values that nobody interprets.
+//! Uninterpreted values.
 
 use zten::{Attributes, Item, Value};
 

@@ -76,7 +76,7 @@ fn two(first: &str, second: &str) -> String {
     format!("{{{},{}}}", entry("x", first), entry("y", second))
 }
 
-/// The header of one tensor, with a field that nobody knows, of arrays in arrays.
+/// The header of one tensor, with an unknown field, of arrays in arrays.
 fn unknown(levels: usize) -> String {
     let nested = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     one(r#""U8""#, "[8]", "[0,8]").replace(r#""U8""#, &format!(r#""U8","more":{nested}"#))

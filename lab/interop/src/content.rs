@@ -1,4 +1,4 @@
-//! What a file holds, whoever writes or reads it: the truth that both are compared with.
+//! What a file holds, whichever program writes or reads it: the truth that both are compared with.
 
 use std::collections::BTreeMap;
 

@@ -134,7 +134,7 @@ fn one(path: &Path, hands: &[Hand], rng: &mut Rng, counts: &mut Counts) -> Resul
     Ok(())
 }
 
-/// Makes a file one of 1.1. Whoever appends to it keeps its version, and what they append may be
+/// Makes a file one of 1.1. Appending to it keeps its version, and what they append may be
 /// of 1.2 all the same.
 fn older(path: &Path) -> Result<()> {
     let mut file = fs::read(path)?;

@@ -30,10 +30,10 @@ pub(crate) fn content(rng: &mut Rng, taste: Taste) -> Content {
         _ => rng.usize(1..16),
     };
     let mut names = Names::default();
-    let crowd = count > 100;
+    let many = count > 100;
     let objects = (0..count).map(|_| {
         let name = names.next(rng, taste);
-        let mut object = objects::object(rng, taste, name, crowd);
+        let mut object = objects::object(rng, taste, name, many);
         if rng.u8(..4) == 0 {
             object.attributes = Some(attributes::attributes(rng, taste, false));
         }

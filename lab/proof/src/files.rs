@@ -1,4 +1,4 @@
-//! Files made to be dear, of any size: what costs most in each part of the library.
+//! Files made to be expensive, of any size: what costs most in each part of the library.
 
 mod attributes;
 mod content;
@@ -122,26 +122,26 @@ fn names_and_blobs() -> Vec<Generator> {
     let names = |order, name| kind(name, move |size| names::objects(size, order));
     let extents = |kind_of, name| kind(name, move |size| extents::blobs(size, kind_of));
     vec![
-        names(names::Order::Sorted, "names sorted").call(Open, 35).call(Check, 70).call(Copy, 510),
+        names(names::Order::Sorted, "names sorted").call(Open, 35).call(Check, 70).call(Copy, 950),
         names(names::Order::Reversed, "names reversed")
             .call(Open, 45)
             .call(Check, 80)
-            .call(Copy, 540),
+            .call(Copy, 980),
         names(names::Order::Shuffled, "names shuffled")
             .call(Open, 45)
             .call(Check, 80)
-            .call(Copy, 540),
+            .call(Copy, 980),
         names(names::Order::Twice, "the last name twice").refused(Open, "duplicate-name", 45),
         kind("names that begin with the same 60 KB", names::huge)
             .from(1024)
             .call(Open, 40)
             .call(Check, 40)
-            .call(Copy, 135),
+            .call(Copy, 195),
         kind("names whose hashes collide", names::colliding)
             .call(Open, 40)
             .call(Check, 70)
-            .call(Copy, 480),
-        kind("names within names", names::nested).call(Open, 45).call(Check, 60).call(Copy, 260),
+            .call(Copy, 830),
+        kind("names within names", names::nested).call(Open, 45).call(Check, 60).call(Copy, 480),
         kind("one huge name, then tiny ones", names::growing).call(Open, 30).call(Check, 45),
         // Extents.
         extents(extents::Kind::Descending, "blobs descending").call(Open, 25).call(Check, 45),
@@ -188,23 +188,23 @@ fn attributes() -> Vec<Generator> {
         value("attribute: arrays in arrays", |size| items::towers(size, &[0x81], &[0], &[]))
             .call(Open, 270)
             .call(OpenCanonical, 760)
-            .call(Copy, 1200),
+            .call(Copy, 1800),
         value("attribute: endless arrays in arrays", |size| {
             items::towers(size, &[0x9f], &[], &[0xff])
         })
         .call(Open, 160)
-        .call(Copy, 780),
-        value("attribute: one endless tower", items::endless).call(Open, 120).call(Copy, 690),
+        .call(Copy, 1100),
+        value("attribute: one endless tower", items::endless).call(Open, 120).call(Copy, 990),
         value("attribute: maps as keys of maps", |size| items::towers(size, &[0xa1], &[0], &[0]))
             .call(OpenCanonical, 570)
-            .call(Copy, 960),
+            .call(Copy, 1400),
         value("attribute: keys that are much alike", items::alike_keys)
             .call(OpenCanonical, 700)
-            .call(Copy, 1100),
-        value("attribute: keys reversed at each level", items::reversed_levels).call(Copy, 700),
+            .call(Copy, 1700),
+        value("attribute: keys reversed at each level", items::reversed_levels).call(Copy, 1000),
         value("attribute: a wide map reversed", items::reversed_map)
             .refused(OpenCanonical, "canonical-cbor", 55)
-            .call(Copy, 510),
+            .call(Copy, 710),
         value("attribute: the last key twice", items::twice_map).refused(
             Copy,
             "duplicate-key",
@@ -216,7 +216,7 @@ fn attributes() -> Vec<Generator> {
             .call(Copy, 1600),
         kind("9 attributes each", |size| attributes::maps(size, 9, 1))
             .call(Open, 260)
-            .call(Copy, 1100),
+            .call(Copy, 1500),
         kind("attributes that divide slowly", attributes::slow).call(Open, 320).call(Copy, 1100),
         kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 430),
         kind("fields behind unknown keys", attributes::unknown)
@@ -233,11 +233,11 @@ fn content() -> Vec<Generator> {
         kind("components of no bytes", content::empty)
             .call(Open, 45)
             .call(Check, 110)
-            .call(Copy, 710),
+            .call(Copy, 1400),
         kind("components of one byte", content::tiny)
             .call(Open, 15)
             .call(Check, 40)
-            .call(Copy, 260),
+            .call(Copy, 490),
         kind("bools", content::bools).call(Check, 11).call(Copy, 130),
         kind("the last bool is 2", content::bad_bool).refused(Check, "bool-value", 35),
         kind("sha256", content::sha256).call(Check, 110),
@@ -248,7 +248,7 @@ fn content() -> Vec<Generator> {
         kind("csr: tiny objects", content::tiny_csr)
             .call(Open, 55)
             .call(Check, 100)
-            .call(Copy, 320),
+            .call(Copy, 590),
         kind("coo: 64 dimensions", content::coo).call(Check, 9).call(Copy, 120),
         kind("coo: i8 in 1.1", content::narrow_coo).call(Check, 60).call(Copy, 1100),
         kind("coo: the last index is too large", content::bad_coo).refused(Check, "index-range", 9),
@@ -264,7 +264,7 @@ fn packed() -> Vec<Generator> {
     };
     vec![
         zstd("zstd: empty raw blocks", |size| packed::blocks(size, 0, packed::Block::Raw))
-            .call(Check, 340),
+            .call(Check, 470),
         zstd("zstd: empty repeated blocks", |size| packed::blocks(size, 0, packed::Block::Repeat))
             .call(Check, 270),
         zstd("zstd: empty compressed blocks", |size| packed::blocks(size, 0, packed::Block::Empty))
@@ -298,22 +298,22 @@ fn packed() -> Vec<Generator> {
         kind("zstd: tiny components", packed::components)
             .call(Open, 13)
             .call(Check, 80)
-            .call(Copy, 270),
+            .call(Copy, 440),
         kind("zstd: tiny csr without sizes in 1.1", packed::unsized_csr)
             .call(Check, 420)
-            .call(Copy, 780),
+            .call(Copy, 1000),
         // 0.1.
         kind("0.1: names sorted", |size| old::entries(size, false))
             .call(Open, 19)
             .call(Check, 50)
-            .call(Copy, 310),
+            .call(Copy, 570),
         kind("0.1: names reversed", |size| old::entries(size, true))
             .call(Open, 25)
             .call(Check, 55)
-            .call(Copy, 330),
+            .call(Copy, 590),
         kind("0.1: the last name twice", old::twice).refused(Open, "duplicate-name", 25),
         kind("0.1: big-endian", old::big_endian).call(Check, 25),
-        kind("0.1: tiny zstd", old::zstd).call(Check, 100).call(Copy, 370),
+        kind("0.1: tiny zstd", old::zstd).call(Check, 100).call(Copy, 640),
         kind("0.1: unknown fields", old::fields).call(Open, 540).call(Copy, 1900),
     ]
 }

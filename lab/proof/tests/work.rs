@@ -38,7 +38,7 @@ impl Row {
         each.windows(2).map(|pair| 2.0 * pair[1] / pair[0]).fold(0.0, f64::max)
     }
 
-    /// What the document says of it, whoever compiled it.
+    /// What the document says of it, whichever compiler built it.
     fn listed(&self) -> String {
         format!("{}, {}: {}", self.name, self.call.name(), self.ceiling)
     }

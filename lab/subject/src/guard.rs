@@ -51,7 +51,7 @@ unsafe fn check(start: *mut u8, size: usize) {
     // SAFETY: the mark was written there.
     let found = unsafe { start.add(size).cast::<[u8; 16]>().read_unaligned() };
     if found != MARK {
-        // Nobody is left to tell if this cannot be printed.
+        // There is nothing left to report to if this cannot be printed.
         let _ = std::io::stderr().write_all(OVERRUN.as_bytes());
         std::process::abort();
     }

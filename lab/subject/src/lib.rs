@@ -32,7 +32,7 @@ pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     report.end();
 }
 
-/// Where it panicked: file and line from the name of the package on, whoever built it.
+/// Where it panicked: file and line from the name of the package on, wherever it was built.
 fn place(info: &PanicHookInfo<'_>) -> String {
     let Some(location) = info.location() else { return String::new() };
     let parts: Vec<&str> = location.file().split('/').collect();

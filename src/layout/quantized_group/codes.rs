@@ -75,7 +75,7 @@ impl<'d> Quantized<'d> {
             if fits { Ok(()) } else { Err(misfit(view.kind().place)) }
         };
         let codes = u64::from(quantization.packing().codes());
-        // Inputs fill their words: what else a word might hold, nobody has said.
+        // Inputs fill their words: what else a word might hold is not specified.
         let words = inputs.checked_div(codes).filter(|_| inputs.is_multiple_of(codes));
         let words = words.and_then(|words| words.checked_mul(outputs));
         fits(&packed, &[quantization.packing().word()], words)?;

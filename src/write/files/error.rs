@@ -9,7 +9,7 @@ use std::io;
 pub enum PublishError {
     /// It is not: what was there, if anything, is still there, and the temporary file is removed.
     NotPublished(io::Error),
-    /// It is: whoever opens the target gets the new file. But the system has not confirmed that its
+    /// It is: opening the target gives the new file. But the system has not confirmed that its
     /// name is durable: if the machine stops soon, what was there before may be there again.
     NotDurable(io::Error),
 }

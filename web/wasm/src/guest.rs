@@ -83,7 +83,7 @@ fn on_file(work: impl FnOnce(&File, &mut BufWriter<Out>) -> io::Result<()>) -> u
 macro_rules! exports {
     ($( $(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $out:ty $body:block )+) => { $(
         $(#[$doc])*
-        #[expect(unsafe_code, reason = "a name that nobody mangles")]
+        #[expect(unsafe_code, reason = "a name that is not mangled")]
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> $out $body
     )+ };

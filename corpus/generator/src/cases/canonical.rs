@@ -127,7 +127,7 @@ fn types(t: &mut Table) {
         of("complex128", "f64", &[], &ramp(16)),
     ];
     accept(t, "types", canonical(None, types));
-    // Four bits an element, two elements a byte: whoever knows the type knows that.
+    // Four bits an element, two elements a byte: that follows from the type.
     let unknown = vec![of("nf4", "u8", &[2, 4], &ramp(4)), of("", "i32", &[1], &ramp(4))];
     accept(t, "unknown-type", canonical(None, unknown));
 }

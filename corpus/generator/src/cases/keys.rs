@@ -141,7 +141,7 @@ fn scattered(count: usize) -> Vec<String> {
 }
 
 /// Adds 60 scattered keys to a map, and then one of them again, or a new one.
-fn crowd(file: File, path: &str, again: Option<&str>) -> File {
+fn many_keys(file: File, path: &str, again: Option<&str>) -> File {
     let value = || value_for(path.rsplit('/').next().unwrap_or(path));
     let file = scattered(60).iter().fold(file, |file, key| file.push(path, text(key), value()));
     match again {
@@ -151,12 +151,12 @@ fn crowd(file: File, path: &str, again: Option<&str>) -> File {
 }
 
 fn far_apart(t: &mut Table) {
-    t.accept("v01-many-keys", crowd(ignored_v0(), "#0", None));
+    t.accept("v01-many-keys", many_keys(ignored_v0(), "#0", None));
     for (map, path) in MAPS.into_iter().filter(|(map, _)| *map != "objects") {
         let neighbour = format!("v12-many-keys-in-{map}");
-        t.accept(neighbour.as_str(), crowd(ignored(), path, None));
+        t.accept(neighbour.as_str(), many_keys(ignored(), path, None));
         for (place, key) in [("first", "key000"), ("last", "key053"), ("middle", "key031")] {
-            let file = crowd(ignored(), path, Some(key));
+            let file = many_keys(ignored(), path, Some(key));
             t.reject("duplicate-key", format!("{place}-of-many-in-{map}"), file, &neighbour);
         }
         let known = match map {
@@ -166,11 +166,11 @@ fn far_apart(t: &mut Table) {
             "component" => "dtype",
             _ => "x",
         };
-        let file = crowd(ignored(), path, Some(known));
+        let file = many_keys(ignored(), path, Some(known));
         t.reject("duplicate-key", format!("known-after-many-in-{map}"), file, &neighbour);
     }
     for (place, key) in [("first", "key000"), ("last", "key053"), ("known", "shape")] {
-        let file = crowd(ignored_v0(), "#0", Some(key));
+        let file = many_keys(ignored_v0(), "#0", Some(key));
         t.reject("duplicate-key", format!("v01-{place}-of-many"), file, "v01-many-keys");
     }
 }

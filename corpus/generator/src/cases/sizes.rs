@@ -75,7 +75,7 @@ fn overflow(t: &mut Table) {
     t.reject("shape-overflow", "v12-quantized", group, "v12-quantized");
     let fits = quantized("1.2.0").set("w:/shape", uints(&[1 << 40, 1 << 23]));
     t.accept("v12-quantized-of-2-pow-63", fits);
-    // Nobody multiplies the dimensions of a format that is not known.
+    // The dimensions are not multiplied of a format that is not known.
     let unknown = object(&[1 << 40, 1 << 40], "x", vec![]);
     t.accept("unsupported-format--v12-huge-shape", v1("1.2.0", vec![("w", unknown)]));
 }

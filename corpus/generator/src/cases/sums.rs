@@ -1,4 +1,4 @@
-//! Digests that are not those of the stored bytes, and those that nobody here can verify.
+//! Digests that are not those of the stored bytes, and those that no decoder here can verify.
 
 use crate::base::{
     DATA, DATA_CRC32C, DATA_SHA256, component, csr, dense, dense_object, dense_v0, dense_zstd,

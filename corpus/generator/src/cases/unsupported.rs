@@ -26,7 +26,7 @@ fn formats(t: &mut Table) {
     t.accept("unsupported-format--v11-unknown", dense("1.1.0").set("w:/format", text("ragged")));
 }
 
-/// 0.1 entries that nobody here can read.
+/// 0.1 entries that no decoder here can read.
 fn entries(t: &mut Table) {
     let entry = |field: &str, value: &str| dense_v0().set(&format!("#0/{field}"), text(value));
     for (case, value) in
@@ -42,7 +42,7 @@ fn entries(t: &mut Table) {
     }
     let format = entry("layout", "sparse").set("#0/sparse_format", text("csr"));
     opens(t, "unsupported-layout", "sparse-with-format", format);
-    // The size of what is not known is nobody's business.
+    // The size of what is not known is not validated.
     let size = entry("layout", "sparse").set("#0/size", uint(15));
     opens(t, "unsupported-layout", "any-size", size);
     let size = entry("dtype", "float8").set("#0/shape", uints(&[7]));

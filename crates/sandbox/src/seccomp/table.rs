@@ -95,11 +95,11 @@ table! {
         SYS_clock_gettime, Only::Any, "progress, where the kernel lends no clock";
         SYS_restart_syscall, Only::Any, "a call that stopping the process has interrupted";
         SYS_rt_sigreturn, Only::Any, "the end of a signal's handler";
-        SYS_rt_sigprocmask, Only::Any, "ending after a panic or for want of memory";
+        SYS_rt_sigprocmask, Only::Any, "ending after a panic or when out of memory";
         SYS_sigaltstack, Only::Any, "the end";
-        SYS_getpid, Only::Any, "ending for want of memory";
-        SYS_gettid, Only::Any, "ending for want of memory, and what a panic says";
-        SYS_tgkill, Only::OwnProcess, "ending for want of memory";
+        SYS_getpid, Only::Any, "ending when out of memory";
+        SYS_gettid, Only::Any, "ending when out of memory, and what a panic says";
+        SYS_tgkill, Only::OwnProcess, "ending when out of memory";
         SYS_exit, Only::Any, "the end";
         SYS_exit_group, Only::Any, "the end";
     }
@@ -107,7 +107,7 @@ table! {
         SYS_ftruncate, Only::Any, "a temporary file that is used again";
     }
     Some(Role::Sends) => {
-        SYS_fcntl, Only::Argument(1, ADD_SEALS), "a memory file that nobody can change any more";
+        SYS_fcntl, Only::Argument(1, ADD_SEALS), "a memory file that cannot change any more";
         SYS_sendmsg, Only::Argument(0, 1), "handing it on, with what is known of the file";
     }
 }

@@ -25,7 +25,7 @@ mod liar {
     const GOOD: &str = r#"{"good":{"generation":"1.2","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
 
     pub(super) fn lie() {
-        // Whatever it is told: nobody is left to end it when a test has been.
+        // Whatever it is told: no process is left to end it when a test has been.
         zten_sandbox::end_with_parent();
         let mut deed = String::new();
         let _ = io::stdin().take(100).read_to_string(&mut deed);

@@ -1,4 +1,4 @@
-//! Mistakes that whoever writes a file can make.
+//! Mistakes that a writer of a file can make.
 
 use arbitrary::{Result, Unstructured};
 use zten::StorageType;

@@ -180,7 +180,7 @@ fn quantized(u: &mut Unstructured<'_>) -> Result<Body> {
         Element::Plain(*u.choose(&[StorageType::F16, StorageType::Bf16, StorageType::F32])?);
     let codes = *u.choose(&[8_u64, 4])?;
     let shape = vec![words * codes, outputs];
-    // Whoever reads groups of 24 to 64 inputs finds one.
+    // A reader of groups of 24 to 64 inputs finds one.
     let groups = if words == 0 { 0 } else { outputs };
     let parts = vec![
         part(u, "zeros", float.clone(), groups)?,

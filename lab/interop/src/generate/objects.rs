@@ -6,14 +6,14 @@ use zten::{LogicalType, StorageType};
 use super::{Taste, bytes};
 use crate::content::{Object, Part, le};
 
-/// One object. In a `crowd` it is small.
-pub(super) fn object(rng: &mut Rng, taste: Taste, name: String, crowd: bool) -> Object {
+/// One object. In a `many` it is small.
+pub(super) fn object(rng: &mut Rng, taste: Taste, name: String, many: bool) -> Object {
     let (format, shape, parts) = match rng.u8(..12) {
         0 | 1 => sparse_csr(rng, taste),
         2 | 3 => sparse_coo(rng, taste),
         4 => quantized_group(rng),
         5 if taste != Taste::OldPython => custom(rng),
-        _ => dense(rng, taste, crowd),
+        _ => dense(rng, taste, many),
     };
     let packed = rng.u8(..3) == 0;
     Object { name, shape, format: format.to_owned(), attributes: None, parts, packed }
@@ -27,7 +27,7 @@ fn part(role: &str, (storage, logical): Type, bytes: Vec<u8>) -> Part {
 
 type Type = (StorageType, Option<String>);
 
-/// A storage type alone, a logical type on the one that it asks for, or one that nobody knows.
+/// A storage type alone, a logical type on the one that it asks for, or an unknown one.
 fn element(rng: &mut Rng, taste: Taste) -> Type {
     match rng.u8(..8) {
         0 | 1 => {
@@ -55,12 +55,12 @@ fn bytes(rng: &mut Rng, element: &Type, count: u64) -> Vec<u8> {
     bytes
 }
 
-fn dense(rng: &mut Rng, taste: Taste, crowd: bool) -> Made {
+fn dense(rng: &mut Rng, taste: Taste, many: bool) -> Made {
     let shape: Vec<u64> = match rng.u8(..40) {
         0..4 => Vec::new(),
         4 => vec![1; rng.usize(..=64)],
         // Several blocks of zstd, and more than a window.
-        5 if !crowd => vec![rng.u64(20_000..120_000)],
+        5 if !many => vec![rng.u64(20_000..120_000)],
         6 if taste != Taste::OldPython => vec![0, u64::MAX],
         7 => vec![rng.u64(..3), 0, rng.u64(..1000)],
         _ => (0..rng.usize(1..6)).map(|_| rng.u64(..7)).collect(),

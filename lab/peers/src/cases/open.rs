@@ -121,7 +121,7 @@ pub(super) fn open(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
-/// Opens what is made to be dear.
+/// Opens what is made to be expensive.
 pub(super) fn hostile(course: &Course) -> Result<Group> {
     let mut contestants = Vec::new();
     let mut bytes = Vec::new();
@@ -147,7 +147,7 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
         });
     let mut group = Group {
         title: "Hostile manifests".into(),
-        about: "Manifests that are made to be dear, per byte, beside an ordinary one: 100,000 objects with \
+        about: "Manifests that are made to be expensive, per byte, beside an ordinary one: 100,000 objects with \
                 digests, names sorted. What else they cost is counted in `work-bound.md`."
             .into(),
         measure: "ns",

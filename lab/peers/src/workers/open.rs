@@ -81,7 +81,7 @@ pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
 
 type Make = fn() -> File;
 
-/// The manifests that are made to be dear, and the ordinary one that they are held against.
+/// The manifests that are made to be expensive, and the ordinary one that they are held against.
 pub(crate) const HOSTILE: &[(&str, Make)] = &[
     ("ordinary", || generate::dense(&generate::names(100_000), true, false)),
     ("names shuffled, blobs too", || {

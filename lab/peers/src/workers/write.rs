@@ -28,7 +28,7 @@ fn tensors(bytes: usize) -> Vec<(String, Vec<u8>)> {
 pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
     let tensors = tensors(bytes);
     let path = folder.join(reader);
-    // Removed at once, so that nobody's pages are warmer than another's.
+    // Removed at once, so that all have equally cold pages.
     let timed = |write: &mut dyn FnMut()| {
         let start = Instant::now();
         write();

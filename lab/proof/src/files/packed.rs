@@ -1,4 +1,4 @@
-//! Compressed content that is dear to decode.
+//! Compressed content that is expensive to decode.
 
 use super::Made;
 use super::content::Layout;
