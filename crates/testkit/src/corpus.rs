@@ -67,6 +67,7 @@ pub fn options(text: &str) -> Options {
     let (mut limits, mut options) = (Limits::default(), Options::default());
     for option in text.split(' ').filter(|option| *option != "-") {
         match option.split_once('=').unwrap() {
+            #[cfg(feature = "write")]
             ("canonical", "yes") => options = options.canonical(),
             ("tolerate", name) => options = options.tolerate_named(name).unwrap(),
             ("limit", limit) => {
@@ -79,7 +80,8 @@ pub fn options(text: &str) -> Options {
     options.limits(limits)
 }
 
-/// Every line of the indices; under Miri a sample of them.
+/// Every line of the indices, under Miri a sample of them; without the feature `write` those that
+/// do not ask for the canonical form.
 pub fn reject_index() -> impl Iterator<Item = Reject> {
     let mut lines = Vec::new();
     for folder in ["reject", "reject/interop"] {
@@ -87,7 +89,9 @@ pub fn reject_index() -> impl Iterator<Item = Reject> {
         let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
         for line in index.lines().skip(1) {
             let (file, rest) = line.split_once('\t').unwrap();
-            lines.push((folder.join(file), rest.to_owned()));
+            if cfg!(feature = "write") || !rest.contains("\tcanonical=") {
+                lines.push((folder.join(file), rest.to_owned()));
+            }
         }
     }
     let rule = |(_, rest): &(PathBuf, String)| rest.split('\t').next().unwrap().to_owned();
@@ -174,6 +178,7 @@ pub fn check(file: &[u8], options: &Options) -> Result<(), Error> {
     for object in archive.objects() {
         verifier.object(&object, file, |_, _| ())?;
     }
+    #[cfg(feature = "write")]
     if *options == options.canonical() {
         verifier.padding(archive.manifest(), file)?;
     }
