@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use zten_testkit::layout;
+
 /// The table: a module and what it may use, itself aside.
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let text = include_str!("../ARCHITECTURE.md");
@@ -74,4 +76,17 @@ fn modules_use_what_the_table_lets_them() {
         }
     }
     assert!(checked > 50, "only {checked} uses were found");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it reads the sources alone")]
+fn modules_form_no_circles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+    let uses = layout::uses(&root);
+    assert!(uses.len() > 80, "only {} modules were found", uses.len());
+    let mut found = Vec::new();
+    for parent in uses.keys() {
+        found.extend(layout::circles(&layout::siblings(&uses, parent)));
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
