@@ -1,14 +1,17 @@
 //! Reading the content of a component, wherever its bytes come from: in chunks, verified on
 //! the way, in memory that does not depend on its size.
 
+mod bools;
 mod hasher;
 mod reader;
 #[cfg(feature = "zstd")]
 mod zstd;
 
+pub(crate) use bools::validate_bools;
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
-pub use reader::{Content, Verified};
+pub use hasher::Verified;
+pub use reader::Content;
 
 #[cfg(feature = "zstd")]
 use crate::error::Place;

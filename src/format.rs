@@ -14,6 +14,7 @@ mod claims;
 mod dialect;
 pub(crate) mod frame;
 mod named;
+mod shape;
 mod slots;
 mod table;
 #[cfg(feature = "v0")]
@@ -27,9 +28,9 @@ pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFaul
 pub(crate) use dialect::{Dialect, Field, IndexTypes, Nesting};
 pub use named::Named;
 pub(crate) use named::named;
+pub(crate) use shape::{Shape, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
-pub(crate) use slots::{Shape, Uint};
 
 /// Reads the manifest of a file with that container.
 pub(crate) fn walk<'m, C: Claims<'m>>(

@@ -17,5 +17,4 @@ pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, Qu
 pub use slice::{Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
-pub(crate) use view::validate_bools;
 pub use view::{Elements, View};

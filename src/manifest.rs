@@ -9,6 +9,7 @@ mod blobs;
 #[cfg(feature = "write")]
 mod canonical;
 mod component;
+mod hash;
 mod index;
 mod names;
 mod object;
@@ -25,7 +26,7 @@ pub use blobs::Extent;
 pub(crate) use canonical::{FIRST, VERSION, aligned};
 pub use component::{Component, ElementType};
 #[cfg(feature = "write")]
-pub(crate) use names::hash;
+pub(crate) use hash::hash;
 pub use object::{Object, Shape};
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};

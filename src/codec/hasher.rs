@@ -1,9 +1,20 @@
 //! Computing digests, where the feature `digest` is built in.
 
-use super::reader::Verified;
 use crate::digest::Digest;
 #[cfg(feature = "digest")]
 use crate::num::SMALL;
+
+/// What reading all of a component has shown of its digest. A mismatch is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// It has the digest that the manifest gives.
+    Digest,
+    /// The manifest gives none.
+    NoDigest,
+    /// The manifest gives one that cannot be verified: of an algorithm that is not known, or
+    /// the feature `digest` is not built in.
+    Unverifiable,
+}
 
 /// A digest that is being computed.
 #[cfg(feature = "digest")]

@@ -2,30 +2,18 @@
 
 use alloc::vec::Vec;
 
-use super::hasher::Hasher;
+use super::bools::validate_bools;
+use super::hasher::{Hasher, Verified};
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
-use crate::layout::validate_bools;
 use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::{Rule, Unsupported};
-
-/// What reading all of a component has shown of its digest. A mismatch is an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verified {
-    /// It has the digest that the manifest gives.
-    Digest,
-    /// The manifest gives none.
-    NoDigest,
-    /// The manifest gives one that cannot be verified: of an algorithm that is not known, or
-    /// the feature `digest` is not built in.
-    Unverifiable,
-}
 
 /// Reads a component in chunks: decoded, little-endian, and verified on the way.
 ///

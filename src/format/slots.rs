@@ -2,6 +2,7 @@
 
 use nom::Parser as _;
 
+use super::shape::{Product, Shape, Uint};
 use super::{Claims, Walk};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, array_head, key, map_head, skip,
@@ -52,13 +53,6 @@ impl Text<'_> {
     }
 }
 
-/// An unsigned integer and where it stands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Uint {
-    pub(crate) remaining: Remaining,
-    pub(crate) value: u64,
-}
-
 impl<'m> Slot<'m> for Uint {
     const BLANK: Self = Self { remaining: Remaining::END, value: 0 };
 
@@ -67,17 +61,6 @@ impl<'m> Slot<'m> for Uint {
         let (rest, value) = uint(wrong).parse(at)?;
         Ok((rest, Self { remaining: Remaining::of(at), value }))
     }
-}
-
-/// A shape: where it stands, and what is asked of it. The dimensions stay in the manifest.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) remaining: Remaining,
-    pub(crate) rank: u32,
-    /// 0 where a dimension is 0; none where it overflows.
-    pub(crate) product: Option<u64>,
-    /// The first dimension: rows of a matrix.
-    pub(crate) first: u64,
 }
 
 impl<'m> Slot<'m> for Shape {
@@ -95,59 +78,10 @@ impl<'m> Slot<'m> for Shape {
         while entries.next(input) {
             let dimension;
             (input, dimension) = uint(wrong).parse(input)?;
-            product.take(dimension);
+            product.multiply(dimension);
         }
         let shape = product.shape(Remaining::of(at));
         Ok((entries.end(input, at, Limit::Rank)?, shape))
-    }
-}
-
-/// The dimensions of a shape, as they come.
-struct Product {
-    rank: u32,
-    first: u64,
-    wrapped: u64,
-    overflows: bool,
-    empty: bool,
-}
-
-impl Default for Product {
-    #[inline(always)]
-    fn default() -> Self {
-        Self { rank: 0, first: 0, wrapped: 1, overflows: false, empty: false }
-    }
-}
-
-impl Product {
-    #[inline(always)]
-    fn take(&mut self, dimension: u64) {
-        if self.rank == 0 {
-            self.first = dimension;
-        }
-        self.rank = self.rank.wrapping_add(1);
-        self.empty |= dimension == 0;
-        let (wrapped, overflow) = self.wrapped.overflowing_mul(dimension);
-        self.wrapped = wrapped;
-        self.overflows |= overflow;
-    }
-
-    #[inline(always)]
-    fn shape(self, remaining: Remaining) -> Shape {
-        // Where a dimension is 0, so is what is left of the product.
-        let product = (self.empty || !self.overflows).then_some(self.wrapped);
-        Shape { remaining, rank: self.rank, product, first: self.first }
-    }
-}
-
-#[cfg(feature = "write")]
-impl Shape {
-    /// The shape of those dimensions, which stand nowhere yet.
-    pub(crate) fn of(dimensions: &[u64]) -> Self {
-        let mut product = Product::default();
-        for dimension in dimensions {
-            product.take(*dimension);
-        }
-        product.shape(Remaining::END)
     }
 }
 

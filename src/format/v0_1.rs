@@ -4,7 +4,8 @@ use nom::Parser as _;
 
 use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
 use super::dialect::{Dialect, IndexTypes, Nesting};
-use super::slots::{Shape, Slot, Text, Uint};
+use super::shape::{Shape, Uint};
+use super::slots::{Slot, Text};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{

@@ -8,7 +8,8 @@ use nom::Parser as _;
 use self::values::{DigestText, DtypeName, TypeName};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Dialect, IndexTypes, Nesting};
-use super::slots::{Attributes, Shape, Slot, Uint};
+use super::shape::{Shape, Uint};
+use super::slots::{Attributes, Slot};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{

@@ -4,9 +4,8 @@ use alloc::vec::Vec;
 use core::iter::FusedIterator;
 use core::ops::Range;
 
-use super::view::validate_bools;
 use super::{Dense, View};
-use crate::codec::{ReadAt, ReadError};
+use crate::codec::{ReadAt, ReadError, validate_bools};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;

@@ -6,13 +6,13 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use crate::brief::Bytes;
-use crate::codec::Verified;
+use crate::codec::{Verified, validate_bools};
 use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::Component;
 use crate::num::{Assured as _, u64_from_usize};
-use crate::rules::{Rule, Unsupported};
+use crate::rules::Unsupported;
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
 /// the same time whatever the size.
@@ -244,23 +244,6 @@ impl<'d> View<'d> {
         }
         Ok(())
     }
-}
-
-/// Validates bools of 1.x, which are 0 or 1: v1.1 II.4, v1.2 §2. `offset` is that of the first in the
-/// file, if they are in the file.
-pub(crate) fn validate_bools(bytes: &[u8], offset: Option<u64>) -> Result<(), Error> {
-    // Without a branch for each byte, as long as all is well.
-    if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
-        return Ok(());
-    }
-    let wrong = bytes.iter().enumerate().find(|(_, byte)| **byte > 1);
-    wrong.map_or(Ok(()), |(at, byte)| {
-        let error = match offset {
-            Some(offset) => Error::new(Rule::BoolValue, offset.saturating_add(u64_from_usize(at))),
-            None => Error::nowhere(Rule::BoolValue),
-        };
-        Err(error.found((*byte).into()))
-    })
 }
 
 /// The elements of a component, read where they lie.

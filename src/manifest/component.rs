@@ -2,17 +2,16 @@
 
 use nom::Parser as _;
 
+use super::ManifestRef;
 use super::blobs::Extent;
 use super::index::ComponentRecord;
-use super::object::string;
-use super::{ManifestRef, Object};
 use crate::brief::Start;
-use crate::cbor::{Attributes, Input, uint};
+use crate::cbor::{Attributes, Input, text, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::Place;
 use crate::format::{Dialect, Encoding, Field, Format, Generation, Logical, Role};
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::Assured as _;
 use crate::rules::Rule;
 
 /// What the elements of a component are.
@@ -77,10 +76,10 @@ impl core::fmt::Debug for ElementType<'_> {
 /// One blob, and how to read it: v1.1 II.3, v1.2 §1.
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
-    parts: ManifestRef<'a>,
-    record: ComponentRecord,
-    object: u32,
-    ordinal: u32,
+    pub(super) parts: ManifestRef<'a>,
+    pub(super) record: ComponentRecord,
+    pub(super) object: u32,
+    pub(super) ordinal: u32,
 }
 
 impl<'a> Component<'a> {
@@ -179,12 +178,6 @@ impl<'a> Component<'a> {
         self.parts.reader.extent(self.record)
     }
 
-    /// The object it is a component of.
-    pub fn object(&self) -> Object<'a> {
-        let record = self.parts.index.objects.get(usize_from_u32(self.object)).copied();
-        Object::new(self.parts, self.object, record.assured())
-    }
-
     /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
     /// `uncompressed_length` says, or what the shape asks for; none where neither tells.
     pub fn decoded_length(&self) -> Option<u64> {
@@ -254,4 +247,10 @@ impl core::fmt::Debug for Component<'_> {
             .field("extent", &self.extent())
             .finish()
     }
+}
+
+/// A text that has been checked.
+pub(super) fn string(at: Input<'_>) -> Option<&str> {
+    let (_, bytes) = text(Rule::FormatType).parse(at).ok()?;
+    core::str::from_utf8(bytes).ok()
 }

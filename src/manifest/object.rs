@@ -2,10 +2,11 @@
 
 use nom::Parser as _;
 
+use super::ManifestRef;
+use super::component::{Component, string};
 use super::index::ObjectRecord;
-use super::{Component, ManifestRef};
 use crate::brief::Start;
-use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, text, uint};
+use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, uint};
 use crate::format::{Dialect, Format, Nesting};
 use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
@@ -106,10 +107,12 @@ impl core::fmt::Debug for Object<'_> {
     }
 }
 
-/// A text that has been checked.
-pub(super) fn string(at: Input<'_>) -> Option<&str> {
-    let (_, bytes) = text(Rule::FormatType).parse(at).ok()?;
-    core::str::from_utf8(bytes).ok()
+impl<'a> Component<'a> {
+    /// The object it is a component of.
+    pub fn object(&self) -> Object<'a> {
+        let record = self.parts.index.objects.get(usize_from_u32(self.object)).copied();
+        Object::new(self.parts, self.object, record.assured())
+    }
 }
 
 /// The dimensions of a shape, outermost first.

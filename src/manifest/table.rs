@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use std::sync::OnceLock;
 
-use super::names::{Read, hash};
+use super::hash::{Read, hash};
 use crate::num::{Assured as _, usize_from_u32};
 
 /// Fewer names than these are found as quickly by searching them in order.
@@ -86,7 +86,8 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::{FAR, FEW, Table, place};
-    use crate::manifest::names::{alike, hash};
+    use crate::manifest::hash::hash;
+    use crate::manifest::names::alike;
 
     #[test]
     fn all_names_are_found() {

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use super::declare::{Encoded, NewObject};
 use super::entry::{self, Written};
 use super::names::{Names, encoded};
-use super::seed;
+use super::seed::{self, Root};
 use super::settings::{Checksum, Settings};
 use super::validate;
 use crate::cbor::{Output, rewrite};
@@ -37,16 +37,6 @@ pub(super) struct Draft {
     names: Names,
     /// Bytes that compressed components decode to, all together, or more.
     decoded: u64,
-}
-
-/// The fields of the root beside `objects`, as CBOR.
-#[derive(Debug, Default)]
-pub(super) struct Root {
-    pub(super) version: Output,
-    pub(super) attributes: Option<Output>,
-    /// Keys and values that the file had before, and how many.
-    pub(super) others: Output,
-    pub(super) count: u64,
 }
 
 /// What comes behind the blobs.

@@ -14,6 +14,8 @@ mod access;
 mod elsewhere;
 mod error;
 #[cfg(unix)]
+mod target;
+#[cfg(unix)]
 mod unix;
 
 use std::ffi::OsStr;
@@ -33,7 +35,9 @@ use crate::source::FileArchive;
 use elsewhere::{Draft, Target};
 pub use error::PublishError;
 #[cfg(unix)]
-use unix::{Draft, Target};
+use target::Target;
+#[cfg(unix)]
+use unix::Draft;
 
 /// A file that is being written, and is not yet where it is to be. Dropped before it is
 /// published, it is removed.

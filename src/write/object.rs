@@ -10,13 +10,45 @@ use super::settings::Checksum;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::codec::Sum;
+use crate::codec::validate_bools;
 use crate::digest::Spelled;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
 use crate::format::Format;
-use crate::layout::{BadIndex, validate_bools};
+use crate::layout::BadIndex;
 use crate::num::{Assured as _, impossible, len_u32, u64_from_usize};
 use crate::verify::{Check, Sparse};
+
+impl<S: Sink> Writer<S> {
+    /// Begins an object: what is said of it is validated as a reader would, before anything of it
+    /// is written.
+    ///
+    /// # Errors
+    /// Every rule on objects and components that needs no data, `duplicate-name`, and the
+    /// limits; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
+    /// where canonical form asks for another order; [`OutOfMemory`](crate::OutOfMemory).
+    pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
+        self.declare(object)?;
+        ObjectWriter::begin(self, *object)
+    }
+
+    /// Writes an object whose bytes are in memory: for each of its components that has bytes,
+    /// in their order, its role and all of them, little-endian.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object), [`ObjectWriter::write`] and [`ObjectWriter::end`].
+    pub fn add(
+        &mut self,
+        object: &NewObject<'_>,
+        parts: &[(&str, &[u8])],
+    ) -> Result<(), WriteError<S::Error>> {
+        let mut out = self.object(object)?;
+        for (role, bytes) in parts {
+            out.write(role, bytes)?;
+        }
+        Ok(out.end()?)
+    }
+}
 
 /// Takes the bytes of one object. It must be [ended](Self::end): dropped before, it leaves a
 /// file that cannot be finished.
@@ -50,7 +82,7 @@ struct Stream<'a> {
 const PIECE: usize = 256 << 10;
 
 impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
-    pub(super) fn begin(writer: &'w mut Writer<S>, object: NewObject<'a>) -> Result<Self, Error> {
+    fn begin(writer: &'w mut Writer<S>, object: NewObject<'a>) -> Result<Self, Error> {
         let format = Format::named(object.format.as_bytes());
         let sparse =
             Sparse { format, shape: object.shape.iter().copied(), nnz: nnz(&object, format) };

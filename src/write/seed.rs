@@ -2,7 +2,6 @@
 
 use nom::Parser as _;
 
-use super::draft::Root;
 use crate::cbor::{Output, UNLIMITED, key, map_head, skip};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
@@ -13,6 +12,16 @@ use crate::limits::format::DEPTH_CAP;
 use crate::manifest::Manifest;
 use crate::num::{Assured as _, impossible, u64_from_usize};
 use crate::rules::{Limit, Rule};
+
+/// The fields of the root beside `objects`, as CBOR.
+#[derive(Debug, Default)]
+pub(super) struct Root {
+    pub(super) version: Output,
+    pub(super) attributes: Option<Output>,
+    /// Keys and values that the file had before, and how many.
+    pub(super) others: Output,
+    pub(super) count: u64,
+}
 
 /// The fields of a manifest's root, and the entries of its `objects`.
 pub(super) fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), OutOfMemory> {

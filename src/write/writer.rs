@@ -2,7 +2,6 @@
 
 use super::declare::{Encoded, NewObject};
 use super::draft::Draft;
-use super::object::ObjectWriter;
 use super::settings::Settings;
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
@@ -103,37 +102,14 @@ impl<S: Sink> Writer<S> {
         self.draft.attributes(attributes)
     }
 
-    /// Begins an object: what is said of it is validated as a reader would, before anything of it
-    /// is written.
-    ///
-    /// # Errors
-    /// Every rule on objects and components that needs no data, `duplicate-name`, and the
-    /// limits; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
-    /// where canonical form asks for another order; [`OutOfMemory`](crate::OutOfMemory).
-    pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
+    /// Declares an object, which has to end before anything else is written.
+    pub(super) fn declare(&mut self, object: &NewObject<'_>) -> Result<(), Error> {
         if self.within {
             return Err(Error::misuse(Misuse::Unfinished));
         }
         self.draft.declare(object, self.position)?;
         self.within = true;
-        ObjectWriter::begin(self, *object)
-    }
-
-    /// Writes an object whose bytes are in memory: for each of its components that has bytes,
-    /// in their order, its role and all of them, little-endian.
-    ///
-    /// # Errors
-    /// As [`object`](Self::object), [`ObjectWriter::write`] and [`ObjectWriter::end`].
-    pub fn add(
-        &mut self,
-        object: &NewObject<'_>,
-        parts: &[(&str, &[u8])],
-    ) -> Result<(), WriteError<S::Error>> {
-        let mut out = self.object(object)?;
-        for (role, bytes) in parts {
-            out.write(role, bytes)?;
-        }
-        Ok(out.end()?)
+        Ok(())
     }
 
     /// An object has ended.

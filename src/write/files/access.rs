@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::fs::{AtFlags, Gid, Mode, Stat, fchmod, fchown, fstat, unlinkat};
 
-use super::unix::{Target, create, temporary_name};
+use super::target::{Target, create, temporary_name};
 
 /// What a new file is asked for.
 pub(super) const ANY: Mode = Mode::RUSR
