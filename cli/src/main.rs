@@ -11,7 +11,6 @@ mod explain;
 mod file;
 mod hash;
 mod head;
-mod locate;
 mod ls;
 mod objects;
 mod progress;

@@ -1,20 +1,19 @@
 //! What is wrong with a file, for people and for programs.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use zten::rules::Row;
-use zten::{Error, ErrorKind, Generation, Manifest, Options, Place, ReadError};
+use zten::source::OpenError;
+use zten::{Error, ErrorKind, Generation, Manifest, Place, ReadError};
 
 use crate::app::Status;
 use crate::clause::clause_of;
 use crate::convert::Trouble;
 use crate::escape;
 use crate::json::Json;
-use crate::locate::locate;
 
 /// What has been found of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,21 +95,17 @@ impl Problem {
         }
     }
 
-    /// A file of that length whose manifest is not good.
-    pub(crate) fn opening(
-        path: &Path,
-        file: (&File, u64),
-        options: &Options,
-        error: &ReadError<io::Error>,
-    ) -> Self {
+    /// A file that was not opened.
+    pub(crate) fn opening(path: &Path, error: &OpenError) -> Self {
         match error {
-            ReadError::Source(error) => Self::io(path, error),
-            ReadError::Refused(error) => {
-                let located = locate(file, options, error.place());
-                let mut problem = Self::refused(path, error, located.manifest.as_ref());
-                problem.generation = located.generation;
-                problem.object = located.object;
-                problem.component = located.component;
+            OpenError::Source(error) => Self::io(path, error),
+            OpenError::Refused(error) => Self::refused(path, error, None),
+            OpenError::Manifest(refused) => {
+                let named = refused.named();
+                let mut problem = Self::refused(path, &refused.error(), Some(&refused.extent()));
+                problem.generation = named.generation;
+                problem.object = named.object.map(str::to_owned);
+                problem.component = named.component.map(str::to_owned);
                 problem
             }
         }
