@@ -5,18 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use std::process::ExitCode;
 
 use crate::report::Problem;
-
-/// How the command ends. The worst wins: with several files all are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Status {
-    /// All is good.
-    #[default]
-    Good,
-    /// A file is refused, or two differ.
-    Refused,
-    /// Wrong usage, or something could not be read or written.
-    Trouble,
-}
+use crate::status::Status;
 
 /// Standard output, buffered, and the status so far.
 pub(crate) struct App {

@@ -9,11 +9,10 @@ use zten::rules::Row;
 use zten::source::OpenError;
 use zten::{Error, ErrorKind, Generation, Manifest, Place, ReadError};
 
-use crate::app::Status;
 use crate::clause::clause_of;
-use crate::convert::Trouble;
 use crate::escape;
 use crate::json::Json;
+use crate::status::Status;
 
 /// What has been found of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,12 +126,8 @@ impl Problem {
     }
 
     /// A file of another format that cannot be converted.
-    pub(crate) fn foreign(file: &Path, trouble: &Trouble) -> Self {
-        let verdict = match trouble.status() {
-            Status::Refused => Verdict::Refused,
-            _ => Verdict::Error,
-        };
-        Self::new(file, verdict, trouble.to_string())
+    pub(crate) fn foreign(file: &Path, verdict: Verdict, sentence: &impl fmt::Display) -> Self {
+        Self::new(file, verdict, sentence.to_string())
     }
 
     /// A file of another format that holds what cannot be written, in that tensor.

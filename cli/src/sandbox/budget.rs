@@ -2,7 +2,7 @@
 
 use zten_sandbox::Budget;
 
-use crate::args::Strictness;
+use crate::strictness::Strictness;
 
 /// Bytes for what follows no file: buffers, elements that are held back, the program's own.
 const BASE: u64 = 256 << 20;

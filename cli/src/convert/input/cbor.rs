@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use half::f16;
 
-use super::wide;
 use crate::head::head;
+use crate::num::u64_from_usize;
 
 /// Major types.
 const UINT: u8 = 0;
@@ -33,7 +33,7 @@ pub(super) fn int(out: &mut Vec<u8>, value: i64) {
 
 /// A text.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
-    head(out, TEXT, wide(text.len()));
+    head(out, TEXT, u64_from_usize(text.len()));
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -182,7 +182,7 @@ impl Map {
         let key = |span: &Span| part(span.start, span.value);
         self.spans.sort_unstable_by(|a, b| key(a).cmp(key(b)));
         let mut out = Vec::with_capacity(self.entries.len().saturating_add(HEAD));
-        head(&mut out, MAP, wide(self.spans.len()));
+        head(&mut out, MAP, u64_from_usize(self.spans.len()));
         let mut before = None;
         for span in &self.spans {
             if before.replace(key(span)) == Some(key(span)) {
@@ -302,7 +302,7 @@ mod tests {
     fn strings() {
         let either = |bytes: &[u8]| {
             written(|out| {
-                let length = wide(bytes.len());
+                let length = u64_from_usize(bytes.len());
                 let Ok(()) = text_or_bytes::<Infallible>(out, length, |out| {
                     out.extend_from_slice(bytes);
                     Ok(())

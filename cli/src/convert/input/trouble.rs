@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 
-use crate::app::Status;
 use crate::escape;
 
 /// Why a file cannot be converted.
@@ -72,12 +71,9 @@ impl Trouble {
         Self::reading(io::ErrorKind::OutOfMemory.into())
     }
 
-    /// What it makes of the exit status.
-    pub(crate) fn status(&self) -> Status {
-        match self {
-            Self::Io { .. } => Status::Trouble,
-            Self::Refused { .. } => Status::Refused,
-        }
+    /// Whether the file is to blame, and not the system.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
     }
 }
 

@@ -2,35 +2,8 @@
 
 use zten::StorageType;
 
-use crate::convert::input::{Kind, cbor};
-
-/// A type whose elements come in blocks, which are kept as they are.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// Its name in ggml.
-    pub(crate) name: &'static str,
-    /// Elements of one block.
-    pub(crate) elements: u64,
-    /// Bytes of one block.
-    pub(crate) bytes: u64,
-}
-
-impl Block {
-    /// The format of an object that holds such blocks.
-    pub(crate) fn format(&self) -> String {
-        format!("gguf.{}", self.name.to_ascii_lowercase())
-    }
-
-    /// What a reader must know of the blocks: a CBOR map.
-    pub(crate) fn attributes(&self) -> Vec<u8> {
-        let mut map = cbor::Map::default();
-        map.put("ggml_type", |out| cbor::text(out, self.name));
-        map.put("block_elements", |out| cbor::uint(out, self.elements));
-        map.put("block_bytes", |out| cbor::uint(out, self.bytes));
-        // No key stands there twice.
-        map.finish().unwrap_or_default()
-    }
-}
+use crate::convert::input::block::Block;
+use crate::convert::input::kind::Kind;
 
 /// Types whose elements stand for themselves, by their numbers.
 const PLAIN: [(u32, StorageType); 8] = [

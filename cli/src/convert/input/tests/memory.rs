@@ -8,7 +8,8 @@ use zten::write::{NewObject, Settings, Sink, Writer};
 
 use super::{gguf, npy, npz, open, safetensors};
 use crate::args::{Args, Command};
-use crate::convert::{foreign, plan, tensors};
+use crate::convert::plan::Plan;
+use crate::convert::{foreign, tensors};
 use crate::file::Opened;
 
 /// Memory that the header has nothing to do with.
@@ -160,7 +161,7 @@ fn memory_follows_the_manifest_that_is_written() {
         for options in [&[][..], &["--digest=none"], &["--canonical"], &["--zstd"]] {
             let args = Args::parse_from([&["zten", "convert", "in", "out"], options].concat());
             let Command::Convert(args) = args.command else { panic!("not the command") };
-            let plan = plan(&args).unwrap();
+            let plan = Plan::new(&args).unwrap();
             let mut written = None;
             let memory = allocation_counter::measure(|| {
                 let input = open("x", &bytes).unwrap();
@@ -195,7 +196,7 @@ fn memory_follows_manifests() {
     for options in [&[][..], &["--canonical"], &["--zstd"]] {
         let args = Args::parse_from([&["zten", "convert", "in", "out"], options].concat());
         let Command::Convert(args) = args.command else { panic!("not the command") };
-        let plan = plan(&args).unwrap();
+        let plan = Plan::new(&args).unwrap();
         let mut written = None;
         let memory = allocation_counter::measure(|| {
             let archive = Opened::open(&path).unwrap().archive(&args.strictness.options()).unwrap();
