@@ -10,7 +10,6 @@ mod diff;
 mod explain;
 mod file;
 mod hash;
-mod head;
 mod ls;
 mod mode;
 mod num;

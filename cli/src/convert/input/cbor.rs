@@ -4,7 +4,6 @@ use std::convert::Infallible;
 
 use half::f16;
 
-use crate::head::head;
 use crate::num::u64_from_usize;
 
 /// Major types.
@@ -16,6 +15,22 @@ const ARRAY: u8 = 4;
 const MAP: u8 = 5;
 /// Bytes of the longest head.
 const HEAD: usize = 9;
+
+/// Adds a head with the shortest argument. The library writes attributes from values in memory, by
+/// serde; those of other formats go from the file into CBOR piece by piece, every bit of a NaN with
+/// them, and are longer than what may be held twice.
+fn head(out: &mut Vec<u8>, major: u8, argument: u64) {
+    let bytes = argument.to_be_bytes();
+    let (info, skipped) = match argument {
+        0..24 => (bytes.last().copied().unwrap_or_default(), 8),
+        24..0x100 => (24, 7),
+        0x100..0x1_0000 => (25, 6),
+        0x1_0000..0x1_0000_0000 => (26, 4),
+        _ => (27, 0),
+    };
+    out.push(major << 5 | info);
+    out.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+}
 
 /// A number that is not negative.
 pub(super) fn uint(out: &mut Vec<u8>, value: u64) {
