@@ -4,7 +4,7 @@ use zten::{Component, ElementType, Object, StorageType};
 
 use super::paired::{Pair, paired};
 use crate::escape;
-use crate::sums::{Sum, Sums, is_index};
+use crate::sums::{Sum, Sums};
 use crate::words::{element, format, shape};
 
 /// Roles that a line lists, at most.
@@ -74,7 +74,7 @@ fn from_to(old: &str, new: &str) -> String {
 
 /// What the elements of a component are. An index is a number, however wide it is stored.
 fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
-    if is_index(component) {
+    if component.is_index() {
         ElementType::Plain(StorageType::U64)
     } else {
         component.element_type()
