@@ -45,7 +45,7 @@ impl App {
     /// The exit status, everything having been written or not.
     pub(crate) fn end(mut self, written: io::Result<()>) -> ExitCode {
         if let Err(error) = written.and_then(|()| self.out.flush()) {
-            // Whoever reads has seen enough: that is no failure.
+            // The reader has closed the pipe, which is no failure.
             if error.kind() != io::ErrorKind::BrokenPipe {
                 tell(format_args!("standard output: {error}"));
                 self.worsen(Status::Trouble);
@@ -61,7 +61,7 @@ impl App {
     }
 }
 
-/// A message on standard error. The status tells even if nobody can be told.
+/// A message on standard error. If it cannot be written, the exit status still tells.
 fn tell(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }

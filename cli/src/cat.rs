@@ -16,7 +16,7 @@ use crate::escape;
 use crate::mode::Mode;
 use crate::npy;
 use crate::progress::Watched;
-use crate::report::{Problem, Verdict};
+use crate::report::Problem;
 use crate::sandbox::{self, Task};
 use feed::{ComponentReader, Failure, HoldUntilVerified};
 use print::{Nested, Printer};
@@ -112,11 +112,8 @@ fn print(
     component: &Component<'_>,
 ) -> Result<(), Stop> {
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
-    let unsupported = |id| {
-        let place = (component.place(), component.extent().offset());
-        let problem = Problem::found(&args.file, archive, (Verdict::Unsupported, id), place);
-        Stop::Problem(Box::new(problem))
-    };
+    let unsupported =
+        |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
     component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
     let kind = Kind::of(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
     let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;

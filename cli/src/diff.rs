@@ -20,7 +20,7 @@ use crate::report::Problem;
 use crate::sandbox::{self, Task};
 use crate::status::Status;
 use crate::sums::{Of, Sums, sorted, sums};
-use change::Change;
+use change::{Change, Summed};
 use differences::{Difference, Differences};
 use paired::{Pair, paired};
 
@@ -85,7 +85,9 @@ fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
             Pair::New(object) => objects.push((object.name(), Difference::Added)),
             Pair::Both(one, other) => {
                 let own = |object: &Object<'a>| object.fields()?.item("attributes");
-                let mut changes = change::changes((&one, &old.sums), (&other, &new.sums));
+                let before = Summed { object: &one, sums: &old.sums };
+                let after = Summed { object: &other, sums: &new.sums };
+                let mut changes = change::changes(&before, &after);
                 if differ(own(&one), own(&other)) {
                     changes.push(Change::attributes());
                 }

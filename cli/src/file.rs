@@ -29,7 +29,7 @@ impl Opened {
         Ok(Self { path: path.to_owned(), file, length })
     }
 
-    /// Its first bytes, so many or as many as there are. Whoever reads it seeks first.
+    /// Its first bytes, so many or as many as there are. Every later read seeks first.
     pub(crate) fn start(&self, most: u64) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
         (&self.file).take(most).read_to_end(&mut start)?;

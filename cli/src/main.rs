@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
-            // Nobody is left to tell if this cannot be printed either.
+            // If this cannot be printed either, only the exit status is left.
             let _ = if error.use_stderr() {
                 // It repeats arguments, which a shell may have taken from the names of files.
                 write!(io::stderr().lock(), "{}", escape::lines(&error.to_string()))

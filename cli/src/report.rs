@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use zten::rules::Row;
 use zten::source::OpenError;
-use zten::{Error, ErrorKind, Generation, Manifest, Place, ReadError};
+use zten::{Component, Error, ErrorKind, Generation, Manifest, Place, ReadError};
 
 use crate::clause::clause_of;
 use crate::escape;
@@ -144,18 +144,20 @@ impl Problem {
         Self::new(file, Verdict::Error, sentence.to_string())
     }
 
-    /// A row of the catalogue that the command itself finds to apply.
-    pub(crate) fn found(
+    /// A component that uses a feature of the catalogue which this reader does not support, as the
+    /// command itself finds.
+    pub(crate) fn unsupported(
         file: &Path,
         manifest: &Manifest<'_>,
-        (verdict, id): (Verdict, &str),
-        (place, offset): (Place, u64),
+        component: &Component<'_>,
+        id: &str,
     ) -> Self {
         let row = zten::rules::find(id);
-        let mut problem = Self::new(file, verdict, row.map_or(id, |row| row.broken).to_owned());
+        let sentence = row.map_or(id, |row| row.broken).to_owned();
+        let mut problem = Self::new(file, Verdict::Unsupported, sentence);
         problem.row = row;
-        problem.offset = Some(offset);
-        problem.named(manifest, place)
+        problem.offset = Some(component.extent().offset());
+        problem.named(manifest, component.place())
     }
 
     fn refused(file: &Path, error: &Error, manifest: Option<&Range<u64>>) -> Self {

@@ -3,7 +3,7 @@
 /// How the command ends. The worst wins: with several files all are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
-    /// All is good.
+    /// All files are valid.
     #[default]
     Good,
     /// A file is refused, or two differ.

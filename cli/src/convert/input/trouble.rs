@@ -66,7 +66,7 @@ impl Trouble {
         }
     }
 
-    /// There is less memory than the file earns.
+    /// Out of memory, which is taken in proportion to the file.
     pub(super) fn memory() -> Self {
         Self::reading(io::ErrorKind::OutOfMemory.into())
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Trouble {
 pub(crate) enum Failure<E> {
     /// They could not be read, or were refused.
     Input(Trouble),
-    /// Whoever took them did not want more.
+    /// What took them did not want more.
     Taker(E),
 }
 

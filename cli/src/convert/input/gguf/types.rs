@@ -47,7 +47,7 @@ static BLOCKS: [(u32, Block); 25] = [
 ];
 
 /// The type of blocks that are only made while computing. Some readers count 36 bytes a block and
-/// some 40, so nobody can tell where such a tensor ends.
+/// some 40, so it is not known where such a tensor ends.
 const Q8_1: u32 = 9;
 
 const fn block(name: &'static str, elements: u64, bytes: u64) -> Block {
