@@ -3,6 +3,7 @@
 mod buffer;
 mod dense;
 mod index;
+mod normal;
 mod quantized_group;
 mod slice;
 mod sparse_coo;
@@ -13,8 +14,9 @@ pub use buffer::Decoded;
 pub use dense::Dense;
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use index::{Indices, Widened};
+pub use normal::Normalization;
 pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, QuantizedGroup};
-pub use slice::{Slice, SliceRanges};
+pub use slice::{Cut, DecodedSlice, Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
 pub use view::{Elements, View};

@@ -137,9 +137,9 @@ pub use element::{
 pub use error::{Error, ErrorKind, Misuse, OutOfMemory, Place, Result};
 pub use format::{Encoding, Format, Generation, Version};
 pub use layout::{
-    ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Decoded, DecodedCoo, DecodedCsr,
-    DecodedQuantized, Dense, Elements, Indices, Packing, Quantization, Quantized, QuantizedGroup,
-    Row, Slice, SliceRanges, SparseCoo, SparseCsr, View, Widened,
+    ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Cut, Decoded, DecodedCoo, DecodedCsr,
+    DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Normalization, Packing, Quantization,
+    Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr, View, Widened,
 };
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};

@@ -14,6 +14,7 @@ mod index;
 mod names;
 mod object;
 mod reader;
+mod refused;
 mod roles;
 #[cfg(feature = "std")]
 mod table;
@@ -28,6 +29,7 @@ pub use component::{Component, ElementType};
 #[cfg(feature = "write")]
 pub(crate) use hash::hash;
 pub use object::{Object, Shape};
+pub use refused::RefusedManifest;
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};
 
@@ -70,8 +72,11 @@ impl<'m> Manifest<'m> {
         frame: Frame,
         bytes: Cow<'m, [u8]>,
         options: &Options,
-    ) -> Result<Self, Error> {
-        let index = admit::admit(&frame, &bytes, options)?;
+    ) -> Result<Self, RefusedManifest<'m>> {
+        let index = match admit::admit(&frame, &bytes, options) {
+            Ok(index) => index,
+            Err(error) => return Err(RefusedManifest::new(error, frame, bytes)),
+        };
         let manifest = Self {
             bytes,
             frame,
@@ -80,8 +85,10 @@ impl<'m> Manifest<'m> {
             options: *options,
         };
         #[cfg(feature = "write")]
-        if options.is_canonical() {
-            canonical::validate(&manifest)?;
+        if options.is_canonical()
+            && let Err(error) = canonical::validate(&manifest)
+        {
+            return Err(RefusedManifest::new(error, manifest.frame, manifest.bytes));
         }
         Ok(manifest)
     }
@@ -89,7 +96,8 @@ impl<'m> Manifest<'m> {
     /// Validates the same bytes by other options.
     #[cfg(feature = "write")]
     pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
-        Manifest::admit(self.frame.clone(), Cow::Borrowed(&self.bytes), options).map(drop)
+        Manifest::admit(self.frame.clone(), Cow::Borrowed(&self.bytes), options)?;
+        Ok(())
     }
 
     /// What it was opened with.

@@ -33,6 +33,7 @@ use crate::manifest::Manifest;
 use crate::num::{Assured as _, u64_from_usize};
 
 pub use crate::format::Named;
+pub use crate::manifest::RefusedManifest;
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
@@ -116,16 +117,23 @@ impl Body {
     /// Takes the manifest and validates it. The result borrows it, or owns it if a `Vec` is given.
     ///
     /// # Errors
-    /// Any rule of the catalogue but those that need data; [`Misuse::Supply`].
-    pub fn manifest<'m>(self, bytes: impl Into<Cow<'m, [u8]>>) -> Result<Manifest<'m>, Error> {
+    /// Any rule of the catalogue but those that need data; [`Misuse::Supply`]. The bytes come
+    /// back with the error, to name its place.
+    pub fn manifest<'m>(
+        self,
+        bytes: impl Into<Cow<'m, [u8]>>,
+    ) -> Result<Manifest<'m>, RefusedManifest<'m>> {
         let bytes = bytes.into();
-        supplied(&bytes, self.frame.manifest())?;
+        if let Err(error) = supplied(&bytes, self.frame.manifest()) {
+            return Err(RefusedManifest::new(error, self.frame, bytes));
+        }
         Manifest::admit(self.frame, bytes, &self.options)
     }
 
-    /// What the place of an error is called, in a manifest that was refused. `manifest` may be
-    /// cut short: names are found as far as it goes, and as far as it can be read. Nothing is
-    /// validated and nothing allocated; time is linear in the bytes before the place.
+    /// What a place is called, in a manifest of which there may be a part only: a whole one that
+    /// is refused [says so itself](RefusedManifest::named). `manifest` may be cut short: names are
+    /// found as far as it goes, and as far as it can be read. Nothing is validated and nothing
+    /// allocated; time is linear in the bytes before the place.
     pub fn named<'m>(&self, manifest: &'m [u8], place: Place) -> Named<'m> {
         named(self.frame.container(), manifest, place)
     }

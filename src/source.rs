@@ -11,7 +11,7 @@ use std::vec::Vec;
 use crate::codec::{ReadAt, ReadError};
 use crate::error::{Error, OutOfMemory};
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, RefusedManifest};
 use crate::num::Assured as _;
 use crate::open::Opening;
 
@@ -38,19 +38,19 @@ impl FileArchive {
     ///
     /// # Errors
     /// What keeps the file from being read; any rule of the catalogue that needs no data.
-    pub fn open(path: &Path, options: &Options) -> Result<Self, ReadError<io::Error>> {
-        Self::from_file(File::open(path).map_err(ReadError::Source)?, options)
+    pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
+        Self::from_file(File::open(path).map_err(OpenError::Source)?, options)
     }
 
     /// Opens a file that is open for reading.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn from_file(file: File, options: &Options) -> Result<Self, ReadError<io::Error>> {
-        let metadata = file.metadata().map_err(ReadError::Source)?;
+    pub fn from_file(file: File, options: &Options) -> Result<Self, OpenError> {
+        let metadata = file.metadata().map_err(OpenError::Source)?;
         if !metadata.is_file() {
             // An error with a text of its own would need memory.
-            return Err(ReadError::Source(io::ErrorKind::InvalidInput.into()));
+            return Err(OpenError::Source(io::ErrorKind::InvalidInput.into()));
         }
         Self::with_length(file, metadata.len(), options)
     }
@@ -60,16 +60,12 @@ impl FileArchive {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn with_length(
-        file: File,
-        length: u64,
-        options: &Options,
-    ) -> Result<Self, ReadError<io::Error>> {
+    pub fn with_length(file: File, length: u64, options: &Options) -> Result<Self, OpenError> {
         let opening = Opening::new(length, options)?;
         let footer = opening.header(&fetch(&file, opening.needs())?)?;
         let body = footer.footer(&fetch(&file, footer.needs())?)?;
         let bytes = fetch(&file, body.needs())?;
-        let manifest = body.manifest(bytes)?;
+        let manifest = body.manifest(bytes).map_err(OpenError::Manifest)?;
         Ok(Self { file, length, manifest })
     }
 
@@ -86,6 +82,52 @@ impl FileArchive {
     /// The length of the file when it was opened.
     pub fn file_len(&self) -> u64 {
         self.length
+    }
+}
+
+/// Why a file was not opened. By `?` it becomes a [`ReadError`], without the manifest.
+#[derive(Debug)]
+pub enum OpenError {
+    /// It could not be read.
+    Source(io::Error),
+    /// It was refused before its manifest was looked at.
+    Refused(Error),
+    /// Its manifest was refused, which says what the place is called.
+    Manifest(RefusedManifest<'static>),
+}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<OpenError> for ReadError<io::Error> {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Source(error) => Self::Source(error),
+            OpenError::Refused(error) => Self::Refused(error),
+            OpenError::Manifest(refused) => Self::Refused(refused.error()),
+        }
+    }
+}
+
+impl core::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Source(_) => f.write_str("the bytes of the file could not be read"),
+            Self::Refused(error) => error.fmt(f),
+            Self::Manifest(refused) => refused.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Source(error) => Some(error),
+            Self::Refused(_) | Self::Manifest(_) => None,
+        }
     }
 }
 
@@ -106,14 +148,14 @@ impl ReadAt for FileArchive {
 }
 
 /// The bytes of a range that has been held against the file's length and the limits.
-fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, ReadError<io::Error>> {
+fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, OpenError> {
     let memory = Error::from(OutOfMemory);
     let length = range.end.checked_sub(range.start).assured();
     let length = usize::try_from(length).map_err(|_| memory)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).map_err(|_| memory)?;
     bytes.resize(length, 0);
-    read_exact_at(file, range.start, &mut bytes).map_err(ReadError::Source)?;
+    read_exact_at(file, range.start, &mut bytes).map_err(OpenError::Source)?;
     Ok(bytes)
 }
 

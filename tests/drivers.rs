@@ -87,11 +87,11 @@ fn steps(file: &[u8], options: &Options) -> Result<String, Error> {
     let body = footer.footer(fetch(footer.needs()))?;
     // An owned manifest this time.
     let bytes = fetch(body.needs()).to_vec();
-    body.manifest(bytes).map(|manifest| facts(&manifest))
+    Ok(facts(&body.manifest(bytes)?))
 }
 
 fn disk(file: &std::path::Path, options: &Options) -> Result<String, Error> {
-    match FileArchive::open(file, options) {
+    match FileArchive::open(file, options).map_err(ReadError::from) {
         Ok(archive) => Ok(facts(&archive)),
         Err(ReadError::Refused(error)) => Err(error),
         Err(ReadError::Source(error)) => panic!("{}: {error}", file.display()),

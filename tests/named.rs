@@ -7,6 +7,7 @@
 )]
 
 use zten::open::{Body, Named, Opening};
+use zten::source::{FileArchive, OpenError};
 use zten::{Archive, Error, Options};
 use zten_testkit::{accepted, reject_index};
 
@@ -43,8 +44,15 @@ fn refused_files_have_names() {
     for row in reject_index().filter(|row| !row.content && row.expected.object.is_some()) {
         let bytes = row.read();
         let (body, manifest) = body(&bytes, &row.options).unwrap();
-        let error = body.clone().manifest(manifest).unwrap_err();
-        let named = body.named(manifest, error.place());
+        let refused = body.clone().manifest(manifest).unwrap_err();
+        let named = refused.named();
+        assert_eq!(named, body.named(manifest, refused.error().place()), "{}", row.file);
+        assert_eq!(refused.extent(), body.needs(), "{}", row.file);
+        let OpenError::Manifest(on_disk) = FileArchive::open(&row.path, &row.options).unwrap_err()
+        else {
+            panic!("{}: refused before its manifest", row.file);
+        };
+        assert_eq!((on_disk.error(), on_disk.named()), (refused.error(), named), "{}", row.file);
         objects[usize::from(named.object.is_some())] += 1;
         assert!(named.component.is_none() || row.expected.component.is_some(), "{}", row.file);
         if row.expected.component.is_some() {

@@ -96,7 +96,8 @@ fn files_that_are_read_at_positions() {
     let mut tally = Tally::default();
     for file in accepted() {
         let path = zten_testkit::corpus().join("accept").join(&file.name);
-        tally.sweep(&file.name, || match FileArchive::open(&path, &Options::default()) {
+        let open = || FileArchive::open(&path, &Options::default()).map_err(ReadError::from);
+        tally.sweep(&file.name, || match open() {
             Ok(_) => Ok(()),
             Err(ReadError::Refused(error)) => Err(error),
             Err(ReadError::Source(error)) => panic!("{error}"),

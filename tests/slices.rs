@@ -66,6 +66,18 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     slice.read(file, &mut bytes).unwrap();
     assert_eq!(bytes, expected, "{what}");
 
+    // Cut out of what is decoded, however that comes.
+    let cut_out = dense.decoded_slice(ranges).unwrap();
+    assert_eq!((cut_out.elements(), cut_out.byte_len()), (slice.elements(), slice.byte_len()));
+    let decoded = dense.component().decode(file, &zten::Limits::default()).unwrap();
+    for length in [1, 7, decoded.len().max(1)] {
+        let (mut cut, mut bytes) = (cut_out.cut(), Vec::new());
+        for chunk in decoded.chunks(length) {
+            cut.parts(chunk).for_each(|part| bytes.extend_from_slice(part));
+        }
+        assert_eq!(bytes, expected, "{what}, {length} bytes at a time");
+    }
+
     // Runs rise, do not touch, and are all within the blob.
     let runs: Vec<Range<u64>> = slice.ranges().collect();
     assert_eq!(slice.ranges().len(), runs.len() as u64, "{what}");

@@ -9,6 +9,7 @@
 
 use std::fmt::Write as _;
 
+use fastrand::Rng;
 use sha2::{Digest, Sha256};
 use zten::write::{Checksum, Copier, CopyError, Level, NewObject, Settings, Writer};
 use zten::{Archive, Limits, StorageType};
@@ -53,15 +54,13 @@ fn copies(sum: &mut Sha256, settings: &Settings, level: Option<Level>) -> u32 {
 
 /// Noise, rising numbers, floats, and a few values of many, for blocks of more than one kind.
 fn content() -> Vec<u8> {
-    // Not of a crate's generator: what is recorded follows from these very numbers.
-    let (mut state, mut rising) = (7_u64, 0_u64);
+    let (mut rng, mut rising) = (Rng::with_seed(7), 0_u64);
     let mut bytes = Vec::new();
     for place in 0..60_000_u32 {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let number = state >> 32;
-        rising += number % 200;
+        let number = rng.u32(..);
+        rising += u64::from(number % 200);
         match place / 15_000 {
-            0 => bytes.extend((number as u32).to_le_bytes()),
+            0 => bytes.extend(number.to_le_bytes()),
             1 => bytes.extend(rising.to_le_bytes()),
             2 => bytes.extend((number as f32 / 1e6 - 2e3).to_le_bytes()),
             _ => bytes.extend([[7_u8, 7, 200, 3][number as usize % 4]]),

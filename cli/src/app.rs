@@ -5,18 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use std::process::ExitCode;
 
 use crate::report::Problem;
-
-/// How the command ends. The worst wins: with several files all are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Status {
-    /// All is good.
-    #[default]
-    Good,
-    /// A file is refused, or two differ.
-    Refused,
-    /// Wrong usage, or something could not be read or written.
-    Trouble,
-}
+use crate::status::Status;
 
 /// Standard output, buffered, and the status so far.
 pub(crate) struct App {
@@ -56,7 +45,7 @@ impl App {
     /// The exit status, everything having been written or not.
     pub(crate) fn end(mut self, written: io::Result<()>) -> ExitCode {
         if let Err(error) = written.and_then(|()| self.out.flush()) {
-            // Whoever reads has seen enough: that is no failure.
+            // The reader has closed the pipe, which is no failure.
             if error.kind() != io::ErrorKind::BrokenPipe {
                 tell(format_args!("standard output: {error}"));
                 self.worsen(Status::Trouble);
@@ -72,7 +61,7 @@ impl App {
     }
 }
 
-/// A message on standard error. The status tells even if nobody can be told.
+/// A message on standard error. If it cannot be written, the exit status still tells.
 fn tell(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }

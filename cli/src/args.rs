@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use zten::write::Level;
-use zten::{Limits, Options, Tolerance};
 
-use crate::sandbox::Mode;
+use crate::mode::Mode;
+use crate::strictness::Strictness;
 
 const STATUS: &str = "Exit status:
   0  all is good
@@ -74,42 +74,6 @@ pub(crate) enum Command {
     /// Try from inside what a confined process may not do, and tell what is denied
     #[command(after_help = SANDBOX_STATUS)]
     Sandbox(Sandbox),
-}
-
-/// How strict to be.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Strictness {
-    /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
-    tolerate: Vec<Tolerance>,
-    /// Change a limit (manifest, depth, rank, keys, window, decoded, decoded-total); sizes may
-    /// end in K, M, G, KiB, MiB or GiB, all binary
-    #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
-    limit: Vec<NamedLimit>,
-}
-
-/// One limit, that has been found to exist and to be possible.
-#[derive(Clone, Debug)]
-struct NamedLimit {
-    name: String,
-    value: u64,
-}
-
-impl Strictness {
-    /// Whether components may share their bytes.
-    pub(crate) fn shares_blobs(&self) -> bool {
-        self.tolerate.contains(&Tolerance::SharedBlobs)
-    }
-
-    /// What the library takes.
-    pub(crate) fn options(&self) -> Options {
-        let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
-            // It was accepted when the command line was read.
-            limits.with(&limit.name, limit.value).unwrap_or(limits)
-        });
-        let options = Options::default().limits(limits);
-        self.tolerate.iter().fold(options, |options, tolerance| options.tolerate(*tolerance))
-    }
 }
 
 /// `zten check`
@@ -287,62 +251,15 @@ pub(crate) struct Sandbox {
     pub(crate) trial: Option<String>,
 }
 
-/// A tolerance, by its name.
-fn tolerance(name: &str) -> Result<Tolerance, String> {
-    let known = Tolerance::ALL.iter().find(|tolerance| tolerance.name() == name);
-    known.copied().ok_or_else(|| {
-        let names: Vec<_> = Tolerance::ALL.iter().map(|tolerance| tolerance.name()).collect();
-        format!("there is no such tolerance; there are {}", names.join(", "))
-    })
-}
-
 /// A level of compression.
 fn level(text: &str) -> Result<Level, String> {
     let level = text.parse().ok().and_then(|level| Level::new(level).ok());
     level.ok_or_else(|| "the levels are 1 to 5".to_owned())
 }
 
-/// A limit and its size: `decoded=8GiB`.
-fn limit(text: &str) -> Result<NamedLimit, String> {
-    let (name, size) = text.split_once('=').ok_or("a limit is NAME=SIZE")?;
-    if !Limits::NAMES.contains(&name) {
-        return Err(format!("there is no such limit; there are {}", Limits::NAMES.join(", ")));
-    }
-    let value = size_of_text(size).ok_or("the size is not a number of bytes that can be")?;
-    match Limits::default().with(name, value) {
-        Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
-        Err(_) => Err(format!("the limit {name} cannot be {value}")),
-    }
-}
-
-/// A number, and the binary unit that may follow it.
-fn size_of_text(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let scale: u64 = match unit {
-        "" => 1,
-        "K" | "KiB" => 1 << 10,
-        "M" | "MiB" => 1 << 20,
-        "G" | "GiB" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(scale)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(size_of_text("0"), Some(0));
-        assert_eq!(size_of_text("3K"), Some(3 << 10));
-        assert_eq!(size_of_text("3MiB"), Some(3 << 20));
-        assert_eq!(size_of_text("16G"), Some(16 << 30));
-        for wrong in ["", "K", "-1", "+1", "1.5G", "1 G", "1T", "17179869184G"] {
-            assert_eq!(size_of_text(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn command_line_is_consistent() {

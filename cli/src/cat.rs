@@ -7,19 +7,20 @@ mod slice;
 use std::io;
 
 use zten::source::FileArchive;
-use zten::{Component, Format, Generation, Limits, Object, ReadError, Verified};
+use zten::{Component, Format, Generation, Limits, Normalization, Object, ReadError, Verified};
 
 use crate::app::App;
 use crate::args::Cat;
 use crate::element::{Kind, Style};
 use crate::escape;
+use crate::mode::Mode;
 use crate::npy;
 use crate::progress::Watched;
-use crate::report::{Problem, Verdict};
-use crate::sandbox::{self, Mode, Task};
-use feed::{Failure, Gate, Way};
-use print::{Nested, Printer, are_bools};
-use slice::{Runs, Slice};
+use crate::report::Problem;
+use crate::sandbox::{self, Task};
+use feed::{ComponentReader, Failure, HoldUntilVerified};
+use print::{Nested, Printer};
+use slice::Slice;
 
 /// Roles that a message lists, at most.
 const ROLES: usize = 16;
@@ -111,11 +112,8 @@ fn print(
     component: &Component<'_>,
 ) -> Result<(), Stop> {
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
-    let unsupported = |id| {
-        let place = (component.place(), component.extent().offset());
-        let problem = Problem::found(&args.file, archive, (Verdict::Unsupported, id), place);
-        Stop::Problem(Box::new(problem))
-    };
+    let unsupported =
+        |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
     component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
     let kind = Kind::of(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
     let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;
@@ -124,39 +122,45 @@ fn print(
     }
 
     let mut shape = shape(object, component, kind);
-    let mut runs = Runs::all(u64::MAX);
+    let mut part = None;
     if let Some(text) = &args.slice {
         let slice = Slice::parse(text).map_err(Stop::Usage)?;
         let Some(whole) = &shape else {
             return Err(Stop::Usage("--slice is for dense objects".to_owned()));
         };
         let selection = slice.of(whole).map_err(Stop::Usage)?;
-        runs = selection.runs(u64::try_from(kind.width()).unwrap_or(1));
+        let dense = object.dense().map_err(|error| refused(ReadError::Refused(error)))?;
+        part = Some((dense, selection.ranges));
         shape = Some(selection.shape);
     }
 
     let source = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let way = Way { component, source: &source, limits, sliced: args.slice.is_some() };
+    let reader = ComponentReader { component, source: &source, limits };
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),
     };
     let printer = if args.raw {
-        Printer::Bytes { header: Vec::new(), bools: false }
+        Printer::Bytes { header: Vec::new(), normalization: None }
     } else if args.npy {
         let shape = match shape {
             Some(shape) => shape,
-            None => vec![way.count(kind).map_err(failed)?],
+            None => vec![reader.count(kind).map_err(failed)?],
         };
         let header = npy::header(kind, &shape).map_err(Stop::Usage)?;
-        Printer::Bytes { header, bools: are_bools(kind) }
+        Printer::Bytes { header, normalization: Some(Normalization::bools(component)) }
     } else {
         let style = if args.json { Style::Json } else { Style::Text };
         Printer::Nested(Nested::new(kind, style, shape))
     };
-    let mut gate = Gate::new(printer, &mut app.out);
-    let verified = way.feed(runs, &mut |bytes| gate.take(bytes)).map_err(failed)?;
-    gate.end().map_err(Stop::Output)?;
+    let mut held = HoldUntilVerified::new(printer, &mut app.out);
+    let mut take = |bytes: &[u8]| held.take(bytes);
+    let verified = match part {
+        Some((dense, ranges)) => reader.read_slice(&dense, &ranges, &mut take),
+        None => reader.read(&mut take),
+    };
+    let verified = verified.map_err(failed)?;
+    held.end().map_err(Stop::Output)?;
     match verified {
         Verified::Unverifiable => Err(unsupported("unsupported-digest")),
         Verified::Digest | Verified::NoDigest => Ok(()),

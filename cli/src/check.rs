@@ -10,10 +10,11 @@ use crate::app::App;
 use crate::args::Check;
 use crate::escape;
 use crate::file::{Opened, counted, stored};
+use crate::mode::Mode;
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{Problem, Verdict, good_json};
-use crate::sandbox::{self, Mode, Task};
+use crate::sandbox::{self, Task};
 
 /// Checks all the files.
 pub(crate) fn run(app: &mut App, args: &Check, mode: Mode) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! `zten diff`: in what the contents of two files differ.
 
 mod change;
+mod differences;
 mod paired;
 mod print;
 mod value;
@@ -11,13 +12,16 @@ use std::path::Path;
 use zten::source::FileArchive;
 use zten::{Generation, Object, Options};
 
-use crate::app::{App, Status};
+use crate::app::App;
 use crate::args::Diff;
 use crate::file::Opened;
+use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox::{self, Mode, Task};
+use crate::sandbox::{self, Task};
+use crate::status::Status;
 use crate::sums::{Of, Sums, sorted, sums};
-use change::Change;
+use change::{Change, Summed};
+use differences::{Difference, Differences};
 use paired::{Pair, paired};
 
 /// One of the files, all of which has been verified.
@@ -36,21 +40,6 @@ impl Side {
             None => Ok(Self { archive, sums }),
         }
     }
-}
-
-/// What the files do not have in common.
-struct Differences<'a> {
-    /// Whether their own attributes differ.
-    attributes: bool,
-    /// By name.
-    objects: Vec<(&'a str, Difference)>,
-}
-
-/// What has become of an object.
-enum Difference {
-    Added,
-    Removed,
-    Changed(Vec<Change>),
 }
 
 /// Compares two files.
@@ -96,7 +85,9 @@ fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
             Pair::New(object) => objects.push((object.name(), Difference::Added)),
             Pair::Both(one, other) => {
                 let own = |object: &Object<'a>| object.fields()?.item("attributes");
-                let mut changes = change::changes((&one, &old.sums), (&other, &new.sums));
+                let before = Summed { object: &one, sums: &old.sums };
+                let after = Summed { object: &other, sums: &new.sums };
+                let mut changes = change::changes(&before, &after);
                 if differ(own(&one), own(&other)) {
                     changes.push(Change::attributes());
                 }

@@ -14,8 +14,6 @@ use crate::report::Problem;
 pub(crate) struct Opened {
     path: PathBuf,
     pub(crate) file: File,
-    /// The same, for who is to say what is wrong with it.
-    again: File,
     pub(crate) length: u64,
 }
 
@@ -27,11 +25,11 @@ impl Opened {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let file = File::open(path)?;
-        let (again, length) = (file.try_clone()?, file.metadata()?.len());
-        Ok(Self { path: path.to_owned(), file, again, length })
+        let length = file.metadata()?.len();
+        Ok(Self { path: path.to_owned(), file, length })
     }
 
-    /// Its first bytes, so many or as many as there are. Whoever reads it seeks first.
+    /// Its first bytes, so many or as many as there are. Every later read seeks first.
     pub(crate) fn start(&self, most: u64) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
         (&self.file).take(most).read_to_end(&mut start)?;
@@ -40,9 +38,8 @@ impl Opened {
 
     /// Judges its manifest.
     pub(crate) fn archive(self, options: &Options) -> Result<FileArchive, Box<Problem>> {
-        let Self { path, file, again, length } = self;
-        FileArchive::with_length(file, length, options)
-            .map_err(|error| Box::new(Problem::opening(&path, (&again, length), options, &error)))
+        FileArchive::with_length(self.file, self.length, options)
+            .map_err(|error| Box::new(Problem::opening(&self.path, &error)))
     }
 }
 

@@ -8,7 +8,8 @@ use crate::app::App;
 use crate::args::Hash;
 use crate::escape::Name;
 use crate::json::Json;
-use crate::sandbox::{self, Mode, Task};
+use crate::mode::Mode;
+use crate::sandbox::{self, Task};
 use crate::sums::{Of, Sums, sorted, sums};
 
 /// Hashes all components, and prints nothing before all have been verified.

@@ -10,13 +10,15 @@ mod diff;
 mod explain;
 mod file;
 mod hash;
-mod head;
-mod locate;
 mod ls;
+mod mode;
+mod num;
 mod objects;
 mod progress;
 mod report;
 mod sandbox;
+mod status;
+mod strictness;
 mod sums;
 mod table;
 mod threads;
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
     let args = match Args::try_parse_from(args::arguments()) {
         Ok(args) => args,
         Err(error) => {
-            // Nobody is left to tell if this cannot be printed either.
+            // If this cannot be printed either, only the exit status is left.
             let _ = if error.use_stderr() {
                 // It repeats arguments, which a shell may have taken from the names of files.
                 write!(io::stderr().lock(), "{}", escape::lines(&error.to_string()))

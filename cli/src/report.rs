@@ -1,20 +1,18 @@
 //! What is wrong with a file, for people and for programs.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use zten::rules::Row;
-use zten::{Error, ErrorKind, Generation, Manifest, Options, Place, ReadError};
+use zten::source::OpenError;
+use zten::{Component, Error, ErrorKind, Generation, Manifest, Place, ReadError};
 
-use crate::app::Status;
 use crate::clause::clause_of;
-use crate::convert::Trouble;
 use crate::escape;
 use crate::json::Json;
-use crate::locate::locate;
+use crate::status::Status;
 
 /// What has been found of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,21 +94,17 @@ impl Problem {
         }
     }
 
-    /// A file of that length whose manifest is not good.
-    pub(crate) fn opening(
-        path: &Path,
-        file: (&File, u64),
-        options: &Options,
-        error: &ReadError<io::Error>,
-    ) -> Self {
+    /// A file that was not opened.
+    pub(crate) fn opening(path: &Path, error: &OpenError) -> Self {
         match error {
-            ReadError::Source(error) => Self::io(path, error),
-            ReadError::Refused(error) => {
-                let located = locate(file, options, error.place());
-                let mut problem = Self::refused(path, error, located.manifest.as_ref());
-                problem.generation = located.generation;
-                problem.object = located.object;
-                problem.component = located.component;
+            OpenError::Source(error) => Self::io(path, error),
+            OpenError::Refused(error) => Self::refused(path, error, None),
+            OpenError::Manifest(refused) => {
+                let named = refused.named();
+                let mut problem = Self::refused(path, &refused.error(), Some(&refused.extent()));
+                problem.generation = named.generation;
+                problem.object = named.object.map(str::to_owned);
+                problem.component = named.component.map(str::to_owned);
                 problem
             }
         }
@@ -132,12 +126,8 @@ impl Problem {
     }
 
     /// A file of another format that cannot be converted.
-    pub(crate) fn foreign(file: &Path, trouble: &Trouble) -> Self {
-        let verdict = match trouble.status() {
-            Status::Refused => Verdict::Refused,
-            _ => Verdict::Error,
-        };
-        Self::new(file, verdict, trouble.to_string())
+    pub(crate) fn foreign(file: &Path, verdict: Verdict, sentence: &impl fmt::Display) -> Self {
+        Self::new(file, verdict, sentence.to_string())
     }
 
     /// A file of another format that holds what cannot be written, in that tensor.
@@ -154,18 +144,20 @@ impl Problem {
         Self::new(file, Verdict::Error, sentence.to_string())
     }
 
-    /// A row of the catalogue that the command itself finds to apply.
-    pub(crate) fn found(
+    /// A component that uses a feature of the catalogue which this reader does not support, as the
+    /// command itself finds.
+    pub(crate) fn unsupported(
         file: &Path,
         manifest: &Manifest<'_>,
-        (verdict, id): (Verdict, &str),
-        (place, offset): (Place, u64),
+        component: &Component<'_>,
+        id: &str,
     ) -> Self {
         let row = zten::rules::find(id);
-        let mut problem = Self::new(file, verdict, row.map_or(id, |row| row.broken).to_owned());
+        let sentence = row.map_or(id, |row| row.broken).to_owned();
+        let mut problem = Self::new(file, Verdict::Unsupported, sentence);
         problem.row = row;
-        problem.offset = Some(offset);
-        problem.named(manifest, place)
+        problem.offset = Some(component.extent().offset());
+        problem.named(manifest, component.place())
     }
 
     fn refused(file: &Path, error: &Error, manifest: Option<&Range<u64>>) -> Self {

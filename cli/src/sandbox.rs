@@ -11,49 +11,17 @@ mod trials;
 use std::io;
 use std::path::Path;
 
-use zten_sandbox::{Report, Role, confine};
+use zten_sandbox::{Role, confine};
 
 use crate::app::App;
-use crate::args::Strictness;
 use crate::file::Opened;
+use crate::mode::Mode;
 use crate::objects::WORTH_IT;
 use crate::report::Problem;
+use crate::strictness::Strictness;
 use crate::{progress, threads};
 pub(crate) use budget::Task;
 pub(crate) use trials::run;
-
-/// Whether to confine, as the command line asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// No.
-    Off,
-    /// As far as the system can.
-    Try,
-    /// Yes, or nothing is read.
-    Require,
-}
-
-impl Mode {
-    /// Whether anything is to be confined: elsewhere there is nothing to try.
-    pub(crate) fn confines(self) -> bool {
-        match self {
-            Self::Off => false,
-            Self::Try => cfg!(target_os = "linux"),
-            Self::Require => true,
-        }
-    }
-
-    /// Whether the work may begin; tells why not.
-    pub(crate) fn accepts(self, app: &mut App, report: &Report) -> io::Result<bool> {
-        match report.complete() {
-            Err(why) if self == Self::Require => {
-                app.usage(format_args!("--require-sandbox: {why}"))?;
-                Ok(false)
-            }
-            _ => Ok(true),
-        }
-    }
-}
 
 /// Files, in the order in which they were asked for.
 pub(crate) type Files<'a> = Box<dyn Iterator<Item = Result<Opened, Box<Problem>>> + 'a>;

@@ -1,14 +1,16 @@
 //! SHA-256 of what the components of a file hold, whatever the byte order or encoding.
 
+use std::convert::Infallible;
 use std::io;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use zten::rules::Unsupported;
 use zten::source::FileArchive;
-use zten::{Component, ErrorKind, Format, Limits, Object, ReadError, StorageType, Verifier};
+use zten::{Component, ErrorKind, Limits, Normalization, Object, ReadError, Verifier};
 
 use crate::file::stored;
+use crate::num::u64_from_usize;
 use crate::objects::Work;
 use crate::progress::Watched;
 use crate::report::Problem;
@@ -27,8 +29,7 @@ pub(crate) struct Sum {
 pub(crate) enum Of {
     /// Decoded, little-endian bytes.
     Bytes,
-    /// The same bytes for the same content: indices of any integer type are widened to `u64`,
-    /// and a bool is 0 or 1.
+    /// The same bytes for the same content: [`Normalization::content`].
     Content,
 }
 
@@ -95,85 +96,28 @@ fn sum(
     source: &Watched<'_>,
     of: Of,
 ) -> Result<Vec<Sum>, ReadError<io::Error>> {
-    let begin = |component: Component<'_>| (0_u64, Sha256::new(), Change::of(&component, of));
-    let mut hashers: Vec<_> = object.components().map(begin).collect();
+    let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
     verifier.object(object, source, |component, chunk| {
         let ordinal = component.place().component().and_then(|at| usize::try_from(at).ok());
         let hasher = ordinal.and_then(|ordinal| hashers.get_mut(ordinal));
-        if let Some((bytes, hasher, change)) = hasher {
-            *bytes = bytes.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
-            change.hash(hasher, chunk);
+        if let Some((bytes, hasher)) = hasher {
+            *bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
+            match of {
+                Of::Bytes => hasher.update(chunk),
+                Of::Content => {
+                    let Ok(()) = Normalization::content(component).chunk(chunk, |bytes| {
+                        hasher.update(bytes);
+                        Ok::<(), Infallible>(())
+                    });
+                }
+            }
         }
     })?;
-    let sum = |(bytes, hasher, _): (u64, Sha256, Change)| Sum {
+    let sum = |(bytes, hasher): (u64, Sha256)| Sum {
         bytes: Some(bytes),
         sha256: Some(hasher.finalize().into()),
     };
     Ok(hashers.into_iter().map(sum).collect())
-}
-
-/// Whether the component holds the indices of a sparse object.
-pub(crate) fn is_index(component: &Component<'_>) -> bool {
-    match component.object().format() {
-        Format::SparseCsr => matches!(component.role(), "indices" | "indptr"),
-        Format::SparseCoo => component.role() == "coords",
-        _ => false,
-    }
-}
-
-/// What is done to the elements of a component before they are summed.
-#[derive(Clone, Copy)]
-enum Change {
-    Nothing,
-    /// Each takes so many bytes, and is to take eight.
-    Widen(usize),
-    /// What is not 0 becomes 1.
-    Bools,
-}
-
-/// Elements that are changed in one go.
-const PIECE: usize = 512;
-
-impl Change {
-    fn of(component: &Component<'_>, of: Of) -> Self {
-        match (of, component.storage_type()) {
-            (Of::Content, Some(StorageType::Bool)) => Self::Bools,
-            (Of::Content, Some(storage)) if storage.width() < 8 && is_index(component) => {
-                Self::Widen(storage.width().into())
-            }
-            _ => Self::Nothing,
-        }
-    }
-
-    /// Sums a chunk: a whole number of elements, which have been judged.
-    fn hash(self, hasher: &mut Sha256, chunk: &[u8]) {
-        match self {
-            Self::Nothing => hasher.update(chunk),
-            Self::Widen(width) => {
-                for piece in chunk.chunks(width.saturating_mul(PIECE)) {
-                    let mut wide = [[0; 8]; PIECE];
-                    let elements = piece.chunks(width);
-                    let count = elements.len();
-                    for (wide, element) in wide.iter_mut().zip(elements) {
-                        // No index is negative, so zeros are all that it lacks.
-                        for (to, from) in wide.iter_mut().zip(element) {
-                            *to = *from;
-                        }
-                    }
-                    hasher.update(wide.get(..count).unwrap_or_default().as_flattened());
-                }
-            }
-            Self::Bools => {
-                for piece in chunk.chunks(PIECE) {
-                    let mut bools = [0; PIECE];
-                    for (to, from) in bools.iter_mut().zip(piece) {
-                        *to = u8::from(*from != 0);
-                    }
-                    hasher.update(bools.get(..piece.len()).unwrap_or_default());
-                }
-            }
-        }
-    }
 }
 
 /// The objects in order of their names, bytewise.
@@ -192,44 +136,5 @@ impl Sums {
         let mut components: Vec<_> = object.components().zip(own.iter().copied()).collect();
         components.sort_by_key(|(component, _)| component.role());
         components
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hashed(change: Change, chunks: &[&[u8]]) -> [u8; 32] {
-        let mut hasher = Sha256::new();
-        for chunk in chunks {
-            change.hash(&mut hasher, chunk);
-        }
-        hasher.finalize().into()
-    }
-
-    #[test]
-    fn indices_of_any_width_sum_to_the_same() {
-        let numbers: Vec<u64> = (0..2000).map(|n| n % 128).collect();
-        let narrow = |width: usize| -> Vec<u8> {
-            numbers.iter().flat_map(|n| n.to_le_bytes().into_iter().take(width)).collect()
-        };
-        let wide = hashed(Change::Nothing, &[&narrow(8)]);
-        for width in [1, 2, 4] {
-            let bytes = narrow(width);
-            assert_eq!(hashed(Change::Widen(width), &[&bytes]), wide);
-            let (head, tail) = bytes.split_at(width * 777);
-            assert_eq!(hashed(Change::Widen(width), &[head, tail]), wide);
-        }
-        assert_ne!(hashed(Change::Widen(1), &[&narrow(2)]), wide);
-    }
-
-    #[test]
-    fn bools_sum_by_their_truth() {
-        let bools: Vec<u8> = (0..2000).map(|n| u8::from(n % 3 == 0)).collect();
-        let others: Vec<u8> = bools.iter().map(|bool| bool * 0x80).collect();
-        let sum = hashed(Change::Nothing, &[&bools]);
-        assert_eq!(hashed(Change::Bools, &[&bools]), sum);
-        assert_eq!(hashed(Change::Bools, &[&others]), sum);
-        assert_ne!(hashed(Change::Nothing, &[&others]), sum);
     }
 }

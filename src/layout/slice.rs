@@ -68,12 +68,27 @@ impl<'a> Dense<'a> {
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
         let component = self.component();
+        component.readable()?;
+        if component.encoding() != Encoding::Raw {
+            return Err(Error::misuse(Misuse::Compressed).at(component.place()));
+        }
+        self.slice_from(component.extent().offset(), ranges)
+    }
+
+    /// The same part by its place in the decoded bytes, which the component may hold compressed.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice), but for [`Misuse::Compressed`].
+    pub fn decoded_slice(&self, ranges: &[Range<u64>]) -> Result<DecodedSlice<'a>, Error> {
+        self.slice_from(0, ranges).map(DecodedSlice)
+    }
+
+    /// The part of an array whose first byte is at `start`.
+    fn slice_from(&self, start: u64, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
+        let component = self.component();
         let misuse = |misuse| Error::misuse(misuse).at(component.place());
         let memory = Error::from(OutOfMemory).at(component.place());
         let storage = component.readable()?;
-        if component.encoding() != Encoding::Raw {
-            return Err(misuse(Misuse::Compressed));
-        }
         let rank = usize_from_u32(self.shape().rank());
         if ranges.len() > rank {
             return Err(misuse(Misuse::Slice));
@@ -89,7 +104,6 @@ impl<'a> Dense<'a> {
             let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
             dimensions.push((dimension, range.start, count));
         }
-        let start = component.extent().offset();
         let mut slice = Slice { component, storage, elements: 0, start, run: 0, runs: 0, axes };
         if dimensions.iter().all(|(.., count)| *count > 0) {
             // Admission has shown that nothing overflows, for all is within one blob.
@@ -112,7 +126,7 @@ impl<'a> Dense<'a> {
         self.component().element_size().or_else(|| {
             let unit = self.component().unit()?;
             let bytes = self.shape().elements()?.checked_mul(unit)?;
-            (bytes == self.component().extent().length()).then_some(unit)
+            (Some(bytes) == self.component().decoded_length()).then_some(unit)
         })
     }
 }
@@ -234,6 +248,79 @@ impl Slice<'_> {
             start = start.checked_add(along).assured_or(u64::MAX);
         }
         start..start.checked_add(self.run).assured_or(u64::MAX)
+    }
+}
+
+/// A part of a dense array by its place in the decoded bytes: a range of each dimension.
+///
+/// It is made by [`Dense::decoded_slice`], and cut out of content as that is decoded.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// # let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
+/// let slice = dense.decoded_slice(&[0..1])?;
+/// let (mut cut, mut row) = (slice.cut(), Vec::new());
+/// let mut content = dense.component().content(archive.data(), &zten::Limits::default())?;
+/// while let Some(chunk) = content.next_chunk()? {
+///     cut.parts(chunk).for_each(|part| row.extend_from_slice(part));
+/// }
+/// assert_eq!(row.len() as u64, slice.byte_len());
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct DecodedSlice<'a>(Slice<'a>);
+
+impl DecodedSlice<'_> {
+    /// The number of logical elements.
+    pub fn elements(&self) -> u64 {
+        self.0.elements()
+    }
+
+    /// The number of decoded bytes.
+    pub fn byte_len(&self) -> u64 {
+        self.0.byte_len()
+    }
+
+    /// The decoded bytes that it is: runs in rising order, none of them empty, none touching the
+    /// next.
+    pub fn ranges(&self) -> SliceRanges<'_> {
+        self.0.ranges()
+    }
+
+    /// Begins to cut it out of the content, from its first byte on.
+    pub fn cut(&self) -> Cut<'_> {
+        let mut ranges = self.ranges();
+        let run = ranges.next();
+        Cut { ranges, run, position: 0 }
+    }
+}
+
+/// A [`DecodedSlice`] that is being cut out of content, chunk by chunk.
+#[derive(Clone, Debug)]
+pub struct Cut<'s> {
+    /// The runs after the one at hand.
+    ranges: SliceRanges<'s>,
+    /// What is left of the run at hand.
+    run: Option<Range<u64>>,
+    /// Bytes of content that have come.
+    position: u64,
+}
+
+impl Cut<'_> {
+    /// The parts of the next chunk that are in the slice, in order. All are to be taken.
+    pub fn parts<'c>(&mut self, chunk: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
+        let start = self.position;
+        // Decoded bytes are limited to fewer than a `u64` counts.
+        let end = start.checked_add(u64_from_usize(chunk.len())).assured_or(u64::MAX);
+        self.position = end;
+        core::iter::from_fn(move || {
+            let run = self.run.take_if(|run| run.start < end)?;
+            // It goes on in the next chunk, or the next one follows in this.
+            self.run = if run.end > end { Some(end..run.end) } else { self.ranges.next() };
+            let within = |at: u64| usize::try_from(at.checked_sub(start)?).ok();
+            chunk.get(within(run.start)?..within(run.end.min(end))?)
+        })
     }
 }
 

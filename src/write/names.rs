@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-    fn names_that_crowd_the_table_are_judged_at_the_end() {
+    fn names_that_collide_in_the_table_are_validated_at_the_end() {
         // Names whose hashes share the bits that decide where they belong.
         let colliding: Vec<String> = (0..4_000_000_u32)
             .map(|n| alloc::format!("{n:07}"))

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use zten::{
-    ByteOrder, Component, Encoding, Generation, Limits, ReadAt, ReadError, StorageType, Verified,
+    ByteOrder, Component, Dense, Encoding, Generation, Limits, ReadAt, ReadError, StorageType,
+    Verified,
 };
 
 use super::print::Printer;
-use super::slice::Runs;
 use crate::element::Kind;
+use crate::num::u64_from_usize;
 use crate::progress::Watched;
 
 /// Bytes that are held back until everything has been verified.
@@ -32,41 +33,47 @@ impl From<ReadError<io::Error>> for Failure {
     }
 }
 
-/// Where the bytes come from.
-pub(super) struct Way<'a> {
+impl From<zten::Error> for Failure {
+    fn from(error: zten::Error) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+/// Takes decoded, little-endian bytes, chunk by chunk.
+pub(super) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
+
+/// Reads one component, decoded and little-endian.
+pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
     pub(super) source: &'a Watched<'a>,
     pub(super) limits: &'a Limits,
-    /// Whether only a part is wanted.
-    pub(super) sliced: bool,
 }
 
-impl Way<'_> {
-    /// Hands on the bytes that lie in `runs`: decoded and little-endian.
-    pub(super) fn feed(
-        &self,
-        runs: Runs,
-        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<Verified, Failure> {
-        if self.sliced && self.is_bare() {
-            return self.feed_parts(runs, take).map(|()| Verified::NoDigest);
-        }
+impl ComponentReader<'_> {
+    /// Hands on all bytes.
+    pub(super) fn read(&self, take: &mut Take<'_>) -> Result<Verified, Failure> {
         let mut content = self.component.content(self.source, self.limits)?;
-        let mut runs = runs;
-        let mut wanted = runs.next();
-        let mut position = 0_u64;
         while let Some(chunk) = content.next_chunk()? {
-            let end = position.saturating_add(length(chunk));
-            while let Some(run) = wanted.take_if(|run| run.start < end) {
-                let part = run.start.max(position)..run.end.min(end);
-                take(within(chunk, position, &part)).map_err(Failure::Output)?;
-                // A run goes on in the next chunk, or the next one follows in this.
-                wanted = if run.end > end { Some(end..run.end) } else { runs.next() };
-            }
-            position = end;
+            take(chunk).map_err(Failure::Output)?;
         }
         // The end was reached: what there was to verify has been.
         Ok(content.verified().unwrap_or(Verified::NoDigest))
+    }
+
+    /// Hands on the bytes of the elements with those indices; all are read where they have to be
+    /// decoded or verified.
+    pub(super) fn read_slice(
+        &self,
+        dense: &Dense<'_>,
+        ranges: &[Range<u64>],
+        take: &mut Take<'_>,
+    ) -> Result<Verified, Failure> {
+        if self.is_bare() {
+            return self.read_parts(dense, ranges, take).map(|()| Verified::NoDigest);
+        }
+        let slice = dense.decoded_slice(ranges)?;
+        let mut cut = slice.cut();
+        self.read(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
     }
 
     /// Whether any part of the component can be read without the rest: it is stored as it is
@@ -80,32 +87,35 @@ impl Way<'_> {
         component.encoding() == Encoding::Raw && component.digest().is_none() && little && !strict
     }
 
-    /// Reads no more than what lies around the runs.
-    fn feed_parts(
+    /// Reads no more than what lies around the parts.
+    fn read_parts(
         &self,
-        runs: Runs,
-        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+        dense: &Dense<'_>,
+        ranges: &[Range<u64>],
+        take: &mut Take<'_>,
     ) -> Result<(), Failure> {
-        let extent = self.component.extent();
+        let blob = self.component.extent().range();
         let mut window = Vec::new();
         let mut start = 0_u64;
-        for run in runs {
+        for run in dense.slice(ranges)?.ranges() {
             let mut at = run.start;
             while at < run.end {
-                let end = start.saturating_add(length(&window));
+                let end = start.saturating_add(u64_from_usize(window.len()));
                 if !(start..end).contains(&at) {
-                    let left = extent.length().saturating_sub(at).min(WINDOW);
+                    let left = blob.end.saturating_sub(at).min(WINDOW);
                     window.resize(usize::try_from(left).unwrap_or_default(), 0);
                     start = at;
-                    let offset = extent.offset().saturating_add(at);
-                    self.source.read_at(offset, &mut window).map_err(ReadError::Source)?;
+                    self.source.read_at(at, &mut window).map_err(ReadError::Source)?;
                     if window.is_empty() {
                         // Runs lie within the component: nothing is left but to stop.
                         return Ok(());
                     }
                 }
-                let end = start.saturating_add(length(&window)).min(run.end);
-                take(within(&window, start, &(at..end))).map_err(Failure::Output)?;
+                let end = start.saturating_add(u64_from_usize(window.len())).min(run.end);
+                let within =
+                    |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or_default();
+                let part = window.get(within(at)..within(end)).unwrap_or_default();
+                take(part).map_err(Failure::Output)?;
                 at = end;
             }
         }
@@ -118,41 +128,30 @@ impl Way<'_> {
         if self.component.decoded_length().is_none() {
             let mut content = self.component.content(self.source, self.limits)?;
             while let Some(chunk) = content.next_chunk()? {
-                bytes = bytes.saturating_add(length(chunk));
+                bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             }
         }
-        let width = u64::try_from(kind.width()).unwrap_or(1);
-        Ok(bytes.checked_div(width).unwrap_or_default())
+        Ok(bytes.checked_div(u64_from_usize(kind.width())).unwrap_or_default())
     }
 }
 
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
-/// The bytes at `part`, of those that begin at `position`.
-fn within<'b>(bytes: &'b [u8], position: u64, part: &Range<u64>) -> &'b [u8] {
-    let index = |at: u64| usize::try_from(at.saturating_sub(position)).unwrap_or(usize::MAX);
-    bytes.get(index(part.start)..index(part.end)).unwrap_or_default()
-}
-
 /// Holds bytes back until they have been verified, or until there are too many to hold.
-pub(super) struct Gate<'o, W> {
+pub(super) struct HoldUntilVerified<'o, W> {
     printer: Printer,
     out: &'o mut W,
     held: Vec<u8>,
-    open: bool,
+    released: bool,
 }
 
-impl<'o, W: Write> Gate<'o, W> {
-    /// A closed gate.
+impl<'o, W: Write> HoldUntilVerified<'o, W> {
+    /// Nothing has been released.
     pub(super) fn new(printer: Printer, out: &'o mut W) -> Self {
-        Self { printer, out, held: Vec::new(), open: false }
+        Self { printer, out, held: Vec::new(), released: false }
     }
 
     /// The next bytes.
     pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if !self.open {
+        if !self.released {
             if self.held.len().saturating_add(bytes.len()) <= HELD {
                 self.held.extend_from_slice(bytes);
                 return Ok(());
@@ -163,14 +162,14 @@ impl<'o, W: Write> Gate<'o, W> {
     }
 
     fn release(&mut self) -> io::Result<()> {
-        self.open = true;
+        self.released = true;
         self.printer.begin(self.out)?;
         self.printer.bytes(self.out, &std::mem::take(&mut self.held))
     }
 
     /// All has been verified.
     pub(super) fn end(mut self) -> io::Result<()> {
-        if !self.open {
+        if !self.released {
             self.release()?;
         }
         self.printer.end(self.out)

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zten::StorageType;
+use zten::Normalization;
 
 use crate::element::{Kind, Style};
 use crate::json::SCHEMA;
@@ -13,8 +13,8 @@ pub(super) enum Printer {
     Bytes {
         /// What stands before them.
         header: Vec<u8>,
-        /// Whether any byte that is not 0 is written as 1.
-        bools: bool,
+        /// What becomes of them before they are written.
+        normalization: Option<Normalization>,
     },
     /// Within brackets.
     Nested(Nested),
@@ -32,11 +32,10 @@ impl Printer {
     /// The next bytes; they may end within an element.
     pub(super) fn bytes(&mut self, out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Self::Bytes { bools: true, .. } => {
-                let ones: Vec<u8> = bytes.iter().map(|byte| u8::from(*byte != 0)).collect();
-                out.write_all(&ones)
+            Self::Bytes { normalization: Some(normalization), .. } => {
+                normalization.chunk(bytes, |bytes| out.write_all(bytes))
             }
-            Self::Bytes { .. } => out.write_all(bytes),
+            Self::Bytes { normalization: None, .. } => out.write_all(bytes),
             Self::Nested(nested) => nested.bytes(out, bytes),
         }
     }
@@ -48,11 +47,6 @@ impl Printer {
             Self::Nested(nested) => nested.end(out),
         }
     }
-}
-
-/// Whether elements of that kind are written as 0 and 1, whatever they are stored as.
-pub(super) fn are_bools(kind: Kind) -> bool {
-    kind == Kind::Plain(StorageType::Bool)
 }
 
 /// Elements within brackets, one pair for each row; a row a line for people.
@@ -159,6 +153,8 @@ impl Nested {
 
 #[cfg(test)]
 mod tests {
+    use zten::StorageType;
+
     use super::*;
 
     fn printed(style: Style, shape: Option<&[u64]>, bytes: &[u8], step: usize) -> String {

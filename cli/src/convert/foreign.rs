@@ -1,16 +1,17 @@
 //! Files of other formats.
 
 use std::io;
+use std::path::Path;
 
 use zten::StorageType;
 use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer};
 
-use super::Plan;
 use super::input::{Failure, Input, Kind, Tensor, Trouble};
+use super::plan::Plan;
 use crate::args::Convert;
 use crate::escape;
 use crate::progress::Progress;
-use crate::report::Problem;
+use crate::report::{Problem, Verdict};
 
 /// Writes all tensors of a file; in canonical form, in the order that this asks for.
 pub(super) fn convert<S: Sink<Error = io::Error>>(
@@ -34,7 +35,7 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
         let attributes = Encoded::from_cbor(attributes.cbor);
         writer.attributes(&attributes).map_err(|error| failed(error.into()))?;
     }
-    let trouble = |trouble: Trouble| Box::new(Problem::foreign(&args.input, &trouble));
+    let trouble = |trouble: Trouble| troubled(&args.input, &trouble);
     let total = input.tensors().iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.bytes));
     let progress = Progress::new(total);
     if plan.canonical {
@@ -104,4 +105,10 @@ fn problem(args: &Convert, tensor: Option<&str>, error: WriteError<io::Error>) -
         WriteError::Sink(error) => Problem::io(&args.output, &error),
         WriteError::Refused(error) => Problem::unwritable(&args.input, tensor, &error),
     })
+}
+
+/// Why the file could not be read.
+pub(super) fn troubled(file: &Path, trouble: &Trouble) -> Box<Problem> {
+    let verdict = if trouble.is_refusal() { Verdict::Refused } else { Verdict::Error };
+    Box::new(Problem::foreign(file, verdict, trouble))
 }

@@ -2,16 +2,22 @@
 //!
 //! Opening reads headers only. Nothing of a tensor is in memory but the chunk that is handed on.
 
+mod block;
 mod cbor;
+mod chunk;
 mod cursor;
 mod gguf;
+mod kind;
+mod limits;
 mod listing;
 mod npy;
 mod npz;
+mod place;
 mod record;
 mod safetensors;
 mod scratch;
 mod source;
+mod tensor;
 mod trouble;
 
 #[cfg(test)]
@@ -20,129 +26,19 @@ mod tests;
 use std::mem;
 use std::path::Path;
 
-use zten::{Limits, LogicalType, StorageType};
-
-pub(crate) use gguf::types::Block;
-pub(crate) use listing::{Attributes, Listing, Tensors};
-use record::Record;
-#[cfg(target_os = "linux")]
-pub(crate) use scratch::prepare;
-use source::Source;
-pub(crate) use trouble::{Failure, Trouble};
+use zten::Limits;
 
 use crate::escape;
 use crate::file::Opened;
-
-/// The longest chunk that is handed on. A multiple of every element's width.
-const CHUNK: usize = 1 << 20;
-
-/// Takes the bytes of a tensor, chunk by chunk.
-pub(crate) type Take<'t, E> = dyn FnMut(&[u8]) -> Result<(), E> + 't;
-
-/// One tensor of a foreign file.
-#[derive(Debug)]
-pub(crate) struct Tensor {
-    /// Its name, as the file gives it.
-    pub(crate) name: String,
-    /// Its dimensions, the slowest first.
-    pub(crate) shape: Vec<u64>,
-    /// What its elements are.
-    pub(crate) kind: Kind,
-    /// Bytes that reading it hands out: row-major and little-endian.
-    pub(crate) bytes: u64,
-    place: Place,
-}
-
-/// Where a tensor lies.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    /// As it is handed out, from this byte of the file on.
-    Extent(u64),
-    /// In a NumPy file, which is the whole file.
-    Array(npy::Array),
-    /// In a NumPy file, which is a member of the archive.
-    Member(npz::Member, npy::Array),
-}
-
-impl Place {
-    /// Numbers that a record has of a place, at most.
-    const NUMBERS: usize = 7;
-
-    /// Where it begins in the file.
-    fn offset(&self) -> u64 {
-        match self {
-            Self::Extent(offset) => *offset,
-            Self::Array(_) => 0,
-            Self::Member(member, _) => member.start,
-        }
-    }
-
-    /// Appends what a record needs beside the offset.
-    fn record(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Extent(_) => record::number(out, 0),
-            Self::Array(array) => {
-                record::number(out, 1);
-                array.record(out);
-            }
-            Self::Member(member, array) => {
-                record::number(out, 2);
-                member.record(out);
-                array.record(out);
-            }
-        }
-    }
-
-    /// Reads that again.
-    fn recorded(record: &mut Record<'_>, offset: u64, kind: Kind) -> Self {
-        match record.number() {
-            0 => Self::Extent(offset),
-            1 => Self::Array(npy::Array::recorded(record, kind)),
-            _ => {
-                let member = npz::Member::recorded(record, offset);
-                Self::Member(member, npy::Array::recorded(record, kind))
-            }
-        }
-    }
-}
-
-/// What the elements of a tensor are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// What their storage type says.
-    Plain(StorageType),
-    /// What their logical type says.
-    Logical(LogicalType),
-    /// Blocks that are kept as they are: `Block::format`, `Block::attributes`.
-    Verbatim(&'static Block),
-}
-
-impl Kind {
-    /// Bytes of all elements of a shape; none where these cannot be counted, or are no whole
-    /// number of blocks in each row.
-    fn bytes(self, shape: &[u64]) -> Option<u64> {
-        let elements = if shape.contains(&0) {
-            0
-        } else {
-            shape.iter().try_fold(1_u64, |product, dimension| product.checked_mul(*dimension))?
-        };
-        let (elements, width) = match self {
-            Self::Plain(storage) => (elements, storage.width().into()),
-            Self::Logical(logical) => {
-                let parts = u64::from(logical.ratio());
-                (elements.checked_mul(parts)?, logical.storage().width().into())
-            }
-            Self::Verbatim(block) => {
-                let row = shape.last().copied().unwrap_or(1);
-                if row.checked_rem(block.elements)? != 0 {
-                    return None;
-                }
-                (elements.checked_div(block.elements)?, block.bytes)
-            }
-        };
-        elements.checked_mul(width)
-    }
-}
+use chunk::Take;
+pub(crate) use kind::Kind;
+use listing::{Attributes, Listing, Tensors};
+use place::Place;
+#[cfg(target_os = "linux")]
+pub(crate) use scratch::prepare;
+use source::Source;
+pub(crate) use tensor::Tensor;
+pub(crate) use trouble::{Failure, Trouble};
 
 /// An open foreign file.
 #[derive(Debug)]
@@ -180,10 +76,8 @@ impl Input {
                 .source
                 .stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker)),
             (Place::Array(array), _) => array.read(&self.source, tensor, take),
-            (Place::Member(member, array), Some(archive)) => {
-                archive.read((&member, &array), tensor, take)
-            }
-            (Place::Member(..), None) => Err(Trouble::refused("there is no archive").into()),
+            (Place::Member(packed), Some(archive)) => archive.read(&packed, tensor, take),
+            (Place::Member(_), None) => Err(Trouble::refused("there is no archive").into()),
         }
     }
 }
@@ -250,27 +144,4 @@ fn form(source: &Source, path: &Path) -> Result<Form, Trouble> {
         None => "the file is none of safetensors, .npy, .npz and GGUF".to_owned(),
     };
     Err(Trouble::refused_at(sentence, 0))
-}
-
-/// A number of bytes in memory.
-fn wide(length: usize) -> u64 {
-    // No address space is wider than 64 bits.
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
-/// Refuses a shape of more dimensions than the limits allow.
-fn judge_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {
-    if wide(rank) <= limits.rank().into() {
-        return Ok(());
-    }
-    Err(Trouble::refused(format!("{whose} has more than {} dimensions", limits.rank())))
-}
-
-/// Refuses more keys than the limits allow.
-fn judge_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
-    if keys <= limits.keys().into() {
-        return Ok(());
-    }
-    let most = limits.keys();
-    Err(Trouble::refused(format!("{whose} has {keys} keys, beyond the limit of {most}")))
 }

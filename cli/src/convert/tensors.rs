@@ -6,7 +6,7 @@ use zten::ReadError;
 use zten::source::FileArchive;
 use zten::write::{Copier, CopyError, Sink, WriteError};
 
-use super::Plan;
+use super::plan::Plan;
 use crate::args::Convert;
 use crate::file::stored;
 use crate::progress::Watched;

@@ -4,7 +4,7 @@ use zten::{Component, ElementType, Object, StorageType};
 
 use super::paired::{Pair, paired};
 use crate::escape;
-use crate::sums::{Sum, Sums, is_index};
+use crate::sums::{Sum, Sums};
 use crate::words::{element, format, shape};
 
 /// Roles that a line lists, at most.
@@ -25,9 +25,15 @@ impl Change {
     }
 }
 
+/// An object, and the sums of the file that it is in.
+pub(super) struct Summed<'o, 'a> {
+    pub(super) object: &'o Object<'a>,
+    pub(super) sums: &'o Sums,
+}
+
 /// In what two objects differ but for their attributes.
-pub(super) fn changes(old: (&Object<'_>, &Sums), new: (&Object<'_>, &Sums)) -> Vec<Change> {
-    let ((one, sums), (other, other_sums)) = (old, new);
+pub(super) fn changes(old: &Summed<'_, '_>, new: &Summed<'_, '_>) -> Vec<Change> {
+    let (one, other) = (old.object, new.object);
     let mut changes = Vec::new();
     let mut add = |what, detail| changes.push(Change { what, detail });
     if one.format_name() != other.format_name() {
@@ -38,8 +44,8 @@ pub(super) fn changes(old: (&Object<'_>, &Sums), new: (&Object<'_>, &Sums)) -> V
     }
     let (mut types, mut roles, mut bytes) = (List::default(), List::default(), List::default());
     let role = |part: &(Component<'_>, Sum)| escape::role(part.0.role());
-    let (old, new) = (sums.components(one), other_sums.components(other));
-    // Where each has one component, nobody needs to be told which.
+    let (old, new) = (old.sums.components(one), new.sums.components(other));
+    // Where each has one component, it need not be named.
     let alone = old.len() == 1 && new.len() == 1;
     for pair in paired(old, new, |(component, _)| component.role()) {
         match pair {
@@ -74,7 +80,7 @@ fn from_to(old: &str, new: &str) -> String {
 
 /// What the elements of a component are. An index is a number, however wide it is stored.
 fn meaning<'a>(component: &Component<'a>) -> ElementType<'a> {
-    if is_index(component) {
+    if component.is_index() {
         ElementType::Plain(StorageType::U64)
     } else {
         component.element_type()

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Difference, Differences};
+use super::differences::{Difference, Differences};
 use crate::escape::Quoted;
 use crate::json::Json;
 

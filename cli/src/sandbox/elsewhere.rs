@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::Mode;
 use crate::app::App;
 use crate::args::Sandbox;
+use crate::mode::Mode;
 
 /// Says so.
 pub(crate) fn run(app: &mut App, _: &Sandbox, _: Mode) -> io::Result<()> {

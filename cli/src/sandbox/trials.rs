@@ -11,10 +11,11 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use zten_sandbox::{Budget, Layer, Report, Role, confine};
 
-use super::Mode;
-use crate::app::{App, Status};
+use crate::app::App;
 use crate::args::Sandbox;
 use crate::json::Json;
+use crate::mode::Mode;
+use crate::status::Status;
 use crate::threads;
 use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING};
 

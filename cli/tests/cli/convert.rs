@@ -206,7 +206,7 @@ fn a_type_that_cannot_be_held_is_named() {
 }
 
 /// What `check` calls good is converted; or the command says what of it has no place in the new
-/// file, and blames nobody.
+/// file, and does not blame the file.
 #[test]
 fn what_is_good_is_not_refused() {
     let mut left = Vec::new();

@@ -2,6 +2,7 @@
 
 mod cat;
 mod check;
+mod circles;
 mod convert;
 mod corpus;
 mod diff;

@@ -40,7 +40,7 @@ impl File {
         let length = self.data + self.manifest.len() as u64 + footer.len() as u64;
         let opening = zten::open::Opening::new(length, options)?;
         let body = opening.header(&self.head)?.footer(&footer)?;
-        body.manifest(self.manifest.as_slice())
+        Ok(body.manifest(self.manifest.as_slice())?)
     }
 }
 

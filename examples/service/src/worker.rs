@@ -71,7 +71,8 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 /// Reads and judges all of the file, and keeps what it decodes to if that is wanted.
 fn check(file: File, length: u64, mut content: Option<&mut Content>) -> Result<Facts, Refusal> {
     let options = Options::default();
-    let archive = FileArchive::with_length(file, length, &options).map_err(refusal)?;
+    let archive =
+        FileArchive::with_length(file, length, &options).map_err(|error| refusal(error.into()))?;
     let mut verifier = Verifier::new(length, options.limit());
     let mut objects = Vec::new();
     for object in archive.objects() {

@@ -47,7 +47,8 @@ pub fn steps(bytes: &[u8], splits: &[u8]) -> bool {
 pub fn steps_on_disk(bytes: &[u8], path: &Path) {
     let opens = Archive::open_with(bytes, &options()).is_ok();
     for options in every_options(opens) {
-        match (whole(bytes, &options), FileArchive::open(path, &options)) {
+        let disk = FileArchive::open(path, &options).map_err(ReadError::from);
+        match (whole(bytes, &options), disk) {
             (Ok(whole), Ok(archive)) => {
                 assert!(whole == read(&archive, &archive), "another file on disk");
             }
@@ -93,7 +94,7 @@ fn opened(
     let footer = opening.header(&fetch(opening.needs())?)?;
     let body = footer.footer(&fetch(footer.needs())?)?;
     let bytes = fetch(body.needs())?;
-    Ok(body.manifest(bytes)?)
+    Ok(body.manifest(bytes).map_err(Error::from)?)
 }
 
 /// A source that gives up spoils what needs it, and no more: what is read all the same is right.

@@ -64,7 +64,7 @@ impl Session {
         let next = match mem::take(self) {
             Self::Header(opening) => opening.header(&bytes).map(Self::Footer),
             Self::Footer(footer) => footer.footer(&bytes).map(Self::Manifest),
-            Self::Manifest(body) => return self.manifest(&body, bytes, length, out),
+            Self::Manifest(body) => return self.manifest(body, bytes, length, out),
             other => {
                 *self = other;
                 return Ok(());
@@ -79,24 +79,21 @@ impl Session {
 
     fn manifest(
         &mut self,
-        body: &Body,
+        body: Body,
         bytes: Vec<u8>,
         length: u64,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        // A manifest that is refused is asked for names, and one that is not lasts for as long
-        // as the instance does.
-        let bytes: &'static [u8] = bytes.leak();
-        match body.clone().manifest(bytes) {
+        match body.manifest(bytes) {
             Ok(manifest) => {
                 let file = File { manifest, length };
                 describe::file(&file, out)?;
                 *self = Self::Open(file);
                 Ok(())
             }
-            Err(error) => {
-                let named = body.named(bytes, error.place());
-                problem::refused(&error, &named, Some(&body.needs()), &mut Json::new(out))
+            Err(refused) => {
+                let (error, manifest) = (refused.error(), refused.extent());
+                problem::refused(&error, &refused.named(), Some(&manifest), &mut Json::new(out))
             }
         }
     }

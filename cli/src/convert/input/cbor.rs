@@ -4,8 +4,7 @@ use std::convert::Infallible;
 
 use half::f16;
 
-use super::wide;
-use crate::head::head;
+use crate::num::u64_from_usize;
 
 /// Major types.
 const UINT: u8 = 0;
@@ -16,6 +15,22 @@ const ARRAY: u8 = 4;
 const MAP: u8 = 5;
 /// Bytes of the longest head.
 const HEAD: usize = 9;
+
+/// Adds a head with the shortest argument. The library writes attributes from values in memory, by
+/// serde; those of other formats go from the file into CBOR piece by piece, every bit of a NaN with
+/// them, and are longer than what may be held twice.
+fn head(out: &mut Vec<u8>, major: u8, argument: u64) {
+    let bytes = argument.to_be_bytes();
+    let (info, skipped) = match argument {
+        0..24 => (bytes.last().copied().unwrap_or_default(), 8),
+        24..0x100 => (24, 7),
+        0x100..0x1_0000 => (25, 6),
+        0x1_0000..0x1_0000_0000 => (26, 4),
+        _ => (27, 0),
+    };
+    out.push(major << 5 | info);
+    out.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+}
 
 /// A number that is not negative.
 pub(super) fn uint(out: &mut Vec<u8>, value: u64) {
@@ -33,7 +48,7 @@ pub(super) fn int(out: &mut Vec<u8>, value: i64) {
 
 /// A text.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
-    head(out, TEXT, wide(text.len()));
+    head(out, TEXT, u64_from_usize(text.len()));
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -182,7 +197,7 @@ impl Map {
         let key = |span: &Span| part(span.start, span.value);
         self.spans.sort_unstable_by(|a, b| key(a).cmp(key(b)));
         let mut out = Vec::with_capacity(self.entries.len().saturating_add(HEAD));
-        head(&mut out, MAP, wide(self.spans.len()));
+        head(&mut out, MAP, u64_from_usize(self.spans.len()));
         let mut before = None;
         for span in &self.spans {
             if before.replace(key(span)) == Some(key(span)) {
@@ -302,7 +317,7 @@ mod tests {
     fn strings() {
         let either = |bytes: &[u8]| {
             written(|out| {
-                let length = wide(bytes.len());
+                let length = u64_from_usize(bytes.len());
                 let Ok(()) = text_or_bytes::<Infallible>(out, length, |out| {
                     out.extend_from_slice(bytes);
                     Ok(())

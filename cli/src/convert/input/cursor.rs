@@ -1,7 +1,8 @@
 //! A header, read in order from its first byte to its last.
 
 use super::source::{Source, buffer};
-use super::{Trouble, wide};
+use super::trouble::Trouble;
+use crate::num::u64_from_usize;
 
 /// Bytes that are read at once of a header that is long.
 const WINDOW: u64 = 64 << 10;
@@ -86,7 +87,7 @@ impl<'s> Cursor<'s> {
             let piece = piece.get_mut(..length.min(256)).unwrap_or_default();
             self.fill(piece)?;
             if let Some(other) = piece.iter().position(|byte| *byte != 0) {
-                let at = start.saturating_add(wide(other));
+                let at = start.saturating_add(u64_from_usize(other));
                 return Err(Trouble::refused_at("a byte of padding is not zero", at));
             }
         }
@@ -94,11 +95,11 @@ impl<'s> Cursor<'s> {
     }
 
     fn fill(&mut self, out: &mut [u8]) -> Result<(), Trouble> {
-        let end = self.reach(wide(out.len()))?;
-        if wide(out.len()) > self.most {
+        let end = self.reach(u64_from_usize(out.len()))?;
+        if u64_from_usize(out.len()) > self.most {
             self.source.read_at(self.at, out)?;
         } else {
-            if end > self.start.saturating_add(wide(self.window.len())) {
+            if end > self.start.saturating_add(u64_from_usize(self.window.len())) {
                 let length = self.end.saturating_sub(self.at).min(self.most);
                 let length = usize::try_from(length).unwrap_or_default();
                 if self.window.len() != length {

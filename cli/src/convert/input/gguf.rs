@@ -8,8 +8,13 @@ use zten::Limits;
 
 use super::cbor::{self, Map};
 use super::cursor::Cursor;
+use super::kind::Kind;
+use super::limits::{judge_keys, judge_rank};
+use super::listing::{Attributes, Listing, Tensors};
+use super::place::Place;
 use super::source::Source;
-use super::{Attributes, Kind, Listing, Place, Tensor, Tensors, Trouble, judge_keys, judge_rank};
+use super::tensor::Tensor;
+use super::trouble::Trouble;
 use crate::escape;
 use layout::Layout;
 

@@ -3,8 +3,12 @@
 
 use zten::write::canonical_order;
 
+use super::kind::Kind;
+use super::place::Place;
 use super::record::{self, NUMBER, Record};
-use super::{Kind, Place, Tensor, Trouble, wide};
+use super::tensor::Tensor;
+use super::trouble::Trouble;
+use crate::num::u64_from_usize;
 
 /// Bytes that are kept of all tensors, at most. Headers are shorter; only in an archive each
 /// tensor has one of its own.
@@ -56,7 +60,7 @@ impl Tensors {
         let kind = *self.kinds.get(usize::try_from(record.number()).ok()?)?;
         let shape = record.numbers();
         let bytes = kind.bytes(&shape)?;
-        let place = Place::recorded(&mut record, offset, kind);
+        let place = Place::recorded(&mut record, offset);
         Some(Tensor { name, shape, kind, bytes, place })
     }
 
@@ -117,7 +121,7 @@ impl Tensors {
         record::text(out, &tensor.name);
         record::number(out, tensor.place.offset());
         record::number(out, (tensor.bytes > 0).into());
-        record::number(out, wide(kind));
+        record::number(out, u64_from_usize(kind));
         record::numbers(out, &tensor.shape);
         tensor.place.record(out);
         self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));

@@ -9,10 +9,15 @@ use std::path::Path;
 
 use zten::Limits;
 
-use super::record::{self, Record};
-use super::source::Source;
-use super::{CHUNK, Failure, Kind, Listing, Place, Take, Tensor, Tensors, Trouble};
-use super::{judge_rank, wide};
+use super::chunk::{CHUNK, Take};
+use super::kind::Kind;
+use super::limits::judge_rank;
+use super::listing::{Listing, Tensors};
+use super::place::{Array, Place};
+use super::source::{Source, buffer};
+use super::tensor::Tensor;
+use super::trouble::{Failure, Trouble};
+use crate::num::u64_from_usize;
 use types::Type;
 
 /// What NumPy files begin with.
@@ -20,20 +25,11 @@ pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The longest literal that is read: the longest of version 1.0. Only records need more.
 const LITERAL: u32 = 0xffff;
 
-/// How the elements of an array are written down.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Array {
-    /// Bytes before the first element.
-    pub(super) start: u64,
-    kind: Type,
-    /// Whether the first index is the one that moves fastest.
-    columns_first: bool,
-}
-
 /// A header, and what follows from it.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) array: Array,
+    kind: Kind,
     pub(super) shape: Vec<u64>,
     /// Bytes of all elements.
     pub(super) bytes: u64,
@@ -81,19 +77,19 @@ impl Header {
 
     fn parse(literal: &[u8], start: u64, limits: &Limits) -> Result<Self, Trouble> {
         let literal = header::parse(literal).map_err(Trouble::refused)?;
-        let kind = Type::parse(literal.descr).map_err(Trouble::refused)?;
+        let Type { kind, is_big } = Type::parse(literal.descr).map_err(Trouble::refused)?;
         let shape = literal.shape;
         judge_rank(shape.len(), limits, "the array")?;
-        let bytes = kind.kind.bytes(&shape);
+        let bytes = kind.bytes(&shape);
         let bytes = bytes.ok_or_else(|| Trouble::refused("the array is larger than can be"))?;
-        let array = Array { start, kind, columns_first: literal.columns_first };
-        Ok(Self { array, shape, bytes })
+        let array = Array { start, is_big, columns_first: literal.columns_first };
+        Ok(Self { array, kind, shape, bytes })
     }
 
     /// The tensor that the array is.
-    pub(super) fn tensor(self, name: String, place: impl FnOnce(Array) -> Place) -> Tensor {
-        let Self { array, shape, bytes } = self;
-        Tensor { name, shape, kind: array.kind.kind, bytes, place: place(array) }
+    pub(super) fn tensor(self, name: String, place: Place) -> Tensor {
+        let Self { kind, shape, bytes, .. } = self;
+        Tensor { name, shape, kind, bytes, place }
     }
 }
 
@@ -121,25 +117,12 @@ pub(super) fn list(source: &Source, path: &Path, limits: &Limits) -> Result<List
     let name = path.file_stem().and_then(|stem| stem.to_str());
     let name = name.ok_or_else(|| Trouble::refused("the name of the file is not Unicode"))?;
     let mut tensors = Tensors::default();
-    tensors.push(&header.tensor(name.to_owned(), Place::Array))?;
+    let place = Place::Array(header.array);
+    tensors.push(&header.tensor(name.to_owned(), place))?;
     Ok(Listing { tensors, ..Listing::default() })
 }
 
 impl Array {
-    /// Appends what a record needs of it beside the kind.
-    pub(super) fn record(&self, out: &mut Vec<u8>) {
-        record::number(out, self.start);
-        record::number(out, self.kind.is_big.into());
-        record::number(out, self.columns_first.into());
-    }
-
-    /// Reads that again.
-    pub(super) fn recorded(record: &mut Record<'_>, kind: Kind) -> Self {
-        let start = record.number();
-        let kind = Type { kind, is_big: record.number() != 0 };
-        Self { start, kind, columns_first: record.number() != 0 }
-    }
-
     /// The same array, with its first element at another place.
     pub(super) fn at(self, start: u64) -> Self {
         Self { start, ..self }
@@ -157,9 +140,10 @@ impl Array {
         tensor: &Tensor,
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
-        let mut put = |bytes: &mut [u8]| self.put(bytes, take);
+        let kind = self.elements_of(tensor);
+        let mut put = |bytes: &mut [u8]| put(kind, bytes, take);
         if self.is_out_of_order(&tensor.shape) {
-            let width = self.kind.width();
+            let width = kind.width();
             order::row_major(source, self.start, &tensor.shape, width, &mut put)
         } else {
             source.stream(self.start, tensor.bytes, &mut put)
@@ -175,21 +159,27 @@ impl Array {
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
         let most = usize::try_from(tensor.bytes).unwrap_or(CHUNK).min(CHUNK);
-        let mut chunk = super::source::buffer(most, 0_u8)?;
+        let kind = self.elements_of(tensor);
+        let mut chunk = buffer(most, 0_u8)?;
         let mut left = tensor.bytes;
         while left > 0 {
             let next = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
             let bytes = chunk.get_mut(..next).unwrap_or_default();
             reader.read_exact(bytes).map_err(&fault)?;
-            self.put(bytes, take)?;
-            left = left.saturating_sub(wide(next));
+            put(kind, bytes, take)?;
+            left = left.saturating_sub(u64_from_usize(next));
         }
         Ok(())
     }
 
-    /// Whole elements, made little-endian.
-    fn put<E>(&self, bytes: &mut [u8], take: &mut Take<'_, E>) -> Result<(), Failure<E>> {
-        self.kind.make_little(bytes);
-        bytes.chunks(CHUNK).try_for_each(|chunk| take(chunk).map_err(Failure::Taker))
+    /// What NumPy calls the elements of the tensor that it is.
+    fn elements_of(&self, tensor: &Tensor) -> Type {
+        Type { kind: tensor.kind, is_big: self.is_big }
     }
+}
+
+/// Hands on whole elements, made little-endian.
+fn put<E>(kind: Type, bytes: &mut [u8], take: &mut Take<'_, E>) -> Result<(), Failure<E>> {
+    kind.make_little(bytes);
+    bytes.chunks(CHUNK).try_for_each(|chunk| take(chunk).map_err(Failure::Taker))
 }

@@ -14,14 +14,18 @@ use std::io::{self, Read};
 use flate2::Decompress;
 use zten::Limits;
 
+use super::chunk::{CHUNK, Take};
 use super::cursor::Cursor;
-use super::npy::{self, Array};
+use super::listing::{Listing, Tensors};
+use super::npy;
+use super::place::{PackedArray, Place};
 use super::source::{Scratch, Source, buffer};
-use super::{CHUNK, Failure, Listing, Place, Take, Tensor, Tensors, Trouble, wide};
+use super::tensor::Tensor;
+use super::trouble::{Failure, Trouble};
 use crate::escape;
+use crate::num::u64_from_usize;
 use entry::{Entry, Found};
 use member::Content;
-pub(super) use member::Member;
 
 /// Columns of a message that comes with an error of reading.
 const MESSAGE: usize = 200;
@@ -54,8 +58,7 @@ pub(super) fn open(source: &Source, limits: &Limits) -> Result<(Archive, Listing
         }
         let found = entry.find(source, directory.start).map_err(about)?;
         let header = archive.header(&found, limits).map_err(about)?;
-        let array = header.array;
-        let place = |_| Place::Member(found.member, array);
+        let place = Place::Member(PackedArray { member: found.member, array: header.array });
         tensors.push(&header.tensor(entry.tensor().to_owned(), place))?;
         extents.try_reserve(1).map_err(|_| Trouble::memory())?;
         extents.push((found.start, found.end));
@@ -99,11 +102,11 @@ impl Archive {
     /// checksum is right, or this fails.
     pub(super) fn read<E>(
         &mut self,
-        (member, array): (&Member, &Array),
+        packed: &PackedArray,
         tensor: &Tensor,
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
-        self.read_member((member, array), tensor, take).map_err(|failure| match failure {
+        self.read_member(packed, tensor, take).map_err(|failure| match failure {
             Failure::Input(trouble) => Failure::Input(trouble.about(&tensor.name)),
             taker @ Failure::Taker(_) => taker,
         })
@@ -111,7 +114,7 @@ impl Archive {
 
     fn read_member<E>(
         &mut self,
-        (member, array): (&Member, &Array),
+        PackedArray { member, array }: &PackedArray,
         tensor: &Tensor,
         take: &mut Take<'_, E>,
     ) -> Result<(), Failure<E>> {
@@ -150,7 +153,7 @@ fn spool(content: &mut Content<'_>, length: u64) -> Result<Source, Trouble> {
         let bytes = chunk.get_mut(..next).unwrap_or_default();
         content.read_exact(bytes).map_err(fault)?;
         scratch.write_at(at, bytes)?;
-        at = at.saturating_add(wide(next));
+        at = at.saturating_add(u64_from_usize(next));
     }
     Ok(scratch.into_source())
 }

@@ -1,7 +1,7 @@
 //! Numbers and texts in a few bytes: a number takes one byte for every seven bits, the lowest
 //! first, and all but its last byte have the highest bit set.
 
-use super::wide;
+use crate::num::u64_from_usize;
 
 /// Bytes of a number, at most.
 pub(super) const NUMBER: usize = 10;
@@ -21,13 +21,13 @@ pub(super) fn number(out: &mut Vec<u8>, mut number: u64) {
 
 /// Appends a text and its length.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
-    number(out, wide(text.len()));
+    number(out, u64_from_usize(text.len()));
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Appends numbers and how many they are.
 pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u64]) {
-    number(out, wide(numbers.len()));
+    number(out, u64_from_usize(numbers.len()));
     for each in numbers {
         number(out, *each);
     }

@@ -14,11 +14,16 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use zten::{Limits, LogicalType, StorageType};
 
 use super::cbor::{self, Map};
+use super::kind::Kind;
+use super::limits::{judge_keys, judge_rank};
+use super::listing::{Attributes, Listing, Tensors};
+use super::place::Place;
 use super::record::{self, Record};
 use super::source::Source;
-use super::{Attributes, Kind, Listing, Place, Tensor, Tensors, Trouble};
-use super::{judge_keys, judge_rank, wide};
+use super::tensor::Tensor;
+use super::trouble::Trouble;
 use crate::escape;
+use crate::num::u64_from_usize;
 
 /// The longest header that the format allows.
 const HEADER: u64 = 100_000_000;
@@ -118,11 +123,11 @@ impl Entry {
         judge_rank(self.shape.rank, limits, "it")?;
         let shape = self.shape.dimensions();
         let (begin, end) = self.data_offsets;
-        let bytes = end.checked_sub(begin).map(wide);
+        let bytes = end.checked_sub(begin).map(u64_from_usize);
         let bytes = bytes
             .filter(|bytes| kind.bytes(&shape) == Some(*bytes))
             .ok_or_else(|| Trouble::refused("its data is not as long as its shape and type ask"))?;
-        let place = Place::Extent(wide(begin));
+        let place = Place::Extent(u64_from_usize(begin));
         Ok(Tensor { name: String::new(), shape, kind, bytes, place })
     }
 }
@@ -155,7 +160,7 @@ impl<'de> Deserialize<'de> for Shape {
             fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Shape, A::Error> {
                 let mut shape = Shape { numbers: Vec::new(), rank: 0 };
                 while let Some(dimension) = array.next_element::<usize>()? {
-                    record::number(&mut shape.numbers, wide(dimension));
+                    record::number(&mut shape.numbers, u64_from_usize(dimension));
                     shape.rank = shape.rank.saturating_add(1);
                 }
                 Ok(shape)
@@ -231,7 +236,7 @@ impl<'l> Header<'l> {
         // Lines and columns are counted from 1, and a position is that of the last byte read.
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
-        let offset = wide(before.saturating_add(error.column()).saturating_sub(1));
+        let offset = u64_from_usize(before.saturating_add(error.column()).saturating_sub(1));
         let trouble = Trouble::refused_at(sentence, LENGTH.saturating_add(offset));
         match self.entry.as_str() {
             "" => trouble,
@@ -265,7 +270,7 @@ impl<'de> Visitor<'de> for &mut Header<'_> {
             self.entry = key;
             if self.entry == METADATA {
                 let Texts(texts) = map.next_value()?;
-                judge_keys(wide(texts.len()), self.limits, "it")
+                judge_keys(u64_from_usize(texts.len()), self.limits, "it")
                     .map_err(|trouble| self.refuse(trouble))?;
                 if self.metadata.replace(texts).is_some() {
                     return Err(self.refuse(Trouble::refused("it stands there twice")));

@@ -22,7 +22,7 @@ pub(super) fn take() -> io::Result<Arc<File>> {
     let Some(kept) = KEPT.get() else {
         return tempfile::tempfile().map(Arc::new);
     };
-    // Nobody else holds one that is free.
+    // One that is free has no other owner.
     if let Some(file) = kept.iter().flatten().find(|file| Arc::strong_count(file) == 1) {
         file.set_len(0)?;
         return Ok(Arc::clone(file));

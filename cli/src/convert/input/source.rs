@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
-use super::{CHUNK, Trouble, scratch, wide};
+use super::chunk::CHUNK;
+use super::scratch;
+use super::trouble::Trouble;
 use crate::file::Opened;
+use crate::num::u64_from_usize;
 
 /// A file that is being read. Each read seeks first, so that clones do not disturb each other.
 #[derive(Clone, Debug)]
@@ -66,8 +69,8 @@ impl Source {
             let bytes = chunk.get_mut(..next).unwrap_or_default();
             self.read_at(offset, bytes)?;
             take(bytes)?;
-            offset = offset.saturating_add(wide(next));
-            left = left.saturating_sub(wide(next));
+            offset = offset.saturating_add(u64_from_usize(next));
+            left = left.saturating_sub(u64_from_usize(next));
         }
         Ok(())
     }
@@ -92,7 +95,7 @@ impl Read for Reader {
         // What has been added since the file was opened does not count.
         let left = self.source.length.saturating_sub(self.at);
         let read = file.take(left).read(buffer)?;
-        self.at = self.at.saturating_add(wide(read));
+        self.at = self.at.saturating_add(u64_from_usize(read));
         Ok(read)
     }
 }
@@ -116,7 +119,7 @@ impl Scratch {
         file.seek(SeekFrom::Start(offset))
             .and_then(|_| file.write_all(bytes))
             .map_err(Trouble::temporary)?;
-        self.length = self.length.max(offset.saturating_add(wide(bytes.len())));
+        self.length = self.length.max(offset.saturating_add(u64_from_usize(bytes.len())));
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 
-use crate::app::Status;
 use crate::escape;
 
 /// Why a file cannot be converted.
@@ -67,17 +66,14 @@ impl Trouble {
         }
     }
 
-    /// There is less memory than the file earns.
+    /// Out of memory, which is taken in proportion to the file.
     pub(super) fn memory() -> Self {
         Self::reading(io::ErrorKind::OutOfMemory.into())
     }
 
-    /// What it makes of the exit status.
-    pub(crate) fn status(&self) -> Status {
-        match self {
-            Self::Io { .. } => Status::Trouble,
-            Self::Refused { .. } => Status::Refused,
-        }
+    /// Whether the file is to blame, and not the system.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
     }
 }
 
@@ -101,7 +97,7 @@ impl fmt::Display for Trouble {
 pub(crate) enum Failure<E> {
     /// They could not be read, or were refused.
     Input(Trouble),
-    /// Whoever took them did not want more.
+    /// What took them did not want more.
     Taker(E),
 }
 

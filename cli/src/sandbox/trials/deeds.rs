@@ -72,7 +72,7 @@ pub(super) const FAULTS: &[Deed] = deeds! {
     "abort" |_| { std::hint::black_box(Vec::<u8>::with_capacity(256 << 20)); Ok(()) };
 };
 
-/// Nobody listens there: to be told so is to be allowed.
+/// No process listens there: to be told so is to be allowed.
 fn connect() -> io::Result<()> {
     use io::ErrorKind::{ConnectionRefused, NetworkUnreachable};
     match TcpStream::connect("127.0.0.1:1") {
@@ -97,7 +97,7 @@ fn change_limit() -> io::Result<()> {
 fn too_much_memory() -> io::Result<()> {
     let mut bytes: Vec<u8> = Vec::new();
     bytes.try_reserve_exact(256 << 20).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    // Nobody would miss what nobody uses.
+    // What is not used could be left out.
     std::hint::black_box(&mut bytes).push(1);
     Ok(())
 }

@@ -50,7 +50,7 @@ fn open(flash: &Flash<Simulated>, options: &Options) -> Result<Manifest<'static>
     let footer = opening.header(&fetch(flash, opening.needs())?)?;
     let body = footer.footer(&fetch(flash, footer.needs())?)?;
     let bytes = fetch(flash, body.needs())?;
-    Ok(body.manifest(bytes)?)
+    Ok(body.manifest(bytes).map_err(zten::Error::from)?)
 }
 
 fn fetch(flash: &Flash<Simulated>, range: Range<u64>) -> Result<Vec<u8>, Failure> {

@@ -2,8 +2,10 @@
 //! alignment between them and at the end. Nothing is in the file that belongs to no tensor.
 
 use crate::convert::input::cursor::Cursor;
+use crate::convert::input::listing::Tensors;
 use crate::convert::input::source::Source;
-use crate::convert::input::{Tensor, Tensors, Trouble};
+use crate::convert::input::tensor::Tensor;
+use crate::convert::input::trouble::Trouble;
 use crate::escape;
 
 /// What the header says of where data lies.

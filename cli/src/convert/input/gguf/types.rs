@@ -2,35 +2,8 @@
 
 use zten::StorageType;
 
-use crate::convert::input::{Kind, cbor};
-
-/// A type whose elements come in blocks, which are kept as they are.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// Its name in ggml.
-    pub(crate) name: &'static str,
-    /// Elements of one block.
-    pub(crate) elements: u64,
-    /// Bytes of one block.
-    pub(crate) bytes: u64,
-}
-
-impl Block {
-    /// The format of an object that holds such blocks.
-    pub(crate) fn format(&self) -> String {
-        format!("gguf.{}", self.name.to_ascii_lowercase())
-    }
-
-    /// What a reader must know of the blocks: a CBOR map.
-    pub(crate) fn attributes(&self) -> Vec<u8> {
-        let mut map = cbor::Map::default();
-        map.put("ggml_type", |out| cbor::text(out, self.name));
-        map.put("block_elements", |out| cbor::uint(out, self.elements));
-        map.put("block_bytes", |out| cbor::uint(out, self.bytes));
-        // No key stands there twice.
-        map.finish().unwrap_or_default()
-    }
-}
+use crate::convert::input::block::Block;
+use crate::convert::input::kind::Kind;
 
 /// Types whose elements stand for themselves, by their numbers.
 const PLAIN: [(u32, StorageType); 8] = [
@@ -74,7 +47,7 @@ static BLOCKS: [(u32, Block); 25] = [
 ];
 
 /// The type of blocks that are only made while computing. Some readers count 36 bytes a block and
-/// some 40, so nobody can tell where such a tensor ends.
+/// some 40, so it is not known where such a tensor ends.
 const Q8_1: u32 = 9;
 
 const fn block(name: &'static str, elements: u64, bytes: u64) -> Block {

@@ -1,7 +1,8 @@
 //! A value of the metadata, as CBOR.
 
+use crate::convert::input::cbor;
 use crate::convert::input::cursor::Cursor;
-use crate::convert::input::{Trouble, cbor};
+use crate::convert::input::trouble::Trouble;
 
 /// Types of values.
 const U8: u32 = 0;

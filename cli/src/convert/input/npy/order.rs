@@ -5,7 +5,8 @@
 //! that the first index becomes the slowest; the rest is then as many smaller arrays.
 
 use crate::convert::input::source::{Scratch, Source, buffer};
-use crate::convert::input::{Trouble, wide};
+use crate::convert::input::trouble::Trouble;
+use crate::num::u64_from_usize;
 
 /// Bytes of the part that is put in order at once. Reading it takes half as much again, at most.
 const TILE: u64 = 8 << 20;
@@ -76,7 +77,7 @@ impl<const W: usize> Turn<W> {
 
     /// The elements that a tile may have.
     fn most(&self) -> u64 {
-        self.sizes.tile.checked_div(wide(W)).unwrap_or(1).max(4)
+        self.sizes.tile.checked_div(u64_from_usize(W)).unwrap_or(1).max(4)
     }
 
     /// Hands on all elements in row-major order.
@@ -86,14 +87,14 @@ impl<const W: usize> Turn<W> {
         while let Some((rows, rest)) = shape.split_first().filter(|(_, rest)| !rest.is_empty()) {
             let columns = product(rest);
             let together = self.most().checked_div(columns).unwrap_or_default().min(*rows);
-            if together == *rows || together.saturating_mul(wide(W)) >= self.sizes.run {
+            if together == *rows || together.saturating_mul(u64_from_usize(W)) >= self.sizes.run {
                 return self.gather(*rows, rest, together, put);
             }
             self = self.transpose(*rows, columns)?;
             shape = rest;
         }
         let elements = self.arrays.saturating_mul(product(shape));
-        self.source.stream(self.offset, elements.saturating_mul(wide(W)), put)
+        self.source.stream(self.offset, elements.saturating_mul(u64_from_usize(W)), put)
     }
 
     /// Hands on the arrays, `together` rows at a time. The other dimensions are `rest`.
@@ -143,7 +144,10 @@ impl<const W: usize> Turn<W> {
                     let mut to = first.saturating_add(column);
                     let held = tile.get(..index(here.saturating_mul(across))).unwrap_or_default();
                     for elements in held.chunks(index(length).max(1)) {
-                        file.write_at(to.saturating_mul(wide(W)), elements.as_flattened())?;
+                        file.write_at(
+                            to.saturating_mul(u64_from_usize(W)),
+                            elements.as_flattened(),
+                        )?;
                         to = to.saturating_add(columns);
                     }
                 }
@@ -166,7 +170,7 @@ impl<const W: usize> Turn<W> {
         let array = part.array.saturating_mul(columns);
         let mut odometer = Odometer::new(dimensions);
         // Columns that are read in full lie together.
-        let apiece = part.rows.saturating_mul(wide(W)).max(1);
+        let apiece = part.rows.saturating_mul(u64_from_usize(W)).max(1);
         let at_once = if part.rows == rows { SCRATCH.checked_div(apiece).unwrap_or(1) } else { 1 };
         let at_once = at_once.clamp(1, part.columns);
         let stride = index(part.columns);
@@ -178,7 +182,7 @@ impl<const W: usize> Turn<W> {
             let number = part.columns.saturating_sub(column).min(at_once);
             let first = array.saturating_add(part.column).saturating_add(column);
             let element = first.saturating_mul(rows).saturating_add(part.row);
-            let offset = self.offset.saturating_add(element.saturating_mul(wide(W)));
+            let offset = self.offset.saturating_add(element.saturating_mul(u64_from_usize(W)));
             let read = index(number.saturating_mul(part.rows));
             let read = scratch.get_mut(..read).unwrap_or_default();
             self.source.read_at(offset, read.as_flattened_mut())?;
@@ -295,7 +299,7 @@ mod tests {
         // No two neighbours are alike, nor are those that a power of two lies between.
         let data: Vec<u8> = (0..251_u8).cycle().take(length).collect();
         let wanted = by_definition(shape, W, &data);
-        let width = wide(W);
+        let width = u64_from_usize(W);
         for tile in [4, 6, 9, 16, 50, 200, 100_000] {
             for run in [1, 2, 3, 8, 1000] {
                 let sizes = Sizes { tile: tile * width, run: run * width };

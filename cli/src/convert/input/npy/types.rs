@@ -2,7 +2,7 @@
 
 use zten::{LogicalType, StorageType};
 
-use crate::convert::input::Kind;
+use crate::convert::input::kind::Kind;
 use crate::escape;
 
 /// A type, and the order of its bytes.

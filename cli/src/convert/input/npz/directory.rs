@@ -7,7 +7,8 @@
 
 use crate::convert::input::cursor::Cursor;
 use crate::convert::input::source::Source;
-use crate::convert::input::{Trouble, wide};
+use crate::convert::input::trouble::Trouble;
+use crate::num::u64_from_usize;
 
 /// Bytes of the end record, of the one for large archives, and of what points at that one.
 const END: u64 = 22;
@@ -56,7 +57,7 @@ impl Directory {
     /// Judges how many members have been found.
     pub(super) fn judge_count(&self, found: usize) -> Result<(), Trouble> {
         let counted = self.members;
-        if wide(found) == counted {
+        if u64_from_usize(found) == counted {
             return Ok(());
         }
         let sentence =

@@ -2,10 +2,11 @@
 //! read, and must be the same wherever it is said.
 
 use super::extra::Extra;
-use super::member::Member;
 use crate::convert::input::cursor::Cursor;
+use crate::convert::input::place::Member;
 use crate::convert::input::source::Source;
-use crate::convert::input::{Trouble, wide};
+use crate::convert::input::trouble::Trouble;
+use crate::num::u64_from_usize;
 
 /// Signatures.
 const DIRECTORY: u32 = 0x0201_4b50;
@@ -187,13 +188,13 @@ impl Entry {
             wanted.extend(size.to_le_bytes().into_iter().take(length));
         }
         let at = cursor.at();
-        let most = wide(signature.len().saturating_add(wanted.len()));
+        let most = u64_from_usize(signature.len().saturating_add(wanted.len()));
         let mut there = Vec::new();
         cursor.append(most.min(cursor.left()), &mut there)?;
         if there.strip_prefix(&signature).is_some_and(|there| there.starts_with(&wanted)) {
             Ok(most)
         } else if there.starts_with(&wanted) {
-            Ok(wide(wanted.len()))
+            Ok(u64_from_usize(wanted.len()))
         } else {
             let sentence = "what stands behind it does not say what the directory says";
             Err(Trouble::refused_at(sentence, at))

@@ -1,6 +1,6 @@
 //! The extra fields of a member: each a number, a length, and as many bytes.
 
-use crate::convert::input::Trouble;
+use crate::convert::input::trouble::Trouble;
 
 /// The field for numbers of 64 bits.
 const LARGE: u16 = 1;

@@ -4,39 +4,14 @@ use std::io::{self, BufRead as _, BufReader, Read, Take};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use crate::convert::input::record::{self, Record};
+use crate::convert::input::place::Member;
 use crate::convert::input::source::{Reader, Source};
+use crate::num::u64_from_usize;
 
 /// Bytes of a member that are read at once. Its header takes less.
 const WINDOW: u64 = 64 << 10;
 
-/// Where the bytes of a member are, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    /// Where they begin.
-    pub(crate) start: u64,
-    /// How many they are in the file.
-    pub(super) packed: u64,
-    /// The checksum of the content.
-    pub(super) crc: u32,
-    pub(super) deflated: bool,
-}
-
 impl Member {
-    /// Appends what a record needs of it beside where it begins.
-    pub(crate) fn record(&self, out: &mut Vec<u8>) {
-        record::number(out, self.packed);
-        record::number(out, self.crc.into());
-        record::number(out, self.deflated.into());
-    }
-
-    /// Reads that again.
-    pub(crate) fn recorded(record: &mut Record<'_>, start: u64) -> Self {
-        let packed = record.number();
-        let crc = u32::try_from(record.number()).unwrap_or_default();
-        Self { start, packed, crc, deflated: record.number() != 0 }
-    }
-
     /// Its content, `size` bytes. `inflate` is there to be used again.
     pub(super) fn content<'i>(
         &self,
@@ -78,7 +53,7 @@ impl Read for Content<'_> {
             return Err(invalid("it is shorter than is said"));
         }
         self.crc.update(out.get(..read).unwrap_or_default());
-        self.left = self.left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+        self.left = self.left.saturating_sub(u64_from_usize(read));
         Ok(read)
     }
 }

@@ -13,11 +13,15 @@ use std::process::{Child, Command, Stdio};
 
 use zten::write::{FileSink, IoSink};
 
-use super::{Plan, convert, create, end, here, input, open, publish};
-use crate::app::{App, Status};
+use super::in_process::{self, convert, create, end, open, publish};
+use super::input;
+use super::plan::Plan;
+use crate::app::App;
 use crate::args::Convert;
+use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox::{self, Mode};
+use crate::sandbox;
+use crate::status::Status;
 
 /// What the other process says before it reads anything; how many objects it has written follows.
 const BEGUN: &str = "begun ";
@@ -44,7 +48,7 @@ pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io:
         }
         Err(Ended::NotBegun(_)) => {
             drop(sink);
-            let written = here(args, plan);
+            let written = in_process::run(args, plan);
             end(app, args, written)
         }
         // It has said why.

@@ -1,0 +1,13 @@
+//! How the command ends.
+
+/// How the command ends. The worst wins: with several files all are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Status {
+    /// All files are valid.
+    #[default]
+    Good,
+    /// A file is refused, or two differ.
+    Refused,
+    /// Wrong usage, or something could not be read or written.
+    Trouble,
+}

@@ -1,0 +1,87 @@
+//! Kernels that lack something of what confines.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+use super::*;
+use crate::good_json;
+
+const SECCOMP: i64 = libc::SYS_seccomp;
+const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
+const LIMITS: i64 = libc::SYS_prlimit64;
+
+/// Runs the command where the kernel does not know that call. A filter stays with the thread
+/// that sets it, and with what that starts.
+fn without(call: i64, args: &[&str]) -> Output {
+    let act = || {
+        let machine = std::env::consts::ARCH.try_into().unwrap();
+        let enosys = SeccompAction::Errno(u32::try_from(libc::ENOSYS).unwrap());
+        let rules = BTreeMap::from([(call, vec![])]);
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, enosys, machine).unwrap();
+        let program: BpfProgram = filter.try_into().unwrap();
+        apply_filter(&program).unwrap();
+        zten(args)
+    };
+    thread::scope(|scope| scope.spawn(act).join().unwrap())
+}
+
+#[test]
+fn what_is_required_is_missed() {
+    let (good, folder) = (good_file(), tempfile::tempdir().unwrap());
+    let out = folder.path().join("out.zt");
+    let calls: [&[&str]; 7] = [
+        &["check", &good],
+        &["ls", &good],
+        &["cat", &good, "t_f32"],
+        &["hash", &good],
+        &["diff", &good, &good],
+        &["convert", &good, out.to_str().unwrap()],
+        &["sandbox"],
+    ];
+    for args in calls {
+        for (call, layer) in [(SECCOMP, "seccomp"), (LANDLOCK, "landlock")] {
+            let output = without(call, &[args, &["--require-sandbox"]].concat());
+            let (status, out, message) = ended(&output);
+            assert_eq!((status, out), (Some(2), ""), "{args:?} {message}");
+            let wanted = format!("--require-sandbox: {layer} is not to be had: ");
+            assert!(message.contains(&wanted), "{args:?} {message}");
+        }
+    }
+    assert!(!out.exists());
+    // Where all is there, nothing is missed.
+    for args in &calls[..6] {
+        let output = zten([args, &["--require-sandbox"][..]].concat());
+        assert_eq!((ended(&output).0, ended(&output).2), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn what_is_not_required_is_done_without() {
+    let good = good_file();
+    for call in [SECCOMP, LANDLOCK, LIMITS] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out.zt");
+        for args in [&["check", &good][..], &["convert", &good, out.to_str().unwrap()]] {
+            assert!(!good_text(without(call, args)).is_empty());
+        }
+        assert!(out.exists());
+    }
+}
+
+#[test]
+fn a_layer_that_is_missing_is_told() {
+    let report = good_json(without(LANDLOCK, &["sandbox", "--json"]));
+    assert_eq!(report["layers"]["landlock"], "missing");
+    // The filter denies all of it, too.
+    assert_eq!(others(&report, "denied"), [""; 0]);
+    let output = without(SECCOMP, &["sandbox", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((ended(&output).0, &report["layers"]["seccomp"]), (Some(1), &"missing".into()));
+    let allowed = others(&report, "denied");
+    assert!(allowed.contains(&"look-for-file"), "{allowed:?}");
+    if report["layers"]["landlock"] == "enforced" {
+        assert!(!allowed.iter().any(|name| WITHOUT_FILTER.contains(name)), "{allowed:?}");
+    }
+}

@@ -1,0 +1,170 @@
+//! Content in one form: the same bytes for the same numbers, however they are stored.
+
+use crate::element::StorageType;
+use crate::format::Format;
+use crate::manifest::Component;
+
+/// What makes the decoded bytes of a component the same as those of any other that holds the same.
+///
+/// ```
+/// # use core::convert::Infallible;
+/// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// # let object = archive.objects().next().unwrap();
+/// let indices = object.sparse_csr()?.indices();
+/// let mut content = indices.content(archive.data(), &zten::Limits::default())?;
+/// let mut wide = Vec::new();
+/// while let Some(chunk) = content.next_chunk()? {
+///     let Ok(()) = zten::Normalization::content(&indices).chunk(chunk, |bytes| {
+///         wide.extend_from_slice(bytes);
+///         Ok::<(), Infallible>(())
+///     });
+/// }
+/// # assert_eq!(wide.len() % 8, 0);
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Normalization(Change);
+
+/// What is done to elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    /// Each takes so many bytes, and is to take eight.
+    Widen(u8),
+    /// What is not 0 becomes 1.
+    Bools,
+}
+
+/// Elements that are changed in one go.
+const PIECE: usize = 512;
+
+impl Component<'_> {
+    /// Whether it holds the indices of a sparse object.
+    pub fn is_index(&self) -> bool {
+        match self.object().format() {
+            Format::SparseCsr => matches!(self.role(), "indices" | "indptr"),
+            Format::SparseCoo => self.role() == "coords",
+            _ => false,
+        }
+    }
+}
+
+impl Normalization {
+    /// Bools are 0 or 1, as everywhere but in 0.1, where any byte that is not 0 is true.
+    pub fn bools(component: &Component<'_>) -> Self {
+        Self(match component.storage_type() {
+            Some(StorageType::Bool) => Change::Bools,
+            _ => Change::Nothing,
+        })
+    }
+
+    /// Bools are 0 or 1, and the indices of sparse objects `u64`, whatever integers they are.
+    pub fn content(component: &Component<'_>) -> Self {
+        match component.storage_type() {
+            Some(storage) if storage.width() < 8 && component.is_index() => {
+                Self(Change::Widen(storage.width()))
+            }
+            _ => Self::bools(component),
+        }
+    }
+
+    /// Hands on what the bytes of a chunk become, piece by piece, until `take` fails. A chunk holds
+    /// whole elements, decoded and little-endian, as [`Content`](crate::Content) and
+    /// [`Verifier`](crate::Verifier) give it; the indices in it are not negative.
+    ///
+    /// # Errors
+    /// What `take` fails with.
+    pub fn chunk<E>(
+        self,
+        chunk: &[u8],
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.0 {
+            Change::Nothing => take(chunk),
+            Change::Widen(width) => widen(chunk, width.into(), take),
+            Change::Bools => chunk.chunks(PIECE).try_for_each(|piece| {
+                let mut bools = [0; PIECE];
+                for (to, from) in bools.iter_mut().zip(piece) {
+                    *to = u8::from(*from != 0);
+                }
+                take(bools.get(..piece.len()).unwrap_or_default())
+            }),
+        }
+    }
+}
+
+fn widen<E>(
+    chunk: &[u8],
+    width: usize,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    for piece in chunk.chunks(width.max(1).saturating_mul(PIECE)) {
+        let mut numbers = [[0; 8]; PIECE];
+        let elements = piece.chunks(width.max(1));
+        let count = elements.len();
+        for (number, element) in numbers.iter_mut().zip(elements) {
+            // No index is negative, so zeros are all that it lacks.
+            for (to, from) in number.iter_mut().zip(element) {
+                *to = *from;
+            }
+        }
+        take(numbers.get(..count).unwrap_or_default().as_flattened())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::convert::Infallible;
+
+    use super::*;
+
+    fn normalized(change: Change, chunks: &[&[u8]]) -> Vec<u8> {
+        let mut all = Vec::new();
+        for chunk in chunks {
+            let Ok(()) = Normalization(change).chunk(chunk, |bytes| {
+                all.extend_from_slice(bytes);
+                Ok::<(), Infallible>(())
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn indices_of_any_width_become_the_same() {
+        let numbers: Vec<u64> = (0..2000).map(|n| n % 128).collect();
+        let narrow = |width: usize| -> Vec<u8> {
+            numbers.iter().flat_map(|n| n.to_le_bytes().into_iter().take(width)).collect()
+        };
+        let all = narrow(8);
+        assert_eq!(normalized(Change::Nothing, &[&all]), all);
+        for width in [1, 2, 4] {
+            let bytes = narrow(width.into());
+            assert_eq!(normalized(Change::Widen(width), &[&bytes]), all);
+            let (head, tail) = bytes.split_at(usize::from(width) * 777);
+            assert_eq!(normalized(Change::Widen(width), &[head, tail]), all);
+        }
+        assert_ne!(normalized(Change::Widen(1), &[&narrow(2)]), all);
+    }
+
+    #[test]
+    fn bools_become_their_truth() {
+        let bools: Vec<u8> = (0..2000).map(|n| u8::from(n % 3 == 0)).collect();
+        let others: Vec<u8> = bools.iter().map(|bool| bool * 0x80).collect();
+        assert_eq!(normalized(Change::Bools, &[&bools]), bools);
+        assert_eq!(normalized(Change::Bools, &[&others]), bools);
+        assert_eq!(normalized(Change::Nothing, &[&others]), others);
+    }
+
+    #[test]
+    fn what_is_not_taken_ends_it() {
+        let mut taken = 0;
+        let ended = Normalization(Change::Bools).chunk(&[1; 2000], |bytes| {
+            taken += bytes.len();
+            if taken > 1000 { Err("enough") } else { Ok(()) }
+        });
+        assert_eq!((ended, taken), (Err("enough"), 1024));
+    }
+}
