@@ -1,10 +1,10 @@
-//! What SECURITY.md says of limits and of the corpus is so.
+//! What docs/limits.md says of limits, and docs/promises.md of the corpus, is so.
 
 use zten::Limits;
 use zten_testkit::{accepted, corpus, reject_index};
 
-fn security() -> String {
-    std::fs::read_to_string(corpus().join("../SECURITY.md")).unwrap()
+fn document(name: &str) -> String {
+    std::fs::read_to_string(corpus().join("../docs").join(name)).unwrap()
 }
 
 /// A number as it is written there: 1,234.
@@ -17,7 +17,7 @@ fn written(number: usize) -> String {
 
 #[test]
 fn every_limit_is_there_with_its_default() {
-    let (text, limits) = (security(), Limits::default());
+    let (text, limits) = (document("limits.md"), Limits::default());
     let (mib, gib) = (1 << 20, 1 << 30);
     let total = limits.decoded_total(0);
     assert_eq!(limits.decoded_total(1) - total, 64);
@@ -38,7 +38,7 @@ fn every_limit_is_there_with_its_default() {
 
 #[test]
 fn the_corpus_has_as_many_files() {
-    let text = security();
+    let text = document("promises.md");
     let (reject, accept) = (written(reject_index().count()), accepted().count());
     assert!(text.contains(&format!("| {reject} files in `corpus/reject`")), "{reject}");
     assert!(text.contains(&format!("; {accept} in `corpus/accept`")), "{accept}");
