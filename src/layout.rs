@@ -18,4 +18,4 @@ pub use slice::{Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
 pub(crate) use view::validate_bools;
-pub use view::{Elements, View};
+pub use view::{Elements, Nibbles, View};
