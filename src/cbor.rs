@@ -13,6 +13,8 @@ mod encode;
 mod entries;
 mod keys;
 mod skip;
+#[cfg(feature = "v2")]
+mod strict;
 mod value;
 
 use nom::error::{ErrorKind as NomKind, ParseError};
@@ -30,6 +32,8 @@ use entries::entries;
 pub(crate) use entries::{Entries, array_head, map_head};
 pub(crate) use keys::{Keys, find, keys_before, nth_key};
 pub(crate) use skip::skip;
+#[cfg(feature = "v2")]
+pub(crate) use strict::strict;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 
 /// What is left of the manifest, from the item to read on.

@@ -1,10 +1,11 @@
-//! Checksums over stored bytes: their form. v0.1 §4, v1.1 II.3, v1.2 §1.
+//! Checksums over stored bytes (in 2, over decoded ones): their form. v0.1 §4, v1.1 II.3, v1.2 §1,
+//! v2 §3.4.
 
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::num::{Assured as _, impossible};
 
-/// A checksum of a component's stored bytes, as the manifest gives it.
+/// A checksum of a component's stored bytes (in 2, of its decoded ones), as the manifest gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Digest<'m> {
@@ -12,6 +13,8 @@ pub enum Digest<'m> {
     Sha256([u8; 32]),
     /// CRC-32C (Castagnoli).
     Crc32c(u32),
+    /// XXH3-64 with seed 0 (2 only).
+    Xxh3(u64),
     /// An algorithm that is not known, and so cannot be verified: the whole text.
     Unverifiable(&'m str),
 }
@@ -21,6 +24,7 @@ impl core::fmt::Debug for Digest<'_> {
         match self {
             Self::Sha256(sum) => f.debug_tuple("Sha256").field(sum).finish(),
             Self::Crc32c(sum) => f.debug_tuple("Crc32c").field(sum).finish(),
+            Self::Xxh3(sum) => f.debug_tuple("Xxh3").field(sum).finish(),
             Self::Unverifiable(text) => f.debug_tuple("Unverifiable").field(&Start(text)).finish(),
         }
     }
@@ -46,6 +50,35 @@ impl<'m> Digest<'m> {
             Known::Malformed => None,
             Known::Other => Some(Self::Unverifiable(text)),
         }
+    }
+
+    /// Reads a digest of a file of 2, where an algorithm is of letters and digits, and what follows
+    /// it of lower-case digits: v2 §3.4.
+    #[cfg(feature = "v2")]
+    pub(crate) fn read_v2(text: &'m str) -> Option<Self> {
+        let (algorithm, digits) = text.split_once(':')?;
+        let named = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
+        let lower = |byte: u8| matches!(byte, b'a'..=b'f' | b'0'..=b'9');
+        let formed = !algorithm.is_empty() && algorithm.bytes().all(named);
+        if !formed || digits.is_empty() || !digits.bytes().all(lower) {
+            return None;
+        }
+        match algorithm {
+            "xxh3" => bytes(digits).map(|sum| Self::Xxh3(u64::from_be_bytes(sum))),
+            "sha256" => bytes(digits).map(Self::Sha256),
+            _ => Some(Self::Unverifiable(text)),
+        }
+    }
+
+    /// Whether it is a well-formed `xxh3` of 2; quicker than reading it.
+    #[cfg(feature = "v2")]
+    #[inline(always)]
+    pub(crate) fn is_known_v2(text: &[u8]) -> bool {
+        text.strip_prefix(b"xxh3:").is_some_and(|digits| {
+            // Upper-case letters have the bit of lower-case ones cleared, and digits have it set.
+            let upper = digits.iter().fold(0, |upper, byte| upper | !byte & 0x20);
+            digits.len() == 16 && all_digits(digits) && upper == 0
+        })
     }
 
     /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.
@@ -79,6 +112,7 @@ impl<'m> Digest<'m> {
         match self {
             Self::Sha256(_) => "sha256",
             Self::Crc32c(_) => "crc32c",
+            Self::Xxh3(_) => "xxh3",
             Self::Unverifiable(text) => text.split_once(':').map_or(text, |(name, _)| name),
         }
     }
@@ -147,7 +181,7 @@ impl Spelled {
         let length = match digest {
             Digest::Sha256(bytes) => spell(&mut text, b"sha256:", bytes, b'a'),
             Digest::Crc32c(sum) => spell(&mut text, b"crc32c:0x", &sum.to_be_bytes(), b'A'),
-            Digest::Unverifiable(_) => return None,
+            Digest::Xxh3(_) | Digest::Unverifiable(_) => return None,
         };
         Some(Self { text, length })
     }

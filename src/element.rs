@@ -2,9 +2,11 @@
 
 mod complex;
 mod fp8;
+mod mx;
 
 pub use complex::Complex;
 pub use fp8::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
+pub use mx::{F4E2M1, F8E8M0};
 
 use half::{bf16, f16};
 use zerocopy::{FromBytes, TryFromBytes};
@@ -91,6 +93,19 @@ impl StorageType {
         }
     }
 
+    /// The type of that name in 2, which has no `bool`: v2 §4.1.
+    #[cfg(feature = "v2")]
+    #[inline(always)]
+    pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
+        match name {
+            b"bf16" => Some(Self::Bf16),
+            b"f32" => Some(Self::F32),
+            b"f16" => Some(Self::F16),
+            b"u8" => Some(Self::U8),
+            _ => Self::from_v1(name).filter(|storage| *storage != Self::Bool),
+        }
+    }
+
     /// The type of that name in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
         let mut rows = Self::ALL.iter().zip(&STORAGE);
@@ -137,6 +152,10 @@ pub enum LogicalType {
     Complex64,
     /// Pairs of real and imaginary part, on `f64`. In 1.1 a dtype.
     Complex128,
+    /// A power of two, on `u8` (2 only): the scales of OCP's microscaling formats.
+    F8E8M0,
+    /// FP4 of OCP, on `u8`, two elements a byte (2 only).
+    F4E2M1,
 }
 }
 
@@ -149,14 +168,24 @@ const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); LogicalType::COUNT] 
     (LogicalType::F8E5M2Fnuz, "f8_e5m2fnuz", "", StorageType::U8, 1),
     (LogicalType::Complex64, "complex64", "complex64", StorageType::F32, 2),
     (LogicalType::Complex128, "complex128", "complex128", StorageType::F64, 2),
+    (LogicalType::F8E8M0, "f8_e8m0", "", StorageType::U8, 1),
+    (LogicalType::F4E2M1, "f4_e2m1", "", StorageType::U8, 1),
 ];
 
 impl LogicalType {
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
-
+    /// Those that 1.2 has, and that are written.
+    pub const V1_2: [Self; 6] = [
+        Self::F8E4M3Fn,
+        Self::F8E5M2,
+        Self::F8E4M3Fnuz,
+        Self::F8E5M2Fnuz,
+        Self::Complex64,
+        Self::Complex128,
+    ];
     fn row(self) -> &'static (Self, &'static str, &'static str, StorageType, u8) {
-        let [e4m3fn, e5m2, e4m3fnuz, e5m2fnuz, complex64, complex128] = &LOGICAL;
+        let [e4m3fn, e5m2, e4m3fnuz, e5m2fnuz, complex64, complex128, e8m0, e2m1] = &LOGICAL;
         match self {
             Self::F8E4M3Fn => e4m3fn,
             Self::F8E5M2 => e5m2,
@@ -164,12 +193,26 @@ impl LogicalType {
             Self::F8E5M2Fnuz => e5m2fnuz,
             Self::Complex64 => complex64,
             Self::Complex128 => complex128,
+            Self::F8E8M0 => e8m0,
+            Self::F4E2M1 => e2m1,
         }
     }
 
-    /// The logical type of that name in `type`.
+    /// The logical type of that name in `type` of 1.x.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
+        let rows = LOGICAL.iter().filter(|row| !row.0.is_since_v2());
+        rows.map(|row| (row.1, row.0)).find(|row| row.0.as_bytes() == name).map(|row| row.1)
+    }
+
+    /// The logical type of that name in `type` of 2.
+    #[cfg(feature = "v2")]
+    pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         LOGICAL.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+    }
+
+    /// Whether 1.x has no name for it.
+    pub(crate) fn is_since_v2(self) -> bool {
+        matches!(self, Self::F8E8M0 | Self::F4E2M1)
     }
 
     /// The logical type that a 1.1 dtype of that name stands for.
@@ -187,7 +230,8 @@ impl LogicalType {
         self.row().3
     }
 
-    /// Storage elements for each logical one: 2 for complex types, else 1.
+    /// Storage elements for each logical one: 2 for complex types, else 1. Of `f4_e2m1` one holds
+    /// two logical ones.
     #[inline]
     pub fn ratio(self) -> u8 {
         if matches!(self, Self::Complex64 | Self::Complex128) { 2 } else { 1 }

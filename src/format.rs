@@ -21,6 +21,8 @@ mod table;
 pub(crate) mod v0_1;
 #[cfg(feature = "v1")]
 pub(crate) mod v1;
+#[cfg(feature = "v2")]
+pub(crate) mod v2;
 
 #[cfg(feature = "write")]
 pub(crate) use claims::Dtype;
@@ -43,6 +45,8 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
         Container::V0 => v0_1::walk(walk, manifest),
         #[cfg(feature = "v1")]
         Container::V1 => v1::walk(walk, manifest),
+        #[cfg(feature = "v2")]
+        Container::V2 => v2::walk(walk, manifest),
     }
 }
 
@@ -56,15 +60,22 @@ pub enum Generation {
     V1_1,
     /// `ZTEN1000`, minor version 2 or more.
     V1_2,
+    /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
+    ///
+    /// Parts in shards, the encoding `zt.zstd-seekable/1` and the layouts `zt.mx/1`,
+    /// `zt.quant_group/1` and `gguf.NAME/1` are listed, and cannot be read yet; that no cell of a
+    /// sparse list of coordinates is there twice is not validated yet.
+    V2,
 }
 
 impl Generation {
-    /// `0.1`, `1.1` or `1.2`.
+    /// `0.1`, `1.1`, `1.2` or `2`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V0_1 => "0.1",
             Self::V1_1 => "1.1",
             Self::V1_2 => "1.2",
+            Self::V2 => "2",
         }
     }
 }
@@ -78,7 +89,7 @@ pub enum Encoding {
     Raw,
     /// Compressed: RFC 8878.
     Zstd,
-    /// In a way that is not known (0.1 only): v0.1 §8.
+    /// In a way that is not known (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown,
 }
 }
@@ -96,7 +107,7 @@ pub enum Format {
     SparseCoo,
     /// Packed weights with scales and zero-points.
     QuantizedGroup,
-    /// A format that is not known, or a 0.1 layout that is not.
+    /// A format that is not known, or a layout of 0.1 or 2 that is not.
     Unknown,
 }
 }

@@ -19,4 +19,4 @@ pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, Qu
 pub use slice::{Cut, DecodedSlice, Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
-pub use view::{Elements, View};
+pub use view::{Elements, Nibbles, View};

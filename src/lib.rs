@@ -1,6 +1,6 @@
 #![no_std]
 #![cfg_attr(
-    not(all(feature = "v0", feature = "v1")),
+    not(all(feature = "v0", feature = "v1", feature = "v2")),
     allow(
         dead_code,
         unused_imports,
@@ -73,6 +73,7 @@
 //! | --- | --- | --- |
 //! | `v0` | yes | generation 0.1 |
 //! | `v1` | yes | generations 1.1 and 1.2 |
+//! | `v2` | no | generation 2, as far as [`Generation::V2`] says |
 //! | `std` | yes |  files, read at positions |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
@@ -103,8 +104,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-#[cfg(not(any(feature = "v0", feature = "v1")))]
-compile_error!("without `v0` and `v1` there is no file to read");
+#[cfg(not(any(feature = "v0", feature = "v1", feature = "v2")))]
+compile_error!("without `v0`, `v1` and `v2` there is no file to read");
 
 mod archive;
 mod brief;
@@ -132,14 +133,16 @@ pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
 pub use codec::{Content, ReadAt, ReadError, Verified};
 pub use digest::Digest;
 pub use element::{
-    ByteOrder, Complex, Element, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, LogicalType, StorageType,
+    ByteOrder, Complex, Element, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0,
+    LogicalType, StorageType,
 };
 pub use error::{Error, ErrorKind, Misuse, OutOfMemory, Place, Result};
 pub use format::{Encoding, Format, Generation, Version};
 pub use layout::{
     ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Cut, Decoded, DecodedCoo, DecodedCsr,
-    DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Normalization, Packing, Quantization,
-    Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr, View, Widened,
+    DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Nibbles, Normalization, Packing,
+    Quantization, Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr, View,
+    Widened,
 };
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};

@@ -6,10 +6,14 @@ use crate::error::{Error, Misuse};
 pub(crate) mod format {
     /// Every blob starts at a multiple of this: v0.1 §3.2, v1.1 I.2, v1.2 §4.
     pub(crate) const ALIGNMENT: u64 = 64;
-    /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4; policy for 0.1.
+    /// In generation 2: v2 §2.4.
+    pub(crate) const ALIGNMENT_V2: u64 = 4096;
+    /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1; policy for 0.1.
     pub(crate) const MANIFEST_CAP: u64 = 1 << 30;
     /// The deepest nesting that the decoder keeps counters for.
     pub(crate) const DEPTH_CAP: u8 = 64;
+    /// The deepest nesting in generation 2: v2 §3.1.
+    pub(crate) const DEPTH_V2: u8 = 32;
     /// The nesting of the format itself, which no limit may go below.
     pub(crate) const DEPTH_FLOOR: u8 = 6;
     /// Bytes of a chunk of content, at most.

@@ -16,6 +16,8 @@ mod object;
 mod reader;
 mod refused;
 mod roles;
+#[cfg(feature = "v2")]
+mod shards;
 #[cfg(feature = "std")]
 mod table;
 
@@ -73,6 +75,10 @@ impl<'m> Manifest<'m> {
         bytes: Cow<'m, [u8]>,
         options: &Options,
     ) -> Result<Self, RefusedManifest<'m>> {
+        #[cfg(feature = "v2")]
+        if let Err(error) = frame.validate_hash(&bytes) {
+            return Err(RefusedManifest::new(error, frame, bytes));
+        }
         let index = match admit::admit(&frame, &bytes, options) {
             Ok(index) => index,
             Err(error) => return Err(RefusedManifest::new(error, frame, bytes)),
@@ -127,16 +133,26 @@ impl<'m> Manifest<'m> {
 
     /// All fields of the root (1.x) as the manifest spells them, unknown ones included.
     pub fn fields(&self) -> Option<Attributes<'_>> {
+        if self.bytes.is_empty() {
+            // A data shard has no manifest.
+            return None;
+        }
         // The root of 0.1 is an array.
         Attributes::read(&self.bytes)
     }
 
-    /// The manifest's CBOR.
+    /// Whether the file has no manifest, and holds blobs for other files only (2): v2 §7.2.
+    pub fn is_data_shard(&self) -> bool {
+        self.frame.is_data_shard()
+    }
+
+    /// The manifest's CBOR; none in a data shard.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where in the file the manifest lies. All blobs end before it.
+    /// Where in the file the manifest lies. Before 2, all blobs end before it. Empty, and at the
+    /// footer, in a data shard.
     pub fn extent(&self) -> core::ops::Range<u64> {
         self.frame.manifest().clone()
     }

@@ -31,6 +31,14 @@ pub enum Scope {
     V1,
     /// `ZTEN1000` files whose minor version is 2 or more.
     V1From2,
+    /// `ZTEN0001` and `ZTEN1000` files.
+    UpTo1,
+    /// `ZTEN1000` files and those of generation 2.
+    From1,
+    /// `ZTEN1000` files whose minor version is 2 or more, and files of generation 2.
+    From1_2,
+    /// Files of generation 2.
+    V2,
 }
 
 /// What is known of one rule, limit or unsupported feature.
@@ -65,10 +73,14 @@ impl Scope {
     /// The generations, in words.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Self::All => "0.1, 1.1, 1.2",
+            Self::All => "0.1, 1.1, 1.2, 2",
             Self::V0 => "0.1",
             Self::V1 => "1.1, 1.2",
             Self::V1From2 => "1.2",
+            Self::UpTo1 => "0.1, 1.1, 1.2",
+            Self::From1 => "1.1, 1.2, 2",
+            Self::From1_2 => "1.2, 2",
+            Self::V2 => "2",
         }
     }
 }

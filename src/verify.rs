@@ -3,6 +3,8 @@
 mod indices;
 #[cfg(feature = "write")]
 mod padding;
+#[cfg(feature = "v2")]
+mod rows;
 
 use crate::codec::{ReadAt, ReadError, Verified};
 use crate::element::StorageType;
@@ -71,6 +73,8 @@ impl Verifier {
                 Ok::<(), ReadError<R::Error>>(())
             })?;
         }
+        #[cfg(feature = "v2")]
+        rows::validate(object, source, &self.limits)?;
         foreign(object)?;
         Ok(())
     }
@@ -213,14 +217,11 @@ impl Verifier {
     }
 }
 
-/// A 0.1 entry whose layout is not known cannot be read as a tensor.
+/// An object of 0.1 or 2 whose layout is not known cannot be read as a tensor.
 pub(crate) fn foreign(object: &Object<'_>) -> Result<(), Error> {
-    match object.components().next() {
-        Some(first)
-            if object.format() == Format::Unknown && !object.dialect().reads_unknown_formats =>
-        {
-            let error = Error::new(Unsupported::Layout, first.extent().offset());
-            Err(error.at(first.place()))
+    match (object.components().next(), object.dialect().unknown_format) {
+        (Some(first), Some(why)) if object.format() == Format::Unknown => {
+            Err(Error::new(why, first.extent().offset()).at(first.place()))
         }
         _ => Ok(()),
     }

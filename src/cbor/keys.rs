@@ -105,14 +105,16 @@ fn second<P: Copy + Ord>(places: &[P]) -> Option<P> {
     both.1
 }
 
-/// The value of `wanted` in the map at `map`, which has been checked.
+/// The value of `wanted` in the map at `map`, which has been checked. In 2, keys that are not
+/// text may stand beside it.
 pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
     let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(map).ok()?;
     while entries.next(input) {
-        let (value, key) = key(input).ok()?;
-        if key == wanted.as_bytes() {
-            return Some(value);
-        }
+        let value = match key(input) {
+            Ok((value, key)) if key == wanted.as_bytes() => return Some(value),
+            Ok((value, _)) => value,
+            Err(_) => skip(input, 0, DEPTH_CAP).ok()?.0,
+        };
         input = skip(value, 0, DEPTH_CAP).ok()?.0;
     }
     None

@@ -293,10 +293,10 @@ impl<'m> Iterator for Attributes<'m> {
     type Item = (&'m str, Item<'m>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, item) = self.0.next()?;
-        match key.value() {
+        // Of a record of 2, keys that are not text are passed over.
+        self.0.find_map(|(key, item)| match key.value() {
             Value::Text(text) => text.as_str().map(|text| (text, item)),
             _ => None,
-        }
+        })
     }
 }

@@ -57,6 +57,10 @@ impl Sum {
 }
 
 /// A digest that is being computed, and what it should be.
+#[cfg_attr(
+    feature = "v2",
+    expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
+)]
 pub(super) enum Hasher {
     /// There is no digest.
     Absent,
@@ -64,7 +68,13 @@ pub(super) enum Hasher {
     Unverifiable,
     #[cfg(feature = "digest")]
     Sum(Sum, Digest<'static>),
+    #[cfg(feature = "v2")]
+    Xxh3(Xxh3, u64),
 }
+
+/// XXH3-64 with seed 0, without memory of its own on the heap.
+#[cfg(feature = "v2")]
+type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
 
 impl Hasher {
     pub(super) fn new(digest: Option<Digest<'_>>) -> Self {
@@ -74,6 +84,11 @@ impl Hasher {
             Some(Digest::Sha256(wanted)) => Self::Sum(Sum::sha256(), Digest::Sha256(wanted)),
             #[cfg(feature = "digest")]
             Some(Digest::Crc32c(wanted)) => Self::Sum(Sum::crc32c(), Digest::Crc32c(wanted)),
+            #[cfg(feature = "v2")]
+            Some(Digest::Xxh3(wanted)) => {
+                let buffer = twox_hash::xxhash3_64::SecretBuffer::default();
+                Self::Xxh3(Xxh3::new(buffer), wanted)
+            }
             Some(_) => Self::Unverifiable,
         }
     }
@@ -82,6 +97,8 @@ impl Hasher {
         match self {
             #[cfg(feature = "digest")]
             Self::Sum(sum, _) => sum.update(bytes),
+            #[cfg(feature = "v2")]
+            Self::Xxh3(hasher, _) => core::hash::Hasher::write(hasher, bytes),
             Self::Absent | Self::Unverifiable => {
                 let _ = bytes;
             }
@@ -90,7 +107,7 @@ impl Hasher {
 
     /// What has come of it; none if the digest is another.
     #[cfg_attr(
-        not(feature = "digest"),
+        not(any(feature = "digest", feature = "v2")),
         expect(clippy::unnecessary_wraps, reason = "only what is computed can be another")
     )]
     pub(super) fn finish(self) -> Option<Verified> {
@@ -98,6 +115,10 @@ impl Hasher {
             Self::Absent => Some(Verified::NoDigest),
             #[cfg(feature = "digest")]
             Self::Sum(sum, wanted) => (sum.finish() == wanted).then_some(Verified::Digest),
+            #[cfg(feature = "v2")]
+            Self::Xxh3(hasher, wanted) => {
+                (core::hash::Hasher::finish(&hasher) == wanted).then_some(Verified::Digest)
+            }
             Self::Unverifiable => Some(Verified::Unverifiable),
         }
     }

@@ -50,6 +50,8 @@ struct Reading<'a> {
     chunk: usize,
     /// Decoded bytes that have gone by.
     position: u64,
+    /// The last of them.
+    last: u8,
     verified: Option<Verified>,
 }
 
@@ -99,6 +101,7 @@ impl<'a> Component<'a> {
             hasher,
             chunk: usize_from_u32(limits.chunk()),
             position: 0,
+            last: 0,
             verified: None,
         };
         Ok(Content { source, reading, buffer: Vec::new(), failed: None })
@@ -211,6 +214,7 @@ impl Reading<'_> {
     /// Validates a chunk, and goes on behind it.
     fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
         self.validate(chunk)?;
+        self.last = chunk.last().copied().unwrap_or(self.last);
         self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
         Ok(())
     }
@@ -218,6 +222,7 @@ impl Reading<'_> {
     /// Validates what only the end shows.
     fn end(&mut self) -> Result<(), Error> {
         self.whole()?;
+        self.last_nibble()?;
         let outcome = self.hasher.take().and_then(Hasher::finish);
         let offset = self.component.extent().offset();
         let mismatch = || Error::new(Rule::DigestMismatch, offset).at(self.component.place());
@@ -246,6 +251,19 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// The high nibble of the last byte of an odd number of `f4_e2m1` is 0: v2 appendix A.
+    fn last_nibble(&self) -> Result<(), Error> {
+        let odd = self.component.packed_elements().is_some_and(|count| count & 1 == 1);
+        if !odd || self.last < 16 {
+            return Ok(());
+        }
+        let offset = self.position.checked_sub(1).and_then(|last| self.offset_of(last));
+        let error = match offset {
+            Some(offset) => Error::new(Rule::NibbleValue, offset),
+            None => Error::nowhere(Rule::NibbleValue),
+        };
+        Err(error.found(self.last.into()).at(self.component.place()))
+    }
     /// Where in the file a decoded byte is, if it is in the file.
     fn offset_of(&self, position: u64) -> Option<u64> {
         match self.component.encoding() {

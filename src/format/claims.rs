@@ -53,10 +53,17 @@ impl Logical {
         self.known.map_or(1, LogicalType::ratio)
     }
 
-    /// Bytes of one logical element on that storage type, where this is known: v1.2 §2.
+    /// Bytes of one logical element on that storage type, where this is known: v1.2 §2. Of
+    /// elements that share a byte there is no such number, but [`bytes`](Self::bytes).
     #[inline(always)]
     pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
-        if self.unknown { None } else { NonZeroU8::new(self.unit(storage)) }
+        if self.unknown || self.is_packed() { None } else { NonZeroU8::new(self.unit(storage)) }
+    }
+
+    /// Whether two elements share a byte: v2 appendix A.
+    #[inline(always)]
+    pub(crate) fn is_packed(self) -> bool {
+        self.known == Some(LogicalType::F4E2M1)
     }
 }
 
@@ -77,6 +84,8 @@ pub(crate) struct ComponentClaim {
     pub(crate) digest: bool,
     /// Where the data is declared big-endian, if it is.
     pub(crate) big_endian: Option<Remaining>,
+    /// Where the name of the other file stands that it is in, if it is not in this one.
+    pub(crate) shard: Option<Remaining>,
 }
 
 /// What the manifest claims of one object, its components having been claimed before.
@@ -127,11 +136,23 @@ pub(crate) struct Walk<'w, C> {
     pub(crate) dialect: Option<&'static Dialect>,
     /// The object and component that is being read.
     pub(crate) place: Place,
+    /// Keys of a record, at most.
+    pub(super) keys: u32,
+    /// Whether the manifest is known to be deterministic CBOR: keys need not be text, are unique,
+    /// and all text is UTF-8.
+    pub(super) proven: bool,
 }
 
 impl<'w, C> Walk<'w, C> {
     pub(crate) fn new(claims: &'w mut C, limits: &'w Limits) -> Self {
-        Self { claims, limits, dialect: None, place: Place::NOWHERE }
+        Self {
+            claims,
+            limits,
+            dialect: None,
+            place: Place::NOWHERE,
+            keys: limits.keys(),
+            proven: false,
+        }
     }
 
     /// Has the object validated whose components have been.
@@ -151,5 +172,7 @@ impl<'w, C> Walk<'w, C> {
 pub(crate) struct Walked {
     /// Where the file's attributes are.
     pub(crate) attributes: Option<Remaining>,
+    /// Where the table of other files is that hold blobs.
+    pub(crate) shards: Option<Remaining>,
     pub(crate) version: Option<Version>,
 }

@@ -1,10 +1,13 @@
 //! What distinguishes a generation: facts, and where its fields are.
 
+use nom::Parser as _;
+
 use super::Generation;
-use crate::cbor::{Input, find, key};
+use crate::cbor::{Input, UNLIMITED, array_head, find, key, uint};
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::num::Assured as _;
+use crate::rules::{Rule, Unsupported};
 
 /// A generation of the format. There is one constant for each; no other code asks which it is.
 #[derive(Debug)]
@@ -23,8 +26,9 @@ pub(crate) struct Dialect {
     pub(crate) dtype: Field,
     pub(crate) logical_type: Option<Field>,
     pub(crate) encoding: Field,
-    pub(crate) offset: Field,
-    pub(crate) length: Field,
+    pub(crate) blob: Blob,
+    /// The name of the other file that the blob is in.
+    pub(crate) shard: Option<Field>,
     pub(crate) decoded_length: Option<Field>,
     pub(crate) digest: Field,
 
@@ -40,8 +44,22 @@ pub(crate) struct Dialect {
     pub(crate) whole_elements: bool,
     /// Whether a compressed component has to say how long it is when decoded.
     pub(crate) needs_decoded_length: bool,
-    /// Whether the components of an object whose format is not known can be read.
-    pub(crate) reads_unknown_formats: bool,
+    /// Why an object of a format that is not known cannot be validated, if its components being
+    /// readable is not all there is to it.
+    pub(crate) unknown_format: Option<Unsupported>,
+    /// Why a component of a type that is not known cannot be read, if it cannot.
+    pub(crate) unknown_type: Option<Unsupported>,
+    /// What offsets are a multiple of.
+    pub(crate) alignment: u64,
+    /// Whether blobs may be identical, the manifest being one of them.
+    pub(crate) shares_blobs: bool,
+    /// Whether names are sorted by length first, and by their bytes where lengths are equal.
+    pub(crate) sorted_by_length: bool,
+    /// Whether objects of a known format have no components but those of the format.
+    pub(crate) exact_roles: bool,
+    /// Whether what files of it hold is copied into others.
+    #[cfg(feature = "write")]
+    pub(crate) is_copied: bool,
     /// Whether files of it are written, and appended to.
     #[cfg(feature = "write")]
     pub(crate) is_written: bool,
@@ -59,11 +77,37 @@ pub(crate) enum Nesting {
     Named,
 }
 
+/// Where a component says where its blob lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Blob {
+    /// Offset and length are fields.
+    Fields(Field, Field),
+    /// One field is an array of the two.
+    Pair(Field),
+}
+
+impl Blob {
+    /// Offset and length in the record of a component, which has been checked.
+    pub(crate) fn find<'m>(&self, map: Input<'m>) -> Option<(Input<'m>, Input<'m>)> {
+        match self {
+            Self::Fields(offset, length) => offset.find(map).zip(length.find(map)),
+            Self::Pair(pair) => {
+                let head = array_head(Rule::BlobType, UNLIMITED).parse(pair.find(map)?);
+                let (offset, _) = head.ok()?;
+                let (length, _) = uint(Rule::BlobType).parse(offset).ok()?;
+                Some((offset, length))
+            }
+        }
+    }
+}
+
 /// What a component may have for indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexTypes {
     U64,
     Integers,
+    /// `u32` or `u64`, and all of an object the same.
+    Unsigned,
 }
 
 impl IndexTypes {
@@ -71,6 +115,7 @@ impl IndexTypes {
         match self {
             Self::U64 => storage == StorageType::U64,
             Self::Integers => storage.is_integer(),
+            Self::Unsigned => matches!(storage, StorageType::U32 | StorageType::U64),
         }
     }
 }

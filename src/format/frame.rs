@@ -3,14 +3,17 @@
 //! ```text
 //! 0.1   ZTEN0001 | blobs at multiples of 64 | manifest | size of the manifest (u64 LE)
 //! 1.x   ZTEN1000 | blobs at multiples of 64 | manifest | size of the manifest (u64 LE) | ZTEN1000
+//! 2     89 5A 54 32 0D 0A 1A 0A | blobs at multiples of 4096, one of them the manifest | footer
 //! ```
 //!
-//! v0.1 §2 and §3, v1.1 I.1, v1.2 §4. The records below are the only description of these bytes.
+//! v0.1 §2 and §3, v1.1 I.1, v1.2 §4, v2 §2. The records below are the only description of these bytes.
 
 use core::ops::Range;
 
 use nom::combinator::{all_consuming, map_opt};
 use nom::{IResult, Parser as _};
+#[cfg(feature = "v2")]
+use zerocopy::byteorder::little_endian::U32;
 use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -19,6 +22,8 @@ use super::Dialect;
 use super::v0_1;
 #[cfg(feature = "v1")]
 use super::v1;
+#[cfg(feature = "v2")]
+use super::v2;
 use crate::error::Error;
 use crate::limits::{Limits, format};
 use crate::num::{Assured as _, u64_from_usize};
@@ -54,6 +59,39 @@ struct FooterV1 {
     magic: Magic,
 }
 
+/// The end of a file of generation 2: v2 §2.3. Of a data shard, offset, length and hash are 0.
+#[cfg(feature = "v2")]
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[repr(C)]
+struct FooterV2 {
+    manifest_offset: U64,
+    manifest_size: U64,
+    manifest_hash: U64,
+    version: U32,
+    _reserved: U32,
+    magic: Magic,
+}
+
+impl Magic {
+    /// Validates the magic at the end of a file of `file_len` bytes.
+    #[cfg(any(feature = "v1", feature = "v2"))]
+    fn ends(self, wanted: Self, file_len: u64) -> Result<(), Error> {
+        let offset = file_len.checked_sub(HEADER).assured();
+        if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
+    }
+}
+
+/// Holds the size of a manifest, which stands at `at`, against the cap and the limit.
+fn fits(size: u64, at: u64, limits: &Limits) -> Result<(), Error> {
+    if size > format::MANIFEST_CAP {
+        return Err(Error::new(Rule::ManifestCap, at).found(size));
+    }
+    if size > limits.manifest() {
+        return Err(Error::new(Limit::Manifest, at).found(size));
+    }
+    Ok(())
+}
+
 const HEADER: u64 = u64_from_usize(size_of::<Magic>());
 
 /// One fixed record, as a nom parser.
@@ -69,7 +107,7 @@ fn only<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
     all_consuming(record).parse(bytes).ok().map(|(_, record)| record)
 }
 
-/// Which of the two containers a file is.
+/// Which of the containers a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     /// `ZTEN0001`.
@@ -78,6 +116,9 @@ pub(crate) enum Container {
     /// `ZTEN1000`.
     #[cfg(feature = "v1")]
     V1,
+    /// That of generation 2.
+    #[cfg(feature = "v2")]
+    V2,
 }
 
 impl Container {
@@ -100,6 +141,9 @@ impl Container {
             Some(Magic::V0) => Err(Error::new(Unsupported::Feature, 0)),
             #[cfg(not(feature = "v1"))]
             Some(Magic::V1) => Err(Error::new(Unsupported::Feature, 0)),
+            #[cfg(feature = "v2")]
+            Some(Magic::V2) => Ok(Self::V2),
+            #[cfg(not(feature = "v2"))]
             Some(Magic::V2) => Err(Error::new(Unsupported::ContainerV2, 0)),
             _ => Err(Error::new(Rule::HeaderMagic, 0)),
         }
@@ -112,6 +156,8 @@ impl Container {
             Self::V0 => &v0_1::V0_1,
             #[cfg(feature = "v1")]
             Self::V1 => &v1::V1_2,
+            #[cfg(feature = "v2")]
+            Self::V2 => &v2::V2,
         }
     }
 
@@ -121,6 +167,8 @@ impl Container {
             Self::V0 => u64_from_usize(size_of::<FooterV0>()),
             #[cfg(feature = "v1")]
             Self::V1 => u64_from_usize(size_of::<FooterV1>()),
+            #[cfg(feature = "v2")]
+            Self::V2 => u64_from_usize(size_of::<FooterV2>()),
         }
     }
 
@@ -133,11 +181,17 @@ impl Container {
     }
 }
 
-/// Where the manifest lies: after the header, before the footer, and no longer than the limits.
+/// Where the manifest lies, if there is one: between header and footer, and no longer than the
+/// limits; and where blobs may.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     container: Container,
+    /// Empty where there is none.
     manifest: Range<u64>,
+    /// What the manifest has to hash to.
+    hash: Option<u64>,
+    blobs_end: u64,
+    data_shard: bool,
 }
 
 impl Frame {
@@ -149,37 +203,111 @@ impl Frame {
         limits: &Limits,
     ) -> Result<Self, Error> {
         let truncated = Error::new(Rule::FileSize, range.end).found(range.end);
-        let size = match container {
+        match container {
             #[cfg(feature = "v0")]
-            Container::V0 => only::<FooterV0>(footer).ok_or(truncated)?.manifest_size,
+            Container::V0 => {
+                let footer = only::<FooterV0>(footer).ok_or(truncated)?;
+                Self::before_footer(container, footer.manifest_size.get(), &range, limits)
+            }
             #[cfg(feature = "v1")]
             Container::V1 => {
                 let footer = only::<FooterV1>(footer).ok_or(truncated)?;
-                if footer.magic != Magic::V1 {
-                    let offset = range.end.checked_sub(HEADER).assured();
-                    return Err(Error::new(Rule::FooterMagic, offset));
-                }
-                footer.manifest_size
+                footer.magic.ends(Magic::V1, range.end)?;
+                Self::before_footer(container, footer.manifest_size.get(), &range, limits)
             }
-        };
-        let size = size.get();
-        if size > format::MANIFEST_CAP {
-            return Err(Error::new(Rule::ManifestCap, range.start).found(size));
+            #[cfg(feature = "v2")]
+            Container::V2 => {
+                let footer = only::<FooterV2>(footer).ok_or(truncated)?;
+                footer.magic.ends(Magic::V2, range.end)?;
+                Self::anywhere(&footer, &range, limits)
+            }
         }
-        if size > limits.manifest() {
-            return Err(Error::new(Limit::Manifest, range.start).found(size));
-        }
+    }
+
+    /// A manifest of `size` bytes that ends where the footer begins.
+    #[cfg(any(feature = "v0", feature = "v1"))]
+    fn before_footer(
+        container: Container,
+        size: u64,
+        range: &Range<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        fits(size, range.start, limits)?;
         match range.start.checked_sub(size) {
-            Some(start) if start >= HEADER => Ok(Self { container, manifest: start..range.start }),
+            Some(start) if start >= HEADER => Ok(Self {
+                container,
+                manifest: start..range.start,
+                hash: None,
+                blobs_end: start,
+                data_shard: false,
+            }),
             _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
         }
+    }
+
+    /// Reads a footer of generation 2: v2 §2.3, §2.4, §7.2.
+    #[cfg(feature = "v2")]
+    fn anywhere(footer: &FooterV2, range: &Range<u64>, limits: &Limits) -> Result<Self, Error> {
+        // Offset and length stand at the beginning, the version 24 bytes on.
+        let (offset_at, size_at) = (range.start, range.start.saturating_add(8));
+        let version = footer.version.get();
+        if version != 2 {
+            let at = range.start.saturating_add(24);
+            return Err(Error::new(Unsupported::Version, at).found(version.into()));
+        }
+        let (start, size) = (footer.manifest_offset.get(), footer.manifest_size.get());
+        let hash = footer.manifest_hash.get();
+        let blobs_end = range.start;
+        if size == 0 {
+            if start != 0 || hash != 0 {
+                return Err(Error::new(Rule::DataShard, offset_at));
+            }
+            let manifest = blobs_end..blobs_end;
+            let container = Container::V2;
+            return Ok(Self { container, manifest, hash: None, blobs_end, data_shard: true });
+        }
+        fits(size, size_at, limits)?;
+        if start == 0 || start & (format::ALIGNMENT_V2 - 1) != 0 {
+            return Err(Error::new(Rule::ManifestAlignment, offset_at).found(start));
+        }
+        match start.checked_add(size) {
+            Some(end) if end <= blobs_end => Ok(Self {
+                container: Container::V2,
+                manifest: start..end,
+                hash: Some(hash),
+                blobs_end,
+                data_shard: false,
+            }),
+            _ => Err(Error::new(Rule::ManifestBounds, size_at).found(size)),
+        }
+    }
+
+    /// Validates the hash of the manifest, where the footer gives one: v2 §2.3.
+    #[cfg(feature = "v2")]
+    pub(crate) fn validate_hash(&self, manifest: &[u8]) -> Result<(), Error> {
+        if let Some(hash) = self.hash
+            && twox_hash::XxHash3_64::oneshot(manifest) != hash
+        {
+            return Err(Error::new(Rule::ManifestHash, self.manifest.start));
+        }
+        Ok(())
     }
 
     pub(crate) fn container(&self) -> Container {
         self.container
     }
 
-    /// The bytes of the file that are the manifest.
+    /// Where all blobs end, at the latest.
+    pub(crate) fn blobs_end(&self) -> u64 {
+        self.blobs_end
+    }
+
+    /// Whether it is the container of generation 2 without a manifest: v2 §7.2.
+    pub(crate) fn is_data_shard(&self) -> bool {
+        self.data_shard
+    }
+
+    /// The bytes of the file that are the manifest; none in a data shard.
     pub(crate) fn manifest(&self) -> &Range<u64> {
         &self.manifest
     }

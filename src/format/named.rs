@@ -6,6 +6,8 @@ use super::frame::Container;
 use super::v0_1;
 #[cfg(feature = "v1")]
 use super::v1;
+#[cfg(feature = "v2")]
+use super::v2;
 use crate::brief::Start;
 use crate::cbor::Input;
 use crate::error::Place;
@@ -45,6 +47,11 @@ pub(crate) fn named(container: Container, manifest: Input<'_>, place: Place) -> 
         Container::V1 => {
             let names = |object| v1::names(manifest, object, place.component());
             (v1::dialect(manifest), place.object().and_then(names))
+        }
+        #[cfg(feature = "v2")]
+        Container::V2 => {
+            let names = |object| v2::names(manifest, object, place.component());
+            (Some(&v2::V2), place.object().and_then(names))
         }
     };
     let text = |bytes| core::str::from_utf8(bytes).ok();

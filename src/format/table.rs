@@ -128,10 +128,19 @@ macro_rules! table {
                 ) -> Parsed<$m, Self> {
                     let mut keys = Keys::default();
                     while entries.next(input) {
-                        let (value, name) = key(input)?;
+                        let (value, name) = match key(input) {
+                            Err(_) if walk.proven => {
+                                let (value, ()) = skip(input, $level + 1, walk.limits.depth())?;
+                                input = skip(value, $level + 1, walk.limits.depth())?.0;
+                                continue;
+                            }
+                            read => read?,
+                        };
                         let Some(field) = Field::named(name) else {
-                            check_utf8(Remaining::of(input), name)?;
-                            keys.note(name);
+                            if !walk.proven {
+                                check_utf8(Remaining::of(input), name)?;
+                                keys.note(name);
+                            }
                             input = skip(value, $level + 1, walk.limits.depth())?.0;
                             continue;
                         };
@@ -166,7 +175,7 @@ macro_rules! table {
                     at: Input<$m>,
                     then: impl FnOnce(&mut Walk<'_, C>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
-                    let keys = walk.limits.keys();
+                    let keys = walk.keys;
                     let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m>>::BLANK; )+

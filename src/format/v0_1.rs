@@ -3,7 +3,7 @@
 use nom::Parser as _;
 
 use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
-use super::dialect::{Dialect, IndexTypes, Nesting};
+use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
 use super::shape::{Shape, Uint};
 use super::slots::{Slot, Text};
 use super::table::table;
@@ -14,9 +14,9 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::Place;
-use crate::limits::format::DEPTH_CAP;
+use crate::limits::format::{self, DEPTH_CAP};
 use crate::num::SMALL;
-use crate::rules::{Limit, Rule};
+use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
@@ -44,8 +44,8 @@ pub(crate) static V0_1: Dialect = Dialect {
     dtype: EntryKey::dtype.field(),
     logical_type: None,
     encoding: EntryKey::encoding.field(),
-    offset: EntryKey::offset.field(),
-    length: EntryKey::size.field(),
+    blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
+    shard: None,
     decoded_length: None,
     digest: EntryKey::checksum.field(),
     read_digest: |text| Digest::read_v0(text),
@@ -54,7 +54,14 @@ pub(crate) static V0_1: Dialect = Dialect {
     strict_bools: false,
     whole_elements: false,
     needs_decoded_length: false,
-    reads_unknown_formats: false,
+    unknown_format: Some(Unsupported::Layout),
+    unknown_type: None,
+    alignment: format::ALIGNMENT,
+    shares_blobs: false,
+    sorted_by_length: false,
+    exact_roles: false,
+    #[cfg(feature = "write")]
+    is_copied: true,
     #[cfg(feature = "write")]
     is_written: false,
     #[cfg(feature = "write")]
@@ -76,7 +83,7 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
         ordinal = ordinal.wrapping_add(1);
     }
     walk.place = Place::NOWHERE;
-    let walked = Walked { attributes: None, version: None };
+    let walked = Walked { attributes: None, shards: None, version: None };
     Ok((entries.end(input, manifest, Limit::Keys)?, walked))
 }
 
@@ -140,6 +147,7 @@ impl Entry<'_> {
                 Some(Endianness::Big(remaining)) => Some(remaining),
                 _ => None,
             },
+            shard: None,
         })
     }
 

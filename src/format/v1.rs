@@ -7,7 +7,7 @@ use nom::Parser as _;
 
 use self::values::{DigestText, DtypeName, TypeName};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
-use super::dialect::{Dialect, IndexTypes, Nesting};
+use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
 use super::shape::{Shape, Uint};
 use super::slots::{Attributes, Slot};
 use super::table::table;
@@ -18,6 +18,7 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::error::Place;
+use crate::limits::format;
 use crate::num::{Assured as _, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -64,8 +65,8 @@ pub(crate) static V1_2: Dialect = Dialect {
     dtype: ComponentKey::dtype.field(),
     logical_type: Some(ComponentKey::logical_type.field()),
     encoding: ComponentKey::encoding.field(),
-    offset: ComponentKey::offset.field(),
-    length: ComponentKey::length.field(),
+    blob: Blob::Fields(ComponentKey::offset.field(), ComponentKey::length.field()),
+    shard: None,
     decoded_length: Some(ComponentKey::decoded_length.field()),
     digest: ComponentKey::digest.field(),
     read_digest: |text| Digest::read_v1(text),
@@ -74,7 +75,14 @@ pub(crate) static V1_2: Dialect = Dialect {
     strict_bools: true,
     whole_elements: true,
     needs_decoded_length: true,
-    reads_unknown_formats: true,
+    unknown_format: None,
+    unknown_type: None,
+    alignment: format::ALIGNMENT,
+    shares_blobs: false,
+    sorted_by_length: false,
+    exact_roles: false,
+    #[cfg(feature = "write")]
+    is_copied: true,
     #[cfg(feature = "write")]
     is_written: true,
     #[cfg(feature = "write")]
@@ -100,7 +108,7 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
             Objects::walk(walk, at)?;
         }
         let attributes = root.attributes.map(|attributes| attributes.0);
-        Ok(Walked { attributes, version: Some(root.version) })
+        Ok(Walked { attributes, shards: None, version: Some(root.version) })
     })
 }
 
@@ -322,6 +330,7 @@ impl Component<'_> {
             encoding: self.encoding.unwrap_or(Encoding::Raw),
             digest: self.digest.is_some(),
             big_endian: None,
+            shard: None,
         }
     }
 }

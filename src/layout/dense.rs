@@ -5,8 +5,6 @@ use super::View;
 use crate::error::{Error, Misuse};
 use crate::format::Format;
 use crate::manifest::{Component, Object, Shape};
-use crate::rules::Unsupported;
-
 /// A dense object: its shape and its one component.
 #[derive(Clone, Debug)]
 pub struct Dense<'a> {
@@ -36,9 +34,10 @@ impl<'a> Object<'a> {
         let first = self.components().next();
         let place = first.as_ref().map(Component::place).unwrap_or_default();
         match (self.format(), first) {
-            (Format::Unknown, Some(first)) if !self.dialect().reads_unknown_formats => {
-                Error::new(Unsupported::Layout, first.extent().offset()).at(place)
-            }
+            (Format::Unknown, Some(first)) => match self.dialect().unknown_format {
+                Some(why) => Error::new(why, first.extent().offset()).at(place),
+                None => Error::misuse(Misuse::Format).at(place),
+            },
             _ => Error::misuse(Misuse::Format).at(place),
         }
     }

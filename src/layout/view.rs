@@ -7,12 +7,12 @@ use core::ops::Range;
 
 use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
-use crate::element::{ByteOrder, Element, LogicalType, StorageType};
+use crate::element::{ByteOrder, Element, F4E2M1, LogicalType, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::Component;
 use crate::num::{Assured as _, u64_from_usize};
-use crate::rules::Unsupported;
+use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
 /// the same time whatever the size.
@@ -63,6 +63,7 @@ impl Component<'_> {
     /// [`Misuse::Compressed`] where it is not raw; [`Misuse::Size`] where `file` is shorter than
     /// the file that was opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
+        self.readable()?;
         let range = self.extent().range();
         let start = usize::try_from(range.start).ok();
         let end = usize::try_from(range.end).ok();
@@ -102,12 +103,19 @@ impl Component<'_> {
     /// How its elements are stored, if they can be read.
     ///
     /// # Errors
-    /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8.
+    /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
+    /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
     pub fn readable(&self) -> Result<StorageType, Error> {
         let unsupported =
             |what: Unsupported| Error::new(what, self.extent().offset()).at(self.place());
+        if self.shard().is_some() {
+            return Err(unsupported(Unsupported::Shard));
+        }
         if self.encoding() == Encoding::Unknown {
             return Err(unsupported(Unsupported::Encoding));
+        }
+        if let (true, Some(why)) = (self.logical().unknown, self.dialect().unknown_type) {
+            return Err(unsupported(why));
         }
         self.storage_type().ok_or_else(|| unsupported(Unsupported::Dtype))
     }
@@ -232,6 +240,30 @@ impl<'d> View<'d> {
         Ok(vec)
     }
 
+    /// The first `count` elements of `f4_e2m1`, unpacked one by one from the nibbles where they lie,
+    /// low ones first: v2 appendix A. [`Component::packed_elements`] says how many there are.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where they are of another type; [`Misuse::Size`] where they are fewer;
+    /// `nibble-value` where a byte has a high nibble that is no element, and it is not 0.
+    pub fn nibbles(&self, count: usize) -> Result<Nibbles<'d>, Error> {
+        let misuse = |misuse| Error::misuse(misuse).at(self.kind.place);
+        if !self.kind.logical.is_packed() {
+            return Err(misuse(Misuse::Type));
+        }
+        let bytes = self.bytes.get(..count.div_ceil(2)).ok_or(misuse(Misuse::Size))?;
+        let odd = count & 1 == 1 && bytes.len() == self.bytes.len();
+        if let (true, Some(last @ 16..)) = (odd, bytes.last().copied()) {
+            let within = u64_from_usize(bytes.len()).saturating_sub(1);
+            let error = match self.kind.offset {
+                Some(offset) => Error::new(Rule::NibbleValue, offset.saturating_add(within)),
+                None => Error::nowhere(Rule::NibbleValue),
+            };
+            return Err(error.found(last.into()).at(self.kind.place));
+        }
+        Ok(Nibbles { bytes, next: 0, count })
+    }
+
     /// Checks that the elements are of type `T`, and valid ones.
     fn checked<T: Element>(&self) -> Result<(), Error> {
         let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical_type();
@@ -245,6 +277,46 @@ impl<'d> View<'d> {
         Ok(())
     }
 }
+
+/// Elements of `f4_e2m1`, two a byte, unpacked where they lie.
+#[derive(Clone)]
+pub struct Nibbles<'d> {
+    bytes: &'d [u8],
+    next: usize,
+    count: usize,
+}
+
+impl fmt::Debug for Nibbles<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nibbles")
+            .field("bytes", &Bytes(self.bytes))
+            .field("next", &self.next)
+            .field("count", &self.count)
+            .finish()
+    }
+}
+
+impl Iterator for Nibbles<'_> {
+    type Item = F4E2M1;
+
+    #[inline]
+    fn next(&mut self) -> Option<F4E2M1> {
+        if self.next >= self.count {
+            return None;
+        }
+        let byte = *self.bytes.get(self.next >> 1)?;
+        let nibble = if self.next & 1 == 0 { byte } else { byte >> 4 };
+        self.next = self.next.saturating_add(1);
+        Some(F4E2M1::from_bits(nibble))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.count.saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Nibbles<'_> {}
 
 /// The elements of a component, read where they lie.
 #[derive(Clone)]

@@ -1,19 +1,22 @@
 //! Validating what the manifest claims: each component, each object, and the whole.
 
-use super::blobs::{Extent, InOrder, overlap};
+use super::blobs::{Extent, InOrder, Sharing, overlap};
 use super::index::{BoundedVec, ComponentFacts, ComponentRecord, ObjectRecord};
-use super::names::{Clash, Names};
+use super::names::{Clash, Names, Order};
 use super::roles::{Part, Roles};
+#[cfg(feature = "v2")]
+use super::shards;
 use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Remaining, fault};
 use crate::element::StorageType;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::frame::Frame;
+#[cfg(feature = "v2")]
+use crate::format::v2::Shards;
 use crate::format::{
     self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, ObjectFault, Walk,
     Walked,
 };
-use crate::limits::format::ALIGNMENT;
 use crate::limits::{Options, Tolerance};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
@@ -38,6 +41,11 @@ struct Validator<'m, 'o> {
     options: &'o Options,
     frame: &'o Frame,
     dialect: &'static Dialect,
+    alignment: u64,
+    blobs_end: u64,
+    /// The components that are in other files, in order.
+    #[cfg(feature = "v2")]
+    elsewhere: BoundedVec<u32>,
 
     objects: BoundedVec<ObjectRecord>,
     components: BoundedVec<ComponentRecord>,
@@ -63,6 +71,10 @@ impl<'m, 'o> Validator<'m, 'o> {
             options,
             frame,
             dialect: frame.container().dialect(),
+            alignment: frame.container().dialect().alignment,
+            blobs_end: frame.blobs_end(),
+            #[cfg(feature = "v2")]
+            elsewhere: BoundedVec::default(),
             objects: BoundedVec::default(),
             components: BoundedVec::default(),
             begin: Remaining::default(),
@@ -84,18 +96,34 @@ impl<'m, 'o> Validator<'m, 'o> {
     #[inline(always)]
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
-        if offset & (ALIGNMENT - 1) != 0 {
+        if offset & self.alignment.wrapping_sub(1) != 0 {
             return Err(Fault::with(Rule::BlobAlignment, claim.offset.remaining, offset));
         }
-        if length > 0 && offset == 0 {
+        if offset == 0 && (length > 0 || self.dialect.shares_blobs) {
             return Err(Fault::new(Rule::BlobHeader, claim.offset.remaining));
         }
+        // The length of another file is looked at when all of them are known.
+        let most = if claim.shard.is_none() { self.blobs_end } else { u64::MAX };
         match offset.checked_add(length) {
-            Some(end) if end <= self.frame.manifest().start => Ok(Extent::new(offset, length)),
+            Some(end) if end <= most => Ok(Extent::new(offset, length)),
             _ => Err(Fault::with(Rule::BlobBounds, claim.length.remaining, length)),
         }
     }
 
+    /// Validates that a blob of this file is the manifest's own, or apart from it: v2 §2.4. Before
+    /// 2, all blobs end before it.
+    #[cfg(feature = "v2")]
+    fn beside_manifest(&self, extent: Extent, claim: &ComponentClaim) -> Result<(), Fault> {
+        let manifest = self.frame.manifest();
+        let apart = extent.length() == 0
+            || extent.end() <= manifest.start
+            || manifest.end <= extent.offset()
+            || extent.range() == *manifest;
+        if apart {
+            return Ok(());
+        }
+        Err(Fault::with(Rule::BlobOverlap, claim.offset.remaining, extent.offset()))
+    }
     /// What can only be validated when everything is there.
     fn whole(mut self, manifest: Input<'m>, walked: &Walked) -> Result<Index, Error> {
         let dialect = self.dialect;
@@ -104,19 +132,27 @@ impl<'m, 'o> Validator<'m, 'o> {
         let reader = Reader { bytes: manifest, dialect };
         let no_memory = Error::from(OutOfMemory);
         if !self.blobs.holds() {
-            let extents = components.iter().map(|record| reader.extent(*record));
-            let shared = self.options.tolerates(Tolerance::SharedBlobs);
-            let clash = overlap(self.blobs, extents.clone(), shared).map_err(|_| no_memory)?;
+            let here = components.iter().enumerate().filter(|(_, record)| record.elsewhere() == 0);
+            let extents = here.map(|(ordinal, record)| (ordinal, reader.extent(*record)));
+            let identical = dialect.shares_blobs || self.options.tolerates(Tolerance::SharedBlobs);
+            let sharing = Sharing { identical, alignment: self.alignment };
+            let blobs = extents.clone().map(|(_, extent)| extent);
+            let clash = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
-                let at = extents.enumerate().rfind(|(_, extent)| *extent == clash);
-                let ordinal = at.map(|(ordinal, _)| ordinal).assured();
+                let last = extents.rev().find(|(_, extent)| *extent == clash);
+                let ordinal = last.map(|(ordinal, _)| ordinal).assured();
                 return Err(self.overlaps(&reader, &objects, &components, ordinal));
             }
         }
+        #[cfg(feature = "v2")]
+        if let Some(clash) = self.shards(&reader, &components, walked)? {
+            return Err(self.in_component(clash.fault, &objects, clash.component));
+        }
+
         let count = crate::num::len_u32(objects.len());
         let read = |ordinal| reader.name(&objects, ordinal);
         let names = if self.names_rise {
-            Names::rising()
+            Names::rising(if dialect.sorted_by_length { Order::Length } else { Order::Bytes })
         } else {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
@@ -132,7 +168,7 @@ impl<'m, 'o> Validator<'m, 'o> {
                 }
             })?
         };
-        let Walked { attributes, version } = *walked;
+        let Walked { attributes, shards: _, version } = *walked;
         Ok(Index { objects, components, names, attributes, dialect, version })
     }
 
@@ -144,15 +180,38 @@ impl<'m, 'o> Validator<'m, 'o> {
         components: &[ComponentRecord],
         component: usize,
     ) -> Error {
-        let component_ordinal = crate::num::len_u32(component);
-        let after = objects.partition_point(|object| object.first() <= component_ordinal);
-        let object = after.checked_sub(1).assured();
-        let first = objects.get(object).map(|object| object.first()).assured();
-        let within = component_ordinal.checked_sub(first).assured();
-        let place = Place::new(Some(crate::num::len_u32(object)), Some(within));
         let remaining = components.get(component).map(|c| reader.offset_remaining(*c)).assured();
         let offset = components.get(component).map(|c| reader.extent(*c).offset()).assured();
-        self.error(Fault::with(Rule::BlobOverlap, remaining, offset)).at(place)
+        let fault = Fault::with(Rule::BlobOverlap, remaining, offset);
+        self.in_component(fault, objects, component)
+    }
+
+    /// The error in the component of that place among all of them.
+    #[cold]
+    fn in_component(&self, fault: Fault, objects: &[ObjectRecord], component: usize) -> Error {
+        let component = crate::num::len_u32(component);
+        let after = objects.partition_point(|object| object.first() <= component);
+        let object = after.checked_sub(1).assured();
+        let first = objects.get(object).map(|object| object.first()).assured();
+        let within = component.checked_sub(first).assured();
+        let place = Place::new(Some(crate::num::len_u32(object)), Some(within));
+        self.error(fault).at(place)
+    }
+
+    /// What is wrong with the components that are in other files, if something is.
+    #[cfg(feature = "v2")]
+    fn shards(
+        &mut self,
+        reader: &Reader<'m>,
+        components: &[ComponentRecord],
+        walked: &Walked,
+    ) -> Result<Option<shards::Clash>, Error> {
+        let elsewhere = core::mem::take(&mut self.elsewhere).into_vec();
+        if elsewhere.is_empty() {
+            return Ok(None);
+        }
+        let table = Shards::read(reader.bytes, walked.shards)?;
+        Ok(shards::validate(reader, components, &elsewhere, &table)?)
     }
 }
 
@@ -164,6 +223,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         at: Remaining,
     ) -> Result<(), Fault> {
         self.dialect = dialect;
+        self.alignment = dialect.alignment;
         self.begin = at;
         self.objects.expect(claimed, at.left(), OBJECT_BYTES)?;
         // Most objects have one component.
@@ -186,15 +246,27 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         if let (Some(remaining), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, remaining));
         }
-        if let Some(role) = claim.role {
-            self.parts.note(role, part);
+        match claim.role {
+            Some(role) => self.parts.note(role, part),
+            None => self.parts.note_other(),
         }
-        self.blobs.note(extent);
+        if claim.shard.is_none() {
+            #[cfg(feature = "v2")]
+            if self.dialect.shares_blobs {
+                self.beside_manifest(extent, claim)?;
+            }
+            self.blobs.note(extent);
+        }
+        #[cfg(feature = "v2")]
+        if claim.shard.is_some() {
+            self.elsewhere.push(self.components.len(), self.begin, claim.at)?;
+        }
         let record = ComponentRecord::new(&ComponentFacts {
             at: claim.at,
             storage: dtype.storage,
             logical: dtype.logical,
             encoding: claim.encoding,
+            elsewhere: claim.shard.is_some(),
             big: claim.big_endian.is_some() && width > 1,
             digest: claim.digest,
             offset: claim.offset.remaining,
@@ -207,8 +279,11 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     #[inline(always)]
     fn name(&mut self, at: Remaining, name: &'m [u8]) {
         self.name = at;
-        self.names_rise &= self.last_name.is_none_or(|last| last < name);
-        self.last_name = Some(name);
+        // In 2, their order has been validated.
+        if !self.dialect.sorted_by_length {
+            self.names_rise &= self.last_name.is_none_or(|last| last < name);
+            self.last_name = Some(name);
+        }
         self.first = self.components.len();
         self.parts.clear();
     }

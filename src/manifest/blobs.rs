@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use crate::error::OutOfMemory;
-use crate::limits::format::ALIGNMENT;
 use crate::num::{Assured as _, SMALL, usize_from_u32};
 use crate::sort::{heap, numbers};
 
-/// Where a blob lies: all of it before the manifest, and starting at a multiple of 64.
+/// Where a blob lies: all of it before the manifest, and starting at a multiple of 64; in 2, before
+/// the footer, and at a multiple of 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     offset: u64,
@@ -20,7 +20,7 @@ impl Extent {
         Self { offset, length }
     }
 
-    /// First byte, from the beginning of the file. A multiple of 64.
+    /// First byte, from the beginning of the file. A multiple of 64; in 2, of 4096.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -66,33 +66,55 @@ impl InOrder {
     }
 }
 
+/// What blobs may be, beside disjoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sharing {
+    /// Any number of components may have the identical extent.
+    pub(super) identical: bool,
+    /// What offsets are a multiple of.
+    pub(super) alignment: u64,
+}
+
 /// The first extent, in order of offset and then length, that overlaps one before it.
-///
-/// `shared` lets any number of components have the identical extent.
 pub(super) fn overlap(
     seen: InOrder,
     extents: impl Iterator<Item = Extent> + Clone,
-    shared: bool,
+    sharing: Sharing,
 ) -> Result<Option<Extent>, OutOfMemory> {
+    let Sharing { identical, alignment } = sharing;
+
     let blobs = extents.filter(|extent| extent.length > 0);
     let count = usize_from_u32(seen.count);
-    // Up to 256 GiB, offset and length in units of 64 bytes fit in 32 bits each, and half the
-    // memory does. Two blobs that are disjoint are so in these units too, because they start at
-    // multiples of 64; two that are not are looked at exactly.
-    let units = seen.end.div_ceil(ALIGNMENT);
+    // Up to 256 GiB (2: 16 TiB), offset and length in units of the alignment fit in 32 bits each, and
+    // half the memory does. Two blobs that are disjoint are so in these units too, because they
+    // start at multiples of them; two that are not are looked at exactly.
+    let units = seen.end.div_ceil(alignment);
     if u32::try_from(units).is_ok() {
         let pack = |blob: Extent| {
-            let units = blob.length.div_ceil(ALIGNMENT);
-            blob.offset.wrapping_div(ALIGNMENT) << 32 | units
+            let units = blob.length.div_ceil(alignment);
+            blob.offset.checked_div(alignment).assured() << 32 | units
         };
         let mut packed = reserve(count)?;
         packed.extend(blobs.clone().map(pack).take(count));
         numbers(&mut packed, units << 32);
         let unpack = |packed: &u64| Extent {
-            offset: (packed >> 32).saturating_mul(ALIGNMENT),
-            length: (packed & u64::from(u32::MAX)).saturating_mul(ALIGNMENT),
+            offset: (packed >> 32).saturating_mul(alignment),
+            length: (packed & u64::from(u32::MAX)).saturating_mul(alignment),
         };
-        if first_overlap(packed.iter().map(unpack), false).is_none() {
+        let clash = first_overlap(packed.iter().map(unpack), identical);
+        // Blobs of one offset and as many units may differ in the last bytes: then, and only then,
+        // these differ at one offset.
+        let differ = identical && clash.is_none() && {
+            packed.clear();
+            let pack = |blob: Extent| {
+                let rest = blob.length.checked_rem(alignment).assured();
+                blob.offset.checked_div(alignment).assured() << 32 | rest
+            };
+            packed.extend(blobs.clone().map(pack).take(count));
+            numbers(&mut packed, u64::MAX);
+            packed.windows(2).any(|two| matches!(two, [a, b] if a != b && a >> 32 == b >> 32))
+        };
+        if clash.is_none() && !differ {
             return Ok(None);
         }
     }
@@ -104,7 +126,7 @@ pub(super) fn overlap(
         exact.sort_unstable();
     }
     let extents = exact.iter().map(|(offset, length)| Extent::new(*offset, *length));
-    Ok(first_overlap(extents, shared))
+    Ok(first_overlap(extents, identical))
 }
 
 fn reserve<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {

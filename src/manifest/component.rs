@@ -173,22 +173,31 @@ impl<'a> Component<'a> {
         if self.record.big() == 1 { ByteOrder::Big } else { ByteOrder::Little }
     }
 
-    /// Where its blob lies in the file.
+    /// Where its blob lies in the file; in another one, where it has a [`shard`](Self::shard).
     pub fn extent(&self) -> Extent {
         self.parts.reader.extent(self.record)
     }
 
     /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
-    /// `uncompressed_length` says, or what the shape asks for; none where neither tells.
+    /// `uncompressed_length` (`decoded_length` in 2) says, or what the shape asks for; none where
+    /// neither tells.
     pub fn decoded_length(&self) -> Option<u64> {
         match self.encoding() {
             Encoding::Raw => Some(self.extent().length()),
             Encoding::Zstd => self.said_length().or_else(|| self.shaped_length()),
-            Encoding::Unknown => None,
+            Encoding::Unknown => self.said_length(),
         }
     }
 
-    /// What `uncompressed_length` says, which 0.1 does not have.
+    /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
+    pub fn shard(&self) -> Option<&'a str> {
+        if self.record.elsewhere() == 0 {
+            return None;
+        }
+        self.text(self.dialect().shard?)
+    }
+
+    /// What `uncompressed_length` (`decoded_length` in 2) says, which 0.1 does not have.
     fn said_length(&self) -> Option<u64> {
         let at = self.field(self.dialect().decoded_length?)?;
         uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
@@ -206,7 +215,7 @@ impl<'a> Component<'a> {
     }
 
     /// Bytes of one logical element, where its types are known: width of the storage type times
-    /// the ratio of the logical one.
+    /// the ratio of the logical one. None for `f4_e2m1`, of which a byte holds two.
     pub fn element_size(&self) -> Option<u64> {
         let size = self.record.logical().element_size(self.record.storage()?)?;
         Some(size.get().into())
@@ -224,7 +233,28 @@ impl<'a> Component<'a> {
         self.record.logical()
     }
 
-    /// Its digest over the stored bytes, if it has one.
+    /// How many `f4_e2m1` elements it holds, two a byte, if it holds such, and where the object says:
+    /// v2 §5.1, §5.2.
+    pub fn packed_elements(&self) -> Option<u64> {
+        if !self.record.logical().is_packed() {
+            return None;
+        }
+        let object = self.object();
+        let count = |role: &str| {
+            let indices = object.component(role)?;
+            indices.decoded_length()?.checked_div(indices.element_size()?)
+        };
+        match (object.format(), self.role()) {
+            (Format::Dense, "data") => object.shape().elements(),
+            (Format::SparseCsr, "values") => count("indices"),
+            (Format::SparseCoo, "values") => {
+                count("coords")?.checked_div(object.shape().rank().into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Its digest over the stored bytes (in 2, over the decoded ones), if it has one.
     pub fn digest(&self) -> Option<Digest<'a>> {
         if self.record.digest() == 0 {
             return None;

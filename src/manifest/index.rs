@@ -37,7 +37,7 @@ macro_rules! bit_fields {
 const FORMAT_BITS: u32 = 6;
 const STORAGE_BITS: u32 = 5;
 const LOGICAL_BITS: u32 = 5;
-const ENCODING_BITS: u32 = 3;
+const ENCODING_BITS: u32 = 2;
 const AT_BITS: u32 = 30;
 const AFTER_BITS: u32 = 9;
 
@@ -82,6 +82,7 @@ bit_fields! { ComponentRecord:
     logical_code, LOGICAL_BITS, 35;
     type_unknown, 1, 40;
     encoding_code, ENCODING_BITS, 41;
+    elsewhere, 1, 43;
     big, 1, 44;
     digest, 1, 45;
     offset_after, AFTER_BITS, 46;
@@ -94,6 +95,8 @@ pub(super) struct ComponentFacts {
     pub(super) storage: Option<StorageType>,
     pub(super) logical: Logical,
     pub(super) encoding: Encoding,
+    /// Whether it is in another file.
+    pub(super) elsewhere: bool,
     pub(super) big: bool,
     pub(super) digest: bool,
     pub(super) offset: Remaining,
@@ -120,6 +123,7 @@ impl ComponentRecord {
                 | logical << 35
                 | u64::from(facts.logical.unknown) << 40
                 | u64::from(facts.encoding.ordinal()) << 41
+                | u64::from(facts.elsewhere) << 43
                 | u64::from(facts.big) << 44
                 | u64::from(facts.digest) << 45
                 | after(facts.offset) << 46

@@ -14,11 +14,29 @@ use crate::sort::{by_text, numbers, runs};
 /// How to find an object by its name.
 #[derive(Debug)]
 pub(super) enum Names {
-    /// The names are sorted (strictly ascending) in manifest order.
-    Rising(#[cfg(feature = "std")] Later),
+    /// The names are sorted (strictly ascending) in manifest order: by their bytes or, in 2, by
+    /// their lengths first.
+    Rising(Order, #[cfg(feature = "std")] Later),
     /// 38 bits of the name's hash above its ordinal, sorted; where hashes are equal, in the
     /// order of the names.
     Hashed(Vec<u64>),
+}
+
+/// What sorted names are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Bytes,
+    /// The shorter first, and equal lengths by their bytes.
+    Length,
+}
+
+impl Order {
+    fn compare(self, one: &[u8], other: &[u8]) -> Ordering {
+        match self {
+            Self::Bytes => one.cmp(other),
+            Self::Length => one.len().cmp(&other.len()).then_with(|| one.cmp(other)),
+        }
+    }
 }
 
 /// Why an index of names could not be made.
@@ -55,8 +73,9 @@ impl Names {
     }
 
     /// The index of names that rise strictly.
-    pub(super) fn rising() -> Self {
+    pub(super) fn rising(order: Order) -> Self {
         Self::Rising(
+            order,
             #[cfg(feature = "std")]
             Later::default(),
         )
@@ -66,9 +85,9 @@ impl Names {
     pub(super) fn bytes(&self) -> usize {
         match self {
             #[cfg(feature = "std")]
-            Self::Rising(later) => later.bytes(),
+            Self::Rising(_, later) => later.bytes(),
             #[cfg(not(feature = "std"))]
-            Self::Rising() => 0,
+            Self::Rising(_) => 0,
             Self::Hashed(entries) => size_of_val(entries.as_slice()),
         }
     }
@@ -76,9 +95,9 @@ impl Names {
     /// The ordinal of the object of that name, among `count`.
     pub(super) fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
         match self {
-            Self::Rising(..) => {
+            Self::Rising(order, ..) => {
                 #[cfg(feature = "std")]
-                if let Self::Rising(later) = self
+                if let Self::Rising(_, later) = self
                     && let Some(table) = later.table(count, &read)
                 {
                     return table.find(name, read);
@@ -86,7 +105,7 @@ impl Names {
                 let (mut low, mut high) = (0, count);
                 while low < high {
                     let middle = u32::midpoint(low, high);
-                    match read(middle).cmp(name) {
+                    match order.compare(read(middle), name) {
                         Ordering::Less => low = middle.saturating_add(1),
                         Ordering::Equal => return Some(middle),
                         Ordering::Greater => high = middle,
@@ -152,7 +171,7 @@ pub(super) fn alike(word: u64) -> Vec<u8> {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, alike, hash, near};
+    use super::{Clash, Names, Order, alike, hash, near};
 
     fn check(names: &[Vec<u8>]) {
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
@@ -195,7 +214,7 @@ mod tests {
         let mut names: Vec<Vec<u8>> =
             (0..count).map(|n| alloc::format!("layer.{n:05}.weight").into_bytes()).collect();
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
-        let rising = Names::rising();
+        let rising = Names::rising(Order::Bytes);
         for ordinal in 0..count {
             assert_eq!(rising.find(read(ordinal), count, read), Some(ordinal));
         }
@@ -226,7 +245,7 @@ mod tests {
             reads.set(reads.get() + 1);
             names[ordinal as usize].as_bytes()
         };
-        let index = Names::rising();
+        let index = Names::rising(Order::Bytes);
         assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
         reads.set(0);
         assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));

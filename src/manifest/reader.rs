@@ -5,7 +5,7 @@
 use super::blobs::Extent;
 use super::index::{ComponentRecord, ObjectRecord};
 use crate::cbor::{Input, Remaining, key, seek, text, uint};
-use crate::format::{Dialect, Field};
+use crate::format::Dialect;
 use crate::num::{Assured as _, usize_from_u32};
 use crate::rules::Rule;
 use nom::Parser as _;
@@ -48,26 +48,39 @@ impl<'a> Reader<'a> {
         self.dialect.role(self.at(component.at()))
     }
 
-    /// A value of a component: `after` bytes on where that is near enough to be recorded, else
-    /// by its field.
-    fn near(&self, component: ComponentRecord, after: u32, field: Field) -> Input<'a> {
-        match after {
-            0 => field.find(self.component_map(component)).assured(),
-            _ => self.at(component.at().checked_sub(after).assured()),
+    /// The value `after` bytes on from where a component stands, where that is near enough to be
+    /// recorded.
+    #[inline]
+    fn near(&self, component: ComponentRecord, after: u32) -> Option<Input<'a>> {
+        let at = || self.at(component.at().checked_sub(after).assured());
+        (after != 0).then(at)
+    }
+
+    /// Where a component's offset and length stand.
+    #[inline]
+    fn blob(&self, component: ComponentRecord) -> (Input<'a>, Input<'a>) {
+        let near = self.near(component, component.offset_after());
+        match near.zip(self.near(component, component.length_after())) {
+            Some(near) => near,
+            None => self.dialect.blob.find(self.component_map(component)).assured(),
         }
     }
 
     /// Where a component's offset stands.
     pub(super) fn offset_remaining(&self, component: ComponentRecord) -> Remaining {
-        Remaining::of(self.near(component, component.offset_after(), self.dialect.offset))
+        Remaining::of(self.blob(component).0)
+    }
+
+    /// Where a component's length stands.
+    #[cfg(feature = "v2")]
+    pub(super) fn length_remaining(&self, component: ComponentRecord) -> Remaining {
+        Remaining::of(self.blob(component).1)
     }
 
     /// Where a component's blob lies.
     #[inline]
     pub(super) fn extent(&self, component: ComponentRecord) -> Extent {
-        let Dialect { offset, length, .. } = *self.dialect;
-        let offset = self.near(component, component.offset_after(), offset);
-        let length = self.near(component, component.length_after(), length);
+        let (offset, length) = self.blob(component);
         let read = |at| uint(Rule::OffsetType).parse(at).assured().1;
         Extent::new(read(offset), read(length))
     }

@@ -21,7 +21,8 @@ pub(crate) struct Part {
     storage: Option<StorageType>,
     encoding: Encoding,
     logical: Logical,
-    /// Bytes of one logical element, a power of two, where its types are known.
+    /// Bytes of one logical element, a power of two, where its types are known and no two elements
+    /// share a byte.
     each: Option<NonZeroU8>,
     /// Decoded bytes, where the manifest gives them.
     size: Option<u64>,
@@ -63,6 +64,16 @@ impl Part {
     fn count(&self) -> Option<u64> {
         Some(self.size? >> self.each?.trailing_zeros())
     }
+
+    /// Validates that it holds whole elements, as far as they are known.
+    fn whole(&self) -> Result<(), ObjectFault> {
+        match (self.size, self.each) {
+            (Some(size), Some(each)) if size & u64::from(each.get().wrapping_sub(1)) != 0 => {
+                Err(in_part(self, Fault::with(Rule::WholeElements, self.size_remaining, size)))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How many bytes a component holds when decoded, where the manifest says so, and where it does.
@@ -74,7 +85,9 @@ fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Remai
             Err(Fault::with(Rule::DecodedLengthRaw, decoded.remaining, decoded.value))
         }
         (Encoding::Raw, _) => Ok((Some(length.value), length.remaining)),
-        (Encoding::Zstd, Some(decoded)) => Ok((Some(decoded.value), decoded.remaining)),
+        (Encoding::Zstd | Encoding::Unknown, Some(decoded)) => {
+            Ok((Some(decoded.value), decoded.remaining))
+        }
         (Encoding::Zstd, None) if dialect.needs_decoded_length => {
             Err(Fault::new(Rule::DecodedLengthMissing, claim.map))
         }
@@ -87,6 +100,8 @@ pub(crate) struct Roles {
     parts: [Part; Role::COUNT],
     /// A bit for each role that the object at hand has; the other parts are of objects before.
     present: Set,
+    /// Whether it has others.
+    others: bool,
 }
 
 /// A bit for each role.
@@ -107,7 +122,7 @@ impl Default for Roles {
             size: None,
             size_remaining: Remaining::default(),
         };
-        Self { parts: [part; Role::COUNT], present: 0 }
+        Self { parts: [part; Role::COUNT], present: 0, others: false }
     }
 }
 
@@ -124,6 +139,20 @@ impl Roles {
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.present = 0;
+        self.others = false;
+    }
+
+    /// Notes a component that plays no known role.
+    #[inline(always)]
+    pub(crate) fn note_other(&mut self) {
+        self.others = true;
+    }
+
+    /// Whether the object has no roles but `known`, as far as the dialect wants it so.
+    #[inline(always)]
+    fn exact(&self, known: &[Role], dialect: &Dialect) -> bool {
+        let set = known.iter().fold(0, |set, role| set | 1 << role.ordinal());
+        !dialect.exact_roles || self.present == set && !self.others
     }
 
     /// Notes a component.
@@ -150,7 +179,7 @@ impl Roles {
         options: &Options,
     ) -> Result<(), ObjectFault> {
         match claim.format {
-            Format::Dense => self.dense(claim),
+            Format::Dense => self.dense(claim, dialect),
             Format::SparseCsr => self.sparse_csr(claim, dialect, options),
             Format::SparseCoo => self.sparse_coo(claim, dialect, options),
             Format::QuantizedGroup => self.quantized_group(claim, options),
@@ -159,17 +188,21 @@ impl Roles {
     }
 
     #[inline(always)]
-    fn dense(&self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
-        let data =
-            self.get(Role::Data).ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
-        if data.storage.is_none() || data.encoding == Encoding::Unknown {
+    fn dense(&self, claim: &ObjectClaim, dialect: &Dialect) -> Result<(), ObjectFault> {
+        let data = self.get(Role::Data).filter(|_| self.exact(&[Role::Data], dialect));
+        let data = data.ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
+        if data.storage.is_none() || data.encoding == Encoding::Unknown && data.size.is_none() {
             // Of what 0.1 leaves open, no size follows from the shape.
             return Ok(());
         }
         let overflow = || in_object(Rule::ShapeOverflow, claim.shape.remaining);
         let elements = claim.shape.product.ok_or_else(overflow)?;
-        let Some(each) = data.each else { return Ok(()) };
-        match (elements.checked_mul(each.get().into()), data.size) {
+        let wanted = match data.each {
+            Some(each) => elements.checked_mul(each.get().into()),
+            None if data.logical.is_packed() => Some(elements.div_ceil(2)),
+            None => return Ok(()),
+        };
+        match (wanted, data.size) {
             (wanted, Some(size)) if wanted != Some(size) => {
                 Err(in_part(data, Fault::with(Rule::DenseSize, data.size_remaining, size)))
             }
@@ -189,6 +222,9 @@ impl Roles {
         else {
             return Err(in_object(Rule::CsrRoles, claim.components));
         };
+        if !self.exact(&[Role::Values, Role::Indices, Role::Indptr], dialect) {
+            return Err(in_object(Rule::CsrRoles, claim.components));
+        }
         let Shape { remaining, rank, first: rows, .. } = claim.shape;
         if rank != 2 {
             return Err(Fault::with(Rule::CsrRank, remaining, rank.into()).into());
@@ -197,8 +233,15 @@ impl Roles {
         index_type(indptr, dialect, options)?;
         let bounds =
             rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, remaining))?;
+        if dialect.index_types == IndexTypes::Unsigned {
+            same_type(indices, indptr)?;
+            for part in [values, indices, indptr] {
+                part.whole()?;
+            }
+        }
         agree(indptr, Rule::CsrIndptrSize, Some(bounds))?;
-        agree(indices, Rule::CsrNnz, values.count())
+        agree(indices, Rule::CsrNnz, values.count())?;
+        agree_packed(values, indices, Rule::CsrNnz, indices.count())
     }
 
     fn sparse_coo(
@@ -210,13 +253,22 @@ impl Roles {
         let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
             return Err(in_object(Rule::CooRoles, claim.components));
         };
+        if !self.exact(&[Role::Values, Role::Coords], dialect) {
+            return Err(in_object(Rule::CooRoles, claim.components));
+        }
         let Shape { remaining, rank, .. } = claim.shape;
         if rank == 0 {
             return Err(in_object(Rule::CooRank, remaining));
         }
         index_type(coords, dialect, options)?;
+        if dialect.index_types == IndexTypes::Unsigned {
+            values.whole()?;
+            coords.whole()?;
+        }
         let Some(nnz) = values.count() else {
-            return whole_tuples(coords, rank);
+            whole_tuples(coords, rank)?;
+            let nnz = coords.count().and_then(|count| count.checked_div(rank.into()));
+            return agree_packed(values, coords, Rule::CooNnz, nnz);
         };
         let overflow = || in_object(Rule::SparseOverflow, remaining);
         let indices = nnz.checked_mul(rank.into()).ok_or_else(overflow)?;
@@ -246,6 +298,32 @@ fn index_type(part: &Part, dialect: &Dialect, options: &Options) -> Result<(), O
     let narrow = options.tolerates(Tolerance::NarrowIndices);
     let types = if narrow { IndexTypes::Integers } else { dialect.index_types };
     if part.storage.is_some_and(|storage| types.allow(storage)) { Ok(()) } else { Err(dtype()) }
+}
+
+/// Indices and the pointers into them are of one type: v2 §5.2.
+fn same_type(indices: &Part, indptr: &Part) -> Result<(), ObjectFault> {
+    if indices.storage == indptr.storage {
+        return Ok(());
+    }
+    Err(in_part(indptr, Fault::new(Rule::IndexDtype, indptr.dtype)))
+}
+
+/// Values that share bytes take as many as `count` of them do; else it is `indices` that are at
+/// fault, as where each value has bytes of its own.
+fn agree_packed(
+    values: &Part,
+    indices: &Part,
+    rule: Rule,
+    count: Option<u64>,
+) -> Result<(), ObjectFault> {
+    match (values.size, count, indices.count()) {
+        (Some(size), Some(count), Some(found))
+            if values.logical.is_packed() && size != count.div_ceil(2) =>
+        {
+            Err(in_part(indices, Fault::with(rule, indices.size_remaining, found)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Coordinates are tuples of `rank`, however many there are.

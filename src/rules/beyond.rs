@@ -7,35 +7,38 @@ catalogue! {
     Unsupported:
 
     ContainerV2 "unsupported-container", Spec("v1.2 appendix"), All,
-        "The container is that of version 0.1 or 1.x.",
+        "The container is that of a generation that was built in, or, to be copied, of 0.1 or 1.x.",
         "the file is a version 2 container (magic 89 5A 54 32 0D 0A 1A 0A)",
-        "Read it with a reader of version 2.";
-    Version "unsupported-version", Spec("v1.2 appendix"), V1,
-        "The major version is 1.", "major version {} is not known",
+        "Reading it needs the feature `v2` of the library; files of other generations are not made of it yet.";
+    Version "unsupported-version", Spec("v1.2 appendix, v2 §2.3"), From1,
+        "The major version is 1; in the container of 2, it is 2.", "major version {} is not known",
         "A major version may change everything: read it with a reader of that version.";
     Dtype "unsupported-dtype", Spec("v0.1 §8"), V0,
         "The entry's `dtype` is one that version 0.1 lists.", "the entry's `dtype` is not known",
         "The other entries of the file can be read.";
-    Encoding "unsupported-encoding", Spec("v0.1 §8"), V0,
-        "The entry's `encoding` is `raw` or `zstd`.", "the entry's `encoding` is not known",
+    Encoding "unsupported-encoding", Spec("v0.1 §8, v2 §3.4"), All,
+        "The `encoding` is one that can be decoded: `raw` or `zstd` in 0.1, none in 2.", "the `encoding` is not known",
         "The other entries of the file can be read.";
     Layout "unsupported-layout", Spec("v0.1 crate readme, Extensibility"), V0,
         "The entry's `layout` is `dense`.", "the entry's `layout` is not known",
         "The other entries of the file can be read, and this one as bytes.";
-    Format "unsupported-format", Spec("v1.2 §1, §3"), V1,
+    Format "unsupported-format", Spec("v1.2 §1, §3, v2 §5.2"), From1,
         "The object's `format` is one that the specification lists.",
         "the object's `format` is not known", "Its components can be read one by one.";
-    Digest "unsupported-digest", Spec("v0.1 §4, v1.2 §1"), All,
-        "The digest is of an algorithm that can be verified: `sha256` or `crc32c`.",
+    Digest "unsupported-digest", Spec("v0.1 §4, v1.2 §1, v2 §3.4"), All,
+        "The digest is of an algorithm that can be verified: `sha256`, `crc32c` (0.1, 1.x) or `xxh3` (2).",
         "the digest is of an algorithm that cannot be verified",
         "The component can be read; whether it is what its writer meant is not known.";
     Feature "unsupported-feature", Policy("the library was built without it"), All,
         "What the file needs was built in.",
         "the library was built without what the file needs",
-        "Build it with the features `v0`, `v1`, `zstd` and `digest`.";
-    LogicalType "unsupported-type", Spec("v1.2 §2"), V1,
+        "Build it with the features `v0`, `v1`, `v2`, `zstd` and `digest`.";
+    LogicalType "unsupported-type", Spec("v1.2 §2, v2 §4.2"), From1,
         "The component's `type` is one that the specification lists.",
-        "the component's `type` is not known", "It can be read as storage elements.";
+        "the component's `type` is not known", "In 1.x it can be read as storage elements.";
+    Shard "unsupported-shard", Spec("v2 §7.3"), V2,
+        "The part is in the file itself.", "the part is in another file, a shard",
+        "Reading parts of shards is not supported yet.";
 }
 
 catalogue! {

@@ -7,66 +7,101 @@ catalogue! {
     Rule:
 
     // The container.
-    FileSize "file-size", Spec("v0.1 §2, v1.1 I.1, v1.2 §4"), All,
+    FileSize "file-size", Spec("v0.1 §2, v1.1 I.1, v1.2 §4, v2 §2.1"), All,
         "A file is long enough for its header, a manifest and its footer.",
         "the file has only {} bytes", DAMAGED;
-    HeaderMagic "header-magic", Spec("v0.1 §3.1, v1.1 I.1, v1.2 §4"), All,
-        "A zTensor file begins with `ZTEN0001` or `ZTEN1000`.",
+    HeaderMagic "header-magic", Spec("v0.1 §3.1, v1.1 I.1, v1.2 §4, v2 §2.2"), All,
+        "A zTensor file begins with `ZTEN0001`, `ZTEN1000`, or 89 5A 54 32 0D 0A 1A 0A (2).",
         "the first 8 bytes are no zTensor magic", "This is not a zTensor file, or its beginning is damaged.";
-    FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2"), V1,
-        "A `ZTEN1000` file ends with `ZTEN1000`.",
-        "the last 8 bytes are not `ZTEN1000`: the file was cut, or it is a 1.0 file, which cannot be told from a cut one",
+    FooterMagic "footer-magic", Spec("v1.1 IV.1 step 2, v1.2 §5 step 2, v2 §2.3"), From1,
+        "A `ZTEN1000` file ends with `ZTEN1000`, and a file of 2 with its magic.",
+        "the last 8 bytes are not the magic that the file begins with: it was cut, or it is a 1.0 file, which cannot be told from a cut one",
         "Fetch the file again. If it was written by version 1.0 of the reference library, write it again with a newer one.";
-    ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4"), All,
+    ManifestCap "manifest-cap", Spec("v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1"), All,
         "The manifest has at most 1,073,741,824 bytes (for 0.1 this is policy).",
         "the manifest size is {} bytes, over 1 GiB", DISTRUST;
-    ManifestBounds "manifest-bounds", Spec("v0.1 §3.3, v1.1 II, v1.2 §5 step 5"), All,
+    ManifestBounds "manifest-bounds", Spec("v0.1 §3.3, v1.1 II, v1.2 §5 step 5, v2 §2.4"), All,
         "The manifest lies between the header and the footer.",
         "a manifest of {} bytes does not fit between header and footer", DAMAGED;
-    ManifestTrailing "manifest-trailing", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+
+    ManifestAlignment "manifest-alignment", Spec("v2 §2.4"), V2,
+        "The manifest starts at a multiple of 4096, at 4096 or later.",
+        "the manifest starts at {}, which is not a multiple of 4096 or lies over the header", WRITER;
+    ManifestHash "manifest-hash", Spec("v2 §2.3"), V2,
+        "The manifest has the hash that the footer gives: XXH3-64, seed 0.",
+        "the manifest does not have the hash that the footer gives", DAMAGED;
+    DataShard "data-shard", Spec("v2 §2.3, §7.2"), V2,
+        "A footer whose manifest length is 0 (a data shard) has manifest offset 0 and hash 0.",
+        "the footer gives no manifest, but its offset or hash is not 0", DAMAGED;
+    ManifestTrailing "manifest-trailing", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
         "The manifest is one CBOR item and nothing else.",
         "{} bytes are left over after the CBOR item", WRITER;
 
     // Well-formed CBOR.
-    CborTruncated "cbor-truncated", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+    CborTruncated "cbor-truncated", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
         "Every CBOR item ends within the manifest.",
         "a CBOR item runs past the end of the manifest", DAMAGED;
-    CborCount "cbor-count", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
+    CborCount "cbor-count", Spec("RFC 8949 §3, v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
         "A map or array claims no more entries than the bytes that are left can hold.",
         "a map or array claims {} entries, more than the bytes that are left can hold", DISTRUST;
-    CborReserved "cbor-reserved", Spec("RFC 8949 §3, §3.2.1"), All,
+    CborReserved "cbor-reserved", Spec("RFC 8949 §3, §3.2.1, v2 §3.1"), All,
         "No CBOR head uses a reserved length, or an indefinite length where none is defined.",
         "the CBOR head {} is reserved", DAMAGED;
-    CborSimple "cbor-simple", Spec("RFC 8949 §3.3"), All,
+    CborSimple "cbor-simple", Spec("RFC 8949 §3.3, v2 §3.1"), All,
         "A two-byte simple value is 32 or more.",
         "the two-byte simple value {} is below 32", DAMAGED;
-    CborBreak "cbor-break", Spec("RFC 8949 §3.2.1"), All,
+    CborBreak "cbor-break", Spec("RFC 8949 §3.2.1, v2 §3.1"), All,
         "A break stands only where an indefinite-length item may end.",
         "a CBOR break stands where a value or key is expected", DAMAGED;
-    CborChunk "cbor-chunk", Spec("RFC 8949 §3.2.3"), All,
+    CborChunk "cbor-chunk", Spec("RFC 8949 §3.2.3"), UpTo1,
         "The chunks of an indefinite-length string are definite strings of the same kind.",
         "a chunk of an indefinite-length string is not a definite string of its kind", DAMAGED;
-    CborUtf8 "cbor-utf8", Spec("RFC 8949 §3.1"), All,
+    CborUtf8 "cbor-utf8", Spec("RFC 8949 §3.1, v2 §3.1"), All,
         "Every text string is UTF-8, each chunk by itself.",
         "a text string is not UTF-8", WRITER;
 
+    // Deterministic CBOR: what every item of a manifest of 2 keeps to.
+    CborShortest "cbor-shortest", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
+        "Every CBOR head is the shortest one for its number.",
+        "a CBOR head is longer than its number needs", WRITER;
+    CborIndefinite "cbor-indefinite", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
+        "Every CBOR item has definite length.", "a CBOR item has indefinite length", WRITER;
+    CborFloat "cbor-float", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
+        "Every float takes the fewest bytes that hold its value, and NaN is F9 7E 00.",
+        "a float takes more bytes than its value needs, or is another NaN than F9 7E 00", WRITER;
+    CborTag "cbor-tag", Spec("v2 §3.1"), V2,
+        "No CBOR item is tagged.", "a CBOR item has tag {}", WRITER;
+    CborValue "cbor-value", Spec("v2 §3.1"), V2,
+        "Simple values are `false`, `true` and `null`.",
+        "a simple value is neither `false`, `true` nor `null`", WRITER;
+    CborDepth "cbor-depth", Spec("v2 §3.1"), V2,
+        "At most 32 maps and arrays are open around a value.",
+        "more than 32 maps and arrays are open around a value", DISTRUST;
+    KeyOrder "key-order", Spec("RFC 8949 §4.2.1, v2 §3.1"), V2,
+        "The keys of every map are sorted by their encodings, byte by byte, strictly ascending.",
+        "a key comes after one that it sorts before", WRITER;
+
     // Keys and strings that are interpreted.
-    KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1"), All,
+    KeyType "key-type", Spec("v0.1 §4, v1.1 II, v1.2 §1, v2 §3.1, §3.5"), All,
         "The keys of every interpreted map are text.",
         "a key is not text", WRITER;
-    StringChunked "string-chunked", Policy("two readers could cut the string differently, and it could not be borrowed"), All,
+    StringChunked "string-chunked", Policy("two readers could cut the string differently, and it could not be borrowed"), UpTo1,
         "Keys and interpreted strings have definite length.",
         "a key or interpreted string comes in chunks", WRITER;
+
+    NameForm "name-form", Spec("v2 §3.5"), V2,
+        "The names of objects and parts and the keys of attributes have 1 to 1024 bytes, none of them 0.",
+        "the name has {} bytes, not 1 to 1024, or holds U+0000", WRITER;
     DuplicateKey "duplicate-key", Implied("readers differ on which of the two they take"), All,
         "No key stands twice in an interpreted map.",
         "the key stands twice in its map", WRITER;
-    DuplicateName "duplicate-name", Implied("readers differ on which of the two they take"), All,
+    DuplicateName "duplicate-name", Implied("readers differ on which of the two they take"), UpTo1,
         "No two objects have the same name.",
         "the name is already taken by another object", WRITER;
 
     // The root.
-    RootType "root-type", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1"), All,
-        "The root of the manifest is a map (1.x) or an array (0.1), untagged.",
+    RootType "root-type", Spec("v0.1 §3.3.1, v1.1 II, v1.2 §1, v2 §3.1"), All,
+        "The root of the manifest is a map (1.x, 2) or an array (0.1), untagged.",
         "the root of the manifest is of the wrong type", WRITER;
     VersionMissing "version-missing", Spec("v1.1 II.1, v1.2 §1"), V1,
         "The root has a `version`.", "the root has no `version`", WRITER;
@@ -75,49 +110,72 @@ catalogue! {
     VersionSyntax "version-syntax", Implied("the version decides how the file is read"), V1,
         "`version` is two or three decimal numbers joined by dots, without sign, suffix or leading zero.",
         "`version` is not two or three decimal numbers joined by dots", WRITER;
-    AttributesType "attributes-type", Spec("v1.1 II.1, v1.2 §1"), V1,
+    AttributesType "attributes-type", Spec("v1.1 II.1, v1.2 §1, v2 §3.1"), From1,
         "`attributes` is a map.", "`attributes` is not a map", WRITER;
-    ObjectsMissing "objects-missing", Spec("v1.1 II.1, v1.2 §1"), V1,
+    ObjectsMissing "objects-missing", Spec("v1.1 II.1, v1.2 §1, v2 §3.2"), From1,
         "The root has `objects`.", "the root has no `objects`", WRITER;
-    ObjectsType "objects-type", Spec("v1.1 II.1, v1.2 §1"), V1,
+    ObjectsType "objects-type", Spec("v1.1 II.1, v1.2 §1, v2 §3.2"), From1,
         "`objects` is a map.", "`objects` is not a map", WRITER;
 
+    ShardsType "shards-type", Spec("v2 §7.1"), V2,
+        "`shards` is a map.", "`shards` is not a map", WRITER;
+    // The shards.
+    ShardName "shard-name", Spec("v2 §7.1"), V2,
+        "The name of a shard has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with none of the dots.",
+        "the name of the shard has {} bytes, not 1 to 64, or others than letters, digits and `._-`, or begins with a dot", DISTRUST;
+    ShardType "shard-type", Spec("v2 §7.1"), V2,
+        "Every shard is a map.", "a shard is not a map", WRITER;
+    ShardSizeMissing "shard-size-missing", Spec("v2 §7.1"), V2,
+        "Every shard has a `size`.", "the shard has no `size`", WRITER;
+    ShardSizeType "shard-size-type", Spec("v2 §7.1"), V2,
+        "`size` of a shard is an unsigned integer of at most 64 bits.",
+        "`size` of a shard is not an unsigned integer", WRITER;
+    ShardSize "shard-size", Implied("no file of this container is shorter"), V2,
+        "`size` of a shard is 48 or more.", "`size` of a shard is {}, below 48", WRITER;
+    ShardDigestMissing "shard-digest-missing", Spec("v2 §7.1"), V2,
+        "Every shard has a `digest`.", "the shard has no `digest`", WRITER;
+
     // The object.
-    ObjectType "object-type", Spec("v0.1 §4, v1.1 II.2, v1.2 §1"), All,
+    ObjectType "object-type", Spec("v0.1 §4, v1.1 II.2, v1.2 §1, v2 §3.3"), All,
         "Every object is a map.", "an object is not a map", WRITER;
     NameMissing "name-missing", Spec("v0.1 §4"), V0,
         "Every entry has a `name`.", "the entry has no `name`", WRITER;
     NameType "name-type", Spec("v0.1 §4"), V0,
         "`name` is text.", "`name` is not text", WRITER;
-    ShapeMissing "shape-missing", Spec("v0.1 §4, v1.1 II.2, v1.2 §1"), All,
+    ShapeMissing "shape-missing", Spec("v0.1 §4, v1.1 II.2, v1.2 §1, v2 §3.3"), All,
         "Every object has a `shape`.", "the object has no `shape`", WRITER;
-    ShapeType "shape-type", Spec("v0.1 §4, v1.1 II.2, v1.2 §1"), All,
+    ShapeType "shape-type", Spec("v0.1 §4, v1.1 II.2, v1.2 §1, v2 §3.3"), All,
         "`shape` is an array of unsigned integers of at most 64 bits.",
         "`shape` is not an array of unsigned integers", WRITER;
-    FormatMissing "format-missing", Spec("v1.1 II.2, v1.2 §1"), V1,
-        "Every object has a `format`.", "the object has no `format`", WRITER;
-    FormatType "format-type", Spec("v1.1 II.2, v1.2 §1"), V1,
-        "`format` is text.", "`format` is not text", WRITER;
-    ComponentsMissing "components-missing", Spec("v1.1 II.2, v1.2 §1"), V1,
-        "Every object has `components`.", "the object has no `components`", WRITER;
-    ComponentsType "components-type", Spec("v1.1 II.2, v1.2 §1"), V1,
-        "`components` is a map.", "`components` is not a map", WRITER;
+    FormatMissing "format-missing", Spec("v1.1 II.2, v1.2 §1, v2 §3.3"), From1,
+        "Every object has a `format` (`layout` in 2).", "the object has no `format`", WRITER;
+    FormatType "format-type", Spec("v1.1 II.2, v1.2 §1, v2 §3.3"), From1,
+        "`format` (`layout` in 2) is text.", "`format` is not text", WRITER;
+    ComponentsMissing "components-missing", Spec("v1.1 II.2, v1.2 §1, v2 §3.3"), From1,
+        "Every object has `components` (`parts` in 2).", "the object has no `components`", WRITER;
+    ComponentsType "components-type", Spec("v1.1 II.2, v1.2 §1, v2 §3.3"), From1,
+        "`components` (`parts` in 2) is a map.", "`components` is not a map", WRITER;
+
+    ComponentsEmpty "components-empty", Spec("v2 §3.3"), V2,
+        "Every object has a part.", "the object has no parts", WRITER;
+    ShapeRank "shape-rank", Spec("v2 §3.3"), V2,
+        "A shape has at most 64 dimensions.", "a shape has {} dimensions, more than 64", WRITER;
     LayoutType "layout-type", Spec("v0.1 crate readme, Tensor Metadata"), V0,
         "`layout` is text.", "`layout` is not text", WRITER;
 
     // The component.
-    ComponentType "component-type", Spec("v1.1 II.3, v1.2 §1"), V1,
+    ComponentType "component-type", Spec("v1.1 II.3, v1.2 §1, v2 §3.4"), From1,
         "Every component is a map.", "a component is not a map", WRITER;
-    DtypeMissing "dtype-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+    DtypeMissing "dtype-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "Every component has a `dtype`.", "the component has no `dtype`", WRITER;
-    DtypeType "dtype-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+    DtypeType "dtype-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "`dtype` is text.", "`dtype` is not text", WRITER;
-    DtypeUnknown "dtype-unknown", Spec("v1.1 II.4, v1.2 §2"), V1,
+    DtypeUnknown "dtype-unknown", Spec("v1.1 II.4, v1.2 §2, v2 §4.1"), From1,
         "`dtype` is one of the closed set of its version.",
         "`dtype` is none of the storage types of this version", WRITER;
-    LogicalTypeType "type-type", Spec("v1.2 §1"), V1,
+    LogicalTypeType "type-type", Spec("v1.2 §1, v2 §3.4"), From1,
         "`type` is text or null.", "`type` is neither text nor null", WRITER;
-    LogicalTypeStorage "type-storage", Spec("v1.2 §2"), V1,
+    LogicalTypeStorage "type-storage", Spec("v1.2 §2, v2 §4.2"), From1,
         "A known `type` sits on the `dtype` that its table gives.",
         "`type` does not sit on this `dtype`", WRITER;
     OffsetMissing "offset-missing", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
@@ -129,25 +187,39 @@ catalogue! {
     LengthType "length-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
         "`length` (`size` in 0.1) is an unsigned integer of at most 64 bits.",
         "`length` is not an unsigned integer", WRITER;
+
+    BlobMissing "blob-missing", Spec("v2 §3.4"), V2,
+        "Every part has a `blob`.", "the part has no `blob`", WRITER;
+    BlobType "blob-type", Spec("v2 §3.4"), V2,
+        "`blob` is an array of exactly two unsigned integers of at most 64 bits, offset and length.",
+        "`blob` is not an array of exactly two unsigned integers", WRITER;
+    ShardReferenceType "shard-reference-type", Spec("v2 §3.4"), V2,
+        "`shard` of a part is text.", "`shard` of a part is not text", WRITER;
+    ShardReference "shard-reference", Spec("v2 §7.1"), V2,
+        "`shard` of a part is a name in `shards`.", "`shard` names none of `shards`", WRITER;
     EncodingMissing "encoding-missing", Spec("v0.1 §4"), V0,
         "Every entry has an `encoding`.", "the entry has no `encoding`", WRITER;
-    EncodingType "encoding-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+    EncodingType "encoding-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "`encoding` is text.", "`encoding` is not text", WRITER;
     EncodingUnknown "encoding-unknown", Spec("v1.1 II.3, v1.2 §1"), V1,
         "`encoding` is `raw` or `zstd`.", "`encoding` is neither `raw` nor `zstd`", WRITER;
-    DecodedLengthType "uncompressed-length-type", Spec("v1.2 §1"), V1,
-        "`uncompressed_length` is an unsigned integer of at most 64 bits, or null.",
+    DecodedLengthType "uncompressed-length-type", Spec("v1.2 §1, v2 §3.4"), From1,
+        "`uncompressed_length` (`decoded_length` in 2) is an unsigned integer of at most 64 bits, or (1.x) null.",
         "`uncompressed_length` is neither an unsigned integer nor null", WRITER;
-    DecodedLengthMissing "uncompressed-length-missing", Spec("v1.2 §1"), V1From2,
-        "A zstd component gives its `uncompressed_length`.",
-        "the component is zstd and has no `uncompressed_length`", WRITER;
+    DecodedLengthMissing "uncompressed-length-missing", Spec("v1.2 §1, v2 §3.4"), From1_2,
+        "A zstd component gives its `uncompressed_length`; in 2, one with an encoding its `decoded_length`.",
+        "the component is encoded and does not say how long it is when decoded", WRITER;
     DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
         "`uncompressed_length` of a raw component equals its `length`.",
         "the component is raw and its `uncompressed_length` of {} is not its `length`", WRITER;
-    DigestType "digest-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+
+    DecodedLengthAlone "decoded-length-alone", Spec("v2 §3.4"), V2,
+        "A part without an `encoding` has no `decoded_length`.",
+        "the part has a `decoded_length` and no `encoding`", WRITER;
+    DigestType "digest-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
         "`digest` is text or null (`checksum` in 0.1 is text).", "`digest` is not text", WRITER;
-    DigestForm "digest-form", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
-        "A digest is `sha256:` and 64 hexadecimal digits, `crc32c:` and 8 after an optional `0x`, or another algorithm's name, a colon and what follows.",
+    DigestForm "digest-form", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4, §7.1"), All,
+        "A digest is `sha256:` and 64 hexadecimal digits, `crc32c:` and 8 after an optional `0x`, or another algorithm's name, a colon and what follows; in 2, a name of a-z0-9, a colon, and lower-case digits: 16 for `xxh3`, 64 for `sha256`.",
         "the digest is malformed", WRITER;
     EndiannessType "endianness-type", Spec("v0.1 §4"), V0,
         "`data_endianness` is text.", "`data_endianness` is not text", WRITER;
@@ -158,17 +230,17 @@ catalogue! {
         "compressed data is declared big-endian", "Write the entry again, raw or little-endian.";
 
     // Where the blobs lie.
-    BlobAlignment "blob-alignment", Spec("v0.1 §3.2, v1.1 I.2, v1.2 §4"), All,
-        "Every component offset is a multiple of 64.",
-        "component offset {} is not a multiple of 64", WRITER;
-    BlobHeader "blob-header", Spec("v0.1 §2, v1.1 I.1, v1.2 §4"), All,
-        "A blob that is not empty starts after the header, at 64 or later.",
+    BlobAlignment "blob-alignment", Spec("v0.1 §3.2, v1.1 I.2, v1.2 §4, v2 §2.4"), All,
+        "Every component offset is a multiple of 64, in 2 of 4096.",
+        "component offset {} is not a multiple of 64 (4096 in 2)", WRITER;
+    BlobHeader "blob-header", Spec("v0.1 §2, v1.1 I.1, v1.2 §4, v2 §2.4"), All,
+        "A blob that is not empty starts after the header, at 64 or later; in 2, every blob at 4096 or later.",
         "the blob lies over the file's header", DISTRUST;
-    BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5"), All,
-        "offset + length is at most the start of the manifest.",
+    BlobBounds "blob-bounds", Spec("v1.1 IV.2, v1.2 §5, v2 §2.4"), All,
+        "offset + length is at most the start of the manifest; in 2, of the footer of the file that the blob is in.",
         "a blob of {} bytes runs into the manifest or past the end of the file", DISTRUST;
     BlobOverlap "blob-overlap", Policy("one blob behind many names multiplies memory, and blobs are written one after another"), All,
-        "Blobs that are not empty are disjoint.",
+        "Blobs that are not empty are disjoint; in 2, disjoint or identical.",
         "the blob at offset {} overlaps another",
         "If the writer meant to share one blob between names, the tolerance `shared-blobs` accepts identical extents.";
 
@@ -177,61 +249,65 @@ catalogue! {
         "The product of a shape is 0 where a dimension is 0, and otherwise fits in 64 bits.",
         "the product of the shape overflows", DISTRUST;
     WholeElements "whole-elements", Implied("part of an element has no meaning"), All,
-        "Every component holds whole elements.",
+        "Every component holds whole elements; in 2, every one of a sparse object.",
         "{} bytes are not a whole number of elements", WRITER;
-    DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1"), All,
+    DenseSize "dense-size", Spec("v1.2 §2, v1.1 III.1, v0.1 §5.1, v2 §5.1"), All,
         "The decoded bytes of a dense object are exactly the product of its shape times the size of an element.",
         "{} bytes are not what shape and type ask for", WRITER;
 
     // What each format requires.
-    DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3"), V1,
-        "A dense object has the component `data`.", "the dense object has no `data`", WRITER;
-    CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3"), V1,
-        "A `sparse_csr` object has `values`, `indices` and `indptr`.",
-        "the `sparse_csr` object lacks `values`, `indices` or `indptr`", WRITER;
-    CooRoles "coo-roles", Spec("v1.1 III.3, v1.2 §3"), V1,
-        "A `sparse_coo` object has `values` and `coords`.",
-        "the `sparse_coo` object lacks `values` or `coords`", WRITER;
+    DenseRoles "dense-roles", Spec("v1.1 III.1, v1.2 §3, v2 §5.1"), From1,
+        "A dense object has the component `data`, and in 2 no other.", "the dense object has no `data`, or more than it", WRITER;
+    CsrRoles "csr-roles", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
+        "A `sparse_csr` object has `values`, `indices` and `indptr`, and in 2 no others.",
+        "the `sparse_csr` object lacks `values`, `indices` or `indptr`, or has others", WRITER;
+    CooRoles "coo-roles", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
+        "A `sparse_coo` object has `values` and `coords`, and in 2 no others.",
+        "the `sparse_coo` object lacks `values` or `coords`, or has others", WRITER;
     QuantizedRoles "quantized-roles", Spec("v1.1 III.4, v1.2 §3"), V1,
         "A `quantized_group` object has `packed_weight` and `scales`.",
         "the `quantized_group` object lacks `packed_weight` or `scales`", WRITER;
     QuantizedZeros "quantized-zeros", Spec("v1.1 III.4, v1.2 §3"), V1,
         "A `quantized_group` object has `zeros`.", "the `quantized_group` object has no `zeros`",
         "If the quantisation is symmetric, the tolerance `missing-zeros` accepts it.";
-    IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3"), V1,
-        "Index components are `u64`; in 1.1, any integer type.",
+    IndexDtype "index-dtype", Spec("v1.2 §3, v1.1 III.2, III.3, v2 §5.2"), From1,
+        "Index components are `u64`; in 1.1, any integer type; in 2 all of them `u64` or all `u32`.",
         "an index component is not of an index type",
         "Integer indices other than `u64` in a 1.2 file are accepted by the tolerance `narrow-indices`.";
-    IndexLogicalType "index-type", Spec("v1.2 §3"), V1,
+    IndexLogicalType "index-type", Spec("v1.2 §3, v2 §5.2"), From1,
         "Index components have no logical type.", "an index component has a logical `type`", WRITER;
-    CsrRank "csr-rank", Spec("v1.1 III.2, v1.2 §3"), V1,
+    CsrRank "csr-rank", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_csr` shape has two dimensions.", "a `sparse_csr` shape has {} dimensions", WRITER;
-    CooRank "coo-rank", Spec("v1.1 III.3, v1.2 §3"), V1,
+    CooRank "coo-rank", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
         "A `sparse_coo` shape has at least one dimension.", "a `sparse_coo` shape has no dimension", WRITER;
-    SparseOverflow "sparse-overflow", Implied("no file can hold as many indices"), V1,
+    SparseOverflow "sparse-overflow", Implied("no file can hold as many indices"), From1,
         "rows + 1 and rank × nnz fit in 64 bits.", "rows + 1 or rank × nnz overflows", DISTRUST;
-    CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3"), V1,
+    CsrIndptrSize "csr-indptr-size", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` has one entry more than there are rows.",
         "`indptr` has {} entries, not rows + 1", WRITER;
-    CsrNnz "csr-nnz", Spec("v1.2 §3"), V1,
+    CsrNnz "csr-nnz", Spec("v1.2 §3, v2 §5.2"), From1,
         "`indices` has one entry for each value.", "`indices` has {} entries, not one for each value", WRITER;
-    CooNnz "coo-nnz", Spec("v1.1 III.3, v1.2 §3"), V1,
+    CooNnz "coo-nnz", Spec("v1.1 III.3, v1.2 §3, v2 §5.2"), From1,
         "`coords` has rank entries for each value.",
         "`coords` has {} entries, not rank for each value", WRITER;
 
     // What the data holds.
-    DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
+    DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "The stored bytes of a component have the digest that the manifest gives.",
         "the stored bytes do not have the digest that the manifest gives", DAMAGED;
-    IndptrStart "csr-indptr-start", Spec("v1.1 III.2, v1.2 §3"), V1,
+    IndptrStart "csr-indptr-start", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` begins with 0.", "`indptr` begins with {}", WRITER;
-    IndptrOrder "csr-indptr-order", Spec("v1.1 III.2, v1.2 §3"), V1,
+    IndptrOrder "csr-indptr-order", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` never falls.", "`indptr` falls to {}", WRITER;
-    IndptrEnd "csr-indptr-end", Spec("v1.1 III.2, v1.2 §3"), V1,
+    IndptrEnd "csr-indptr-end", Spec("v1.1 III.2, v1.2 §3, v2 §5.2"), From1,
         "`indptr` ends with the number of values.", "`indptr` ends with {}, not the number of values", WRITER;
-    IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3"), V1,
+    IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3, v2 §5.2"), From1,
         "Every index is at least 0 and below its dimension.",
         "an index of {} is outside its dimension", WRITER;
+
+    IndexOrder "csr-index-order", Spec("v2 §5.2"), V2,
+        "In a row, indices are strictly ascending.",
+        "an index of {} is not above the one before it in its row", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
         "A zstd component is one or more zstd frames and nothing else.",
         "{} bytes are left where a zstd frame should begin", DAMAGED;
@@ -259,8 +335,12 @@ catalogue! {
     DecodedSize "decoded-size", Spec("v1.2 §1, §2, v1.1 III.1, v0.1 §5.1"), All,
         "A component decodes to exactly as many bytes as the manifest says.",
         "the component decodes to {} bytes or more, which is not what the manifest says", WRITER;
-    BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2"), V1,
+    BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2, v2 appendix A"), From1,
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
+
+    NibbleValue "nibble-value", Spec("v2 appendix A"), V2,
+        "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
+        "the last byte is {}: its high nibble holds no element and is not 0", WRITER;
 
     // The canonical form, where it is asked for.
     CanonicalGeneration "canonical-generation", Policy("one content has one file"), V1From2,

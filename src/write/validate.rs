@@ -72,6 +72,9 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
         // It would be the known one, had it the storage type of that.
         return Err(Error::nowhere(Rule::LogicalTypeStorage));
     }
+    if logical.known.is_some_and(LogicalType::is_since_v2) {
+        return Err(Error::nowhere(Unsupported::LogicalType));
+    }
     let bytes = component.bytes().ok_or(Error::nowhere(Rule::ShapeOverflow))?;
     let bytes = Uint { remaining: Remaining::END, value: bytes };
     let encoding = if component.level().is_some() { Encoding::Zstd } else { Encoding::Raw };
@@ -92,6 +95,7 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
         encoding,
         digest: false,
         big_endian: None,
+        shard: None,
     })
 }
 

@@ -30,6 +30,7 @@ mod strings;
 mod sums;
 mod truncated;
 mod unsupported;
+mod v2;
 mod values;
 
 use crate::table::Table;
@@ -67,4 +68,5 @@ pub(crate) fn all(table: &mut Table) {
     canonical_order::cases(table);
     canonical_fields::cases(table);
     canonical_layout::cases(table);
+    v2::cases(table);
 }

@@ -18,13 +18,14 @@ pub mod file;
 mod hosts;
 pub mod sha256;
 mod table;
+pub mod v2;
 pub mod zstd;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use table::{Reject, Table};
+use table::{Reject, RejectV2, Table};
 
 /// The largest file that the corpus may hold, lists apart.
 const LARGEST: usize = 1 << 20;
@@ -85,7 +86,41 @@ pub fn files() -> Vec<Output> {
         let _ = writeln!(list, "{name}.zt\t{why}");
     }
     add("accept/opens-only.tsv".to_owned(), list.into_bytes());
+    files_v2(&table, &mut add);
     files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
+}
+
+/// The files of generation 2 and their lists, in folders of their own.
+fn files_v2(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
+    let mut list = String::from("file\twhy\n");
+    for (name, file, why) in &table.accept_v2 {
+        if let Some(why) = why {
+            let _ = writeln!(list, "{name}.zt\t{why}");
+        }
+        add(format!("accept/v2/{name}.zt"), file.build("").bytes);
+    }
+    add("accept/v2/opens-only.tsv".to_owned(), list.into_bytes());
+    let mut lines = BTreeMap::new();
+    for RejectV2 { rule, case, file, neighbour } in &table.reject_v2 {
+        let known = table.accept_v2.iter().any(|(name, ..)| name == neighbour);
+        assert!(known, "{rule}--v2-{case} has no neighbour {neighbour}");
+        let built = file.build(rule);
+        let stage = if built.in_content { "content" } else { "open" };
+        let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
+        let offset = number(built.offset);
+        assert!(offset != "-" || built.in_content, "nothing says where {rule}--v2-{case} points");
+        let (object, component) = (number(built.object), number(built.component));
+        let columns =
+            format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t-\tv2/{neighbour}.zt");
+        let name = format!("{rule}--v2-{case}.zt");
+        lines.insert(name.clone(), columns);
+        add(format!("reject/v2/{name}"), built.bytes);
+    }
+    let mut index = String::from(HEADER);
+    for (name, columns) in lines {
+        let _ = writeln!(index, "{name}\t{columns}");
+    }
+    add("reject/v2/index.tsv".to_owned(), index.into_bytes());
 }
 
 /// Whether that path is of a file that a case makes, and not of a list.

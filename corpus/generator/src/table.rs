@@ -1,6 +1,7 @@
 //! Collects the cases of all themes.
 
 use crate::file::File;
+use crate::v2::FileV2;
 
 /// A file that a reader must refuse.
 pub(crate) struct Reject {
@@ -25,6 +26,18 @@ pub(crate) struct Table {
     pub(crate) opens_only: Vec<(String, &'static str)>,
     /// Files to be refused.
     pub(crate) reject: Vec<Reject>,
+    /// Those of generation 2 to be accepted, and why their content cannot be judged, if it cannot.
+    pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
+    /// Those of generation 2 to be refused.
+    pub(crate) reject_v2: Vec<RejectV2>,
+}
+
+/// A file of generation 2 that a reader must refuse.
+pub(crate) struct RejectV2 {
+    pub(crate) rule: &'static str,
+    pub(crate) case: String,
+    pub(crate) file: FileV2,
+    pub(crate) neighbour: &'static str,
 }
 
 impl Table {
@@ -37,6 +50,27 @@ impl Table {
     pub(crate) fn opens_only(&mut self, name: String, file: File, why: &'static str) {
         self.opens_only.push((name.clone(), why));
         self.accept.push((name, file));
+    }
+
+    /// A good file of generation 2.
+    pub(crate) fn accept_v2(&mut self, name: &str, file: FileV2) {
+        self.accept_v2.push((name.to_owned(), file, None));
+    }
+
+    /// A good file of generation 2 as far as it can be read: reading all of it ends in `why`.
+    pub(crate) fn opens_only_v2(&mut self, name: &str, file: FileV2, why: &'static str) {
+        self.accept_v2.push((name.to_owned(), file, Some(why)));
+    }
+
+    /// A file of generation 2 that breaks `rule` and nothing else, and its accepted neighbour.
+    pub(crate) fn reject_v2(
+        &mut self,
+        rule: &'static str,
+        case: &str,
+        file: FileV2,
+        neighbour: &'static str,
+    ) {
+        self.reject_v2.push(RejectV2 { rule, case: case.to_owned(), file, neighbour });
     }
 
     /// A file that breaks `rule` and nothing else, and the name of its accepted neighbour.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 
 use zten::{Component, ElementType, LogicalType, StorageType};
-use zten::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
+use zten::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 
 /// What is written for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub enum Fp8 {
     E4M3Fnuz,
     /// `f8_e5m2fnuz`
     E5M2Fnuz,
+    /// `f8_e8m0`
+    E8M0,
 }
 
 impl Fp8 {
@@ -38,6 +40,7 @@ impl Fp8 {
             LogicalType::F8E5M2 => Self::E5M2,
             LogicalType::F8E4M3Fnuz => Self::E4M3Fnuz,
             LogicalType::F8E5M2Fnuz => Self::E5M2Fnuz,
+            LogicalType::F8E8M0 => Self::E8M0,
             _ => return None,
         })
     }
@@ -49,6 +52,7 @@ impl Fp8 {
             Self::E5M2 => F8E5M2::from_bits(code).to_f32(),
             Self::E4M3Fnuz => F8E4M3Fnuz::from_bits(code).to_f32(),
             Self::E5M2Fnuz => F8E5M2Fnuz::from_bits(code).to_f32(),
+            Self::E8M0 => F8E8M0::from_bits(code).to_f32(),
         }
     }
 }
@@ -74,6 +78,8 @@ impl Kind {
         Some(match logical {
             LogicalType::Complex64 => Self::Complex(StorageType::F32),
             LogicalType::Complex128 => Self::Complex(StorageType::F64),
+            // Two share a byte.
+            LogicalType::F4E2M1 => return None,
             logical => match Fp8::of(logical) {
                 Some(kind) => Self::Fp8(kind),
                 None => Self::Plain(logical.storage()),

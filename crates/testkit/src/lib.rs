@@ -10,7 +10,10 @@ mod placed;
 pub mod process;
 pub mod sample;
 
-pub use corpus::{Accepted, Expected, Reject, accepted, check, corpus, options, reject_index};
+pub use corpus::{
+    Accepted, Expected, Reject, accepted, check, corpus, has_v2, options, reject_folders,
+    reject_index,
+};
 pub use packed::packed;
 pub use placed::{Placed, borrows, placed};
 

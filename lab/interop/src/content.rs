@@ -73,7 +73,7 @@ impl Part {
     /// The logical type, where it is one that 1.2 names.
     pub(crate) fn known(&self) -> Option<LogicalType> {
         let name = self.logical.as_deref()?;
-        LogicalType::ALL.into_iter().find(|logical| logical.name() == name)
+        LogicalType::V1_2.into_iter().find(|logical| logical.name() == name)
     }
 
     /// How many elements it has: logical ones where their type is known.

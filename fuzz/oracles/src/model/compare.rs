@@ -60,7 +60,7 @@ fn meant(element: &Element) -> ElementType<'_> {
     match element {
         Element::Named(name, storage) if name == storage.name() => ElementType::Plain(*storage),
         Element::Named(name, _) => {
-            let known = LogicalType::ALL.into_iter().find(|logical| logical.name() == name);
+            let known = LogicalType::V1_2.into_iter().find(|logical| logical.name() == name);
             known.map_or(element.element(), ElementType::Logical)
         }
         _ => element.element(),

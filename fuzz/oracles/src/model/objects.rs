@@ -97,7 +97,7 @@ pub(super) fn element(u: &mut Unstructured<'_>) -> Result<Element> {
     let storage = *u.choose(&StorageType::ALL)?;
     Ok(match u.int_in_range(0..=7)? {
         0..5 => Element::Plain(storage),
-        5 | 6 => Element::Logical(*u.choose(&LogicalType::ALL)?),
+        5 | 6 => Element::Logical(*u.choose(&LogicalType::V1_2)?),
         _ => Element::Named(u.choose(&["f4", "", "F32", "int4"])?.to_string(), storage),
     })
 }

@@ -31,7 +31,7 @@ type Type = (StorageType, Option<String>);
 fn element(rng: &mut Rng, taste: Taste) -> Type {
     match rng.u8(..8) {
         0 | 1 => {
-            let logical = LogicalType::ALL[rng.usize(..LogicalType::ALL.len())];
+            let logical = LogicalType::V1_2[rng.usize(..LogicalType::V1_2.len())];
             (logical.storage(), Some(logical.name().to_owned()))
         }
         2 if taste != Taste::OldPython => {

@@ -1,0 +1,387 @@
+//! A file of generation 2: the container, and the small right files that cases start from.
+
+use twox_hash::XxHash3_64;
+
+use crate::cbor::{Item, Mark, array, fields, map, marked, text, uint, uints};
+use crate::file::MAGIC_V2;
+
+/// Where the error of a file is expected.
+#[derive(Clone, Copy, Debug)]
+enum Spot {
+    /// At the mark in the manifest.
+    Mark,
+    /// So many bytes before the end of the file.
+    End(usize),
+    /// At that byte.
+    At(usize),
+    /// At that byte of the data (if it is in the file), in that part of that object.
+    Data(Option<usize>, usize, usize),
+}
+
+/// A file of generation 2 to be.
+#[derive(Clone, Debug)]
+pub struct FileV2 {
+    header: Vec<u8>,
+    blobs: Vec<(usize, Vec<u8>)>,
+    manifest: Item,
+    after: Vec<u8>,
+    start: usize,
+    footer: Footer,
+    keep: Option<usize>,
+    spot: Spot,
+}
+
+/// What stands in the footer in the place of what is right.
+#[derive(Clone, Debug, Default)]
+struct Footer {
+    offset: Option<u64>,
+    length: Option<u64>,
+    hash: Option<u64>,
+    version: Option<u32>,
+    reserved: u32,
+    magic: Option<Vec<u8>>,
+    shard: bool,
+}
+
+/// The bytes of a file and where its error is expected.
+#[derive(Debug)]
+pub(crate) struct BuiltV2 {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) offset: Option<usize>,
+    pub(crate) object: Option<usize>,
+    pub(crate) component: Option<usize>,
+    pub(crate) in_content: bool,
+}
+
+/// Rules that are validated before objects are looked at, and name none.
+const WHOLE: &[&str] = &[
+    "cbor-truncated",
+    "cbor-count",
+    "cbor-reserved",
+    "cbor-simple",
+    "cbor-break",
+    "cbor-utf8",
+    "cbor-shortest",
+    "cbor-indefinite",
+    "cbor-float",
+    "cbor-tag",
+    "cbor-value",
+    "cbor-depth",
+    "key-order",
+    "duplicate-key",
+];
+
+impl FileV2 {
+    /// A file with that manifest, which begins at 8192.
+    pub fn new(manifest: Item) -> Self {
+        Self {
+            header: MAGIC_V2.to_vec(),
+            blobs: Vec::new(),
+            manifest,
+            after: Vec::new(),
+            start: 8192,
+            footer: Footer::default(),
+            keep: None,
+            spot: Spot::Mark,
+        }
+    }
+
+    /// A data shard: blobs, and no manifest.
+    pub fn shard() -> Self {
+        let mut file = Self::new(crate::cbor::raw(&[]));
+        (file.footer.shard, file.start) = (true, 8);
+        file
+    }
+
+    /// Another header magic.
+    pub fn header(mut self, bytes: &[u8]) -> Self {
+        (self.header, self.spot) = (bytes.to_vec(), Spot::At(0));
+        self
+    }
+
+    /// Bytes of data at that offset.
+    pub fn blob(mut self, offset: usize, bytes: &[u8]) -> Self {
+        self.blobs.push((offset, bytes.to_vec()));
+        self
+    }
+
+    /// The manifest begins there.
+    pub fn start(mut self, offset: usize) -> Self {
+        self.start = offset;
+        self
+    }
+
+    /// Bytes after the CBOR item that count as part of the manifest; the error is expected there.
+    pub fn after_item(mut self, bytes: &[u8]) -> Self {
+        let length = self.manifest.encode().bytes.len();
+        (self.after, self.spot) = (bytes.to_vec(), Spot::At(self.start + length));
+        self
+    }
+
+    /// That manifest offset in the footer, where the error is expected.
+    pub fn manifest_offset(mut self, offset: u64) -> Self {
+        (self.footer.offset, self.spot) = (Some(offset), Spot::End(40));
+        self
+    }
+
+    /// That manifest length in the footer, where the error is expected.
+    pub fn manifest_length(mut self, length: u64) -> Self {
+        (self.footer.length, self.spot) = (Some(length), Spot::End(32));
+        self
+    }
+
+    /// That hash in the footer; the error is expected at the manifest.
+    pub fn hash(mut self, hash: u64) -> Self {
+        (self.footer.hash, self.spot) = (Some(hash), Spot::At(self.start));
+        self
+    }
+
+    /// That version in the footer, where the error is expected.
+    pub fn version(mut self, version: u32) -> Self {
+        (self.footer.version, self.spot) = (Some(version), Spot::End(16));
+        self
+    }
+
+    /// That in the reserved field.
+    pub fn reserved(mut self, reserved: u32) -> Self {
+        self.footer.reserved = reserved;
+        self
+    }
+
+    /// That magic in the footer, where the error is expected.
+    pub fn footer_magic(mut self, magic: &[u8]) -> Self {
+        (self.footer.magic, self.spot) = (Some(magic.to_vec()), Spot::End(8));
+        self
+    }
+
+    /// Only the first bytes; the error is expected at the end.
+    pub fn keep(mut self, length: usize) -> Self {
+        (self.keep, self.spot) = (Some(length), Spot::End(0));
+        self
+    }
+
+    /// The error is expected so many bytes before the end.
+    pub fn at_end(mut self, bytes: usize) -> Self {
+        self.spot = Spot::End(bytes);
+        self
+    }
+
+    /// The error is expected at that byte of the data.
+    pub fn at_data(mut self, offset: usize, object: usize, part: usize) -> Self {
+        self.spot = Spot::Data(Some(offset), object, part);
+        self
+    }
+
+    /// That value there, instead of the one there is or as a new field at the end of its map.
+    /// Paths are those of `Item::find`, and `NAME:PART` is short for `objects/NAME/parts/PART`.
+    pub fn set(mut self, path: &str, value: Item) -> Self {
+        let path = expand(path);
+        let (parent, step) = path.rsplit_once('/').unwrap_or(("", &path));
+        if path.is_empty() {
+            self.manifest = value;
+        } else if self.manifest.find(parent).position(step).is_some() {
+            *self.manifest.find(&path) = value;
+        } else {
+            let pairs = self.manifest.pairs(parent);
+            pairs.push((text(step), value));
+            crate::cbor::sort(pairs);
+        }
+        self
+    }
+
+    /// That value there, and the error expected at its initial byte.
+    pub fn bad(self, path: &str, value: Item) -> Self {
+        self.set(path, marked(value))
+    }
+
+    /// Without the field there, and the error expected at the map that lacks it.
+    pub fn lacks(mut self, path: &str) -> Self {
+        let full = expand(path);
+        let (parent, step) = full.rsplit_once('/').unwrap_or(("", &full));
+        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
+        let item = self.manifest.find(parent);
+        *item = marked(item.clone());
+        self
+    }
+
+    /// Without the field there.
+    pub fn without(mut self, path: &str) -> Self {
+        let full = expand(path);
+        let (parent, step) = full.rsplit_once('/').unwrap_or(("", &full));
+        self.manifest.pairs(parent).retain(|(key, _)| *key != text(step));
+        self
+    }
+
+    /// The error is expected at the value there.
+    pub fn mark(mut self, path: &str) -> Self {
+        let item = self.manifest.find(&expand(path));
+        *item = marked(item.clone());
+        self
+    }
+
+    /// The error is expected at the length of the part `data` of `w`.
+    pub fn mark_length(self) -> Self {
+        self.mark_length_of("w:data")
+    }
+
+    /// The error is expected at the length of that part.
+    pub fn mark_length_of(self, part: &str) -> Self {
+        self.mark(&format!("{part}/blob/#1"))
+    }
+
+    /// The error is expected at the offset of the part `data` of that object.
+    pub fn mark_offset(self, object: &str) -> Self {
+        self.mark(&format!("{object}:data/blob/#0"))
+    }
+
+    /// The pairs of the map there replaced, in the order in which they are given.
+    pub fn pairs(mut self, path: &str, pairs: Vec<(Item, Item)>) -> Self {
+        *self.manifest.pairs(&expand(path)) = pairs;
+        self
+    }
+
+    /// One more pair at the end of the map there.
+    pub fn push(mut self, path: &str, key: Item, value: Item) -> Self {
+        self.manifest.pairs(&expand(path)).push((key, value));
+        self
+    }
+
+    /// The bytes, and where they break that rule.
+    pub(crate) fn build(&self, rule: &str) -> BuiltV2 {
+        let mut bytes = self.header.clone();
+        for (offset, data) in &self.blobs {
+            let end = offset + data.len();
+            bytes.resize(end.max(bytes.len()), 0);
+            bytes[*offset..end].copy_from_slice(data);
+        }
+        bytes.resize(self.start.max(bytes.len()), 0);
+        let start = bytes.len();
+        assert!(self.footer.shard || start == self.start, "the manifest lies behind the blobs");
+        let encoded = self.manifest.encode();
+        bytes.extend(&encoded.bytes);
+        bytes.extend(&self.after);
+        let footer = &self.footer;
+        let own = |value: u64| if footer.shard { 0 } else { value };
+        let (manifest, length) = (&bytes[start..], (bytes.len() - start) as u64);
+        let hash = footer.hash.unwrap_or(own(XxHash3_64::oneshot(manifest)));
+        bytes.extend(footer.offset.unwrap_or(own(start as u64)).to_le_bytes());
+        bytes.extend(footer.length.unwrap_or(own(length)).to_le_bytes());
+        bytes.extend(hash.to_le_bytes());
+        bytes.extend(footer.version.unwrap_or(2).to_le_bytes());
+        bytes.extend(footer.reserved.to_le_bytes());
+        bytes.extend(footer.magic.as_deref().unwrap_or(MAGIC_V2));
+        bytes.truncate(self.keep.unwrap_or(bytes.len()));
+        let (offset, (object, component)) = match (self.spot, &encoded.mark) {
+            (Spot::End(before), None) => (Some(bytes.len() - before), (None, None)),
+            (Spot::At(at), None) => (Some(at), (None, None)),
+            (Spot::Data(at, object, part), None) => (at, (Some(object), Some(part))),
+            (Spot::Mark, Some(mark)) => (Some(start + mark.offset), place(rule, mark)),
+            (Spot::Mark, None) => (None, (None, None)),
+            _ => panic!("one file, one expected error"),
+        };
+        let in_content = matches!(self.spot, Spot::Data(..));
+        BuiltV2 { bytes, offset, object, component, in_content }
+    }
+}
+
+/// The object and the part that a mark lies in.
+fn place(rule: &str, mark: &Mark) -> (Option<usize>, Option<usize>) {
+    let path = mark.path.as_slice();
+    let is = |index: usize, key: &str| {
+        path.get(index).is_some_and(|step| Item::Raw(step.key.clone()) == text(key))
+    };
+    if WHOLE.contains(&rule) || !is(0, "objects") {
+        return (None, None);
+    }
+    let object = path.get(1).map(|step| step.index);
+    (object, path.get(3).filter(|_| is(2, "parts")).map(|step| step.index))
+}
+
+/// A path with its short form spelt out.
+fn expand(path: &str) -> String {
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let full = match first.split_once(':') {
+        None => return path.to_owned(),
+        Some((name, "")) => format!("objects/{name}/{rest}"),
+        Some((name, part)) => format!("objects/{name}/parts/{part}/{rest}"),
+    };
+    full.trim_end_matches('/').to_owned()
+}
+
+/// A raw part.
+pub fn part(dtype: &str, offset: u64, length: u64) -> Item {
+    fields([("blob", uints(&[offset, length])), ("dtype", text(dtype))])
+}
+
+/// A raw part with a logical type.
+pub fn typed(dtype: &str, logical: &str, offset: u64, length: u64) -> Item {
+    fields([("blob", uints(&[offset, length])), ("type", text(logical)), ("dtype", text(dtype))])
+}
+
+/// An object.
+pub fn object(shape: &[u64], layout: &str, parts: Vec<(&str, Item)>) -> Item {
+    let parts = parts.into_iter().map(|(name, part)| (text(name), part)).collect();
+    fields([("parts", map(parts)), ("shape", uints(shape)), ("layout", text(layout))])
+}
+
+/// A file with those objects, whose names have to be in order.
+pub fn file(objects: Vec<(&str, Item)>) -> FileV2 {
+    let objects = objects.into_iter().map(|(name, object)| (text(name), object)).collect();
+    FileV2::new(fields([("objects", map(objects))]))
+}
+
+/// A file with one dense object `w` and its data at 4096.
+pub fn dense(shape: &[u64], data: Item, bytes: &[u8]) -> FileV2 {
+    file(vec![("w", object(shape, "dense", vec![("data", data)]))]).blob(4096, bytes)
+}
+
+/// The dense object `w` that most cases start from: `f32`, `[2, 2]`, with every field.
+pub fn full() -> FileV2 {
+    let bytes = &crate::base::DATA;
+    let digest = format!("xxh3:{:016x}", XxHash3_64::oneshot(bytes));
+    dense(&[2, 2], part("f32", 4096, 16), bytes)
+        .set("w:data/digest", text(&digest))
+        .set("w:/attributes", fields([("a", uint(1))]))
+        .set("attributes", fields([("a", uint(1))]))
+}
+
+/// Little-endian `u32`.
+pub fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// A sparse matrix `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
+pub fn csr() -> FileV2 {
+    let parts = vec![
+        ("indptr", part("u32", 12288, 12)),
+        ("values", part("f32", 4096, 12)),
+        ("indices", part("u32", 8192, 12)),
+    ];
+    file(vec![("w", object(&[2, 3], "zt.sparse_csr/1", parts))])
+        .blob(4096, &crate::base::DATA[..12])
+        .blob(8192, &words(&[0, 2, 1]))
+        .blob(12288, &words(&[0, 2, 3]))
+        .start(16384)
+}
+
+/// A list of coordinates `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
+pub fn coo() -> FileV2 {
+    let parts = vec![("coords", part("u32", 8192, 16)), ("values", part("f32", 4096, 8))];
+    file(vec![("w", object(&[2, 3], "zt.sparse_coo/1", parts))])
+        .blob(4096, &crate::base::DATA[..8])
+        .blob(8192, &words(&[0, 1, 2, 1]))
+        .start(12288)
+}
+
+/// A file whose object `w` is in the shard `s`.
+pub fn sharded() -> FileV2 {
+    let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
+    dense(&[4], part("f32", 4096, 16), &[])
+        .set("shards", fields([("s", shard)]))
+        .set("w:data/shard", text("s"))
+}
+
+/// An array of arrays, that many, around 0.
+pub fn nested(depth: usize) -> Item {
+    (0..depth).fold(uint(0), |inner, _| array(vec![inner]))
+}

@@ -1,0 +1,184 @@
+//! Deterministic CBOR, the profile of generation 2: v2 §3.1, RFC 8949 §4.2.1.
+//!
+//! One walk over the manifest, with the heads of the one decoder, before anything is read from it:
+//! well-formed, shortest heads and floats, definite lengths, no tags, and keys that are sorted,
+//! which proves them unique without memory. What reads the manifest then need not look for any of
+//! it; and manifests of 1.x, which may be of any form, do not pay for it.
+
+use super::{Checked, Head, Input, Parsed, Remaining, Value, check_utf8, content, entries, head};
+use super::{Fault, fail, major, value};
+use crate::limits::format::DEPTH_V2;
+use crate::num::Assured as _;
+use crate::rules::{Limit, Rule};
+
+/// An open map or array.
+#[derive(Clone, Copy)]
+struct Level<'m> {
+    /// Items that are still to come; of a map, two an entry. Never 0.
+    left: u32,
+    map: bool,
+    /// Of a map: the key at hand, and the encoding of the one before it.
+    key: Input<'m>,
+    last: Input<'m>,
+}
+
+impl Level<'_> {
+    const NONE: Self = Self { left: 0, map: false, key: &[], last: &[] };
+}
+
+/// The open levels around an item. They are counted, never recursed into.
+struct Levels<'m> {
+    open: [Level<'m>; MOST],
+    depth: u8,
+    limit: u8,
+}
+
+impl<'m> Levels<'m> {
+    fn push(&mut self, at: Input<'_>, level: Level<'m>) -> Checked<()> {
+        if self.depth >= self.limit {
+            return Err(Fault::with(Limit::Depth, Remaining::of(at), self.limit.into()).into());
+        }
+        match self.open.get_mut(usize::from(self.depth)) {
+            Some(slot) => *slot = level,
+            None => return Err(Fault::new(Rule::CborDepth, Remaining::of(at)).into()),
+        }
+        self.depth = self.depth.saturating_add(1);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn top(&mut self) -> Option<&mut Level<'m>> {
+        self.open.get_mut(usize::from(self.depth.checked_sub(1)?))
+    }
+}
+
+/// Levels that may be open.
+const MOST: usize = 32;
+const _: () = assert!(DEPTH_V2 == 32, "a counter for every one");
+/// Passes over the item at `at`, no deeper than `limit`, and validates that it is deterministic.
+pub(crate) fn strict(at: Input<'_>, limit: u8) -> Parsed<'_, ()> {
+    let mut levels = Levels { open: [Level::NONE; MOST], depth: 0, limit };
+    let mut input = at;
+    loop {
+        if let Some(top) = levels.top() {
+            if top.map {
+                top.note(input)?;
+            }
+            top.left = top.left.checked_sub(1).assured();
+        }
+        let (rest, opened) = item(input)?;
+        if let Some(level) = opened {
+            levels.push(input, level)?;
+        }
+        input = rest;
+        while levels.top().is_some_and(|top| top.left == 0) {
+            levels.depth = levels.depth.checked_sub(1).assured();
+        }
+        if levels.depth == 0 {
+            return Ok((input, ()));
+        }
+    }
+}
+
+impl<'m> Level<'m> {
+    /// Notes where a key or a value of a map begins. A key is what stands before its value.
+    #[inline(always)]
+    fn note(&mut self, input: Input<'m>) -> Checked<()> {
+        if self.left.is_multiple_of(2) {
+            self.key = input;
+            return Ok(());
+        }
+        let length = self.key.len().checked_sub(input.len()).assured();
+        let key = self.key.get(..length).assured();
+        // No key is empty, so any is above what stands for none.
+        if self.last >= key {
+            return Err(self.disorder(key).into());
+        }
+        self.last = key;
+        Ok(())
+    }
+
+    /// What is wrong with a key that is not above the one before it.
+    #[cold]
+    fn disorder(&self, key: Input<'_>) -> Fault {
+        let rule = if self.last == key { Rule::DuplicateKey } else { Rule::KeyOrder };
+        Fault::new(rule, Remaining::of(self.key))
+    }
+}
+
+/// Passes over a number, string or simple value, or the head of a map or array. Its level, if there
+/// are items in it.
+#[inline(always)]
+fn item(at: Input<'_>) -> Parsed<'_, Option<Level<'_>>> {
+    let (rest, head) = head(at)?;
+    if head.info >= 24 {
+        shortest(at, head)?;
+    }
+    let level = |left, map| Level { left, map, key: &[], last: &[] };
+    match head.major {
+        major::UINT | major::NEGATIVE => Ok((rest, None)),
+        major::BYTES | major::TEXT => {
+            let (rest, bytes) = content((at, head), rest)?;
+            if head.major == major::TEXT {
+                check_utf8(Remaining::of(at), bytes)?;
+            }
+            Ok((rest, None))
+        }
+        major::ARRAY => {
+            let (rest, entries) = entries((at, head), super::UNLIMITED, rest)?;
+            let count = entries.claimed().assured();
+            Ok((rest, (count > 0).then(|| level(count, false))))
+        }
+        major::MAP => {
+            let (rest, entries) = entries((at, head), super::UNLIMITED, rest)?;
+            // Two bytes an entry are there, in a manifest of 2^30 at most.
+            let count = entries.claimed().assured().checked_mul(2).assured();
+            Ok((rest, (count > 0).then(|| level(count, true))))
+        }
+        major::TAG => Err(Fault::with(Rule::CborTag, Remaining::of(at), head.argument).into()),
+        _ if matches!(head.info, 20..=22 | 25..=27) => Ok((rest, None)),
+        _ => fail(Rule::CborValue, at),
+    }
+}
+
+/// Validates a head that has an argument of its own, or indefinite length.
+#[inline(never)]
+fn shortest(at: Input<'_>, head: Head) -> Checked<()> {
+    let least = match head.info {
+        _ if head.major == major::TAG => 0,
+        _ if head.major > major::TAG => return float(at, head),
+        24 => 24,
+        25 => 0x100,
+        26 => 0x1_0000,
+        27 => 0x1_0000_0000,
+        _ => return Err(Fault::new(Rule::CborIndefinite, Remaining::of(at)).into()),
+    };
+    if head.argument >= least {
+        return Ok(());
+    }
+    Err(Fault::new(Rule::CborShortest, Remaining::of(at)).into())
+}
+
+/// Validates that a float takes no more bytes than its value needs.
+fn float(at: Input<'_>, head: Head) -> Checked<()> {
+    let Value::Float(number) = value::simple(head) else { return Ok(()) };
+    let half = half::f16::from_f64(number);
+    let good = match head.info {
+        _ if number.is_nan() => (head.info, head.argument) == (25, 0x7e00),
+        25 => true,
+        _ if half.to_f64().to_bits() == number.to_bits() => false,
+        26 => true,
+        _ => !is_single(number),
+    };
+    if good { Ok(()) } else { Err(Fault::new(Rule::CborFloat, Remaining::of(at)).into()) }
+}
+
+/// Whether a double that is a number is one of single precision, too.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "held against it in the same line"
+)]
+fn is_single(number: f64) -> bool {
+    f64::from(number as f32).to_bits() == number.to_bits()
+}

@@ -1,0 +1,240 @@
+//! Generation 2: v2 §3. The manifest is deterministic CBOR, which is validated first and as a
+//! whole; what is read here is known to be well-formed, and every map to be sorted.
+
+mod shards;
+mod values;
+
+use nom::Parser as _;
+
+pub(crate) use self::shards::Shards;
+use self::shards::Table;
+use self::values::{
+    Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, ShapeOf64,
+    TypeName, validate_name,
+};
+use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
+use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
+use super::slots::{Slot, Text};
+use super::table::table;
+use super::{Encoding, Generation, Role};
+use crate::cbor::{
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, nth_key, strict,
+};
+use crate::digest::Digest;
+use crate::error::Place;
+use crate::limits::format;
+use crate::rules::{Limit, Rule, Unsupported};
+
+table! {
+    /// The root: v2 §3.2.
+    Root<'m>, keys RootKey, within 0 levels, else Rule::RootType;
+    // key           slot       type        presence                        else
+    "shards"     => shards:     Table,      optional,                       else Rule::ShardsType;
+    "objects"    => objects:    Objects,    required(Rule::ObjectsMissing), else Rule::ObjectsType;
+    "attributes" => attributes: Attributes, optional,                       else Rule::AttributesType;
+}
+
+table! {
+    /// One object: v2 §3.3.
+    Object<'m>, keys ObjectKey, within 2 levels, else Rule::ObjectType;
+    // key           slot       type        presence                           else
+    "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
+    "shape"      => shape:      ShapeOf64,  required(Rule::ShapeMissing),      else Rule::ShapeType;
+    "layout"     => layout:     Layout,     required(Rule::FormatMissing),     else Rule::FormatType;
+    "attributes" => attributes: Attributes, optional,                          else Rule::AttributesType;
+}
+
+table! {
+    /// One part: v2 §3.4.
+    Part<'m>, keys PartKey, within 4 levels, else Rule::ComponentType;
+    // key               slot            type           presence                     else
+    "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
+    "type"           => logical_type:   TypeName,      optional,                     else Rule::LogicalTypeType;
+    "dtype"          => dtype:          DtypeName,     required(Rule::DtypeMissing), else Rule::DtypeType;
+    "shard"          => shard:          Text<'m>,      optional,                     else Rule::ShardReferenceType;
+    "digest"         => digest:         DigestText,    optional,                     else Rule::DigestType;
+    "encoding"       => encoding:       EncodingName,  optional,                     else Rule::EncodingType;
+    "decoded_length" => decoded_length: DecodedLength, optional,                     else Rule::DecodedLengthType;
+}
+
+/// The rules of 2.
+pub(crate) static V2: Dialect = Dialect {
+    generation: Generation::V2,
+    nesting: Nesting::Named,
+    shape: ObjectKey::shape.field(),
+    format: ObjectKey::layout.field(),
+    attributes: Some(ObjectKey::attributes.field()),
+    dtype: PartKey::dtype.field(),
+    logical_type: Some(PartKey::logical_type.field()),
+    encoding: PartKey::encoding.field(),
+    blob: Blob::Pair(PartKey::blob.field()),
+    shard: Some(PartKey::shard.field()),
+    decoded_length: Some(PartKey::decoded_length.field()),
+    digest: PartKey::digest.field(),
+    read_digest: |text| Digest::read_v2(text),
+    index_types: IndexTypes::Unsigned,
+    logical_dtypes: false,
+    strict_bools: true,
+    whole_elements: false,
+    needs_decoded_length: true,
+    unknown_format: Some(Unsupported::Format),
+    unknown_type: Some(Unsupported::LogicalType),
+    alignment: format::ALIGNMENT_V2,
+    shares_blobs: true,
+    sorted_by_length: true,
+    exact_roles: true,
+    #[cfg(feature = "write")]
+    is_copied: false,
+    #[cfg(feature = "write")]
+    is_written: false,
+    #[cfg(feature = "write")]
+    is_object_field: |key| ObjectKey::named(key).is_some(),
+};
+
+/// Walks the manifest of a file of generation 2.
+pub(crate) fn walk<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
+    manifest: Input<'m>,
+) -> Parsed<'m, Walked> {
+    walk.dialect = Some(&V2);
+    if manifest.is_empty() {
+        // A data shard: v2 §7.2.
+        walk.claims.begin(&V2, None, Remaining::END)?;
+        return Ok((manifest, Walked { attributes: None, shards: None, version: None }));
+    }
+    let (rest, ()) = strict(manifest, walk.limits.depth())?;
+    // Order proves that keys are unique, so that there may be any number of them.
+    (walk.keys, walk.proven) = (UNLIMITED, true);
+    let (_, walked) = Root::read(walk, manifest, |_, root| {
+        let attributes = root.attributes.map(|attributes| attributes.0);
+        let shards = root.shards.map(|shards| shards.0);
+        Ok(Walked { attributes, shards, version: None })
+    })?;
+    Ok((rest, walked))
+}
+
+/// The names of an object and of a part of it, in a manifest that need be in order up to there
+/// only.
+pub(super) fn names(
+    manifest: Input<'_>,
+    object: u32,
+    part: Option<u32>,
+) -> Option<(Input<'_>, Option<Input<'_>>)> {
+    let (map, name) = nth_key(RootKey::objects.field().find(manifest)?, object)?;
+    let role = part.and_then(|ordinal| {
+        let (_, role) = nth_key(ObjectKey::parts.field().find(map)?, ordinal)?;
+        Some(role)
+    });
+    Some((name, role))
+}
+
+/// The objects, each of which has been validated.
+pub(crate) struct Objects;
+
+impl<'m> Slot<'m> for Objects {
+    const BLANK: Self = Self;
+
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        walk.claims.begin(&V2, entries.claimed(), Remaining::of(input))?;
+        let mut ordinal = 0_u32;
+        while entries.next(input) {
+            walk.place = Place::new(Some(ordinal), None);
+            input = object(walk, input)?;
+            ordinal = ordinal.wrapping_add(1);
+        }
+        walk.place = Place::NOWHERE;
+        Ok((entries.end(input, at, Limit::Keys)?, Self))
+    }
+}
+
+/// Reads the object whose name is at `at`, and has it validated.
+#[inline(always)]
+fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
+    let (value, name) = key(at)?;
+    validate_name(at, name)?;
+    walk.claims.name(Remaining::of(at), name);
+    let (rest, ()) = Object::read(walk, value, |walk, object| {
+        let claim = ObjectClaim {
+            shape: object.shape.0,
+            format: object.layout.0,
+            components: object.parts.0,
+        };
+        if claim.shape.product.is_none() {
+            return Err(Fault::new(Rule::ShapeOverflow, claim.shape.remaining).into());
+        }
+        walk.object(&claim)
+    })?;
+    Ok(rest)
+}
+
+/// Where an object's parts are; each has been validated.
+pub(crate) struct Parts(Remaining);
+
+impl<'m> Slot<'m> for Parts {
+    const BLANK: Self = Self(Remaining::END);
+
+    #[inline(always)]
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        if entries.are_over() {
+            return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
+        }
+        let mut ordinal = 0_u32;
+        while entries.next(input) {
+            walk.place = walk.place.in_component(Some(ordinal));
+            input = part(walk, input)?;
+            ordinal = ordinal.wrapping_add(1);
+        }
+        walk.place = walk.place.in_component(None);
+        Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
+    }
+}
+
+/// Reads the part whose name is at `at`, and has it validated.
+#[inline(always)]
+fn part<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
+    let (value, name) = key(at)?;
+    validate_name(at, name)?;
+    let role = Role::of(name);
+    let (rest, ()) = Part::read(walk, value, |walk, part| {
+        let claim = part.claim(Remaining::of(at), Remaining::of(value), role)?;
+        Ok(walk.claims.component(&claim)?)
+    })?;
+    Ok(rest)
+}
+
+impl Part<'_> {
+    #[inline(always)]
+    fn claim(self, at: Remaining, map: Remaining, role: Option<Role>) -> Checked<ComponentClaim> {
+        let decoded = self.decoded_length.map(|length| length.0);
+        match (&self.encoding, decoded) {
+            (None, Some(decoded)) => {
+                return Err(Fault::new(Rule::DecodedLengthAlone, decoded.remaining).into());
+            }
+            (Some(_), None) => return Err(Fault::new(Rule::DecodedLengthMissing, map).into()),
+            _ => {}
+        }
+        Ok(ComponentClaim {
+            at,
+            map,
+            role,
+            dtype: self.dtype.and(self.logical_type)?,
+            offset: self.blob.offset,
+            length: self.blob.length,
+            decoded,
+            encoding: self.encoding.map_or(Encoding::Raw, |encoding| encoding.0),
+            digest: self.digest.is_some(),
+            big_endian: None,
+            shard: self.shard.map(|shard| shard.remaining),
+        })
+    }
+}

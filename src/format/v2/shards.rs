@@ -1,0 +1,117 @@
+//! `shards`: other files that hold blobs, by name. v2 §7.1.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use nom::Parser as _;
+
+use super::values::DigestText;
+use crate::cbor::{
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, seek, skip, uint,
+};
+use crate::error::OutOfMemory;
+use crate::format::claims::{Claims, Walk};
+use crate::format::shape::Uint;
+use crate::format::slots::Slot;
+use crate::format::table::table;
+use crate::limits::format::DEPTH_CAP;
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::rules::{Limit, Rule};
+
+table! {
+    /// One shard: v2 §7.1.
+    Shard<'m>, keys ShardKey, within 2 levels, else Rule::ShardType;
+    // key       slot    type        presence                            else
+    "size"   => size:   Uint,       required(Rule::ShardSizeMissing),   else Rule::ShardSizeType;
+    "digest" => digest: DigestText, required(Rule::ShardDigestMissing), else Rule::DigestType;
+}
+
+/// The shortest file of this container: v2 §2.1.
+const SHORTEST: u64 = 48;
+/// Bytes of the footer, before which all blobs end.
+const FOOTER: u64 = 40;
+
+/// Where the table of shards is; each has been validated.
+#[derive(Clone, Copy)]
+pub(crate) struct Table(pub(super) Remaining);
+
+impl<'m> Slot<'m> for Table {
+    const BLANK: Self = Self(Remaining::END);
+
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        while entries.next(input) {
+            let (value, name) = key(input)?;
+            validate_name(input, name)?;
+            (input, ()) = Shard::read(walk, value, |_, shard| {
+                let Uint { remaining, value } = shard.size;
+                if value < SHORTEST {
+                    return Err(Fault::with(Rule::ShardSize, remaining, value).into());
+                }
+                Ok(())
+            })?;
+        }
+        Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
+    }
+}
+
+/// Validates the name of a shard, whose head is at `at`: v2 §7.1.
+fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+    if matches!(name, [first, ..] if *first != b'.') && name.len() <= 64 && name.iter().all(plain) {
+        return Ok(());
+    }
+    let length = u64_from_usize(name.len());
+    Err(Fault::with(Rule::ShardName, Remaining::of(at), length).into())
+}
+
+/// The shards of a manifest that has been validated, to be found by their names.
+#[derive(Debug)]
+pub(crate) struct Shards<'m> {
+    manifest: Input<'m>,
+    /// Where each name stands, in the order of the names.
+    names: Vec<Remaining>,
+    /// Where the blobs of each end.
+    ends: Vec<u64>,
+}
+
+impl<'m> Shards<'m> {
+    /// Those in the table at `table`, or none.
+    pub(crate) fn read(manifest: Input<'m>, table: Option<Remaining>) -> Result<Self, OutOfMemory> {
+        let mut shards = Self { manifest, names: Vec::new(), ends: Vec::new() };
+        let Some(table) = table else { return Ok(shards) };
+        let head = map_head(Rule::ShardsType, UNLIMITED).parse(seek(manifest, table));
+        let Ok((mut input, mut entries)) = head else { return Ok(shards) };
+        let count = usize_from_u32(entries.claimed().assured());
+        shards.names.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+        shards.ends.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+        while entries.next(input) && shards.names.len() < count {
+            let value = key(input).assured().0;
+            let size = ShardKey::size.field().find(value).assured();
+            let size = uint(Rule::ShardSizeType).parse(size).assured().1;
+            shards.names.push(Remaining::of(input));
+            shards.ends.push(size.saturating_sub(FOOTER));
+            input = skip(value, 0, DEPTH_CAP).assured().0;
+        }
+        Ok(shards)
+    }
+
+    /// The place of the shard of that name in the table, and where its blobs end at the latest.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<(usize, u64)> {
+        let order = |place: &Remaining| {
+            let other = key(seek(self.manifest, *place)).assured().1;
+            by_length(other, name)
+        };
+        let place = self.names.binary_search_by(order).ok()?;
+        self.ends.get(place).map(|end| (place, *end))
+    }
+}
+
+/// The order of texts in deterministic CBOR: the shorter first, equal lengths by their bytes.
+pub(crate) fn by_length(one: &[u8], other: &[u8]) -> Ordering {
+    one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+}

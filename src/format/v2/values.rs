@@ -1,0 +1,267 @@
+//! What stands in the fields of an object and of a part of generation 2.
+
+use nom::Parser as _;
+
+use crate::cbor::{
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, key, map_head, skip,
+};
+use crate::digest::Digest;
+use crate::element::{LogicalType, StorageType};
+use crate::format::claims::{Claims, Dtype, Logical, Walk};
+use crate::format::shape::{Shape, Uint};
+use crate::format::slots::{Slot, Text};
+use crate::format::{Encoding, Format};
+use crate::num::u64_from_usize;
+use crate::rules::{Limit, Rule};
+
+/// Names of objects and parts, and keys of attributes, have at most so many bytes: v2 §3.5.
+const NAME_CAP: usize = 1024;
+
+/// Validates a name, whose head is at `at`: v2 §3.5.
+#[inline(always)]
+pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
+    if matches!(name.len(), 1..=NAME_CAP) && !name.contains(&0) {
+        return Ok(());
+    }
+    let length = u64_from_usize(name.len());
+    Err(Fault::with(Rule::NameForm, Remaining::of(at), length).into())
+}
+
+/// `attributes`, and where they stand: v2 §3.1. The keys within their values are free.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes(pub(super) Remaining);
+
+impl<'m> Slot<'m> for Attributes {
+    const BLANK: Self = Self(Remaining::END);
+
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        while entries.next(input) {
+            let (value, name) = key(input)?;
+            validate_name(input, name)?;
+            // How deep it is has been counted.
+            input = skip(value, 0, walk.limits.depth())?.0;
+        }
+        Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
+    }
+}
+
+/// `shape`, of at most 64 dimensions: v2 §3.3.
+#[derive(Clone, Copy)]
+pub(crate) struct ShapeOf64(pub(super) Shape);
+
+impl<'m> Slot<'m> for ShapeOf64 {
+    const BLANK: Self = Self(Shape::BLANK);
+
+    #[inline(always)]
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (_, entries) = array_head(wrong, UNLIMITED).parse(at)?;
+        if let Some(rank @ 65..) = entries.claimed() {
+            return Err(Fault::with(Rule::ShapeRank, Remaining::of(at), rank.into()).into());
+        }
+        let (rest, shape) = Shape::parse(walk, wrong, at)?;
+        Ok((rest, Self(shape)))
+    }
+}
+
+/// `layout`: `dense` or the name of a profile, any text: v2 §5.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout(pub(super) Format);
+
+impl<'m> Slot<'m> for Layout {
+    const BLANK: Self = Self(Format::Unknown);
+
+    #[inline(always)]
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(walk, wrong, at)?;
+        let format = match text.bytes {
+            b"dense" => Format::Dense,
+            b"zt.sparse_csr/1" => Format::SparseCsr,
+            b"zt.sparse_coo/1" => Format::SparseCoo,
+            _ => Format::Unknown,
+        };
+        Ok((rest, Self(format)))
+    }
+}
+
+/// `blob`: an array of offset and length. v2 §2.4, §3.4.
+#[derive(Clone, Copy)]
+pub(crate) struct BlobPlace {
+    pub(super) offset: Uint,
+    pub(super) length: Uint,
+}
+
+impl<'m> Slot<'m> for BlobPlace {
+    const BLANK: Self = Self { offset: Uint::BLANK, length: Uint::BLANK };
+
+    #[inline(always)]
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, entries) = array_head(wrong, UNLIMITED).parse(at)?;
+        if entries.claimed() != Some(2) {
+            return Err(Fault::new(wrong, Remaining::of(at)).into());
+        }
+        let (rest, offset) = Uint::parse(walk, wrong, rest)?;
+        let (rest, length) = Uint::parse(walk, wrong, rest)?;
+        Ok((rest, Self { offset, length }))
+    }
+}
+
+/// `dtype`: one of a closed set of twelve. v2 §4.1.
+#[derive(Clone, Copy)]
+pub(crate) struct DtypeName {
+    remaining: Remaining,
+    storage: StorageType,
+}
+
+impl<'m> Slot<'m> for DtypeName {
+    const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8 };
+
+    #[inline(always)]
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(walk, wrong, at)?;
+        match StorageType::from_v2(text.bytes) {
+            Some(storage) => Ok((rest, Self { remaining: text.remaining, storage })),
+            None => Err(Fault::new(Rule::DtypeUnknown, text.remaining).into()),
+        }
+    }
+}
+
+impl DtypeName {
+    /// What it and the `type` beside it say of the elements: v2 §4.2.
+    ///
+    /// A `bool` is the storage type of that name: its content has the rule of 1.2.
+    #[inline(always)]
+    pub(super) fn and(self, logical_type: Option<TypeName>) -> Checked<Dtype> {
+        let mut storage = self.storage;
+        let logical = match &logical_type {
+            None => Logical::NONE,
+            Some(TypeName { meaning: Meaning::Bool, remaining }) => {
+                if storage != StorageType::U8 {
+                    return Err(Fault::new(Rule::LogicalTypeStorage, *remaining).into());
+                }
+                storage = StorageType::Bool;
+                Logical::NONE
+            }
+            Some(TypeName { meaning: Meaning::Known(known), .. }) => {
+                Logical { known: Some(*known), unknown: false }
+            }
+            Some(TypeName { meaning: Meaning::Unknown, .. }) => {
+                Logical { known: None, unknown: true }
+            }
+        };
+        Ok(Dtype {
+            remaining: self.remaining,
+            storage: Some(storage),
+            logical,
+            type_remaining: logical_type.map(|name| name.remaining),
+            implied: false,
+        })
+    }
+}
+
+/// `type`: an open set. v2 §4.2, appendix A.
+#[derive(Clone, Copy)]
+pub(crate) struct TypeName {
+    remaining: Remaining,
+    meaning: Meaning,
+}
+
+#[derive(Clone, Copy)]
+enum Meaning {
+    Bool,
+    Known(LogicalType),
+    Unknown,
+}
+
+impl<'m> Slot<'m> for TypeName {
+    const BLANK: Self = Self { remaining: Remaining::END, meaning: Meaning::Unknown };
+
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, Text { remaining, bytes }) = Text::parse(walk, wrong, at)?;
+        let meaning = match LogicalType::from_v2(bytes) {
+            _ if bytes == b"bool" => Meaning::Bool,
+            Some(logical) => Meaning::Known(logical),
+            None => Meaning::Unknown,
+        };
+        Ok((rest, Self { remaining, meaning }))
+    }
+}
+
+/// `digest`, found to be well-formed: v2 §3.4.
+#[derive(Clone, Copy)]
+pub(crate) struct DigestText;
+
+impl<'m> Slot<'m> for DigestText {
+    const BLANK: Self = Self;
+
+    #[inline(always)]
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(walk, wrong, at)?;
+        if !Digest::is_known_v2(text.bytes) {
+            text.validate(|text| Digest::read_v2(text).is_some(), Rule::DigestForm)?;
+        }
+        Ok((rest, Self))
+    }
+}
+
+/// `encoding`: an open set. v2 §3.4. None of it can be decoded yet.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodingName(pub(super) Encoding);
+
+impl<'m> Slot<'m> for EncodingName {
+    const BLANK: Self = Self(Encoding::Raw);
+
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, _) = Text::parse(walk, wrong, at)?;
+        Ok((rest, Self(Encoding::Unknown)))
+    }
+}
+
+/// `decoded_length`: v2 §3.4.
+#[derive(Clone, Copy)]
+pub(crate) struct DecodedLength(pub(super) Uint);
+
+impl<'m> Slot<'m> for DecodedLength {
+    const BLANK: Self = Self(Uint::BLANK);
+
+    fn parse<C: Claims<'m>>(
+        walk: &mut Walk<'_, C>,
+        wrong: Rule,
+        at: Input<'m>,
+    ) -> Parsed<'m, Self> {
+        let (rest, length) = Uint::parse(walk, wrong, at)?;
+        Ok((rest, Self(length)))
+    }
+}

@@ -1,0 +1,101 @@
+//! Validating that the indices of each sparse row are strictly ascending: v2 §5.2.
+
+use alloc::vec::Vec;
+
+use crate::codec::{Content, ReadAt, ReadError};
+use crate::element::{ByteOrder, StorageType};
+use crate::error::{Error, Misuse, OutOfMemory};
+use crate::format::{Format, IndexTypes};
+use crate::layout::{BadIndex, Widened};
+use crate::limits::Limits;
+use crate::manifest::{Component, Object};
+use crate::num::Assured as _;
+use crate::rules::Rule;
+
+/// Validates an object whose row pointers have been found to be in order, by reading them beside
+/// the indices a second time.
+pub(super) fn validate<R: ReadAt + ?Sized>(
+    object: &Object<'_>,
+    source: &R,
+    limits: &Limits,
+) -> Result<(), ReadError<R::Error>> {
+    let sorted = object.dialect().index_types == IndexTypes::Unsigned;
+    if object.format() != Format::SparseCsr || !sorted {
+        return Ok(());
+    }
+    let (Some(indices), Some(indptr)) = (object.component("indices"), object.component("indptr"))
+    else {
+        return Ok(());
+    };
+    let mut ends = Stream::open(&indptr, source, limits)?;
+    let mut stream = Stream::open(&indices, source, limits)?;
+    let mut row = Row::default();
+    let mut end = ends.next()?;
+    while let Some(index) = stream.next()? {
+        // Pointers that do not lead on are those of empty rows.
+        while end == Some(row.at) {
+            row.last = None;
+            end = ends.next()?;
+        }
+        if end.is_none() {
+            // The source has given other pointers before.
+            return Err(Error::misuse(Misuse::Supply).at(indptr.place()).into());
+        }
+        row.take(index).map_err(|bad| bad.error(&indices))?;
+    }
+    Ok(())
+}
+
+/// How far the indices have come.
+#[derive(Default)]
+pub(crate) struct Row {
+    at: u64,
+    /// The index before, in the same row.
+    last: Option<u64>,
+}
+
+impl Row {
+    fn take(&mut self, index: u64) -> Result<(), BadIndex> {
+        if self.last.is_some_and(|last| last >= index) {
+            return Err(BadIndex { rule: Rule::IndexOrder, at: self.at, found: index });
+        }
+        self.last = Some(index);
+        self.at = self.at.saturating_add(1);
+        Ok(())
+    }
+}
+
+/// The indices of a component, one by one.
+struct Stream<'a, 'r, R: ?Sized> {
+    content: Content<'a, &'r R>,
+    storage: StorageType,
+    /// A chunk, and how many of its bytes have been taken.
+    chunk: Vec<u8>,
+    taken: usize,
+}
+
+impl<'a, 'r, R: ReadAt + ?Sized> Stream<'a, 'r, R> {
+    fn open(
+        component: &Component<'a>,
+        source: &'r R,
+        limits: &Limits,
+    ) -> Result<Self, ReadError<R::Error>> {
+        let content = component.content(source, limits)?;
+        let storage = component.storage_type().assured_or(StorageType::U64);
+        Ok(Self { content, storage, chunk: Vec::new(), taken: 0 })
+    }
+
+    fn next(&mut self) -> Result<Option<u64>, ReadError<R::Error>> {
+        if self.taken == self.chunk.len() {
+            let Some(chunk) = self.content.next_chunk()? else { return Ok(None) };
+            self.chunk.clear();
+            self.chunk.try_reserve(chunk.len()).map_err(|_| Error::from(OutOfMemory))?;
+            self.chunk.extend_from_slice(chunk);
+            self.taken = 0;
+        }
+        let rest = self.chunk.get(self.taken..).assured();
+        let index = Widened::new(rest, self.storage, ByteOrder::Little).next();
+        self.taken = self.taken.saturating_add(self.storage.width().into());
+        Ok(index)
+    }
+}
