@@ -3,6 +3,8 @@
 
 mod hasher;
 mod reader;
+#[cfg(all(feature = "zstd", feature = "v2"))]
+mod seekable;
 #[cfg(feature = "zstd")]
 mod zstd;
 
