@@ -4,6 +4,8 @@
 mod bools;
 mod hasher;
 mod reader;
+#[cfg(all(feature = "zstd", feature = "v2"))]
+mod seekable;
 #[cfg(feature = "zstd")]
 mod zstd;
 

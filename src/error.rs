@@ -240,7 +240,7 @@ impl Error {
         self.kind.row().map(|row| row.id)
     }
 
-    /// The sentence alone, with the number found: `component offset 72 is not a multiple of 64`.
+    /// The sentence alone, with the number found: `the file has only 7 bytes`.
     pub fn sentence(&self) -> impl fmt::Display + use<> {
         Sentence(*self)
     }

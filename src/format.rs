@@ -62,7 +62,7 @@ pub enum Generation {
     V1_2,
     /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
     ///
-    /// Parts in shards, the encoding `zt.zstd-seekable/1` and the layouts `zt.mx/1`,
+    /// Parts in shards and the layouts `zt.mx/1`,
     /// `zt.quant_group/1` and `gguf.NAME/1` are listed, and cannot be read yet; that no cell of a
     /// sparse list of coordinates is there twice is not validated yet.
     V2,
@@ -89,6 +89,8 @@ pub enum Encoding {
     Raw,
     /// Compressed: RFC 8878.
     Zstd,
+    /// Compressed in frames of one size, with a table of them: `zt.zstd-seekable/1` of 2.
+    ZstdSeekable,
     /// In a way that is not known (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown,
 }

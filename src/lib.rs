@@ -55,8 +55,8 @@
 //!
 //! # Generations
 //!
-//! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container, and is refused
-//! as what it is. Rules cite the clause that they come from; [`rules`] is the catalogue.
+//! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container; without the feature
+//! `v2` it is refused as what it is. Rules cite the clause that they come from; [`rules`] is the catalogue.
 //!
 //! # Three homes
 //!

@@ -107,7 +107,7 @@ impl Verifier {
         let refused = |error: Error| E::from(ReadError::Refused(error));
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let mut check = sparse.check(component.role(), storage);
-        let compressed = component.encoding() == Encoding::Zstd;
+        let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.content(source, &self.limits)?;
         let mut bytes = 0_u64;
         while let Some(chunk) = content.next_chunk()? {

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use super::bools::validate_bools;
 use super::hasher::{Hasher, Verified};
+#[cfg(all(feature = "zstd", feature = "v2"))]
+use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
@@ -57,13 +59,15 @@ struct Reading<'a> {
 
 /// How the stored bytes become decoded ones.
 #[cfg_attr(
-    feature = "zstd",
+    all(feature = "zstd", not(feature = "v2")),
     expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
 )]
 enum Stored {
     Raw(Extent),
     #[cfg(feature = "zstd")]
     Zstd(Frames),
+    #[cfg(all(feature = "zstd", feature = "v2"))]
+    Seekable(Seekable),
 }
 
 impl<'a> Component<'a> {
@@ -87,6 +91,12 @@ impl<'a> Component<'a> {
                 let expected = self.decoded_length();
                 let frames = Frames::open(&source, extent, expected, limits);
                 Stored::Zstd(frames.map_err(|error| error.at(self.place()))?)
+            }
+            #[cfg(all(feature = "zstd", feature = "v2"))]
+            Encoding::ZstdSeekable => {
+                let declared = self.decoded_length().assured();
+                let frames = Seekable::open(&source, extent, declared, limits);
+                Stored::Seekable(frames.map_err(|error| error.at(self.place()))?)
             }
             _ => {
                 let error = Error::new(Unsupported::Feature, extent.offset());
@@ -199,6 +209,19 @@ impl Reading<'_> {
                 let length =
                     frames.read(source, buffer, &mut tap).map_err(|error| error.at(place))?;
                 buffer.truncate(length);
+                if length == 0 {
+                    return Ok(self.end().map(|()| None)?);
+                }
+            }
+            #[cfg(all(feature = "zstd", feature = "v2"))]
+            Stored::Seekable(frames) => {
+                // Room for a byte more than is to come, which shows that no more comes.
+                let room = usize::try_from(frames.left().saturating_add(1));
+                extend(buffer, room.unwrap_or(self.chunk).min(self.chunk))?;
+                let length = frames.read(source, buffer).map_err(|error| error.at(place))?;
+                buffer.truncate(length);
+                // In 2, digests are over what is decoded.
+                hasher.update(buffer);
                 if length == 0 {
                     return Ok(self.end().map(|()| None)?);
                 }

@@ -34,6 +34,12 @@ impl Frames {
         frames.map(Self).map_err(failed)
     }
 
+    /// Whether it is one frame, and has a checksum.
+    #[cfg(feature = "v2")]
+    pub(super) fn is_one_with_checksum(&self) -> bool {
+        self.0.is_one_with_checksum()
+    }
+
     /// How many bytes may still come.
     pub(super) fn left(&self) -> u64 {
         self.0.left()

@@ -78,7 +78,7 @@ impl Component<'_> {
     /// As [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
     pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
         let kind = self.kind()?;
-        if self.encoding() == Encoding::Zstd {
+        if self.encoding() != Encoding::Raw {
             return Err(Error::misuse(Misuse::Compressed).at(self.place()));
         }
         if u64_from_usize(blob.len()) != self.extent().length() {

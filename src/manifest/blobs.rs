@@ -20,6 +20,12 @@ impl Extent {
         Self { offset, length }
     }
 
+    /// A part of one, which need not begin at a multiple of anything.
+    #[cfg(all(feature = "zstd", feature = "v2"))]
+    pub(crate) fn part(offset: u64, length: u64) -> Self {
+        Self { offset, length }
+    }
+
     /// First byte, from the beginning of the file. A multiple of 64; in 2, of 4096.
     pub fn offset(&self) -> u64 {
         self.offset

@@ -164,6 +164,7 @@ impl<'a> Component<'a> {
         match self.encoding() {
             Encoding::Raw => "raw",
             Encoding::Zstd => "zstd",
+            Encoding::ZstdSeekable => "zt.zstd-seekable/1",
             Encoding::Unknown => self.text(self.dialect().encoding).assured(),
         }
     }
@@ -185,7 +186,7 @@ impl<'a> Component<'a> {
         match self.encoding() {
             Encoding::Raw => Some(self.extent().length()),
             Encoding::Zstd => self.said_length().or_else(|| self.shaped_length()),
-            Encoding::Unknown => self.said_length(),
+            Encoding::ZstdSeekable | Encoding::Unknown => self.said_length(),
         }
     }
 

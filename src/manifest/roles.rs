@@ -85,7 +85,7 @@ fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Remai
             Err(Fault::with(Rule::DecodedLengthRaw, decoded.remaining, decoded.value))
         }
         (Encoding::Raw, _) => Ok((Some(length.value), length.remaining)),
-        (Encoding::Zstd | Encoding::Unknown, Some(decoded)) => {
+        (Encoding::Zstd | Encoding::ZstdSeekable | Encoding::Unknown, Some(decoded)) => {
             Ok((Some(decoded.value), decoded.remaining))
         }
         (Encoding::Zstd, None) if dialect.needs_decoded_length => {

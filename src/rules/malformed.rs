@@ -332,6 +332,18 @@ catalogue! {
         "a zstd frame does not match its checksum", DAMAGED;
     ZstdCorrupt "zstd-corrupt", Spec("RFC 8878 §3.1.1.3"), All,
         "Every zstd block can be decoded.", "a zstd block cannot be decoded", DAMAGED;
+    SeekTable "seek-table", Spec("v2 §8.2, zstd seekable format"), V2,
+        "The part ends with a seek table: magics, a length that is its own, and reserved bits of 0.",
+        "the part does not end with a seek table", DAMAGED;
+    SeekSizes "seek-sizes", Spec("v2 §8.2"), V2,
+        "The sizes in a seek table add up to the bytes before it, and to `decoded_length`.",
+        "the sizes in the seek table do not add up: {} bytes are decoded", DAMAGED;
+    FrameSize "zstd-frame-size", Spec("v2 §8.2"), V2,
+        "Frames decode to 16 MiB at most, and all but the last to as many bytes as the first.",
+        "a frame decodes to {} bytes: more than 16 MiB, or not as many as the first", WRITER;
+    FrameSingle "zstd-frame-single", Spec("v2 §8.2"), V2,
+        "Every entry of a seek table is one zstd frame, with a checksum.",
+        "an entry of the seek table is not one zstd frame with a checksum", WRITER;
     DecodedSize "decoded-size", Spec("v1.2 §1, §2, v1.1 III.1, v0.1 §5.1"), All,
         "A component decodes to exactly as many bytes as the manifest says.",
         "the component decodes to {} bytes or more, which is not what the manifest says", WRITER;

@@ -11,7 +11,7 @@ fn one_message_for_each() {
     let file = "reject/blob-alignment--v12-72.zt";
     let output = in_corpus(&["check", file]);
     let message = "reject/blob-alignment--v12-72.zt: component offset 72 is not a multiple of 64 \
-        (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  The \
+        (4096 in 2) (rule blob-alignment, v1.2 §4) in \"w\"/data at byte 0xe2, manifest byte 0x52\n  The \
         writer is at fault: write the file again with one that follows the specification.\n";
     assert_eq!(ended(&output), (Some(1), "", message));
 

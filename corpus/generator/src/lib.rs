@@ -97,9 +97,9 @@ fn files_v2(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
         if let Some(why) = why {
             let _ = writeln!(list, "{name}.zt\t{why}");
         }
-        add(format!("accept/v2/{name}.zt"), file.build("").bytes);
+        add(format!("v2/accept/{name}.zt"), file.build("").bytes);
     }
-    add("accept/v2/opens-only.tsv".to_owned(), list.into_bytes());
+    add("v2/accept/opens-only.tsv".to_owned(), list.into_bytes());
     let mut lines = BTreeMap::new();
     for RejectV2 { rule, case, file, neighbour } in &table.reject_v2 {
         let known = table.accept_v2.iter().any(|(name, ..)| name == neighbour);
@@ -111,16 +111,16 @@ fn files_v2(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
         assert!(offset != "-" || built.in_content, "nothing says where {rule}--v2-{case} points");
         let (object, component) = (number(built.object), number(built.component));
         let columns =
-            format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t-\tv2/{neighbour}.zt");
+            format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t-\t{neighbour}.zt");
         let name = format!("{rule}--v2-{case}.zt");
         lines.insert(name.clone(), columns);
-        add(format!("reject/v2/{name}"), built.bytes);
+        add(format!("v2/reject/{name}"), built.bytes);
     }
     let mut index = String::from(HEADER);
     for (name, columns) in lines {
         let _ = writeln!(index, "{name}\t{columns}");
     }
-    add("reject/v2/index.tsv".to_owned(), index.into_bytes());
+    add("v2/reject/index.tsv".to_owned(), index.into_bytes());
 }
 
 /// Whether that path is of a file that a case makes, and not of a list.

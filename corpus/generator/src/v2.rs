@@ -1,6 +1,6 @@
 //! A file of generation 2: the container, and the small right files that cases start from.
 
-use twox_hash::XxHash3_64;
+use twox_hash::{XxHash3_64, XxHash64};
 
 use crate::cbor::{Item, Mark, array, fields, map, marked, text, uint, uints};
 use crate::file::MAGIC_V2;
@@ -384,4 +384,38 @@ pub fn sharded() -> FileV2 {
 /// An array of arrays, that many, around 0.
 pub fn nested(depth: usize) -> Item {
     (0..depth).fold(uint(0), |inner, _| array(vec![inner]))
+}
+
+/// A zstd frame of one raw block, with a checksum.
+pub fn frame(content: &[u8]) -> Vec<u8> {
+    let sum = XxHash64::oneshot(0, content).to_le_bytes();
+    let block = (u32::try_from(content.len()).expect("a small block") << 3 | 1).to_le_bytes();
+    let size = u8::try_from(content.len()).expect("one byte holds the content size");
+    [&[0x28, 0xb5, 0x2f, 0xfd, 0x24, size], &block[..3], content, &sum[..4]].concat()
+}
+
+/// A seek table of entries of stored and decoded sizes.
+pub fn table(entries: &[(usize, usize)], descriptor: u8) -> Vec<u8> {
+    let mut bytes = vec![0x5e, 0x2a, 0x4d, 0x18];
+    let number = |number: usize| u32::try_from(number).expect("a small number").to_le_bytes();
+    bytes.extend(number(entries.len() * 8 + 9));
+    for (stored, decoded) in entries {
+        bytes.extend(number(*stored));
+        bytes.extend(number(*decoded));
+    }
+    bytes.extend(number(entries.len()));
+    bytes.push(descriptor);
+    bytes.extend([0xb1, 0xea, 0x92, 0x8f]);
+    bytes
+}
+
+/// A dense object `w` of that many `u8`, stored so.
+pub fn encoded(length: u64, stored: &[u8]) -> FileV2 {
+    let data = fields([
+        ("blob", uints(&[4096, stored.len() as u64])),
+        ("dtype", text("u8")),
+        ("encoding", text("zt.zstd-seekable/1")),
+        ("decoded_length", uint(length)),
+    ]);
+    dense(&[length], data, stored)
 }

@@ -80,26 +80,20 @@ pub fn options(text: &str) -> Options {
     options.limits(limits)
 }
 
-/// Whether generation 2 was built in. Without it, its files are no part of the corpus.
-pub fn has_v2() -> bool {
-    let shard = std::fs::read(corpus().join("accept/v2/data-shard.zt")).unwrap();
-    Archive::open(&shard).is_ok()
-}
-
-/// The folders that have an index of reject files.
-pub fn reject_folders() -> Vec<&'static str> {
-    let mut folders = vec!["reject", "reject/interop"];
-    if has_v2() {
-        folders.push("reject/v2");
-    }
-    folders
-}
-
 /// Every line of the indices, under Miri a sample of them; without the feature `write` those that
 /// do not ask for the canonical form.
 pub fn reject_index() -> impl Iterator<Item = Reject> {
+    reject_index_of(&["reject", "reject/interop"])
+}
+
+/// The same for generation 2. Neighbours are relative to `corpus/v2/accept`.
+pub fn reject_index_v2() -> impl Iterator<Item = Reject> {
+    reject_index_of(&["v2/reject"])
+}
+
+fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
     let mut lines = Vec::new();
-    for folder in reject_folders() {
+    for folder in folders {
         let folder = corpus().join(folder);
         let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
         for line in index.lines().skip(1) {
@@ -149,13 +143,25 @@ pub struct Accepted {
 
 /// Every accepted file; under Miri a sample of them.
 pub fn accepted() -> impl Iterator<Item = Accepted> {
-    let root = corpus().join("accept");
-    let mut folders = vec!["", "0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"];
-    let mut opens_only = opens_only(&root, "");
-    if has_v2() {
-        folders.extend(["v2", "2.1"]);
-        opens_only.extend(self::opens_only(&root, "v2/"));
-    }
+    let folders = ["", "0.1.0", "1.0.2", "1.1.1", "1.2.0", "1.2.3"];
+    accepted_of(corpus().join("accept"), &folders)
+}
+
+/// The same for generation 2, relative to `corpus/v2/accept`.
+pub fn accepted_v2() -> impl Iterator<Item = Accepted> {
+    accepted_of(corpus().join("v2/accept"), &["", "../2.1"])
+}
+
+fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted> + use<> {
+    let list = std::fs::read_to_string(root.join("opens-only.tsv")).unwrap();
+    let opens_only: Vec<(String, String)> = list
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let (file, why) = line.split_once('\t').unwrap();
+            (file.to_owned(), why.to_owned())
+        })
+        .collect();
     let mut files = Vec::new();
     for folder in folders {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
@@ -177,16 +183,6 @@ pub fn accepted() -> impl Iterator<Item = Accepted> {
             name,
         }
     })
-}
-
-/// The files of a folder that open and no more, and what reading all of one ends in.
-fn opens_only(root: &Path, folder: &str) -> Vec<(String, String)> {
-    let list = std::fs::read_to_string(root.join(folder).join("opens-only.tsv")).unwrap();
-    let line = |line: &str| {
-        let (file, why) = line.split_once('\t').unwrap();
-        (format!("{folder}{file}"), why.to_owned())
-    };
-    list.lines().skip(1).map(line).collect()
 }
 
 /// Judges all of a file, as `zten check` does: opens it and reads all of it; under the option `canonical`, its padding too.

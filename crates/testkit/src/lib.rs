@@ -11,8 +11,8 @@ pub mod process;
 pub mod sample;
 
 pub use corpus::{
-    Accepted, Expected, Reject, accepted, check, corpus, has_v2, options, reject_folders,
-    reject_index,
+    Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, options, reject_index,
+    reject_index_v2,
 };
 pub use packed::packed;
 pub use placed::{Placed, borrows, placed};

@@ -75,6 +75,8 @@ pub struct Frames<D = Decoder> {
     most: u64,
     declared: bool,
     produced: u64,
+    /// Whether there is one frame only, and it has a checksum.
+    one_with_checksum: bool,
     decoder: D,
     frame: Option<Frame>,
     /// What was fetched last, as it is stored.
@@ -108,7 +110,9 @@ impl<D: BlockDecoder> Frames<D> {
         let most = bounds.declared.unwrap_or(bounds.decoded);
         let mut walk = Walk::new(&stored, bounds.window);
         let mut claimed = 0_u64;
+        let mut one_with_checksum = None;
         while let Some(header) = walk.header(source)? {
+            one_with_checksum = Some(one_with_checksum.is_none() && header.checksum);
             claimed = claimed.saturating_add(header.content_size.unwrap_or(0));
             if bounds.declared.is_none() && claimed > most {
                 return Err(over(claimed).into());
@@ -120,10 +124,16 @@ impl<D: BlockDecoder> Frames<D> {
             most,
             declared: bounds.declared.is_some(),
             produced: 0,
+            one_with_checksum: one_with_checksum == Some(true),
             decoder: D::default(),
             frame: None,
             stored: Vec::new(),
         })
+    }
+
+    /// Whether there is one frame only, and it has a checksum.
+    pub fn is_one_with_checksum(&self) -> bool {
+        self.one_with_checksum
     }
 
     /// How many bytes may still come.

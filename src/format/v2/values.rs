@@ -232,7 +232,7 @@ impl<'m> Slot<'m> for DigestText {
     }
 }
 
-/// `encoding`: an open set. v2 §3.4. None of it can be decoded yet.
+/// `encoding`: an open set. v2 §3.4.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodingName(pub(super) Encoding);
 
@@ -244,8 +244,12 @@ impl<'m> Slot<'m> for EncodingName {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        let (rest, _) = Text::parse(walk, wrong, at)?;
-        Ok((rest, Self(Encoding::Unknown)))
+        let (rest, text) = Text::parse(walk, wrong, at)?;
+        let encoding = match text.bytes {
+            b"zt.zstd-seekable/1" => Encoding::ZstdSeekable,
+            _ => Encoding::Unknown,
+        };
+        Ok((rest, Self(encoding)))
     }
 }
 

@@ -3,7 +3,10 @@
 use crate::cbor::{Head, Item, array, chunked, fields, map, marked, raw, tag, text, text_of, uint};
 use crate::cbor::{bytes, uints, wide_text};
 use crate::table::Table;
-use crate::v2::{FileV2, coo, csr, dense, file, full, nested, object, part, sharded, typed};
+use crate::v2::{
+    FileV2, coo, csr, dense, encoded, file, frame, full, nested, object, part, sharded, table,
+    typed,
+};
 
 pub(crate) fn cases(t: &mut Table) {
     accepted(t);
@@ -14,6 +17,7 @@ pub(crate) fn cases(t: &mut Table) {
     shards(t);
     sparse(t);
     content(t);
+    frames(t);
 }
 
 fn accepted(t: &mut Table) {
@@ -392,4 +396,42 @@ fn content(t: &mut Table) {
     reject("csr-index-order", "falls", with([2, 0, 1], [0, 2, 3]).at_data(8196, 0, 2));
     let coords = coo().blob(8192, &crate::v2::words(&[0, 2, 2, 1]));
     t.reject_v2("index-range", "row", coords.at_data(8196, 0, 0), "coo");
+}
+
+/// `zt.zstd-seekable/1`.
+fn frames(t: &mut Table) {
+    let (one, two) = (frame(&[1, 2, 3, 4]), frame(&[5, 6]));
+    let lengths = (one.len(), two.len());
+    let both = [one.as_slice(), &two].concat();
+    let right = [(lengths.0, 4), (lengths.1, 2)];
+    let of = |entries: &[(usize, usize)], descriptor| {
+        encoded(6, &[both.as_slice(), &table(entries, descriptor)].concat())
+    };
+    t.accept_v2("frames", of(&right, 0));
+    t.accept_v2("frames-and-unused-bits", of(&right, 3));
+    t.accept_v2("no-frames", encoded(0, &table(&[], 0)));
+    let at = |file: FileV2| file.at_data(4096, 0, 0);
+    let mut reject = |rule, case: &str, file: FileV2| t.reject_v2(rule, case, at(file), "frames");
+    reject("seek-table", "short", encoded(6, &both[..8]));
+    reject("seek-table", "none", encoded(6, &both));
+    reject("seek-table", "reserved", of(&right, 4));
+    reject("seek-table", "count", {
+        let mut stored = [both.as_slice(), &table(&right, 0)].concat();
+        let length = stored.len();
+        stored[length - 9] = 3;
+        encoded(6, &stored)
+    });
+    reject("seek-sizes", "stored", of(&[(lengths.0, 4), (lengths.1 - 1, 2)], 0));
+    reject("seek-sizes", "decoded", of(&[(lengths.0, 4), (lengths.1, 1)], 0));
+    reject("zstd-frame-size", "17-mib", of(&[(lengths.0, 17 << 20), (lengths.1, 2)], 0));
+    reject("decoded-size", "frame", of(&[(lengths.0, 3), (lengths.1, 3)], 0));
+    reject("zstd-frame-single", "two", of(&[(both.len(), 6)], 0));
+    let plain = crate::base::zstd_frame(&[1, 2, 3, 4, 5, 6]);
+    let entry = [(plain.len(), 6)];
+    let without = encoded(6, &[plain.as_slice(), &table(&entry, 0)].concat());
+    reject("zstd-frame-single", "no-checksum", without);
+    let mut wrong = one.clone();
+    wrong[10] ^= 1;
+    let wrong = [wrong.as_slice(), &two, &table(&right, 0)].concat();
+    reject("zstd-checksum", "frame", encoded(6, &wrong));
 }
