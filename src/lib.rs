@@ -56,7 +56,8 @@
 //! # Generations
 //!
 //! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container, and is refused
-//! as what it is. Rules cite the clause that they come from; [`rules`] is the catalogue.
+//! as what it is. Rules cite the clause that they come from, and `docs/format.md` describes each
+//! clause; [`rules`] is the catalogue.
 //!
 //! # Three homes
 //!
