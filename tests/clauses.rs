@@ -71,6 +71,13 @@ fn citations(text: &str) -> Citations {
             words.next();
             continue;
         }
+        let third = words.clone().nth(1).map(|third| third.trim_matches(is_edge));
+        if (word, follows, third) == ("zstd", "seekable", Some("format")) {
+            found.anchors.push("zstd-seekable-format".to_owned());
+            words.next();
+            words.next();
+            continue;
+        }
         let section = word.strip_prefix('§').filter(|section| is_numbers(section));
         let Some(document) = document.as_ref().filter(|_| open || section.is_some()) else {
             found.others += 1;
@@ -201,6 +208,7 @@ fn citations_are_understood() {
         ["v0.1-crate-readme-Tensor-Metadata", "v1.2-appendix", "v2-appendix-A"]
     );
     assert_eq!(anchors("RFC 8949 §3, §3.2.1, v2 §3.1"), ["rfc8949", "v2-3.1"]);
+    assert_eq!(anchors("v2 §8.2, zstd seekable format"), ["v2-8.2", "zstd-seekable-format"]);
     assert!(
         anchors("§3.1.1 of what the module names; v1.2 files; the features `v0`, `v1`").is_empty()
     );
