@@ -322,8 +322,9 @@ fn listings_are_the_files_that_they_show() {
     let mut count = 0;
     for (index, _) in FORMAT.match_indices("```hex\n") {
         let (before, after) = FORMAT.split_at(index);
-        let names = before.split('`').filter(|code| code.ends_with(".zt"));
-        let name = names.last().expect("a listing follows the name of its file");
+        let is_file =
+            |code: &&str| Path::new(code).extension().is_some_and(|suffix| suffix == "zt");
+        let name = before.rsplit('`').find(is_file).expect("a listing follows its file's name");
         let (listing, _) = after["```hex\n".len()..].split_once("```").unwrap();
         let bytes = listed(listing);
         let size = format!("`{name}`, {} bytes", bytes.len());
