@@ -56,9 +56,10 @@
 //! # Generations
 //!
 //! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container; without the feature
-//! `v2` it is refused as what it is. Rules cite the clause that they come from; [`rules`] is the catalogue.
+//! `v2` it is rejected as not supported. Rules cite the clause that they come from, and
+//! `docs/format.md` describes each clause; [`rules`] is the catalogue.
 //!
-//! # Three homes
+//! # Three environments
 //!
 //! * Services: no panic, no allocation out of proportion to the file's bytes, every limit a number
 //!   that can be set ([`Limits`]). Nothing is mapped: a map changes under its reader.
