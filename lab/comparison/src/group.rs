@@ -33,8 +33,14 @@ pub(crate) fn group(rule: &str) -> &'static str {
         "sparse indices"
     } else if starts(&["bool-", "nibble-"]) {
         "bools"
-    } else if starts(&["shape-overflow", "shape-rank", "whole-", "dense-size", "sparse-", "limit-rank"])
-        || rule.ends_with("-nnz")
+    } else if starts(&[
+        "shape-overflow",
+        "shape-rank",
+        "whole-",
+        "dense-size",
+        "sparse-",
+        "limit-rank",
+    ]) || rule.ends_with("-nnz")
         || rule.ends_with("-indptr-size")
     {
         "sizes"
