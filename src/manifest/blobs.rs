@@ -77,7 +77,7 @@ impl InOrder {
 pub(super) struct Sharing {
     /// Any number of components may have the identical extent.
     pub(super) identical: bool,
-    /// What offsets are a multiple of.
+    /// What offsets are a multiple of: a power of two.
     pub(super) alignment: u64,
 }
 
@@ -88,35 +88,33 @@ pub(super) fn overlap(
     sharing: Sharing,
 ) -> Result<Option<Extent>, OutOfMemory> {
     let Sharing { identical, alignment } = sharing;
+    let (bits, within) = (alignment.trailing_zeros(), alignment.wrapping_sub(1));
+    let units = |bytes: u64| (bytes >> bits).wrapping_add(u64::from(bytes & within != 0));
 
     let blobs = extents.filter(|extent| extent.length > 0);
     let count = usize_from_u32(seen.count);
     // Up to 256 GiB (2: 16 TiB), offset and length in units of the alignment fit in 32 bits each, and
     // half the memory does. Two blobs that are disjoint are so in these units too, because they
     // start at multiples of them; two that are not are looked at exactly.
-    let units = seen.end.div_ceil(alignment);
-    if u32::try_from(units).is_ok() {
-        let pack = |blob: Extent| {
-            let units = blob.length.div_ceil(alignment);
-            blob.offset.checked_div(alignment).assured() << 32 | units
-        };
+    if u32::try_from(units(seen.end)).is_ok() {
+        let offset = |blob: Extent| blob.offset >> bits << 32;
         let mut packed = reserve(count)?;
-        packed.extend(blobs.clone().map(pack).take(count));
-        numbers(&mut packed, units << 32);
+        for blob in blobs.clone().take(count) {
+            packed.push(offset(blob) | units(blob.length));
+        }
+        numbers(&mut packed, units(seen.end) << 32);
         let unpack = |packed: &u64| Extent {
-            offset: (packed >> 32).saturating_mul(alignment),
-            length: (packed & u64::from(u32::MAX)).saturating_mul(alignment),
+            offset: packed >> 32 << bits,
+            length: (packed & u64::from(u32::MAX)) << bits,
         };
         let clash = first_overlap(packed.iter().map(unpack), identical);
         // Blobs of one offset and as many units may differ in the last bytes: then, and only then,
         // these differ at one offset.
         let differ = identical && clash.is_none() && {
             packed.clear();
-            let pack = |blob: Extent| {
-                let rest = blob.length.checked_rem(alignment).assured();
-                blob.offset.checked_div(alignment).assured() << 32 | rest
-            };
-            packed.extend(blobs.clone().map(pack).take(count));
+            for blob in blobs.clone().take(count) {
+                packed.push(offset(blob) | blob.length & within);
+            }
             numbers(&mut packed, u64::MAX);
             packed.windows(2).any(|two| matches!(two, [a, b] if a != b && a >> 32 == b >> 32))
         };

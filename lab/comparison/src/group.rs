@@ -19,7 +19,8 @@ pub(crate) fn group(rule: &str) -> &'static str {
         "keys and names"
     } else if starts(&["blob-"]) {
         "extents"
-    } else if starts(&["zstd-", "decoded-size", "limit-window", "limit-decoded"]) {
+    } else if starts(&["zstd-", "seek-", "frame-", "decoded-size", "limit-window", "limit-decoded"])
+    {
         "zstd"
     } else if starts(&["digest-", "unsupported-digest"]) {
         "digests"
