@@ -113,7 +113,8 @@ pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
         let value = match key(input) {
             Ok((value, key)) if key == wanted.as_bytes() => return Some(value),
             Ok((value, _)) => value,
-            Err(_) => skip(input, 0, DEPTH_CAP).ok()?.0,
+            Err(_) if cfg!(feature = "v2") => skip(input, 0, DEPTH_CAP).ok()?.0,
+            Err(_) => return None,
         };
         input = skip(value, 0, DEPTH_CAP).ok()?.0;
     }

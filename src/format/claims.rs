@@ -63,7 +63,7 @@ impl Logical {
     /// Whether two elements share a byte: v2 appendix A.
     #[inline(always)]
     pub(crate) fn is_packed(self) -> bool {
-        self.known == Some(LogicalType::F4E2M1)
+        cfg!(feature = "v2") && self.known == Some(LogicalType::F4E2M1)
     }
 }
 
@@ -153,6 +153,12 @@ impl<'w, C> Walk<'w, C> {
             keys: limits.keys(),
             proven: false,
         }
+    }
+
+    /// Whether the manifest is known to be deterministic CBOR.
+    #[inline(always)]
+    pub(super) fn is_proven(&self) -> bool {
+        cfg!(feature = "v2") && self.proven
     }
 
     /// Has the object validated whose components have been.

@@ -48,13 +48,13 @@ pub(crate) struct Dialect {
     /// readable is not all there is to it.
     pub(crate) unknown_format: Option<Unsupported>,
     /// Why a component of a type that is not known cannot be read, if it cannot.
-    pub(crate) unknown_type: Option<Unsupported>,
+    pub(super) unknown_type: Option<Unsupported>,
     /// What offsets are a multiple of.
     pub(crate) alignment: u64,
     /// Whether blobs may be identical, the manifest being one of them.
-    pub(crate) shares_blobs: bool,
+    pub(super) shares_blobs: bool,
     /// Whether names are sorted by length first, and by their bytes where lengths are equal.
-    pub(crate) sorted_by_length: bool,
+    pub(super) sorted_by_length: bool,
     /// Whether objects of a known format have no components but those of the format.
     pub(crate) exact_roles: bool,
     /// Whether what files of it hold is copied into others.
@@ -117,6 +117,27 @@ impl IndexTypes {
             Self::Integers => storage.is_integer(),
             Self::Unsigned => matches!(storage, StorageType::U32 | StorageType::U64),
         }
+    }
+}
+
+// What only generation 2 has costs the others nothing where it is not compiled in.
+impl Dialect {
+    /// Why a component of a type that is not known cannot be read, if it cannot.
+    #[inline(always)]
+    pub(crate) fn unknown_type(&self) -> Option<Unsupported> {
+        self.unknown_type.filter(|_| cfg!(feature = "v2"))
+    }
+
+    /// Whether blobs may be identical, the manifest being one of them.
+    #[inline(always)]
+    pub(crate) fn shares_blobs(&self) -> bool {
+        cfg!(feature = "v2") && self.shares_blobs
+    }
+
+    /// Whether names are sorted by length first, and by their bytes where lengths are equal.
+    #[inline(always)]
+    pub(crate) fn sorts_by_length(&self) -> bool {
+        cfg!(feature = "v2") && self.sorted_by_length
     }
 }
 

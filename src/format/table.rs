@@ -129,7 +129,7 @@ macro_rules! table {
                     let mut keys = Keys::default();
                     while entries.next(input) {
                         let (value, name) = match key(input) {
-                            Err(_) if walk.proven => {
+                            Err(_) if walk.is_proven() => {
                                 let (value, ()) = skip(input, $level + 1, walk.limits.depth())?;
                                 input = skip(value, $level + 1, walk.limits.depth())?.0;
                                 continue;
@@ -137,7 +137,7 @@ macro_rules! table {
                             read => read?,
                         };
                         let Some(field) = Field::named(name) else {
-                            if !walk.proven {
+                            if !walk.is_proven() {
                                 check_utf8(Remaining::of(input), name)?;
                                 keys.note(name);
                             }

@@ -114,7 +114,7 @@ impl Component<'_> {
         if self.encoding() == Encoding::Unknown {
             return Err(unsupported(Unsupported::Encoding));
         }
-        if let (true, Some(why)) = (self.logical().unknown, self.dialect().unknown_type) {
+        if let (true, Some(why)) = (self.logical().unknown, self.dialect().unknown_type()) {
             return Err(unsupported(why));
         }
         self.storage_type().ok_or_else(|| unsupported(Unsupported::Dtype))

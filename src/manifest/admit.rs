@@ -17,6 +17,7 @@ use crate::format::{
     self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, ObjectFault, Walk,
     Walked,
 };
+use crate::limits::format::ALIGNMENT;
 use crate::limits::{Options, Tolerance};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
@@ -93,13 +94,19 @@ impl<'m, 'o> Validator<'m, 'o> {
     }
 
     /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
+    /// What offsets are a multiple of.
+    #[inline(always)]
+    fn alignment(&self) -> u64 {
+        if cfg!(feature = "v2") { self.alignment } else { ALIGNMENT }
+    }
+
     #[inline(always)]
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
-        if offset & self.alignment.wrapping_sub(1) != 0 {
+        if offset & self.alignment().wrapping_sub(1) != 0 {
             return Err(Fault::with(Rule::BlobAlignment, claim.offset.remaining, offset));
         }
-        if offset == 0 && (length > 0 || self.dialect.shares_blobs) {
+        if offset == 0 && (length > 0 || self.dialect.shares_blobs()) {
             return Err(Fault::new(Rule::BlobHeader, claim.offset.remaining));
         }
         // The length of another file is looked at when all of them are known.
@@ -132,10 +139,11 @@ impl<'m, 'o> Validator<'m, 'o> {
         let reader = Reader { bytes: manifest, dialect };
         let no_memory = Error::from(OutOfMemory);
         if !self.blobs.holds() {
-            let here = components.iter().enumerate().filter(|(_, record)| record.elsewhere() == 0);
+            let here = components.iter().enumerate().filter(|(_, record)| !record.is_elsewhere());
             let extents = here.map(|(ordinal, record)| (ordinal, reader.extent(*record)));
-            let identical = dialect.shares_blobs || self.options.tolerates(Tolerance::SharedBlobs);
-            let sharing = Sharing { identical, alignment: self.alignment };
+            let identical =
+                dialect.shares_blobs() || self.options.tolerates(Tolerance::SharedBlobs);
+            let sharing = Sharing { identical, alignment: self.alignment() };
             let blobs = extents.clone().map(|(_, extent)| extent);
             let clash = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
@@ -152,7 +160,7 @@ impl<'m, 'o> Validator<'m, 'o> {
         let count = crate::num::len_u32(objects.len());
         let read = |ordinal| reader.name(&objects, ordinal);
         let names = if self.names_rise {
-            Names::rising(if dialect.sorted_by_length { Order::Length } else { Order::Bytes })
+            Names::rising(if dialect.sorts_by_length() { Order::Length } else { Order::Bytes })
         } else {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
@@ -252,7 +260,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         }
         if claim.shard.is_none() {
             #[cfg(feature = "v2")]
-            if self.dialect.shares_blobs {
+            if self.dialect.shares_blobs() {
                 self.beside_manifest(extent, claim)?;
             }
             self.blobs.note(extent);
@@ -280,7 +288,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     fn name(&mut self, at: Remaining, name: &'m [u8]) {
         self.name = at;
         // In 2, their order has been validated.
-        if !self.dialect.sorted_by_length {
+        if !self.dialect.sorts_by_length() {
             self.names_rise &= self.last_name.is_none_or(|last| last < name);
             self.last_name = Some(name);
         }

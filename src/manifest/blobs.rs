@@ -88,6 +88,8 @@ pub(super) fn overlap(
     sharing: Sharing,
 ) -> Result<Option<Extent>, OutOfMemory> {
     let Sharing { identical, alignment } = sharing;
+    // Before 2 blobs share bytes only where that is tolerated, so these are looked at exactly.
+    let often = cfg!(feature = "v2") && identical;
     let (bits, within) = (alignment.trailing_zeros(), alignment.wrapping_sub(1));
     let units = |bytes: u64| (bytes >> bits).wrapping_add(u64::from(bytes & within != 0));
 
@@ -107,10 +109,10 @@ pub(super) fn overlap(
             offset: packed >> 32 << bits,
             length: (packed & u64::from(u32::MAX)) << bits,
         };
-        let clash = first_overlap(packed.iter().map(unpack), identical);
+        let clash = first_overlap(packed.iter().map(unpack), often);
         // Blobs of one offset and as many units may differ in the last bytes: then, and only then,
         // these differ at one offset.
-        let differ = identical && clash.is_none() && {
+        let differ = often && clash.is_none() && {
             packed.clear();
             for blob in blobs.clone().take(count) {
                 packed.push(offset(blob) | blob.length & within);

@@ -192,7 +192,7 @@ impl<'a> Component<'a> {
 
     /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
-        if self.record.elsewhere() == 0 {
+        if !self.record.is_elsewhere() {
             return None;
         }
         self.text(self.dialect().shard?)

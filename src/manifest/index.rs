@@ -104,6 +104,12 @@ pub(super) struct ComponentFacts {
 }
 
 impl ComponentRecord {
+    /// Whether its blob is in another file.
+    #[inline(always)]
+    pub(super) fn is_elsewhere(self) -> bool {
+        cfg!(feature = "v2") && self.elsewhere() == 1
+    }
+
     #[inline(always)]
     pub(super) fn new(facts: &ComponentFacts) -> Self {
         const FAR: u32 = 1 << AFTER_BITS;

@@ -33,8 +33,10 @@ pub(super) enum Order {
 impl Order {
     fn compare(self, one: &[u8], other: &[u8]) -> Ordering {
         match self {
-            Self::Bytes => one.cmp(other),
-            Self::Length => one.len().cmp(&other.len()).then_with(|| one.cmp(other)),
+            Self::Length if cfg!(feature = "v2") => {
+                one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+            }
+            Self::Length | Self::Bytes => one.cmp(other),
         }
     }
 }

@@ -152,7 +152,7 @@ impl Roles {
     #[inline(always)]
     fn exact(&self, known: &[Role], dialect: &Dialect) -> bool {
         let set = known.iter().fold(0, |set, role| set | 1 << role.ordinal());
-        !dialect.exact_roles || self.present == set && !self.others
+        !(cfg!(feature = "v2") && dialect.exact_roles) || self.present == set && !self.others
     }
 
     /// Notes a component.
@@ -233,7 +233,7 @@ impl Roles {
         index_type(indptr, dialect, options)?;
         let bounds =
             rows.checked_add(1).ok_or_else(|| in_object(Rule::SparseOverflow, remaining))?;
-        if dialect.index_types == IndexTypes::Unsigned {
+        if cfg!(feature = "v2") && dialect.index_types == IndexTypes::Unsigned {
             same_type(indices, indptr)?;
             for part in [values, indices, indptr] {
                 part.whole()?;
@@ -261,7 +261,7 @@ impl Roles {
             return Err(in_object(Rule::CooRank, remaining));
         }
         index_type(coords, dialect, options)?;
-        if dialect.index_types == IndexTypes::Unsigned {
+        if cfg!(feature = "v2") && dialect.index_types == IndexTypes::Unsigned {
             values.whole()?;
             coords.whole()?;
         }
