@@ -125,7 +125,9 @@ pub(super) fn overlap(
         }
     }
     let mut exact = reserve(count)?;
-    exact.extend(blobs.map(|blob| (blob.offset, blob.length)).take(count));
+    for blob in blobs.take(count) {
+        exact.push((blob.offset, blob.length));
+    }
     if SMALL {
         heap(&mut exact);
     } else {

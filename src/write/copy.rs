@@ -244,7 +244,9 @@ impl Copier {
         let mut shape = Vec::new();
         let rank = usize_from_u32(object.shape().rank());
         shape.try_reserve_exact(rank).map_err(|_| Error::from(OutOfMemory))?;
-        shape.extend(object.shape());
+        for dimension in object.shape() {
+            shape.push(dimension);
+        }
         let attributes = attributes(object)?;
         let mut new = NewObject::custom(object.name(), &shape, object.format_name(), &components);
         if let Some(attributes) = &attributes {
