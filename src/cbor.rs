@@ -43,7 +43,7 @@ pub(crate) type Input<'m> = &'m [u8];
 pub(crate) type Parsed<'m, O> = IResult<Input<'m>, O, Fault>;
 
 /// What a check within a parser returns. It fails as the parser does: an error of another form
-/// would be moved into that one wherever it is passed on, which is a good part of the code.
+/// would be moved into that one wherever it is passed on, which is a large part of the code.
 pub(crate) type Checked<O> = Result<O, nom::Err<Fault>>;
 
 /// A place in the manifest, as the number of bytes from there to its end.

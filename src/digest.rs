@@ -34,7 +34,7 @@ impl<'m> Digest<'m> {
     /// Reads a digest of a 1.x file; none if it is malformed.
     pub(crate) fn read_v1(text: &'m str) -> Option<Self> {
         match Self::known(text) {
-            Known::Good(digest) => Some(digest),
+            Known::Valid(digest) => Some(digest),
             Known::Malformed => None,
             Known::Other => match text.bytes().position(|byte| byte == b':') {
                 Some(1..) => Some(Self::Unverifiable(text)),
@@ -46,7 +46,7 @@ impl<'m> Digest<'m> {
     /// Reads a checksum of a 0.1 file, where the form of others is left to the parties.
     pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
         match Self::known(text) {
-            Known::Good(digest) => Some(digest),
+            Known::Valid(digest) => Some(digest),
             Known::Malformed => None,
             Known::Other => Some(Self::Unverifiable(text)),
         }
@@ -96,15 +96,15 @@ impl<'m> Digest<'m> {
 
     /// Reads a digest of one of the two known algorithms.
     fn known(text: &'m str) -> Known<'m> {
-        let good = |digest: Option<Self>| digest.map_or(Known::Malformed, Known::Good);
+        let valid = |digest: Option<Self>| digest.map_or(Known::Malformed, Known::Valid);
         if let Some(hex) = text.strip_prefix("sha256:") {
-            return good(bytes(hex).map(Self::Sha256));
+            return valid(bytes(hex).map(Self::Sha256));
         }
         let Some(hex) = text.strip_prefix("crc32c:") else {
             return Known::Other;
         };
         let digits = hex.strip_prefix("0x").unwrap_or(hex);
-        good(bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes))))
+        valid(bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes))))
     }
 
     /// The name of the algorithm: `sha256`, `crc32c`, or what stands before the colon.
@@ -120,7 +120,7 @@ impl<'m> Digest<'m> {
 
 /// What is known of a digest by its prefix.
 enum Known<'m> {
-    Good(Digest<'m>),
+    Valid(Digest<'m>),
     Malformed,
     Other,
 }

@@ -89,7 +89,7 @@ pub struct OutOfMemory;
 pub enum ErrorKind {
     /// The file breaks a rule.
     Malformed(Rule),
-    /// The file may be good; this reader does not read it.
+    /// The file may be valid; this reader does not read it.
     Unsupported(Unsupported),
     /// The file goes beyond a limit.
     Limit(Limit),

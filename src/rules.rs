@@ -46,7 +46,7 @@ pub enum Scope {
 pub struct Row {
     /// Stable name, as messages, `zten explain` and the corpus spell it.
     pub id: &'static str,
-    /// What a good file does.
+    /// What a valid file does.
     pub holds: &'static str,
     /// What the file at hand does instead; `{}` stands for the number that was found.
     pub broken: &'static str,

@@ -91,7 +91,7 @@ fn what_a_file_decodes_to_counts() {
     let over = compressed(&mut writer, "b", 401).unwrap_err();
     assert_eq!((over.id(), over.place().object()), (Some("limit-decoded-total"), Some(1)));
     let old = writer.finish().unwrap();
-    for (bytes, good) in [(400, true), (401, false)] {
+    for (bytes, valid) in [(400, true), (401, false)] {
         let new = append(&old, &total, &Settings::default(), |writer| {
             // What is not compressed is not counted.
             writer
@@ -103,7 +103,7 @@ fn what_a_file_decodes_to_counts() {
             Err(error) => assert_eq!(error.id(), Some("limit-decoded-total")),
         }
         assert_eq!(
-            good,
+            valid,
             append(&old, &total, &Settings::default(), |w| compressed(w, "b", bytes)).is_ok()
         );
     }

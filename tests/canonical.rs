@@ -21,7 +21,7 @@ fn rewritten(file: &[u8]) -> Vec<u8> {
 }
 
 /// Validates that a file is canonical, all of it.
-fn judge(file: &[u8]) -> Result<(), Error> {
+fn validate(file: &[u8]) -> Result<(), Error> {
     check(file, &Options::default().canonical())
 }
 
@@ -69,7 +69,7 @@ fn canonical() -> Vec<Accepted> {
 #[test]
 fn writing_what_is_read_of_a_canonical_file_gives_its_bytes() {
     for Accepted { name, bytes, .. } in canonical() {
-        judge(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        validate(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(rewritten(&bytes) == bytes, "{name} becomes another file");
     }
 }
@@ -83,7 +83,7 @@ fn any_file_has_one_canonical_form() {
         let settings = Settings::default().canonical();
         match copier.file(archive.manifest(), &bytes[..], Vec::new(), &settings) {
             Ok(form) => {
-                judge(&form).unwrap_or_else(|error| panic!("{name}: {error}"));
+                validate(&form).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert!(rewritten(&form) == form, "{name} has two forms");
                 forms += 1;
             }
@@ -119,7 +119,7 @@ fn no_bit_of_a_canonical_file_is_free() {
         let mut file = bytes.clone();
         for bit in (0..file.len() * 8).step_by(stride(1)) {
             file[bit / 8] ^= 1 << (bit % 8);
-            if judge(&file).is_ok() {
+            if validate(&file).is_ok() {
                 assert!(content(&file) != before, "{name}: bit {bit} is free");
             }
             flips += 1;
@@ -132,8 +132,8 @@ fn no_bit_of_a_canonical_file_is_free() {
 #[test]
 fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
     let data = component("complex64", 64, 8);
-    let good = v1("1.1.0", vec![("x", dense_object(&[1], data))]).start(128);
-    let wrong = good.clone().set("x:data/type", text("foo"));
+    let valid = v1("1.1.0", vec![("x", dense_object(&[1], data))]).start(128);
+    let wrong = valid.clone().set("x:data/type", text("foo"));
     let copy = |file: &[u8]| {
         let archive = Archive::open(file).unwrap();
         let copier = Copier::new(file.len() as u64, &Limits::default());
@@ -142,6 +142,6 @@ fn a_dtype_that_would_be_a_type_beside_another_is_refused() {
             .file(archive.manifest(), file, Vec::new(), &settings)
             .map_err(|error| error.to_string())
     };
-    judge(&copy(&good.build("").bytes).unwrap()).unwrap();
+    validate(&copy(&valid.build("").bytes).unwrap()).unwrap();
     assert!(copy(&wrong.build("").bytes).unwrap_err().contains("there is another `type` already"));
 }

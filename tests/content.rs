@@ -101,19 +101,19 @@ fn what_is_measured_is_what_is_judged() {
         zten_oracles::file(&blobs, &manifest)
     };
     let (honest, other) = (file(3, 3), file(5, 3));
-    let judge = |left| {
+    let validate = |left| {
         let archive = Archive::open(&honest).unwrap();
         let source = Changing { files: [&honest, &other], left: Cell::new(left) };
         let mut verifier = zten::Verifier::new(honest.len() as u64, &Limits::default());
         let mut values = 0;
         let object = archive.get("x").unwrap();
-        let judged = verifier.object(&object, &source, |component, chunk| {
+        let validated = verifier.object(&object, &source, |component, chunk| {
             values += if component.role() == "values" { chunk.len() } else { 0 };
         });
-        judged.map(|()| values).map_err(Error::from)
+        validated.map(|()| values).map_err(Error::from)
     };
-    assert_eq!(judge(1000), Ok(3));
-    let verdicts: Vec<_> = (0..20).map(judge).collect();
+    assert_eq!(validate(1000), Ok(3));
+    let verdicts: Vec<_> = (0..20).map(validate).collect();
     assert!(verdicts.iter().all(|verdict| *verdict != Ok(5)), "{verdicts:?}");
     let supply = ErrorKind::Misuse(Misuse::Supply);
     assert!(verdicts.iter().any(|verdict| verdict.is_err_and(|error| error.kind() == supply)));

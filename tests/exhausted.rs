@@ -37,7 +37,7 @@ fn run(bytes: usize, work: &impl Fn() -> Result<(), Error>) -> (Result<(), Error
 /// allocations, there is nothing to be found.
 fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
     let usual = run(1 << 30, work);
-    let judged = |bytes| {
+    let validated = |bytes| {
         let (outcome, count) = run(bytes, work);
         if outcome != usual.0 {
             assert!(outcome.is_err_and(|error| is_memory(&error)), "{what}: {outcome:?}");
@@ -49,7 +49,7 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
         enough *= 2;
     }
     let mut differences = 0;
-    let mut open = vec![((0, judged(0)), (enough, judged(enough)))];
+    let mut open = vec![((0, validated(0)), (enough, validated(enough)))];
     while let Some((few, many)) = open.pop() {
         if few.1 == many.1 {
             continue;
@@ -59,7 +59,7 @@ fn sweep(what: &str, work: &impl Fn() -> Result<(), Error>) -> usize {
             differences += 1;
             continue;
         }
-        let middle = (middle, judged(middle));
+        let middle = (middle, validated(middle));
         open.extend([(few, middle), (middle, many)]);
     }
     differences

@@ -92,7 +92,7 @@ fn refused(path: &Path) -> String {
     assert_eq!(created.kind(), io::ErrorKind::InvalidInput, "{created}");
     let ReadError::Source(appended) = FileSink::edition(path, &Options::default()).unwrap_err()
     else {
-        panic!("the file is judged");
+        panic!("the file is validated");
     };
     assert_eq!(appended.to_string(), created.to_string());
     created.to_string()

@@ -25,9 +25,9 @@ impl Drop for Named {
 /// Every file of the corpus: its name, its path, and its bytes.
 fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
     let root = zten_testkit::corpus().join("accept");
-    let good = accepted().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
+    let valid = accepted().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
     let bad = reject_index().map(|row| (row.file.clone(), row.path.clone(), row.read()));
-    good.chain(bad).map(|(name, path, bytes)| (Named(name), path, bytes))
+    valid.chain(bad).map(|(name, path, bytes)| (Named(name), path, bytes))
 }
 
 #[test]

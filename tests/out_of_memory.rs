@@ -53,7 +53,7 @@ impl Tally {
     }
 
     /// Only an index that could be smaller does without the memory for it.
-    fn judge(&self, what: &str, least: usize) {
+    fn validate(&self, what: &str, least: usize) {
         println!("{what}: {} failed, {} of them harmless", self.failed, self.harmless);
         assert!(self.failed >= least, "{what}: only {} allocations", self.failed);
         assert!(self.harmless * 10 < self.failed, "{what}: {} harmless", self.harmless);
@@ -70,7 +70,7 @@ fn accepted_files() {
             let what = format!("{name}, {}", file.name);
             tally.sweep(&what, || work(&file.bytes, &Options::default()));
         }
-        tally.judge(name, 1500);
+        tally.validate(name, 1500);
     }
 }
 
@@ -85,7 +85,7 @@ fn refused_files() {
             let what = format!("{name}, {}", row.file);
             tally.sweep(&what, || work(&file, &row.options));
         }
-        tally.judge(name, 1500);
+        tally.validate(name, 1500);
     }
 }
 
@@ -103,7 +103,7 @@ fn files_that_are_read_at_positions() {
             Err(ReadError::Source(error)) => panic!("{error}"),
         });
     }
-    tally.judge("open a file", 2000);
+    tally.validate("open a file", 2000);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_is_written() {
             let mut tally = Tally::default();
             let what = format!("write, {level:?}, {checksum:?}");
             tally.sweep(&what, || work::write(checksum, level));
-            tally.judge(&what, 30);
+            tally.validate(&what, 30);
         }
     }
 }

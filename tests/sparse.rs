@@ -57,7 +57,7 @@ fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
 }
 
 /// What binding and decoding find wrong, which is the same.
-fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
+fn validate(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     for object in archive.objects() {
         let (bound, decoded) = if let Ok(csr) = object.sparse_csr() {

@@ -197,8 +197,8 @@ fn bad_objects_are_refused_before_a_byte_is_written() {
         assert_eq!(error.id(), Some(*rule), "{error}");
         assert_eq!(error.place().object(), Some(0));
         // It is as if it had never been tried.
-        let good = NewObject::dense("x", &[], StorageType::U8);
-        write(&mut writer, &good, &[("data", &[1])]).unwrap();
+        let valid = NewObject::dense("x", &[], StorageType::U8);
+        write(&mut writer, &valid, &[("data", &[1])]).unwrap();
         check(&writer.finish().unwrap(), &Options::default()).unwrap();
     }
     let many: Vec<String> = (0..4097).map(|n| n.to_string()).collect();
@@ -256,7 +256,7 @@ fn lengths_and_order_are_kept() {
     assert_eq!(misuse(refusal(&four, &[("values", &[0; 4])])), Misuse::Order);
     assert_eq!(misuse(refusal(&four, &[])), Misuse::Length);
 
-    // Nothing is made good by going on.
+    // Nothing is made valid by going on.
     let mut writer = writer(&Settings::default());
     let bools = NewObject::dense("x", &[4], StorageType::Bool);
     let mut out = writer.object(&bools).unwrap();
@@ -281,7 +281,7 @@ fn a_name_is_written_once() {
     for order in [["a", "b", "a"], ["b", "a", "b"], ["b", "a", "a"], ["a", "a", "b"]] {
         let mut writer = writer(&Settings::default());
         let tries = order.map(|name| write(&mut writer, &object(name), &[]).is_ok());
-        assert_eq!(tries.iter().filter(|good| **good).count(), 2, "{order:?}");
+        assert_eq!(tries.iter().filter(|valid| **valid).count(), 2, "{order:?}");
         check(&writer.finish().unwrap(), &Options::default()).unwrap();
     }
 }
@@ -307,12 +307,12 @@ fn attributes_are_judged() {
     assert_eq!(with(&[&b"\xa1\x61a"[..], &[0x81; 80], &[0]].concat()), Some("limit-depth"));
     assert!(Encoded::of(&Unwritable).is_err());
     // 64 levels at most: the root, objects, the object, its attributes, and 60 arrays.
-    for (levels, good) in [(60, true), (61, false)] {
+    for (levels, valid) in [(60, true), (61, false)] {
         let cbor = [&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat();
         let attributes = Encoded::from_cbor(cbor);
         let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);
         let mut writer = writer(&Settings::default());
-        assert_eq!(write(&mut writer, &object, &[]).is_ok(), good);
+        assert_eq!(write(&mut writer, &object, &[]).is_ok(), valid);
         check(&writer.finish().unwrap(), &Options::default()).unwrap();
     }
 }

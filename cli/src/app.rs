@@ -18,7 +18,7 @@ impl App {
     /// Standard output, and nothing wrong yet.
     pub(crate) fn new() -> Self {
         let out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-        Self { out, status: Status::Good }
+        Self { out, status: Status::Success }
     }
 
     /// Notes how one thing has ended.
@@ -54,7 +54,7 @@ impl App {
             let _ = self.out.into_parts();
         }
         match self.status {
-            Status::Good => ExitCode::SUCCESS,
+            Status::Success => ExitCode::SUCCESS,
             Status::Refused => ExitCode::from(1),
             Status::Trouble => ExitCode::from(2),
         }

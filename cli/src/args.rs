@@ -10,7 +10,7 @@ use crate::mode::Mode;
 use crate::strictness::Strictness;
 
 const STATUS: &str = "Exit status:
-  0  all is good
+  0  every file is valid
   1  a file is refused: it breaks a rule, is not supported, or goes beyond a limit
   2  wrong usage, or something could not be read or written";
 

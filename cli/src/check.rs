@@ -1,4 +1,4 @@
-//! `zten check`: whether files are good.
+//! `zten check`: whether files are valid.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn run(app: &mut App, args: &Check, mode: Mode) -> io::Result<()> {
         return Ok(());
     };
     for (path, file) in args.files.iter().zip(files) {
-        match file.and_then(|file| judge(path, file, args)) {
+        match file.and_then(|file| validate(path, file, args)) {
             Ok((verdict, summary)) if args.json => {
                 good_json(&mut app.out, path, verdict, &summary)?;
             }
@@ -41,8 +41,8 @@ pub(crate) fn run(app: &mut App, args: &Check, mode: Mode) -> io::Result<()> {
     Ok(())
 }
 
-/// What is good about a file, or what is wrong with it.
-fn judge(path: &Path, file: Opened, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
+/// What is valid about a file, or what is wrong with it.
+fn validate(path: &Path, file: Opened, args: &Check) -> Result<(Verdict, String), Box<Problem>> {
     let mut options = args.strictness.options();
     if args.canonical {
         options = options.canonical();
@@ -57,16 +57,16 @@ fn judge(path: &Path, file: Opened, args: &Check) -> Result<(Verdict, String), B
         counted(archive.len().into(), "object"),
         counted(components, "component"),
     );
-    let good = if args.canonical { "good and canonical" } else { "good" };
+    let valid = if args.canonical { "valid and canonical" } else { "valid" };
     if args.manifest_only {
-        return Ok((Verdict::ManifestGood, format!("manifest {good} ({contents})")));
+        return Ok((Verdict::ManifestValid, format!("manifest {valid} ({contents})")));
     }
     let bytes = stored(&archive);
     read(path, &archive, options.limit(), args.canonical)?;
-    Ok((Verdict::Good, format!("{good} ({contents}, {} of data)", counted(bytes, "byte"))))
+    Ok((Verdict::Valid, format!("{valid} ({contents}, {} of data)", counted(bytes, "byte"))))
 }
 
-/// Reads all content. What is not supported does not keep the rest from being judged: a broken
+/// Reads all content. What is not supported does not keep the rest from being validated: a broken
 /// rule further on says more about the file. Padding comes last, where it is asked for.
 fn read(
     path: &Path,
@@ -75,9 +75,9 @@ fn read(
     canonical: bool,
 ) -> Result<(), Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
-    let judge =
+    let validate =
         |verifier: &mut Verifier, object: &Object<'_>| verifier.object(object, &source, |_, _| ());
-    let results = Work { archive, limits, passes: is_unsupported, judge }.run();
+    let results = Work { archive, limits, passes: is_unsupported, validate }.run();
     let failures: Vec<&Failure> =
         results.iter().filter_map(|result| result.as_ref().err()).collect();
     let problem = |failure| Box::new(Problem::reading(path, archive, failure));
@@ -98,7 +98,7 @@ fn read(
     }
 }
 
-/// Whether the file may be good for another reader.
+/// Whether the file may be valid for another reader.
 fn is_unsupported(failure: &Failure) -> bool {
     matches!(failure, ReadError::Refused(error) if matches!(error.kind(), ErrorKind::Unsupported(_)))
 }

@@ -44,7 +44,7 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
     };
     writeln!(app.out, "{}\n", row.id)?;
     let parts = [
-        ("a good file", row.holds),
+        ("a valid file", row.holds),
         ("the message", &row.broken.replace("{}", "N")),
         ("source", &source),
         ("generations", row.scope.as_str()),

@@ -36,7 +36,7 @@ impl Opened {
         Ok(start)
     }
 
-    /// Judges its manifest.
+    /// Validates its manifest.
     pub(crate) fn archive(self, options: &Options) -> Result<FileArchive, Box<Problem>> {
         FileArchive::with_length(self.file, self.length, options)
             .map_err(|error| Box::new(Problem::opening(&self.path, &error)))

@@ -24,7 +24,7 @@ pub(crate) struct Work<'a, J> {
     /// Whether a failure lets the work go on with the next object.
     pub(crate) passes: fn(&Failure) -> bool,
     /// What is done with each object.
-    pub(crate) judge: J,
+    pub(crate) validate: J,
 }
 
 impl<T, J> Work<'_, J>
@@ -51,7 +51,7 @@ where
         let mut verifier = self.verifier();
         let mut results = Vec::new();
         for object in self.archive.objects() {
-            let result = (self.judge)(&mut verifier, &object);
+            let result = (self.validate)(&mut verifier, &object);
             let stop = matches!(&result, Err(failure) if !(self.passes)(failure));
             results.push(result);
             if stop {
@@ -72,7 +72,7 @@ where
                 return None;
             }
             let mut verifier = self.verifier();
-            let result = (self.judge)(&mut verifier, &self.archive.object(ordinal)?);
+            let result = (self.validate)(&mut verifier, &self.archive.object(ordinal)?);
             // Two threads cannot bring this near to wrapping: each adds what it has decoded.
             decoded.fetch_add(verifier.decoded(), Ordering::Relaxed);
             if matches!(&result, Err(failure) if !(self.passes)(failure)) {
@@ -84,8 +84,8 @@ where
         if decoded.into_inner() > most {
             return None;
         }
-        // Objects up to the first that stopped the work have all been judged.
-        let judged = usize::try_from(last.into_inner()).unwrap_or(usize::MAX).saturating_add(1);
-        Some(results.into_iter().take(judged).flatten().collect())
+        // Objects up to the first that stopped the work have all been validated.
+        let validated = usize::try_from(last.into_inner()).unwrap_or(usize::MAX).saturating_add(1);
+        Some(results.into_iter().take(validated).flatten().collect())
     }
 }

@@ -18,16 +18,16 @@ use crate::status::Status;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It keeps every rule.
-    Good,
+    Valid,
     /// Its manifest keeps every rule; its data was not looked at.
-    ManifestGood,
+    ManifestValid,
     /// It breaks a rule.
     Refused,
-    /// It may be good, and cannot be read.
+    /// It may be valid, and cannot be read.
     Unsupported,
     /// It goes beyond a limit.
     Limit,
-    /// It could not be judged.
+    /// It could not be validated.
     Error,
 }
 
@@ -35,8 +35,8 @@ impl Verdict {
     /// As JSON gives it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Good => "good",
-            Self::ManifestGood => "manifest-good",
+            Self::Valid => "valid",
+            Self::ManifestValid => "manifest-valid",
             Self::Refused => "refused",
             Self::Unsupported => "unsupported",
             Self::Limit => "limit",
@@ -110,7 +110,7 @@ impl Problem {
         }
     }
 
-    /// A file that was opened, and whose content is not good.
+    /// A file that was opened, and whose content is not valid.
     pub(crate) fn reading(
         file: &Path,
         manifest: &Manifest<'_>,
@@ -200,7 +200,7 @@ impl Problem {
     /// What it makes of the exit status.
     pub(crate) fn status(&self) -> Status {
         match self.verdict {
-            Verdict::Good | Verdict::ManifestGood => Status::Good,
+            Verdict::Valid | Verdict::ManifestValid => Status::Success,
             Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
             Verdict::Error => Status::Trouble,
         }

@@ -5,7 +5,7 @@
 pub(crate) enum Status {
     /// All files are valid.
     #[default]
-    Good,
+    Success,
     /// A file is refused, or two differ.
     Refused,
     /// Wrong usage, or something could not be read or written.

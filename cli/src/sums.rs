@@ -49,8 +49,9 @@ pub(crate) fn sums(
     of: Of,
 ) -> Result<Sums, Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
-    let judge = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &source, of);
-    let results = Work { archive, limits, passes: is_foreign, judge }.run();
+    let validate =
+        |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &source, of);
+    let results = Work { archive, limits, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
     let mut more = 0_u64;

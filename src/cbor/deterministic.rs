@@ -58,7 +58,7 @@ impl<K: Copy + Default> Levels<K> {
 
 /// A map that is being validated.
 #[derive(Clone, Copy, Default)]
-struct Judged<'m> {
+struct KeyOrder<'m> {
     /// Its last key, and where the one at hand begins.
     last: Option<Input<'m>>,
     key: Input<'m>,
@@ -69,10 +69,10 @@ struct Judged<'m> {
 /// # Errors
 /// `canonical-cbor`, at the first item or key that has not the one form.
 pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
-    let mut levels = Levels::<Judged<'_>>::new();
+    let mut levels = Levels::<KeyOrder<'_>>::new();
     let mut input = at;
     loop {
-        if let Some(Level { left, map, own: Judged { last, key } }) = levels.top() {
+        if let Some(Level { left, map, own: KeyOrder { last, key } }) = levels.top() {
             if *left == 0 {
                 levels.pop();
                 if levels.depth == 0 {
@@ -104,7 +104,7 @@ pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
                 input = rest.get(length..).assured();
             }
             major::ARRAY | major::TAG | major::MAP => {
-                levels.push(input, Level::of(head, Judged::default()))?;
+                levels.push(input, Level::of(head, KeyOrder::default()))?;
                 input = rest;
             }
             _ => input = rest,

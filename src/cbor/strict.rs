@@ -163,14 +163,14 @@ fn shortest(at: Input<'_>, head: Head) -> Checked<()> {
 fn float(at: Input<'_>, head: Head) -> Checked<()> {
     let Value::Float(number) = value::simple(head) else { return Ok(()) };
     let half = half::f16::from_f64(number);
-    let good = match head.info {
+    let valid = match head.info {
         _ if number.is_nan() => (head.info, head.argument) == (25, 0x7e00),
         25 => true,
         _ if half.to_f64().to_bits() == number.to_bits() => false,
         26 => true,
         _ => !is_single(number),
     };
-    if good { Ok(()) } else { Err(Fault::new(Rule::CborFloat, Remaining::of(at)).into()) }
+    if valid { Ok(()) } else { Err(Fault::new(Rule::CborFloat, Remaining::of(at)).into()) }
 }
 
 /// Whether a double that is a number is one of single precision, too.

@@ -39,11 +39,11 @@ impl<'m> Slot<'m> for Text<'m> {
 }
 
 impl Text<'_> {
-    /// Breaks `rule` if it is not what `good` wants, or `cbor-utf8` if it is not even text.
+    /// Breaks `rule` if it is not what `valid` wants, or `cbor-utf8` if it is not even text.
     #[cold]
-    pub(super) fn validate(&self, good: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
+    pub(super) fn validate(&self, valid: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
         let text = utf8(self.remaining, self.bytes)?;
-        if good(text) { Ok(()) } else { Err(Fault::new(rule, self.remaining).into()) }
+        if valid(text) { Ok(()) } else { Err(Fault::new(rule, self.remaining).into()) }
     }
 
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.

@@ -18,7 +18,7 @@ use crate::num::{Assured as _, u64_from_usize};
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
 ///
-/// Having one shows that compression, decoded size and bools are good, and that the digest, if
+/// Having one shows that compression, decoded size and bools are valid, and that the digest, if
 /// [`verified`](Self::verified) says so, is the one that the manifest gives.
 ///
 /// ```

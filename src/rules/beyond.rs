@@ -1,9 +1,9 @@
-//! What a good file may hold and this reader does not read, and the limits that it may go beyond.
+//! What a valid file may hold and this reader does not read, and the limits that it may go beyond.
 
 use super::{DISTRUST, Row, Scope, Source, catalogue};
 
 catalogue! {
-    /// Something that a good file may hold and this reader does not read.
+    /// Something that a valid file may hold and this reader does not read.
     Unsupported:
 
     ContainerV2 "unsupported-container", Spec("v1.2 appendix"), All,

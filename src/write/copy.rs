@@ -39,11 +39,11 @@ pub enum CopyError<R, W> {
     Read(ReadError<R>),
     /// The sink failed, or the call was wrong.
     Write(WriteError<W>),
-    /// The source is good, and has something that cannot be written as 1.2.
+    /// The source is valid, and has something that cannot be written as 1.2.
     Inexpressible(Inexpressible),
 }
 
-/// What a good file has, and a 1.2 file, or a canonical one, cannot have. `Display` tells what it
+/// What a valid file has, and a 1.2 file, or a canonical one, cannot have. `Display` tells what it
 /// is, and its place in the source in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inexpressible(Error);

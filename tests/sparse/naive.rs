@@ -7,7 +7,7 @@ use zten::{Archive, Options};
 use fastrand::Rng;
 
 use super::generated;
-use super::{coo, csr, dense, judge, verify};
+use super::{coo, csr, dense, validate, verify};
 
 #[test]
 #[cfg_attr(miri, ignore = "decoding zstd takes minutes there")]
@@ -89,7 +89,7 @@ fn damaged_matrices_end_as_the_verifier_says() {
         let at = usize::try_from(64 + random.u64(..end.saturating_sub(64).max(1))).unwrap();
         file[at] ^= 1 << random.u64(..8);
         let options = Options::default();
-        match (judge(&file, &options), verify(&file, &options)) {
+        match (validate(&file, &options), verify(&file, &options)) {
             (Ok(()), Ok(())) => {}
             (Err(one), Err(other)) => {
                 refused += 1;

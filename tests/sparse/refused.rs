@@ -4,7 +4,7 @@ use zten::{Archive, Options};
 
 #[cfg(feature = "zstd")]
 use super::generated::{Part, file};
-use super::{judge, read, verify};
+use super::{read, validate, verify};
 use zten_testkit::corpus;
 use zten_testkit::sample::least;
 #[cfg(feature = "zstd")]
@@ -27,7 +27,7 @@ const SPARSE: [&str; 7] = [
 fn refused_sparse_files_are_refused_at_their_place() {
     let mut count = 0;
     for row in reject_index().filter(|row| SPARSE.contains(&row.expected.rule.as_str())) {
-        let found = judge(&row.read(), &row.options).map_err(|error| Expected::of(&error));
+        let found = validate(&row.read(), &row.options).map_err(|error| Expected::of(&error));
         assert_eq!(found, Err(row.expected), "{}", row.file);
         count += 1;
     }
@@ -47,7 +47,7 @@ fn accepted_sparse_files_are_accepted() {
             continue;
         }
         if cfg!(feature = "zstd") {
-            assert_eq!(judge(&file, &Options::default()), Ok(()), "{name}");
+            assert_eq!(validate(&file, &Options::default()), Ok(()), "{name}");
         }
         count += 1;
     }
@@ -69,7 +69,7 @@ fn words(words: &[u64]) -> Vec<u8> {
 fn every_wrong_index_is_named() {
     let refused = |file: Vec<u8>| {
         let options = Options::default();
-        let error = judge(&file, &options).unwrap_err();
+        let error = validate(&file, &options).unwrap_err();
         assert_eq!(verify(&file, &options), Err(error));
         let place = error.place();
         (error.id().unwrap(), error.offset(), place.object(), place.component())
@@ -121,7 +121,7 @@ fn sizes_that_only_decoding_shows_are_checked() {
             part("indptr", "u64", words(indptr), true),
         ];
         let file = file("sparse_csr", &[2, 3], &parts);
-        judge(&file, &Options::default())
+        validate(&file, &Options::default())
             .map_err(|error| (error.id().unwrap(), error.place().component()))
     };
     assert_eq!(id(3, &[0, 2, 1], &[0, 2, 3], 0), Ok(()));
@@ -136,7 +136,7 @@ fn sizes_that_only_decoding_shows_are_checked() {
             part("coords", "u64", words(coords), true),
         ];
         let file = file("sparse_coo", &[2, 3], &parts);
-        judge(&file, &Options::default()).map_err(|error| error.id().unwrap())
+        validate(&file, &Options::default()).map_err(|error| error.id().unwrap())
     };
     assert_eq!(id(2, &[0, 1, 2, 1]), Ok(()));
     assert_eq!(id(2, &[0, 1, 2]), Err("coo-nnz"));

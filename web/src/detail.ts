@@ -3,7 +3,7 @@ import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, spelled } from './dom.ts'
 import { element, grouped, hex, shape, share, size } from './format.ts'
 import { isProblem } from './protocol.ts'
-import type { Component, Detailed, Judged, Picture, Problem, Statistics } from './protocol.ts'
+import type { Component, Detailed, Validated, Picture, Problem, Statistics } from './protocol.ts'
 import type { Session } from './session.ts'
 
 /** Content of at most so many bytes is looked at without being asked. */
@@ -94,7 +94,7 @@ export class Detail {
     const check = button(component.digest ? 'Verify digest' : 'Verify', async () => {
       fill(verified)
       const said = await this.run('Verifying', bytes, progress =>
-        session.askJson<Judged | Problem>('judge_component', place, progress))
+        session.askJson<Validated | Problem>('judge_component', place, progress))
       if (!said) return
       if (isProblem(said)) {
         fill(verified, make('b', { class: 'bad' }, `✗ ${said.sentence}`))
@@ -105,7 +105,7 @@ export class Detail {
           none: '✓ reads to its end; there is no digest',
           unverifiable: `reads to its end; ${component.digest ?? ''} cannot be verified`,
         }
-        fill(verified, make('b', { class: said.digest === 'unverifiable' ? 'unsure' : 'good' }, words[said.digest]))
+        fill(verified, make('b', { class: said.digest === 'unverifiable' ? 'unsure' : 'valid' }, words[said.digest]))
       }
     })
     const save = button('Save .npy', async () => {

@@ -5,7 +5,7 @@ import { counted, grouped, size } from './format.ts'
 import { ObjectList } from './list.ts'
 import { FileMap } from './map.ts'
 import { isProblem } from './protocol.ts'
-import type { Judged, Listed, Problem, Summary } from './protocol.ts'
+import type { Validated, Listed, Problem, Summary } from './protocol.ts'
 import { regions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
 import { Verdict } from './verdict.ts'
@@ -68,12 +68,12 @@ const judgeAll = async () => {
   const [here, known] = [session, summary]
   if (!here || !known) return
   const said = await run('Verifying', known.stored, progress =>
-    here.askJson<Judged | Problem>('judge_all', [], progress))
+    here.askJson<Validated | Problem>('judge_all', [], progress))
   if (!said || here !== session) return
   if (isProblem(said)) await refuse(said, true)
   else {
-    verdict.good(name, here.file, known, true)
-    say('Good: this file keeps every rule')
+    verdict.valid(name, here.file, known, true)
+    say('Valid: this file keeps every rule')
   }
 }
 
@@ -113,7 +113,7 @@ const take = async (file: File) => {
 }
 
 const opens = async (here: Session, known: Summary) => {
-  verdict.good(name, here.file, known, false)
+  verdict.valid(name, here.file, known, false)
   const most = Math.min(known.objects, MOST)
   while (objects.length < most) {
     const more = await here.askJson<Listed[]>('list', [objects.length, Math.min(PAGE, most - objects.length)])
@@ -130,7 +130,7 @@ const opens = async (here: Session, known: Summary) => {
   if (known.stored <= AT_ONCE) await judgeAll()
   else {
     byId('verdict').append(button(`Verify all ${size(known.stored)}`, () => void judgeAll()))
-    say('The manifest is good; the data has not been read')
+    say('The manifest is valid; the data has not been read')
   }
 }
 

@@ -20,7 +20,7 @@ export interface Problem {
 }
 
 export interface Summary {
-  verdict: 'manifest-good'
+  verdict: 'manifest-valid'
   generation: string
   version: string | null
   objects: number
@@ -31,8 +31,8 @@ export interface Summary {
   attributes: [string, string][]
 }
 
-export interface Judged {
-  verdict: 'good'
+export interface Validated {
+  verdict: 'valid'
   digest: 'verified' | 'none' | 'unverifiable'
 }
 
@@ -101,4 +101,4 @@ export type Reply =
   | { id: number; failed: string }
 
 export const isProblem = (said: object): said is Problem =>
-  'verdict' in said && said.verdict !== 'good' && said.verdict !== 'manifest-good'
+  'verdict' in said && said.verdict !== 'valid' && said.verdict !== 'manifest-valid'

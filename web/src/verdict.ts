@@ -4,13 +4,13 @@ import { counted, grouped, hex, size } from './format.ts'
 import { showBytes } from './hex.ts'
 import type { Problem, Summary } from './protocol.ts'
 
-const MARKS = { good: '✓', bad: '✗', unsure: '?', plain: '…' }
+const MARKS = { valid: '✓', bad: '✗', unsure: '?', plain: '…' }
 
 const HEADINGS: Record<Problem['verdict'], [keyof typeof MARKS, string]> = {
   refused: ['bad', 'Refused: this file breaks a rule'],
-  unsupported: ['unsure', 'Not supported: this file may be good, and cannot be judged here'],
+  unsupported: ['unsure', 'Not supported: this file may be valid, and cannot be validated here'],
   limit: ['unsure', 'Too much: this file goes beyond a limit'],
-  error: ['unsure', 'Not judged'],
+  error: ['unsure', 'Not validated'],
 }
 
 const SOURCES = {
@@ -34,13 +34,13 @@ export class Verdict {
   }
 
   failed(message: string): void {
-    this.head('unsure', 'Not judged', make('p', {}, message))
+    this.head('unsure', 'Not validated', make('p', {}, message))
   }
 
-  /** The manifest is good; of the data, nothing is known unless all of it has been read. */
-  good(name: string, file: File, summary: Summary, whole: boolean): void {
-    this.head(whole ? 'good' : 'unsure',
-      whole ? 'Good: this file keeps every rule' : 'The manifest is good; the data has not been read',
+  /** The manifest is valid; of the data, nothing is known unless all of it has been read. */
+  valid(name: string, file: File, summary: Summary, whole: boolean): void {
+    this.head(whole ? 'valid' : 'unsure',
+      whole ? 'Valid: this file keeps every rule' : 'The manifest is valid; the data has not been read',
       make('p', { class: 'file' }, spelled(name)),
       make('p', { class: 'facts' },
         make('span', {}, `zTensor ${summary.generation}`, summary.version && ` (version ${summary.version})`),

@@ -86,7 +86,7 @@ await test('a manifest of no bytes is asked for, too', async () => {
   }
 })
 
-await test('good files: verdict and number of objects', async () => {
+await test('valid files: verdict and number of objects', async () => {
   const folders = ['0.1.0', '1.0.2', '1.1.1', '1.2.0', '1.2.3']
   const some = files('accept').filter((_, at) => at % 20 === 0)
   for (const path of [...folders.flatMap(folder => files(`accept/${folder}`)), ...some]) {
@@ -94,7 +94,7 @@ await test('good files: verdict and number of objects', async () => {
     const [checked] = json('check', '--json', path)
     await open(page, path)
     const shown = await verdict(page)
-    assert.equal(shown.kind, checked.verdict === 'good' ? 'good' : 'unsure', path)
+    assert.equal(shown.kind, checked.verdict === 'valid' ? 'valid' : 'unsure', path)
     assert.equal(shown.rule, checked.rule, path)
     const count = listed.objects.length
     assert.equal(shown.objects, `${count} object${count === 1 ? '' : 's'}`, path)
@@ -213,7 +213,7 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   assert.ok(length > 8e9)
   await open(page, path)
   const shown = await verdict(page)
-  assert.match(shown.heading, /The manifest is good; the data has not been read/)
+  assert.match(shown.heading, /The manifest is valid; the data has not been read/)
   assert.equal(shown.objects, '1 object')
   assert.ok(shown.read > 0 && shown.read < 1 << 20, `${shown.read} bytes were read`)
   assert.match(await page.textContent('#read'), /The file has 8,000,000,\d{3} bytes/)
@@ -254,5 +254,5 @@ await test('nothing leaves the page', async () => {
 
 await browser.close()
 rmSync(folder, { recursive: true })
-console.log(failed === 0 ? 'all good' : `${failed} failed`)
+console.log(failed === 0 ? 'all valid' : `${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1

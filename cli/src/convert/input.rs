@@ -91,12 +91,12 @@ enum Form {
     Gguf,
 }
 
-/// Opens a file of any format, and judges everything but its data.
+/// Opens a file of any format, and validates everything but its data.
 pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
-    judge(opened.into(), path, limits)
+    validate(opened.into(), path, limits)
 }
 
-fn judge(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
+fn validate(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
     let form = form(&source, path)?;
     let mut archive = None;
     let mut listing = match form {

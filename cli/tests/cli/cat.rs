@@ -6,24 +6,26 @@ use std::process::{Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{command, corpus_folder, ended, good, good_json, good_text, in_corpus, zten};
+use crate::{
+    command, corpus_folder, ended, in_corpus, succeeded, succeeded_json, succeeded_text, zten,
+};
 
 const DENSE: &str = "accept/1.2.3/dense_all.zt";
 
 /// The elements that are printed as JSON.
 fn elements(output: Output) -> Value {
-    let mut document = good_json(output);
+    let mut document = succeeded_json(output);
     assert_eq!(document["schema"], 1);
     document["elements"].take()
 }
 
 #[test]
 fn text_and_json() {
-    let text = good_text(in_corpus(&["cat", DENSE, "t_f32"]));
+    let text = succeeded_text(in_corpus(&["cat", DENSE, "t_f32"]));
     assert_eq!(text, "[[-1.25, -0.75, -0.25],\n [0.25, 0.75, 1.25]]\n");
     let found = elements(in_corpus(&["cat", DENSE, "t_f32", "--json"]));
     assert_eq!(found, json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]]));
-    let text = good_text(in_corpus(&["cat", "accept/1.2.3/complex.zt", "c64"]));
+    let text = succeeded_text(in_corpus(&["cat", "accept/1.2.3/complex.zt", "c64"]));
     let wanted =
         "[[-1.25-0.75j, -0.25+0.25j, 0.75+1.25j],\n [1.75+2.25j, 2.75+3.25j, 3.75+4.25j]]\n";
     assert_eq!(text, wanted);
@@ -48,10 +50,10 @@ fn numbers_beyond_json() {
 #[test]
 fn raw_bytes() {
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
-    let raw = good(in_corpus(&["cat", "accept/1.2.3/attributes.zt", "t", "--raw"]));
+    let raw = succeeded(in_corpus(&["cat", "accept/1.2.3/attributes.zt", "t", "--raw"]));
     assert_eq!(raw, &bytes[64..72]);
     // Big-endian data comes out little-endian.
-    let raw = good(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--raw"]));
+    let raw = succeeded(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--raw"]));
     let found = elements(in_corpus(&["cat", "accept/0.1.0/big_endian.zt", "be_f64", "--json"]));
     let first = f64::from_le_bytes(*raw.first_chunk().unwrap());
     assert_eq!(found[0].as_f64().map(f64::to_bits), Some(first.to_bits()));
@@ -59,8 +61,8 @@ fn raw_bytes() {
 
 #[test]
 fn numpy_files() {
-    let npy = good(in_corpus(&["cat", DENSE, "t_bf16", "--npy"]));
-    let raw = good(in_corpus(&["cat", DENSE, "t_bf16", "--raw"]));
+    let npy = succeeded(in_corpus(&["cat", DENSE, "t_bf16", "--npy"]));
+    let raw = succeeded(in_corpus(&["cat", DENSE, "t_bf16", "--raw"]));
     let literal = "{'descr': '<V2', 'fortran_order': False, 'shape': (2, 3), }";
     let mut wanted = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     wanted.extend(format!("{literal:117}\n").bytes());
@@ -68,7 +70,7 @@ fn numpy_files() {
     wanted.extend(raw);
     assert_eq!(npy, wanted);
     let header = |args: &[&str]| {
-        let npy = good(in_corpus(&[&["cat", "--npy"], args].concat()));
+        let npy = succeeded(in_corpus(&[&["cat", "--npy"], args].concat()));
         String::from_utf8_lossy(&npy[10..npy.len().min(128)]).trim_end().to_owned()
     };
     assert_eq!(
@@ -91,8 +93,8 @@ fn old_bools() {
     let path = old_file("old-bools.zt", &entries, &[0, 1, 2, 255]);
     let cat = |form: &str| zten(["cat".as_ref(), form.as_ref(), path.as_os_str(), "b".as_ref()]);
     assert_eq!(elements(cat("--json")), json!([false, true, true, true]));
-    assert!(good(cat("--npy")).ends_with(&[b'\n', 0, 1, 1, 1]));
-    assert_eq!(good(cat("--raw")), [0, 1, 2, 255]);
+    assert!(succeeded(cat("--npy")).ends_with(&[b'\n', 0, 1, 1, 1]));
+    assert_eq!(succeeded(cat("--raw")), [0, 1, 2, 255]);
 }
 
 #[test]
@@ -153,10 +155,10 @@ fn slices_of_something_larger() {
 
 #[test]
 fn choosing() {
-    let by_index = good_text(in_corpus(&["cat", DENSE, "--index", "3"]));
-    assert_eq!(by_index, good_text(in_corpus(&["cat", DENSE, "t_f32"])));
+    let by_index = succeeded_text(in_corpus(&["cat", DENSE, "--index", "3"]));
+    assert_eq!(by_index, succeeded_text(in_corpus(&["cat", DENSE, "t_f32"])));
     let indptr = ["cat", "accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "indptr"];
-    assert_eq!(good_text(in_corpus(&indptr)), "[0, 2, 2, 4]\n");
+    assert_eq!(succeeded_text(in_corpus(&indptr)), "[0, 2, 2, 4]\n");
     let complaint = |args: &[&str]| {
         let output = in_corpus(&[&["cat"], args].concat());
         let (status, out, complaint) = ended(&output);
@@ -202,7 +204,7 @@ fn what_cannot_be_read_is_refused() {
         assert!(complaint.contains(&format!("(rule unsupported-{rule}, ")), "{complaint}");
     }
     let layout = "accept/unsupported-layout--v01-sparse.zt";
-    assert_eq!(good(in_corpus(&["cat", layout, "w", "--raw"])).len(), 16);
+    assert_eq!(succeeded(in_corpus(&["cat", layout, "w", "--raw"])).len(), 16);
 }
 
 #[test]
@@ -210,11 +212,11 @@ fn shapes_without_elements() {
     let objects = [("w", object("dense", &[usize::MAX, 0], &[("data", raw("f32", 64, 0, &[]))]))];
     let path = file("no-elements.zt", &objects, &[]);
     let cat = |form: &str| zten(["cat".as_ref(), form.as_ref(), path.as_os_str(), "w".as_ref()]);
-    assert_eq!(good_text(cat("--json")), "{\"schema\":1,\"elements\":[]}\n");
-    assert_eq!(good(cat("--raw")), b"");
-    assert_eq!(good(cat("--npy")).len(), 128);
+    assert_eq!(succeeded_text(cat("--json")), "{\"schema\":1,\"elements\":[]}\n");
+    assert_eq!(succeeded(cat("--raw")), b"");
+    assert_eq!(succeeded(cat("--npy")).len(), 128);
     let sliced = zten(["cat".as_ref(), "--slice=5:".as_ref(), path.as_os_str(), "w".as_ref()]);
-    assert_eq!(good_text(sliced), "[]\n");
+    assert_eq!(succeeded_text(sliced), "[]\n");
 }
 
 #[test]

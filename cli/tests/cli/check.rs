@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{command, corpus_folder, ended, good_text, in_corpus, json_lines, zten};
+use crate::{command, corpus_folder, ended, in_corpus, json_lines, succeeded_text, zten};
 
 #[test]
 fn one_message_for_each() {
@@ -24,40 +24,40 @@ fn one_message_for_each() {
 
 #[test]
 fn the_worst_status_wins_and_all_files_are_looked_at() {
-    let good = "accept/1.2.3/scalar.zt";
+    let valid = "accept/1.2.3/scalar.zt";
     let bad = "reject/blob-alignment--v12-72.zt";
     let status = |files: &[&str]| in_corpus(&[&["check"], files].concat()).status.code();
-    assert_eq!(status(&[good]), Some(0));
-    assert_eq!(status(&[bad, good]), Some(1));
-    assert_eq!(status(&["missing", bad, good]), Some(2));
-    assert_eq!(status(&["accept", good]), Some(2));
-    let output = in_corpus(&["check", "missing", bad, good]);
+    assert_eq!(status(&[valid]), Some(0));
+    assert_eq!(status(&[bad, valid]), Some(1));
+    assert_eq!(status(&["missing", bad, valid]), Some(2));
+    assert_eq!(status(&["accept", valid]), Some(2));
+    let output = in_corpus(&["check", "missing", bad, valid]);
     let (_, out, complaint) = ended(&output);
-    assert_eq!(out, format!("{good}: good (1.2, 4 objects, 4 components, 14 bytes of data)\n"));
+    assert_eq!(out, format!("{valid}: valid (1.2, 4 objects, 4 components, 14 bytes of data)\n"));
     assert!(complaint.starts_with("missing: ") && complaint.contains(bad));
-    let output = in_corpus(&["check", "--json", "missing", "accept", bad, good]);
+    let output = in_corpus(&["check", "--json", "missing", "accept", bad, valid]);
     let verdicts: Vec<_> =
         json_lines(&output.stdout).iter().map(|line| line["verdict"].to_string()).collect();
-    assert_eq!(verdicts, ["\"error\"", "\"error\"", "\"refused\"", "\"good\""]);
+    assert_eq!(verdicts, ["\"error\"", "\"error\"", "\"refused\"", "\"valid\""]);
     assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
 fn manifest_only_is_not_good() {
     let file = "reject/bool-value--v12-2-first.zt";
-    let text = good_text(in_corpus(&["check", "--manifest-only", file]));
-    assert_eq!(text, format!("{file}: manifest good (1.2, 1 object, 1 component)\n"));
+    let text = succeeded_text(in_corpus(&["check", "--manifest-only", file]));
+    assert_eq!(text, format!("{file}: manifest valid (1.2, 1 object, 1 component)\n"));
     let output = in_corpus(&["check", "--manifest-only", "--json", file]);
-    assert_eq!(json_lines(&output.stdout)[0]["verdict"], "manifest-good");
+    assert_eq!(json_lines(&output.stdout)[0]["verdict"], "manifest-valid");
 }
 
 #[test]
 fn padding_is_judged_where_it_is_asked_for() {
     let file = "reject/canonical-padding--byte-ff.zt";
-    let good = good_text(in_corpus(&["check", file]));
-    assert!(good.starts_with(&format!("{file}: good (")), "{good}");
-    let good = good_text(in_corpus(&["check", "--canonical", "--manifest-only", file]));
-    assert!(good.starts_with(&format!("{file}: manifest good and canonical (")), "{good}");
+    let valid = succeeded_text(in_corpus(&["check", file]));
+    assert!(valid.starts_with(&format!("{file}: valid (")), "{valid}");
+    let valid = succeeded_text(in_corpus(&["check", "--canonical", "--manifest-only", file]));
+    assert!(valid.starts_with(&format!("{file}: manifest valid and canonical (")), "{valid}");
     let output = in_corpus(&["check", "--canonical", file]);
     let message = format!(
         "{file}: a byte of padding is 255 (rule canonical-padding, policy) at byte 0x64\n  \
@@ -68,18 +68,18 @@ fn padding_is_judged_where_it_is_asked_for() {
 
 #[test]
 fn wrong_usage() {
-    let good = "accept/1.2.3/scalar.zt";
+    let valid = "accept/1.2.3/scalar.zt";
     for args in [
         &["check"][..],
         &[],
-        &["chekc", good],
-        &["check", "--limit", "widow=1", good],
-        &["check", "--limit", "window", good],
-        &["check", "--limit", "window=1X", good],
-        &["check", "--limit", "depth=65", good],
-        &["check", "--limit", "manifest=2GiB", good],
-        &["check", "--tolerate", "narrow-indices,everything", good],
-        &["check", "--canonical-please", good],
+        &["chekc", valid],
+        &["check", "--limit", "widow=1", valid],
+        &["check", "--limit", "window", valid],
+        &["check", "--limit", "window=1X", valid],
+        &["check", "--limit", "depth=65", valid],
+        &["check", "--limit", "manifest=2GiB", valid],
+        &["check", "--tolerate", "narrow-indices,everything", valid],
+        &["check", "--canonical-please", valid],
         &["check", "--canonical", "--tolerate", "shared-blobs", "accept/canonical--csr.zt"],
     ] {
         let output = in_corpus(args);
@@ -88,8 +88,8 @@ fn wrong_usage() {
         assert!(!complaint.is_empty(), "{args:?}");
     }
     let spelled = ["--limit=window=128MiB", "--limit", "decoded=4G", "--tolerate"];
-    let args = [&["check", good], &spelled[..], &["narrow-indices,shared-blobs"]].concat();
-    good_text(in_corpus(&args));
+    let args = [&["check", valid], &spelled[..], &["narrow-indices,shared-blobs"]].concat();
+    succeeded_text(in_corpus(&args));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn digests_that_cannot_be_verified_are_no_success() {
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(1), ""));
     assert!(complaint.contains("(rule unsupported-digest, v1.2 §1) in \"w\"/data"), "{complaint}");
-    // `cat` shows what there is, and does not call it good; `hash` gives no sum.
+    // `cat` shows what there is, and does not call it valid; `hash` gives no sum.
     let output = zten(["cat".as_ref(), path.as_os_str(), "w".as_ref()]);
     let (status, out, complaint) = ended(&output);
     assert_eq!((status, out), (Some(1), "[7, 7, 7, 7]\n"));

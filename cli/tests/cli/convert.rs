@@ -7,7 +7,7 @@ use std::process::Output;
 use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
 use zten::{ElementType, StorageType};
 
-use super::{corpus_folder, ended, good, good_json, zten};
+use super::{corpus_folder, ended, succeeded, succeeded_json, zten};
 
 /// A folder of its own, and the command to be run in it.
 struct Folder(tempfile::TempDir);
@@ -62,12 +62,12 @@ fn other_formats_keep_their_tensors() {
         let folder = Folder::new();
         let mut hashes = Vec::new();
         for options in OPTIONS {
-            good(folder.convert(&data(name), options));
+            succeeded(folder.convert(&data(name), options));
             let out = folder.path("out.zt");
             let canonical = options.contains(&"--canonical");
             let check = if canonical { vec!["check", "--canonical"] } else { vec!["check"] };
-            good(zten(check.into_iter().chain([out.to_str().unwrap()])));
-            hashes.push(good_json(run("hash", &out)));
+            succeeded(zten(check.into_iter().chain([out.to_str().unwrap()])));
+            hashes.push(succeeded_json(run("hash", &out)));
             assert_eq!(folder.files(), ["out.zt"]);
         }
         assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{name}");
@@ -78,23 +78,23 @@ fn other_formats_keep_their_tensors() {
 #[test]
 fn values_are_those_that_other_programs_wrote() {
     let folder = Folder::new();
-    good(folder.convert(&data("columns.npy"), &[]));
+    succeeded(folder.convert(&data("columns.npy"), &[]));
     let out = folder.path("out.zt");
-    let printed = good_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
+    let printed = succeeded_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
     let wanted: serde_json::Value = serde_json::from_str(
         "[[[0,1,2,3],[4,5,6,7],[8,9,10,11]],[[12,13,14,15],[16,17,18,19],[20,21,22,23]]]",
     )
     .unwrap();
     assert_eq!(printed["elements"], wanted);
 
-    good(folder.convert(&data("stored.npz"), &[]));
-    let rows = good_json(zten(["cat", "--json", out.to_str().unwrap(), "rows"]));
+    succeeded(folder.convert(&data("stored.npz"), &[]));
+    let rows = succeeded_json(zten(["cat", "--json", out.to_str().unwrap(), "rows"]));
     assert_eq!(rows["elements"], serde_json::json!([0, 1, 2, 3]));
-    let columns = good_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
+    let columns = succeeded_json(zten(["cat", "--json", out.to_str().unwrap(), "columns"]));
     assert_eq!(columns["elements"], serde_json::json!([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]));
 
-    good(folder.convert(&data("tiny.gguf"), &[]));
-    let listed = good_json(run("ls", &out)).to_string();
+    succeeded(folder.convert(&data("tiny.gguf"), &[]));
+    let listed = succeeded_json(run("ls", &out)).to_string();
     for wanted in ["gguf.q4_0", "gguf.q6_k", "\"ggml_type\""] {
         assert!(listed.contains(wanted), "{wanted} is not in {listed}");
     }
@@ -111,10 +111,10 @@ fn files_of_every_generation_become_the_same_content() {
             }
             for options in [&[][..], &["--zstd"]] {
                 let folder = Folder::new();
-                good(folder.convert(&path, options));
+                succeeded(folder.convert(&path, options));
                 let out = folder.path("out.zt");
                 let same = zten(["diff", path.to_str().unwrap(), out.to_str().unwrap()]);
-                assert_eq!(good(same), b"", "{}", path.display());
+                assert_eq!(succeeded(same), b"", "{}", path.display());
             }
             files += 1;
         }
@@ -136,7 +136,7 @@ fn the_canonical_form_does_not_depend_on_the_order() {
             writer.add(&tensor, &[("data", &[*byte])]).unwrap();
         }
         writer.finish().unwrap().publish().unwrap();
-        good(folder.convert(&path, &["--canonical"]));
+        succeeded(folder.convert(&path, &["--canonical"]));
         forms.push(fs::read(folder.path("out.zt")).unwrap());
     }
     assert!(forms.iter().all(|form| *form == forms[0]));
@@ -205,7 +205,7 @@ fn a_type_that_cannot_be_held_is_named() {
     }
 }
 
-/// What `check` calls good is converted; or the command says what of it has no place in the new
+/// What `check` calls valid is converted; or the command says what of it has no place in the new
 /// file, and does not blame the file.
 #[test]
 fn what_is_good_is_not_refused() {
@@ -267,7 +267,7 @@ fn no_nan_becomes_another() {
         (0x7f80_0001, b"\xa1\x61k\xfa\x7f\x80\x00\x01"),
     ] {
         fs::write(&path, gguf(bits)).unwrap();
-        good(folder.convert(&path, &[]));
+        succeeded(folder.convert(&path, &[]));
         let file = fs::read(folder.path("out.zt")).unwrap();
         assert!(file.windows(cbor.len()).any(|window| window == cbor), "{bits:#x}");
         fs::remove_file(folder.path("out.zt")).unwrap();
@@ -292,8 +292,8 @@ fn an_unknown_type_stays_what_it_is() {
     let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
     writer.add(&NewObject::dense("x", &[2], unknown), &[("data", &[1, 2])]).unwrap();
     writer.finish().unwrap().publish().unwrap();
-    good(folder.convert(&path, &["--canonical"]));
-    let listed = good_json(run("ls", &folder.path("out.zt"))).to_string();
+    succeeded(folder.convert(&path, &["--canonical"]));
+    let listed = succeeded_json(run("ls", &folder.path("out.zt"))).to_string();
     assert!(listed.contains("f4"), "{listed}");
 }
 

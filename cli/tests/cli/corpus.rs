@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{corpus_folder, ended, good_text, in_corpus, json_lines};
+use crate::{corpus_folder, ended, in_corpus, json_lines, succeeded_text};
 
 /// All accepted files, by their path in the corpus.
 pub(super) fn accepted() -> Vec<String> {
@@ -39,16 +39,16 @@ fn accepts_the_good_ones() {
     let files = accepted();
     let (foreign, plain): (Vec<_>, Vec<_>) = files.iter().partition(|file| foreign(file).is_some());
     let plain: Vec<&str> = plain.into_iter().map(String::as_str).collect();
-    let text = good_text(in_corpus(&[&["check"], plain.as_slice()].concat()));
+    let text = succeeded_text(in_corpus(&[&["check"], plain.as_slice()].concat()));
     assert_eq!(text.lines().count(), plain.len());
     for (line, file) in text.lines().zip(&plain) {
-        assert!(line.starts_with(&format!("{file}: good (")), "{line}");
+        assert!(line.starts_with(&format!("{file}: valid (")), "{line}");
     }
     let foreign: Vec<&str> = foreign.into_iter().map(String::as_str).collect();
     assert!(!foreign.is_empty());
     let manifest_only = [&["check", "--manifest-only"], foreign.as_slice()].concat();
-    let text = good_text(in_corpus(&manifest_only));
-    assert!(text.lines().all(|line| line.contains(": manifest good (")));
+    let text = succeeded_text(in_corpus(&manifest_only));
+    assert!(text.lines().all(|line| line.contains(": manifest valid (")));
 }
 
 #[test]
@@ -158,9 +158,10 @@ fn accepts_the_canonical_ones_as_such() {
     let canonical: Vec<&str> =
         files.iter().map(String::as_str).filter(|file| file.contains("/canonical--")).collect();
     assert!(canonical.len() > 20);
-    let text = good_text(in_corpus(&[&["check", "--canonical"], canonical.as_slice()].concat()));
+    let text =
+        succeeded_text(in_corpus(&[&["check", "--canonical"], canonical.as_slice()].concat()));
     for (line, file) in text.lines().zip(&canonical) {
-        assert!(line.starts_with(&format!("{file}: good and canonical (1.2, ")), "{line}");
+        assert!(line.starts_with(&format!("{file}: valid and canonical (1.2, ")), "{line}");
     }
     assert_eq!(text.lines().count(), canonical.len());
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::files::{entry, file, object, old_file, raw, text};
-use crate::{ended, good_text, in_corpus, zten};
+use crate::{ended, in_corpus, succeeded_text, zten};
 
 /// The lines that two files differ in; none of them is refused.
 fn lines(old: &Path, new: &Path) -> String {
@@ -43,8 +43,8 @@ fn generations_are_no_difference() {
         ("0.1.0/empty.zt", "1.2.3/empty.zt"),
     ] {
         let (old, new) = (format!("accept/{old}"), format!("accept/{new}"));
-        assert_eq!(good_text(in_corpus(&["diff", &old, &new])), "", "{old} {new}");
-        let found = good_text(in_corpus(&["diff", "--json", &old, &new]));
+        assert_eq!(succeeded_text(in_corpus(&["diff", &old, &new])), "", "{old} {new}");
+        let found = succeeded_text(in_corpus(&["diff", "--json", &old, &new]));
         let wanted = "{\"schema\":1,\"equal\":true,\"added\":[],\"removed\":[],\"changed\":[],\"attributes\":false}\n";
         assert_eq!(found, wanted, "{old} {new}");
     }
@@ -167,7 +167,7 @@ fn indices_are_compared_as_numbers() {
         let options = ["diff", "--tolerate=narrow-indices"].map(Path::new);
         zten([options[0], options[1], old, new])
     };
-    assert_eq!(good_text(tolerant(&wide, &narrow)), "");
+    assert_eq!(succeeded_text(tolerant(&wide, &narrow)), "");
     let output = tolerant(&wide, &other);
     assert_eq!(ended(&output), (Some(1), "~ \"w\": bytes (coords)\n", ""));
     // Such a file has to be asked for.
@@ -217,22 +217,22 @@ fn names_are_escaped_and_in_bytewise_order() {
 
 #[test]
 fn refused_files_are_not_compared() {
-    let good = "accept/1.2.3/scalar.zt";
+    let valid = "accept/1.2.3/scalar.zt";
     let bad = "reject/bool-value--v12-second-object.zt";
     let worse = "reject/blob-alignment--v12-72.zt";
     let unread = "accept/unsupported-dtype--v01-unknown.zt";
     let unverified = "accept/v01-checksum-unverifiable-unknown.zt";
     for (old, new, status, complaints) in [
-        (bad, good, 1, &["rule bool-value, v1.2 §2) in \"v\"/data at byte 0x80"][..]),
-        (good, bad, 1, &["rule bool-value"]),
+        (bad, valid, 1, &["rule bool-value, v1.2 §2) in \"v\"/data at byte 0x80"][..]),
+        (valid, bad, 1, &["rule bool-value"]),
         (bad, bad, 1, &["rule bool-value"]),
         (bad, worse, 1, &["rule bool-value", "rule blob-alignment"]),
-        (good, unread, 1, &["rule unsupported-dtype, v0.1 §8) in \"w\"/data"]),
+        (valid, unread, 1, &["rule unsupported-dtype, v0.1 §8) in \"w\"/data"]),
         (unread, unread, 1, &["rule unsupported-dtype"]),
-        (unverified, good, 1, &["rule unsupported-digest"]),
-        ("missing", good, 2, &["missing: "]),
+        (unverified, valid, 1, &["rule unsupported-digest"]),
+        ("missing", valid, 2, &["missing: "]),
         (bad, "missing", 2, &["rule bool-value", "missing: "]),
-        (good, "accept", 2, &["not a regular file"]),
+        (valid, "accept", 2, &["not a regular file"]),
     ] {
         for json in [&[][..], &["--json"]] {
             let output = in_corpus(&[&["diff", old, new], json].concat());
@@ -243,7 +243,7 @@ fn refused_files_are_not_compared() {
             }
         }
     }
-    // What differs already is judged to its end.
+    // What differs already is validated to its end.
     let checksum = [("checksum", text("crc32c:00000000"))];
     let fields = entry("w", ("float32", "dense"), &[1], (64, 4), &checksum);
     let path = old_file("diff-digest.zt", &[fields], &[1; 4]);
@@ -255,14 +255,14 @@ fn refused_files_are_not_compared() {
 
 #[test]
 fn usage() {
-    let good = "accept/1.2.3/scalar.zt";
-    for args in [&["diff"][..], &["diff", good], &["diff", good, good, good]] {
+    let valid = "accept/1.2.3/scalar.zt";
+    for args in [&["diff"][..], &["diff", valid], &["diff", valid, valid, valid]] {
         assert_eq!(in_corpus(args).status.code(), Some(2));
     }
-    let help = good_text(zten(["diff", "--help"]));
+    let help = succeeded_text(zten(["diff", "--help"]));
     assert!(help.contains("1  they differ, or a file is refused"), "{help}");
-    let output = in_corpus(&["diff", "--limit", "rank=0", good, good]);
+    let output = in_corpus(&["diff", "--limit", "rank=0", valid, valid]);
     assert_eq!(output.status.code(), Some(0), "scalars have no rank");
-    let output = in_corpus(&["diff", "--limit", "rank=1", "accept/1.2.3/dense_all.zt", good]);
+    let output = in_corpus(&["diff", "--limit", "rank=1", "accept/1.2.3/dense_all.zt", valid]);
     assert!(ended(&output).2.contains("limit-rank"));
 }

@@ -2,12 +2,12 @@
 
 use zten::rules::rows;
 
-use crate::{ended, good_text, zten};
+use crate::{ended, succeeded_text, zten};
 
 #[test]
 fn every_rule() {
     for row in rows() {
-        let text = good_text(zten(["explain", row.id]));
+        let text = succeeded_text(zten(["explain", row.id]));
         // Lines are wrapped.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = words(&text);
@@ -22,15 +22,15 @@ fn every_rule() {
 #[test]
 fn lines_fit() {
     for row in rows() {
-        let text = good_text(zten(["explain", row.id]));
+        let text = succeeded_text(zten(["explain", row.id]));
         assert!(text.lines().all(|line| line.chars().count() <= 96), "{text}");
     }
 }
 
 #[test]
 fn all() {
-    let text = good_text(zten(["explain"]));
-    assert_eq!(text, good_text(zten(["explain", "--list"])));
+    let text = succeeded_text(zten(["explain"]));
+    assert_eq!(text, succeeded_text(zten(["explain", "--list"])));
     assert_eq!(text.lines().count(), rows().count());
     for (line, row) in text.lines().zip(rows()) {
         assert!(line.starts_with(row.id) && line.ends_with(row.holds), "{line}");

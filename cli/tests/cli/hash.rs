@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{entry, file, object, old_file, raw};
-use crate::{corpus_folder, ended, good_json, good_text, in_corpus, zten};
+use crate::{corpus_folder, ended, in_corpus, succeeded_json, succeeded_text, zten};
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -22,9 +22,9 @@ fn one_file_by_hand() {
     // Two floats, at byte 64.
     let bytes = fs::read(corpus_folder().join("accept/1.2.3/attributes.zt")).unwrap();
     let sum = hex(&bytes[64..72]);
-    let text = good_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
+    let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
     assert_eq!(text, format!("{sum}  8  t/data\n"));
-    let text = good_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
+    let text = succeeded_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
     let wanted = "{\"schema\":1,\"objects\":[{\"name\":\"t\",\"components\":\
         [{\"role\":\"data\",\"bytes\":8,\"sha256\":\"";
     assert_eq!(text, format!("{wanted}{sum}\"}}]}}]}}\n"));
@@ -49,7 +49,8 @@ fn real_files() {
         }
         for (file, objects) in files {
             let path = folder.join(format!("{file}.zt"));
-            let found = good_json(zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]));
+            let found =
+                succeeded_json(zten(["hash".as_ref(), "--json".as_ref(), path.as_os_str()]));
             let role = |component: &Value| component["role"].as_str().unwrap().to_owned();
             let objects: Vec<_> = objects
                 .into_iter()
@@ -79,7 +80,7 @@ fn a_slash_is_in_a_name_or_between_two() {
     let hashed = |name: &str, role: &str| {
         let component = [(role, raw("u8", 64, 1, &[]))];
         let path = file("hash-slash.zt", &[(name, object("other", &[1], &component))], &[7]);
-        let text = good_text(zten(["hash".as_ref(), path.as_os_str()]));
+        let text = succeeded_text(zten(["hash".as_ref(), path.as_os_str()]));
         text.strip_prefix(&format!("{}  1  ", hex(&[7]))).unwrap().to_owned()
     };
     assert_eq!(hashed("a", "b/c"), "a/\"b/c\"\n");

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::files::{file, object, raw, text};
-use crate::{ended, good_json, good_text, in_corpus, zten};
+use crate::{ended, in_corpus, succeeded_json, succeeded_text, zten};
 
 #[test]
 fn a_table() {
-    let text = good_text(in_corpus(&["ls", "accept/1.2.3/quantized_group.zt"]));
+    let text = succeeded_text(in_corpus(&["ls", "accept/1.2.3/quantized_group.zt"]));
     let wanted = "\
 NAME             FORMAT           TYPE  SHAPE   STORED  DECODED  ENCODING  DIGEST
 q_proj           quantized_group        [8, 8]    64 B     64 B  raw       -
@@ -21,7 +21,7 @@ q_proj           quantized_group        [8, 8]    64 B     64 B  raw       -
 
 #[test]
 fn one_line_for_one_component() {
-    let text = good_text(in_corpus(&["ls", "accept/1.2.3/complex.zt"]));
+    let text = succeeded_text(in_corpus(&["ls", "accept/1.2.3/complex.zt"]));
     let wanted = "\
 NAME        FORMAT  TYPE        SHAPE   STORED  DECODED  ENCODING  DIGEST
 c128        dense   complex128  [2, 3]    96 B     96 B  raw       crc32c
@@ -34,7 +34,7 @@ c64_scalar  dense   complex64   []         8 B      8 B  raw       crc32c
 
 #[test]
 fn attributes_above() {
-    let text = good_text(in_corpus(&["ls", "accept/1.2.3/attributes.zt"]));
+    let text = succeeded_text(in_corpus(&["ls", "accept/1.2.3/attributes.zt"]));
     let wanted = "\
 arr = [1, \"x\", []]
 big = 18446744073709551615
@@ -61,7 +61,7 @@ t     dense   f32   [2]       8 B      8 B  raw       -
 #[test]
 fn what_is_not_known_is_marked() {
     let rows = |file: &str| {
-        let text = good_text(in_corpus(&["ls", &format!("accept/{file}.zt")]));
+        let text = succeeded_text(in_corpus(&["ls", &format!("accept/{file}.zt")]));
         text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(rows("unsupported-dtype--v01-unknown"), "w dense float8? [2, 2] 16 B 16 B raw -");
@@ -70,7 +70,7 @@ fn what_is_not_known_is_marked() {
         let file = format!("unsupported-type--v11-on-{dtype}");
         let row = format!("w dense complex28? ({shown}) [2, 2] 16 B 16 B raw -");
         assert_eq!(rows(&file), row);
-        let json = good_json(in_corpus(&["ls", "--json", &format!("accept/{file}.zt")]));
+        let json = succeeded_json(in_corpus(&["ls", "--json", &format!("accept/{file}.zt")]));
         let part = &json["objects"][0]["components"][0];
         assert_eq!((&part["dtype"], &part["type"]), (&json!(shown), &json!("complex28")));
     }
@@ -86,7 +86,7 @@ fn names_that_cannot_be_shown() {
         ("", object("dense", &[1], &component(192))),
     ];
     let path = file("ls-names.zt", &objects, &[0; 256]);
-    let shown = good_text(zten(["ls".as_ref(), path.as_os_str()]));
+    let shown = succeeded_text(zten(["ls".as_ref(), path.as_os_str()]));
     let wanted = "\
 NAME          FORMAT         TYPE                SHAPE  STORED  DECODED  ENCODING  DIGEST
 重い          dense          \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
@@ -95,7 +95,7 @@ NAME          FORMAT         TYPE                SHAPE  STORED  DECODED  ENCODIN
 3 objects, 3 components, 3 B stored, 3 B decoded, zTensor 1.2 (version 1.2.0)
 ";
     assert_eq!(shown, wanted);
-    let exact = good_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
+    let exact = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
     assert_eq!(exact["objects"][1]["name"], "\u{1b}[31m");
     assert_eq!(exact["objects"][1]["format"], "de\tnse");
     assert_eq!(exact["objects"][1]["known"], false);
@@ -119,7 +119,7 @@ fn no_two_files_list_alike() {
             })
             .collect();
         let path = file("ls-alike.zt", &made, &[0; 512]);
-        good_text(zten(["ls".as_ref(), path.as_os_str()]))
+        succeeded_text(zten(["ls".as_ref(), path.as_os_str()]))
     };
     let long = "x".repeat(200);
     let longer = format!("{}y{}", "x".repeat(100), "x".repeat(99));
@@ -145,7 +145,7 @@ fn no_two_files_list_alike() {
 
 #[test]
 fn one_document() {
-    let found = good_json(in_corpus(&["ls", "--json", "accept/1.2.3/attributes.zt"]));
+    let found = succeeded_json(in_corpus(&["ls", "--json", "accept/1.2.3/attributes.zt"]));
     let wanted = json!({
         "schema": 1,
         "file": "accept/1.2.3/attributes.zt",
@@ -192,12 +192,12 @@ fn one_document() {
 
 #[test]
 fn exact_numbers_and_digests() {
-    let found = good_json(in_corpus(&["ls", "--json", "accept/v12-csr-huge-columns.zt"]));
+    let found = succeeded_json(in_corpus(&["ls", "--json", "accept/v12-csr-huge-columns.zt"]));
     assert_eq!(found["objects"][0]["shape"], json!([2, { "$int": "18446744073709551615" }]));
-    let found = good_json(in_corpus(&["ls", "--json", "accept/1.1.1/crc32c.zt"]));
+    let found = succeeded_json(in_corpus(&["ls", "--json", "accept/1.1.1/crc32c.zt"]));
     let digest = found["objects"][0]["components"][0]["digest"].as_str().unwrap();
     assert!(digest.starts_with("crc32c:0x") && digest.len() == 17, "{digest}");
-    let found = good_json(in_corpus(&["ls", "--json", "accept/0.1.0/big_endian.zt"]));
+    let found = succeeded_json(in_corpus(&["ls", "--json", "accept/0.1.0/big_endian.zt"]));
     assert_eq!(found["objects"][0]["components"][0]["byte_order"], "big");
     assert_eq!(found["version"], json!(null));
 }
@@ -233,7 +233,7 @@ fn listings_are_the_golden_ones() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "zt") {
                 let golden = std::fs::read_to_string(path.with_extension("ls")).unwrap();
-                let listed = good_text(in_corpus(&["ls", path.to_str().unwrap()]));
+                let listed = succeeded_text(in_corpus(&["ls", path.to_str().unwrap()]));
                 assert_eq!(listed, golden, "{}", path.display());
                 count += 1;
             }

@@ -49,20 +49,20 @@ fn ended(output: &Output) -> (Option<i32>, &str, &str) {
 }
 
 /// Standard output of a command that ends well and complains of nothing.
-fn good(output: Output) -> Vec<u8> {
+fn succeeded(output: Output) -> Vec<u8> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*complaint), (Some(0), ""));
     output.stdout
 }
 
 /// The same, as text.
-fn good_text(output: Output) -> String {
-    String::from_utf8(good(output)).unwrap()
+fn succeeded_text(output: Output) -> String {
+    String::from_utf8(succeeded(output)).unwrap()
 }
 
 /// The same, as JSON.
-fn good_json(output: Output) -> serde_json::Value {
-    serde_json::from_slice(&good(output)).unwrap()
+fn succeeded_json(output: Output) -> serde_json::Value {
+    serde_json::from_slice(&succeeded(output)).unwrap()
 }
 
 /// The lines of JSON on standard output.

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 #[cfg(target_pointer_width = "64")]
 use crate::files::{file, object, raw};
-use crate::{command, corpus_folder, ended, good_text, zten};
+use crate::{command, corpus_folder, ended, succeeded_text, zten};
 
 /// Machines for which there is a filter of system calls.
 const FILTERED: bool =
@@ -41,7 +41,7 @@ fn emulated() -> bool {
     emulated
 }
 
-fn good_file() -> String {
+fn valid_file() -> String {
     corpus_folder().join("accept/1.2.3/dense_all.zt").to_str().unwrap().to_owned()
 }
 
@@ -77,7 +77,7 @@ fn what_is_forbidden_is_denied() {
             };
             assert_eq!(trial["how"], how, "{trial}");
         }
-        let text = good_text(zten(["sandbox"]));
+        let text = succeeded_text(zten(["sandbox"]));
         assert!(text.contains("udp-socket       denied   SIGSYS\n"), "{text}");
         assert!(text.contains("too-large-file   denied   SIGXFSZ\n"), "{text}");
     } else {
@@ -102,16 +102,16 @@ fn what_is_forbidden_is_possible_otherwise() {
 
 #[test]
 fn both_at_once_is_wrong_usage() {
-    let output = zten(["check", "--no-sandbox", "--require-sandbox", &good_file()]);
+    let output = zten(["check", "--no-sandbox", "--require-sandbox", &valid_file()]);
     assert_eq!(ended(&output).0, Some(2));
 }
 
 #[test]
 fn results_are_the_same_without() {
-    let good = good_file();
-    for args in [["check", &good], ["ls", &good], ["hash", &good]] {
-        let confined = good_text(zten(args));
-        assert_eq!(confined, good_text(zten([&args[..], &["--no-sandbox"]].concat())));
+    let valid = valid_file();
+    for args in [["check", &valid], ["ls", &valid], ["hash", &valid]] {
+        let confined = succeeded_text(zten(args));
+        assert_eq!(confined, succeeded_text(zten([&args[..], &["--no-sandbox"]].concat())));
         assert!(!confined.is_empty());
     }
 }
@@ -135,29 +135,29 @@ fn shell(line: &str, args: &[&str]) -> Option<Output> {
 
 #[test]
 fn more_files_than_can_be_open_are_wrong_usage() {
-    let good = good_file();
-    let files = [&*good; 40];
+    let valid = valid_file();
+    let files = [&*valid; 40];
     let Some(output) = shell("ulimit -n 32; exec \"$0\" check \"$@\"", &files) else { return };
     let (status, out, message) = ended(&output);
     assert_eq!((status, out), (Some(2), ""));
     assert!(message.contains("(32 descriptors)"), "{message}");
     let off = shell("ulimit -n 32; exec \"$0\" --no-sandbox check \"$@\"", &files).unwrap();
-    assert_eq!(good_text(off).lines().count(), files.len());
+    assert_eq!(succeeded_text(off).lines().count(), files.len());
 }
 
 /// As many files as can be open leave what it takes to be confined.
 #[test]
 fn whatever_can_be_opened_can_be_confined() {
-    let good = good_file();
+    let valid = valid_file();
     let line = "ulimit -n 32; exec \"$0\" --require-sandbox check \"$@\"";
-    let Some(one) = shell(line, &[&good]) else { return };
+    let Some(one) = shell(line, &[&valid]) else { return };
     if ended(&one).0 != Some(0) {
         eprintln!("NOT TESTED: this kernel lacks a layer");
         return;
     }
     let mut refused = 0;
     for number in 1..32 {
-        let output = shell(line, &vec![&*good; number]).unwrap();
+        let output = shell(line, &vec![&*valid; number]).unwrap();
         let (status, _, message) = ended(&output);
         refused += usize::from(status == Some(2));
         assert!(status == Some(0) || message.contains("(32 descriptors)"), "{number} {message}");
@@ -211,9 +211,9 @@ fn a_file_of_5_gib_is_good() {
     let large = File::create(&path).unwrap();
     write_at(&large, b"ZTEN1000", 0);
     write_at(&large, &manifest, 64 + u64::try_from(length).unwrap());
-    let text = good_text(zten(["check", path.to_str().unwrap()]));
+    let text = succeeded_text(zten(["check", path.to_str().unwrap()]));
     assert!(text.contains("5368709120 bytes of data"), "{text}");
-    let text = good_text(zten(["ls", path.to_str().unwrap()]));
+    let text = succeeded_text(zten(["ls", path.to_str().unwrap()]));
     assert!(text.contains("5.0 GiB"), "{text}");
     fs::remove_file(path).unwrap();
 }
@@ -250,7 +250,7 @@ mod linux {
         // Who is not confined gets what was asked for.
         let free = fault("panic", "1", &["--no-sandbox"]);
         assert!(String::from_utf8_lossy(&free.stderr).contains("stack backtrace"));
-        assert_eq!(good_text(fault("abort", "1", &["--no-sandbox"])), "allowed");
+        assert_eq!(succeeded_text(fault("abort", "1", &["--no-sandbox"])), "allowed");
     }
 
     /// Names and shapes are held where running out of memory ends the process.
@@ -281,7 +281,7 @@ mod linux {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.zt");
         fs::write(&output, "before").unwrap();
-        let input = good_file();
+        let input = valid_file();
         // The limit is in blocks, of 512 or 1,024 bytes.
         let line = "ulimit -f 1; exec \"$0\" convert \"$@\"";
         let args = [&input, output.to_str().unwrap()];
@@ -303,7 +303,7 @@ mod linux {
         let to = folder.path().join("out.zt");
         std::os::unix::fs::symlink(&to, &link).unwrap();
         for options in [&[][..], &["--no-sandbox"]] {
-            let args = ["convert", &good_file(), link.to_str().unwrap()];
+            let args = ["convert", &valid_file(), link.to_str().unwrap()];
             let output = zten([&args, options].concat());
             let (status, out, message) = ended(&output);
             assert_eq!((status, out), (Some(2), ""), "{message}");
@@ -317,7 +317,7 @@ mod linux {
 
     #[test]
     fn a_folder_without_permission_is_told_before_anything_is_read() {
-        let output = zten(["convert", &good_file(), "/proc/out.zt"]);
+        let output = zten(["convert", &valid_file(), "/proc/out.zt"]);
         let (status, _, message) = ended(&output);
         assert_eq!(status, Some(2));
         assert!(message.starts_with("/proc/out.zt: "), "{message}");

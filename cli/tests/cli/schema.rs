@@ -169,7 +169,7 @@ fn documents_keep_the_schema() {
 #[test]
 fn values_keep_the_schema() {
     let schema = Schema::read();
-    for good in [
+    for valid in [
         json!({ "$int": "1" }),
         json!({ "$float": "1e300" }),
         json!({ "$float": "-0.0" }),
@@ -177,7 +177,7 @@ fn values_keep_the_schema() {
         json!({ "$map": ["$a", { "$simple": 23 }] }),
         json!({ "": "" }),
     ] {
-        assert!(schema.allows("value", &good), "{good}");
+        assert!(schema.allows("value", &valid), "{valid}");
     }
     for bad in [
         json!({ "$cbor": "1" }),

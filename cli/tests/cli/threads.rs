@@ -1,7 +1,7 @@
 //! Work on several objects at a time ends as work on one after another would.
 
 use crate::files::{file, object, raw};
-use crate::{command, ended, good, good_text, zten};
+use crate::{command, ended, succeeded, succeeded_text, zten};
 
 const OBJECTS: usize = 40;
 const LENGTH: usize = 64 << 10;
@@ -39,13 +39,13 @@ fn the_first_bad_object_is_reported() {
 
 #[test]
 fn a_good_file_is_good_and_its_sums_are_in_order() {
-    let path = bools("threads-good.zt", &[]);
-    let good = good_text(zten(["check", &path]));
+    let path = bools("threads-valid.zt", &[]);
+    let valid = succeeded_text(zten(["check", &path]));
     assert!(
-        good.contains("good (1.2, 40 objects, 40 components, 2621440 bytes of data)"),
-        "{good}"
+        valid.contains("valid (1.2, 40 objects, 40 components, 2621440 bytes of data)"),
+        "{valid}"
     );
-    let sums = good_text(zten(["hash", &path]));
+    let sums = succeeded_text(zten(["hash", &path]));
     let names: Vec<_> = sums.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
     assert_eq!(names.len(), OBJECTS);
     assert!(names.is_sorted(), "{names:?}");
@@ -69,7 +69,7 @@ fn many_threads_give_memory_back() {
         for command_name in ["check", "hash"] {
             let mut command = command();
             command.env("RAYON_NUM_THREADS", "64").arg(command_name).arg(&path);
-            assert!(!good(command.output().unwrap()).is_empty());
+            assert!(!succeeded(command.output().unwrap()).is_empty());
         }
     }
     std::fs::remove_file(path).unwrap();

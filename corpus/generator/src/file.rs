@@ -337,7 +337,7 @@ fn container_offset(
     }
 }
 
-/// Rules about a blob, which 0.1 judges after its entry has been decoded.
+/// Rules about a blob, which 0.1 validates after its entry has been decoded.
 const BLOB_RULES: &[&str] = &[
     "blob-alignment",
     "blob-header",

@@ -1,4 +1,4 @@
-//! The test corpus of `zten`: small files that each break one rule, and their good neighbours.
+//! The test corpus of `zten`: small files that each break one rule, and their valid neighbours.
 //!
 //! Every file is a small change of a right one. [`files`] gives them all, with the index that says
 //! which rule a file breaks and where the error points; the program writes them into the corpus.

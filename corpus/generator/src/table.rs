@@ -22,11 +22,11 @@ pub(crate) struct Reject {
 pub(crate) struct Table {
     /// Names and files to be accepted.
     pub(crate) accept: Vec<(String, File)>,
-    /// Names of accepted files whose content cannot be judged, and what that ends in.
+    /// Names of accepted files whose content cannot be validated, and what that ends in.
     pub(crate) opens_only: Vec<(String, &'static str)>,
     /// Files to be refused.
     pub(crate) reject: Vec<Reject>,
-    /// Those of generation 2 to be accepted, and why their content cannot be judged, if it cannot.
+    /// Those of generation 2 to be accepted, and why their content cannot be validated, if it cannot.
     pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
     /// Those of generation 2 to be refused.
     pub(crate) reject_v2: Vec<RejectV2>,
@@ -41,23 +41,23 @@ pub(crate) struct RejectV2 {
 }
 
 impl Table {
-    /// A good file.
+    /// A valid file.
     pub(crate) fn accept(&mut self, name: impl Into<String>, file: File) {
         self.accept.push((name.into(), file));
     }
 
-    /// A good file as far as it can be read: reading all of it ends in `why`.
+    /// A valid file as far as it can be read: reading all of it ends in `why`.
     pub(crate) fn opens_only(&mut self, name: String, file: File, why: &'static str) {
         self.opens_only.push((name.clone(), why));
         self.accept.push((name, file));
     }
 
-    /// A good file of generation 2.
+    /// A valid file of generation 2.
     pub(crate) fn accept_v2(&mut self, name: &str, file: FileV2) {
         self.accept_v2.push((name.to_owned(), file, None));
     }
 
-    /// A good file of generation 2 as far as it can be read: reading all of it ends in `why`.
+    /// A valid file of generation 2 as far as it can be read: reading all of it ends in `why`.
     pub(crate) fn opens_only_v2(&mut self, name: &str, file: FileV2, why: &'static str) {
         self.accept_v2.push((name.to_owned(), file, Some(why)));
     }

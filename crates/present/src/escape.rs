@@ -269,7 +269,7 @@ mod tests {
         let shown = |text: &str| path(Path::new(text));
         assert_eq!(shown("folder.zt"), "folder.zt");
         assert_eq!(shown("a b.zt"), "\"a b.zt\"");
-        assert_eq!(shown("a.zt: good\n"), "\"a.zt: good\\u{a}\"");
+        assert_eq!(shown("a.zt: valid\n"), "\"a.zt: valid\\u{a}\"");
         assert_ne!(shown("\u{200b}"), shown("\\u{200b}"));
     }
 

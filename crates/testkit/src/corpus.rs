@@ -185,7 +185,7 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
     })
 }
 
-/// Judges all of a file, as `zten check` does: opens it and reads all of it; under the option `canonical`, its padding too.
+/// Validates all of a file, as `zten check` does: opens it and reads all of it; under the option `canonical`, its padding too.
 ///
 /// # Errors
 /// What is wrong with it.

@@ -11,7 +11,7 @@ pub const ALIGNMENT: u64 = 64;
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Answer {
     /// It keeps every rule, and all of its content has been verified.
-    Good(Facts),
+    Valid(Facts),
     /// It does not, or cannot be read.
     Refused(Refusal),
 }

@@ -6,7 +6,7 @@
 //! service can map it: it cannot be changed or cut short any more.
 //!
 //! The worker has read the file, so the service believes it as little as the file: the answer is
-//! of bounded length, read in bounded time, and of one form only, and the memory file is judged
+//! of bounded length, read in bounded time, and of one form only, and the memory file is validated
 //! before it is mapped. Whatever a file does to its worker, it costs that worker and nothing else.
 //!
 //! ```no_run
@@ -15,7 +15,7 @@
 //!
 //! let service = Service::new("target/release/zten-service-worker", Settings::default());
 //! match service.check(File::open("model.zt")?, Want::Content)? {
-//!     Verdict::Good(model) => {
+//!     Verdict::Valid(model) => {
 //!         for object in &model.facts.objects {
 //!             println!("{:?}: {:?}", object.name, object.shape);
 //!         }

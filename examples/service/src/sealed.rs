@@ -17,12 +17,12 @@ pub const SEALS: SealFlags =
 /// read, have another number.
 const TMPFS: i128 = 0x0102_1994;
 
-/// A memory file that has been judged and mapped.
+/// A memory file that has been validated and mapped.
 #[derive(Debug)]
 pub struct Sealed(Option<Mmap>);
 
 impl Sealed {
-    /// Judges a descriptor from a process that may be the enemy's, and maps what is behind it.
+    /// Validates a descriptor from a process that may be the enemy's, and maps what is behind it.
     ///
     /// # Errors
     /// It is no memory file, not sealed in every way, or longer than `most` bytes; whatever keeps

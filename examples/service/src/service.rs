@@ -52,15 +52,15 @@ pub enum Want {
 /// What came of a file.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It is good.
-    Good(Model),
+    /// It is valid.
+    Valid(Model),
     /// It is not, or cannot be read.
     Refused(Refusal),
     /// The worker did not answer as it should: it is ended, and nothing is known of the file.
     Lost(Loss),
 }
 
-/// A good file.
+/// A valid file.
 #[derive(Debug)]
 pub struct Model {
     /// What the manifest says.
@@ -124,12 +124,12 @@ impl Service {
         let answer = self.answer(&own, until);
         // It has nothing more to say. One that has ended already keeps its status.
         let status = worker.end()?;
-        let judged = match answer {
+        let validated = match answer {
             Ok(None) => return Ok(Verdict::Lost(Loss::Ended(status))),
-            Ok(Some((answer, content))) => self.judge(answer, content, want),
+            Ok(Some((answer, content))) => self.validate(answer, content, want),
             Err(error) => Err(error),
         };
-        Ok(judged.unwrap_or_else(|error| {
+        Ok(validated.unwrap_or_else(|error| {
             Verdict::Lost(match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Loss::Time,
                 _ => Loss::Answer(error.to_string()),
@@ -183,9 +183,14 @@ impl Service {
     }
 
     /// Believes of an answer what can be believed.
-    fn judge(&self, answer: Vec<u8>, content: Option<OwnedFd>, want: Want) -> io::Result<Verdict> {
+    fn validate(
+        &self,
+        answer: Vec<u8>,
+        content: Option<OwnedFd>,
+        want: Want,
+    ) -> io::Result<Verdict> {
         let facts = match serde_json::from_slice(&answer)? {
-            Answer::Good(facts) => facts,
+            Answer::Valid(facts) => facts,
             Answer::Refused(refusal) => {
                 let known = |rule: &String| zten::rules::find(rule).is_some();
                 if !refusal.rule.as_ref().is_none_or(known) {
@@ -212,7 +217,7 @@ impl Service {
         if !components.into_iter().all(placed) {
             return Err(invalid("a component is where it cannot be"));
         }
-        Ok(Verdict::Good(Model { facts, content }))
+        Ok(Verdict::Valid(Model { facts, content }))
     }
 }
 

@@ -32,10 +32,10 @@ pub fn work() -> ExitCode {
         return ExitCode::from(UNCONFINED);
     }
     let answer = match check(file, length, content.as_mut()) {
-        Ok(facts) => Answer::Good(facts),
+        Ok(facts) => Answer::Valid(facts),
         Err(refusal) => Answer::Refused(refusal),
     };
-    let content = content.as_ref().filter(|_| matches!(answer, Answer::Good(_)));
+    let content = content.as_ref().filter(|_| matches!(answer, Answer::Valid(_)));
     match send(&answer, content.map(Content::file)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
@@ -68,7 +68,7 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
     Ok((file, metadata.len()))
 }
 
-/// Reads and judges all of the file, and keeps what it decodes to if that is wanted.
+/// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
 fn check(file: File, length: u64, mut content: Option<&mut Content>) -> Result<Facts, Refusal> {
     let options = Options::default();
     let archive =

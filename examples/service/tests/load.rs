@@ -1,4 +1,4 @@
-//! Thousands of files, good and hostile, several at a time: no wrong verdict, and no leak.
+//! Thousands of files, valid and hostile, several at a time: no wrong verdict, and no leak.
 //!
 //! The corpus once, or as many files as `ZTEN_SERVICE_FILES` says.
 // Elsewhere no worker can be confined, and none reads anything.
@@ -23,7 +23,7 @@ use zten_service::{Loss, Service, Settings, Verdict, Want};
 
 /// What is known of a file.
 enum Known {
-    Good,
+    Valid,
     /// Refused by that rule, at that byte.
     Refused(String, Option<u64>),
     /// What its worker is told to do, which loses it.
@@ -35,13 +35,13 @@ struct Sample {
     known: Known,
 }
 
-/// Files of the corpus that are judged without options, and among them some that take over their
+/// Files of the corpus that are validated without options, and among them some that take over their
 /// worker.
 fn samples(folder: &std::path::Path) -> Vec<Sample> {
     let root = zten_testkit::corpus().join("accept");
     let accepted = zten_testkit::accepted().map(|file| {
         let known = file.opens_only.map(|rule| Known::Refused(rule, None));
-        Sample { path: root.join(&file.name), known: known.unwrap_or(Known::Good) }
+        Sample { path: root.join(&file.name), known: known.unwrap_or(Known::Valid) }
     });
     let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
         path: row.path,
@@ -54,7 +54,7 @@ fn samples(folder: &std::path::Path) -> Vec<Sample> {
         Sample { path, known: Known::Lie }
     });
     let mut samples: Vec<_> = accepted.chain(refused).chain(lies).collect();
-    // Good and hostile ones mixed, in the same order each time.
+    // Valid and hostile ones mixed, in the same order each time.
     samples.sort_by_cached_key(|sample| {
         let name = sample.path.file_name().unwrap().as_encoded_bytes();
         name.iter().fold(0_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
@@ -63,12 +63,12 @@ fn samples(folder: &std::path::Path) -> Vec<Sample> {
 }
 
 /// What the service finds, held against what is known; the bytes that it may look at.
-fn judge(honest: &Service, lying: &Service, sample: &Sample) -> Result<usize, String> {
+fn validate(honest: &Service, lying: &Service, sample: &Sample) -> Result<usize, String> {
     let file = File::open(&sample.path).map_err(|error| error.to_string())?;
     let service = if matches!(sample.known, Known::Lie) { lying } else { honest };
     let verdict = service.check(file, Want::Content).map_err(|error| error.to_string())?;
     match (&sample.known, verdict) {
-        (Known::Good, Verdict::Good(model)) => {
+        (Known::Valid, Verdict::Valid(model)) => {
             let components = model.facts.objects.iter().flat_map(|object| &object.components);
             // A caller that touches every byte finds it there.
             Ok(components
@@ -119,14 +119,14 @@ fn thousands_of_files() {
     let wanted = std::env::var("ZTEN_SERVICE_FILES").ok();
     let wanted = wanted.map_or(samples.len(), |number| number.parse().unwrap());
     let threads = available_parallelism().map_or(2, usize::from);
-    // What is good must not be lost on a machine that has much else to do.
+    // What is valid must not be lost on a machine that has much else to do.
     let patient = Settings { time: Duration::from_secs(60), ..Settings::default() };
     let honest = Service::new(env!("CARGO_BIN_EXE_zten-service-worker"), patient);
     let hurried = Settings { time: Duration::from_millis(500), ..patient };
     let lying = Service::new(env!("CARGO_BIN_EXE_zten-service-liar"), hurried);
 
     let run = |number: usize| {
-        let (next, good) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (next, valid) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (lost, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..threads {
@@ -137,12 +137,12 @@ fn thousands_of_files() {
                             return;
                         }
                         let sample = &samples[at % samples.len()];
-                        let judged = judge(&honest, &lying, sample);
+                        let validated = validate(&honest, &lying, sample);
                         let name = sample.path.display();
-                        let length = judged.unwrap_or_else(|why| panic!("{name}: {why}"));
+                        let length = validated.unwrap_or_else(|why| panic!("{name}: {why}"));
                         bytes.fetch_add(length, Ordering::Relaxed);
                         match sample.known {
-                            Known::Good => good.fetch_add(1, Ordering::Relaxed),
+                            Known::Valid => valid.fetch_add(1, Ordering::Relaxed),
                             Known::Lie => lost.fetch_add(1, Ordering::Relaxed),
                             Known::Refused(..) => 0,
                         };
@@ -150,22 +150,22 @@ fn thousands_of_files() {
                 });
             }
         });
-        (good.into_inner(), lost.into_inner(), bytes.into_inner())
+        (valid.into_inner(), lost.into_inner(), bytes.into_inner())
     };
 
     // The first files bring the allocator to its size.
     run(samples.len().min(500));
     let (open, memory, start) = (descriptors(), resident(), Instant::now());
-    let (good, lost, bytes) = run(wanted);
+    let (valid, lost, bytes) = run(wanted);
     let seconds = start.elapsed().as_secs_f64();
     let grown = resident().saturating_sub(memory);
     let rate = wanted as f64 / seconds;
     println!(
-        "{wanted} files, {good} good, {lost} lost their worker, the others refused; {threads} at a \
+        "{wanted} files, {valid} valid, {lost} lost their worker, the others refused; {threads} at a \
          time: {seconds:.1} s, {rate:.0} files a second, {bytes} bytes of content; \
          {grown} KiB more memory"
     );
-    assert!(good > 0 && lost > 0 && bytes > 0);
+    assert!(valid > 0 && lost > 0 && bytes > 0);
     assert_eq!(descriptors(), open, "descriptors");
     assert_eq!(children(), 0, "processes");
     assert!(grown < 8 << 10, "{grown} KiB");

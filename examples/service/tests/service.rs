@@ -31,9 +31,9 @@ fn check(settings: Settings, path: &Path, want: Want) -> Verdict {
     service(settings).check(File::open(path).unwrap(), want).unwrap()
 }
 
-fn good(verdict: Verdict) -> Model {
+fn valid(verdict: Verdict) -> Model {
     match verdict {
-        Verdict::Good(model) => model,
+        Verdict::Valid(model) => model,
         other => panic!("{other:?}"),
     }
 }
@@ -54,7 +54,7 @@ fn lie(deed: &str, time: Duration) -> Verdict {
 fn content_is_what_the_library_reads() {
     for name in ["1.2.3/dense_all.zt", "1.2.3/csr_raw.zt", "1.1.1/zstd.zt", "0.1.0/big_endian.zt"] {
         let path = corpus("accept").join(name);
-        let model = good(check(patient(), &path, Want::Content));
+        let model = valid(check(patient(), &path, Want::Content));
         let archive = zten::source::FileArchive::open(&path, &zten::Options::default()).unwrap();
         assert_eq!(model.facts.generation, archive.generation().as_str());
         assert_eq!(model.facts.objects.len(), archive.objects().count());
@@ -73,7 +73,7 @@ fn content_is_what_the_library_reads() {
 
 #[test]
 fn facts_come_without_content() {
-    let model = good(check(patient(), &corpus("accept/1.2.3/dense_all.zt"), Want::Facts));
+    let model = valid(check(patient(), &corpus("accept/1.2.3/dense_all.zt"), Want::Facts));
     let component = &model.facts.objects[0].components[0];
     assert_eq!((component.place, model.bytes(component)), (None, None));
 }
@@ -87,15 +87,15 @@ fn a_refused_file_has_its_rule() {
 
 #[test]
 fn limits_hold() {
-    let good = corpus("accept/1.2.3/dense_all.zt");
-    let verdict = check(Settings { content: 100, ..patient() }, &good, Want::Content);
+    let valid = corpus("accept/1.2.3/dense_all.zt");
+    let verdict = check(Settings { content: 100, ..patient() }, &valid, Want::Content);
     let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
     assert!(refusal.message.contains("more than 100 bytes"), "{refusal:?}");
 
-    let verdict = check(Settings { answer: 10, ..patient() }, &good, Want::Facts);
+    let verdict = check(Settings { answer: 10, ..patient() }, &valid, Want::Facts);
     assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{verdict:?}");
 
-    let verdict = check(Settings { time: Duration::ZERO, ..patient() }, &good, Want::Facts);
+    let verdict = check(Settings { time: Duration::ZERO, ..patient() }, &valid, Want::Facts);
     assert!(matches!(verdict, Verdict::Lost(Loss::Time)), "{verdict:?}");
 }
 
@@ -130,7 +130,7 @@ fn what_is_no_file_is_not_read() {
 
 #[test]
 fn what_the_liar_does_is_otherwise_right() {
-    let model = good(lie("honest", PLENTY));
+    let model = valid(lie("honest", PLENTY));
     assert_eq!(model.bytes(&model.facts.objects[0].components[0]), Some(&[0][..]));
 }
 

@@ -1,11 +1,11 @@
-//! Runs the images of a Cortex-M4 in an emulator, and judges what they print.
+//! Runs the images of a Cortex-M4 in an emulator, and validates what they print.
 
 pub mod ceilings;
 pub mod emulator;
 pub mod image;
-pub mod judge;
 pub mod network;
 pub mod printed;
+pub mod validate;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

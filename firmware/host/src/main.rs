@@ -6,24 +6,24 @@ use std::process::ExitCode;
 
 use zten_firmware::image::Image;
 use zten_firmware::printed::Printed;
-use zten_firmware::{Result, ceilings, emulator, image, judge, path};
+use zten_firmware::{Result, ceilings, emulator, image, path, validate};
 
 /// What an image is held to.
-type Judge = fn(&Printed) -> Result<()>;
+type Validate = fn(&Printed) -> Result<()>;
 
 /// Image, features, and what it is held to.
-const IMAGES: [(&str, &str, Judge); 11] = [
+const IMAGES: [(&str, &str, Validate); 11] = [
     ("empty", "v0,v1", |_| Ok(())),
-    ("list", "v0,v1", |printed| judge::objects(printed, &network("digits.zt"))),
+    ("list", "v0,v1", |printed| validate::objects(printed, &network("digits.zt"))),
     ("empty", "v1", |_| Ok(())),
-    ("list", "v1", |printed| judge::objects(printed, &network("digits.zt"))),
+    ("list", "v1", |printed| validate::objects(printed, &network("digits.zt"))),
     ("empty", "v0", |_| Ok(())),
-    ("list", "v0", |printed| judge::objects(printed, &path(V0))),
-    ("model", "v0,v1,digest,messages", judge::digits),
-    ("model", "v0,v1,digest,messages,zstd", judge::digits),
+    ("list", "v0", |printed| validate::objects(printed, &path(V0))),
+    ("model", "v0,v1,digest,messages", validate::digits),
+    ("model", "v0,v1,digest,messages,zstd", validate::digits),
     ("spi", "v0,v1,digest,messages", |printed| spi(printed, "digits.zt")),
     ("spi", "v0,v1,digest,messages,zstd", |printed| spi(printed, "digits-zstd.zt")),
-    ("hostile", "v0,v1,messages", judge::refused),
+    ("hostile", "v0,v1,messages", validate::refused),
 ];
 
 /// The file of the images that read generation 0.1 alone.
@@ -47,11 +47,11 @@ fn run() -> Result<()> {
     zten_firmware::network::check()?;
     let mut flash = Vec::new();
     let mut table = String::new();
-    for (name, features, judged) in IMAGES {
+    for (name, features, validated) in IMAGES {
         println!("--- {name} {features}");
         let image = image::build(name, features)?;
         let rows =
-            outcome(&image, judged).and_then(|printed| row(name, features, &image, &printed));
+            outcome(&image, validated).and_then(|printed| row(name, features, &image, &printed));
         table += &rows.map_err(|error| format!("{name} ({features}): {error}"))?;
         flash.push(image.flash);
     }
@@ -69,11 +69,11 @@ fn run() -> Result<()> {
 }
 
 /// Runs an image: what it prints, if that is what it should.
-fn outcome(image: &Image, judged: Judge) -> Result<Printed> {
+fn outcome(image: &Image, validated: Validate) -> Result<Printed> {
     let text = emulator::run(&image.path)?;
     println!("{text}");
     let printed = Printed::read(&text)?;
-    judged(&printed)?;
+    validated(&printed)?;
     Ok(printed)
 }
 
@@ -103,8 +103,8 @@ fn at_most(what: &str, bytes: u64, most: u64) -> Result<()> {
 
 /// The model behind a bus: lists the same, says the same, and hardly reads a byte twice.
 fn spi(printed: &Printed, file: &str) -> Result<()> {
-    judge::objects(printed, &network(file))?;
-    judge::digits(printed)?;
+    validate::objects(printed, &network(file))?;
+    validate::digits(printed)?;
     let size = std::fs::metadata(network(file))?.len();
     let [_, (_, _, read)] = printed.reads.as_slice() else {
         return Err("it does not say what it has read".into());

@@ -14,7 +14,7 @@ pub enum Failure {
     Refused(zten::Error),
     /// A component has no digest, or none that can be verified.
     Unverified,
-    /// The file is good, but holds something else.
+    /// The file is valid, but holds something else.
     NotThatNetwork,
     /// The flash could not be read.
     Flash(NorFlashErrorKind),

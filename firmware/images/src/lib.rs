@@ -30,8 +30,8 @@ static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-zst
 pub static MODEL: &[u8] = &FILE.0;
 
 /// Ends the emulator, which ends as the image does.
-pub fn end(good: bool) -> ! {
-    debug::exit(if good { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+pub fn end(valid: bool) -> ! {
+    debug::exit(if valid { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
     loop {
         cortex_m::asm::bkpt();
     }

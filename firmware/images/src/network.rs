@@ -37,7 +37,7 @@ pub trait Weights {
     fn each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Self::Error>;
 }
 
-/// The file is a good one, but does not hold this network.
+/// The file is a valid one, but does not hold this network.
 #[derive(Debug)]
 pub struct NotThatNetwork;
 

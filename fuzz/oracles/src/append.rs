@@ -78,7 +78,7 @@ const SLACK: u64 = 4096;
 const OF_CONTENT: [&str; 3] = ["window", "decoded", "decoded-total"];
 
 /// Appends to a file, if it is one: with the limits that it was opened with, and with one limit at
-/// its edge. What is finished opens with the same options, and is good where the file was; what
+/// its edge. What is finished opens with the same options, and is valid where the file was; what
 /// is not, a limit does not let be. The numbers choose what is appended and the limit, of seven
 /// each.
 ///
@@ -138,20 +138,20 @@ impl Case<'_> {
         };
         sum.files += 1;
         same(self.old, &new, &self.options);
-        let good = good(self.old, &self.options).is_ok();
-        assert!(!good || self::good(&new, &self.options).is_ok(), "it was good before");
-        if good || !OF_CONTENT.contains(&limit.0) {
+        let valid = valid(self.old, &self.options).is_ok();
+        assert!(!valid || self::valid(&new, &self.options).is_ok(), "it was valid before");
+        if valid || !OF_CONTENT.contains(&limit.0) {
             self.edge(&new, limit, sum);
         }
     }
 
-    /// Appends with one limit at the least value with which `new` is good, and near it.
+    /// Appends with one limit at the least value with which `new` is valid, and near it.
     fn edge(&self, new: &[u8], (name, low, high): (&str, u64, u64), sum: &mut Appended) {
         let limited = |value| limits().with(name, value).map(|limits| self.options.limits(limits));
         let is_good = |value| {
             let options = limited(value).expect("a value within the range");
             let read = OF_CONTENT.contains(&name);
-            Archive::open_with(new, &options).is_ok() && (!read || good(new, &options).is_ok())
+            Archive::open_with(new, &options).is_ok() && (!read || valid(new, &options).is_ok())
         };
         let edge = least(low, high, is_good);
         for value in [edge.checked_sub(1), Some(edge), edge.checked_add(1), Some(edge + SLACK)] {
@@ -167,8 +167,8 @@ impl Case<'_> {
                     sum.edges += 1;
                     let opened = Archive::open_with(&file, &options).map(drop);
                     opened.unwrap_or_else(|error| panic!("{name} {value:?}: {error}"));
-                    let kept = good(self.old, &options).and(good(&file, &options));
-                    assert!(kept.is_ok() || good(self.old, &options).is_err(), "{kept:?}");
+                    let kept = valid(self.old, &options).and(valid(&file, &options));
+                    assert!(kept.is_ok() || valid(self.old, &options).is_err(), "{kept:?}");
                 }
                 Err(error) => {
                     sum.refused += 1;
@@ -193,7 +193,7 @@ impl Case<'_> {
     }
 }
 
-/// The least value from `low` to `high` that is good, if the last is.
+/// The least value from `low` to `high` that is valid, if the last is.
 fn least(mut low: u64, mut high: u64, is_good: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = u64::midpoint(low, high);
@@ -211,7 +211,7 @@ fn is_limit(error: &Error) -> bool {
 }
 
 /// Validates all of a file.
-fn good(file: &[u8], options: &Options) -> Result<(), Error> {
+fn valid(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     archive.objects().try_for_each(|object| Ok(verifier.object(&object, file, |_, _| ())?))

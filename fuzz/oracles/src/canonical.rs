@@ -25,8 +25,8 @@ pub enum Form {
 /// # Panics
 /// Where a promise does not hold.
 pub fn canonical(bytes: &[u8]) -> Form {
-    let own = judge(bytes, &options().canonical());
-    let plain = judge(bytes, &options());
+    let own = validate(bytes, &options().canonical());
+    let plain = validate(bytes, &options());
     if plain.is_err() {
         assert!(own.is_err(), "canonical, and not accepted: {plain:?}");
         let opened = Archive::open_with(bytes, &options()).map(drop);
@@ -38,7 +38,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
         Ok(form) => form,
         Err(error) => {
             assert!(own.is_err(), "canonical, and has no form: {error}");
-            // What a content that was validated good may still be unable to say in 1.2.
+            // What a content that was found to be valid may still be unable to say in 1.2.
             let id = error.id().unwrap_or("misuse");
             assert!(HAS_NO_FORM.contains(&id), "refused by {id}");
             return Form::None;
@@ -46,8 +46,8 @@ pub fn canonical(bytes: &[u8]) -> Form {
     };
     assert!(own.is_err() || form == bytes, "canonical, and written as another file");
     // A form is as long as its content, which the limits on its source bound.
-    let judged = judge(&form, &Options::default().canonical());
-    judged.unwrap_or_else(|error| panic!("the form is refused: {error}"));
+    let validated = validate(&form, &Options::default().canonical());
+    validated.unwrap_or_else(|error| panic!("the form is refused: {error}"));
     assert!(rewritten(&form).as_ref() == Ok(&form), "a form has another form");
     same_content(bytes, &form);
     if own.is_ok() { Form::Own } else { Form::Other }
@@ -58,7 +58,7 @@ pub fn canonical(bytes: &[u8]) -> Form {
 const HAS_NO_FORM: [&str; 3] = ["duplicate-key", "limit-depth", "type-storage"];
 
 /// Validates all of a file.
-fn judge(file: &[u8], options: &Options) -> Result<(), Error> {
+fn validate(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     archive.objects().try_for_each(|object| verifier.object(&object, file, |_, _| ()))?;
@@ -75,7 +75,7 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let settings = Settings::default().canonical();
     copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
         CopyError::Inexpressible(what) => what.error(),
-        // It was validated good, and a vector takes all.
+        // It was found to be valid, and a vector takes all.
         other => panic!("it cannot be read again: {other:?}"),
     })
 }
@@ -103,7 +103,7 @@ fn same_components(object: &Object<'_>, file: &[u8], other: &Object<'_>, form: &
     for component in object.components() {
         let there = other.component(component.role()).expect("a component of that role");
         let (here, there) = (component.decode(file, &limits()), there.decode(form, &limits()));
-        let (here, there) = (here.expect("judged good"), there.expect("judged good"));
+        let (here, there) = (here.expect("found to be valid"), there.expect("found to be valid"));
         let (storage, written) = (here.view().storage_type(), there.view().storage_type());
         // Indices are widened; a bool of 0.1 is any byte.
         if storage != written {

@@ -28,16 +28,16 @@ pub(crate) fn read(object: &Object<'_>, archive: &Archive<'_>, work: &mut Work) 
     }
 }
 
-/// Reads an object that was validated good: nothing is in the way.
-pub(crate) fn good(object: &Object<'_>, file: &[u8]) {
+/// Reads an object that was found to be valid: nothing is in the way.
+pub(crate) fn valid(object: &Object<'_>, file: &[u8]) {
     let raw = object.components().all(|component| component.encoding() == Encoding::Raw);
     if let Ok(csr) = object.sparse_csr() {
-        csr.decode(file, &limits()).expect("indices that were judged good");
-        assert!(!raw || csr.bind(file).is_ok(), "indices that were judged good");
+        csr.decode(file, &limits()).expect("indices that were found to be valid");
+        assert!(!raw || csr.bind(file).is_ok(), "indices that were found to be valid");
     }
     if let Ok(coo) = object.sparse_coo() {
-        coo.decode(file, &limits()).expect("coordinates that were judged good");
-        assert!(!raw || coo.bind(file).is_ok(), "coordinates that were judged good");
+        coo.decode(file, &limits()).expect("coordinates that were found to be valid");
+        assert!(!raw || coo.bind(file).is_ok(), "coordinates that were found to be valid");
     }
 }
 

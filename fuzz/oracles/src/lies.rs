@@ -88,7 +88,7 @@ fn streamed(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mu
     };
     let verified = run();
     if let Some(verified) = verified {
-        judge(component, file, &read, verified);
+        validate(component, file, &read, verified);
     }
     lied.note(source, verified);
 }
@@ -97,14 +97,14 @@ fn streamed(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mu
 fn decoded(component: &Component<'_>, file: &[u8], source: &Liar<'_>, lied: &mut Lied) {
     let decoded = component.decode(source, &limits());
     if let Ok(decoded) = &decoded {
-        judge(component, file, decoded, decoded.verified());
+        validate(component, file, decoded, decoded.verified());
         assert_eq!(decoded.view().verified(), Some(decoded.verified()));
     }
     lied.note(source, decoded.ok().map(|decoded| decoded.verified()));
 }
 
 /// Validates what was read of a component to its end.
-fn judge(component: &Component<'_>, file: &[u8], read: &[u8], verified: Verified) {
+fn validate(component: &Component<'_>, file: &[u8], read: &[u8], verified: Verified) {
     let length = read.len() as u64;
     assert!(component.decoded_length().is_none_or(|declared| declared == length), "{length} bytes");
     if component.generation() != Generation::V0_1 {
@@ -141,23 +141,23 @@ fn verified(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let mut verifier = Verifier::new(archive.data().len() as u64, &limits());
     for object in archive.objects() {
         let mut read = vec![Vec::new(); object.components().len()];
-        let judged = verifier.object(&object, source, |component, chunk| {
+        let validated = verifier.object(&object, source, |component, chunk| {
             let ordinal = component.place().component().expect("a component");
             read[usize::try_from(ordinal).expect("a small number")].extend_from_slice(chunk);
         });
-        if judged.is_ok() {
+        if validated.is_ok() {
             for (component, read) in object.components().zip(&read) {
-                // Nothing that cannot be verified is validated good.
+                // Nothing that cannot be verified is found to be valid.
                 let digest = component.digest().map(|_| Verified::Digest);
-                judge(&component, archive.data(), read, digest.unwrap_or(Verified::NoDigest));
+                validate(&component, archive.data(), read, digest.unwrap_or(Verified::NoDigest));
             }
             counts(&object, &read);
         }
-        lied.note(source, judged.ok().map(|()| Verified::NoDigest));
+        lied.note(source, validated.ok().map(|()| Verified::NoDigest));
     }
 }
 
-/// The components of a sparse object that was validated good fit each other, as they were read.
+/// The components of a sparse object that was found to be valid fit each other, as they were read.
 fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
     let count = |role| {
         let (at, component) =
@@ -178,7 +178,7 @@ fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
     }
 }
 
-/// Copies the file: what the copy holds may be lies, but it is a good file.
+/// Copies the file: what the copy holds may be lies, but it is a valid file.
 fn copied(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
     let copier = Copier::new(archive.data().len() as u64, &limits());
     let copy = copier.file(archive.manifest(), source, Vec::new(), &Settings::default());
@@ -187,8 +187,8 @@ fn copied(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
         let opened = opened.unwrap_or_else(|error| panic!("copied, and refused: {error}"));
         let mut verifier = Verifier::new(copy.len() as u64, &zten::Limits::default());
         for object in opened.objects() {
-            let judged = verifier.object(&object, &copy[..], |_, _| ());
-            judged.unwrap_or_else(|error| panic!("copied, and refused when read: {error}"));
+            let validated = verifier.object(&object, &copy[..], |_, _| ());
+            validated.unwrap_or_else(|error| panic!("copied, and refused when read: {error}"));
         }
     }
     lied.note(source, copy.ok().map(|_| Verified::NoDigest));

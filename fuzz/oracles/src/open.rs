@@ -100,7 +100,7 @@ fn walk(archive: &Archive<'_>) {
         assert_eq!(again.name(), one.name());
         object(&one, archive, &mut work);
         if work.is_left() {
-            judged(&one, archive, &mut verifier);
+            validated(&one, archive, &mut verifier);
         }
     }
 }
@@ -128,7 +128,7 @@ fn object<'a>(object: &Object<'a>, archive: &Archive<'_>, work: &mut Work) {
 }
 
 /// What validates all of an object agrees with what reads it part by part.
-fn judged(object: &Object<'_>, archive: &Archive<'_>, verifier: &mut Verifier) {
+fn validated(object: &Object<'_>, archive: &Archive<'_>, verifier: &mut Verifier) {
     let file = archive.data();
     let (mut seen, before) = (0_u64, verifier.decoded());
     let verdict = verifier.object(object, file, |_, chunk| seen += chunk.len() as u64);
@@ -139,8 +139,8 @@ fn judged(object: &Object<'_>, archive: &Archive<'_>, verifier: &mut Verifier) {
     let mut bytes = 0;
     for component in object.components() {
         let content = component.read_to_vec(file, &limits());
-        bytes += content.expect("content that was judged good").len() as u64;
+        bytes += content.expect("content that was found to be valid").len() as u64;
     }
-    assert_eq!(seen, bytes, "bytes judged are the bytes read");
-    formats::good(object, file);
+    assert_eq!(seen, bytes, "bytes validated are the bytes read");
+    formats::valid(object, file);
 }

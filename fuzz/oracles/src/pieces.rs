@@ -11,7 +11,7 @@ pub(crate) struct Pieces<'d> {
     splits: &'d [u8],
     reads: Cell<usize>,
     /// How many reads succeed.
-    good: usize,
+    valid: usize,
 }
 
 /// The source gave up.
@@ -20,12 +20,12 @@ pub(crate) struct GaveUp;
 
 impl<'d> Pieces<'d> {
     pub(crate) fn new(file: &'d [u8], splits: &'d [u8]) -> Self {
-        Self { file, splits, reads: Cell::new(0), good: usize::MAX }
+        Self { file, splits, reads: Cell::new(0), valid: usize::MAX }
     }
 
     /// The same, giving up after so many reads.
-    pub(crate) fn failing(file: &'d [u8], splits: &'d [u8], good: usize) -> Self {
-        Self { good, ..Self::new(file, splits) }
+    pub(crate) fn failing(file: &'d [u8], splits: &'d [u8], valid: usize) -> Self {
+        Self { valid, ..Self::new(file, splits) }
     }
 
     /// How many reads there have been.
@@ -46,7 +46,7 @@ impl ReadAt for Pieces<'_> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), GaveUp> {
         let (piece, read) = (self.next(), self.reads.get());
         self.reads.set(read + 1);
-        if read >= self.good {
+        if read >= self.valid {
             // A caller that looks at a buffer that was not filled finds this.
             buffer.fill(0xa5);
             return Err(GaveUp);
@@ -65,7 +65,7 @@ impl ReadAt for Pieces<'_> {
         let start = usize::try_from(offset).ok()?;
         // Always the same answer for the same place.
         let split = self.splits.get(start / 64 % self.splits.len().max(1)).copied();
-        if split.is_none_or(|split| split.is_multiple_of(2)) || self.good != usize::MAX {
+        if split.is_none_or(|split| split.is_multiple_of(2)) || self.valid != usize::MAX {
             return None;
         }
         self.file.get(start..)?.get(..length)

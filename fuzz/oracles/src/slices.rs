@@ -33,7 +33,7 @@ pub(crate) fn cut(dense: &Dense<'_>, file: &[u8]) {
     }
     if let (Ok(all), Some(rows)) = (&first, shape.first()) {
         part(&dense.rows(0..*rows).expect("all rows"), dense, file);
-        assert_eq!(all.elements(), dense.shape().elements().expect("it was judged"));
+        assert_eq!(all.elements(), dense.shape().elements().expect("it was validated"));
         let beyond = rows.checked_add(1).map(|end| dense.rows(*rows..end));
         assert!(beyond.is_none_or(|beyond| refused(beyond.map(drop), Misuse::Slice)));
     }

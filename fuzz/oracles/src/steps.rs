@@ -99,8 +99,8 @@ fn opened(
 
 /// A source that gives up spoils what needs it, and no more: what is read all the same is right.
 fn given_up(bytes: &[u8], splits: &[u8], reads: usize, options: &Options) {
-    let good = splits.iter().fold(0, |sum, split| sum + usize::from(*split)) % reads.max(1);
-    let source = Pieces::failing(bytes, splits, good);
+    let valid = splits.iter().fold(0, |sum, split| sum + usize::from(*split)) % reads.max(1);
+    let source = Pieces::failing(bytes, splits, valid);
     let Ok(manifest) = opened(&source, bytes.len(), options) else { return };
     let right = held(&manifest, bytes);
     for (found, right) in held(&manifest, &source).iter().zip(right) {

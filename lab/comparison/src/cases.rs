@@ -1,8 +1,8 @@
 //! Rules of ours, translated into safetensors: each case is a file that breaks one of them there.
 
-mod good;
 mod header;
 mod tensors;
+mod valid;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 #[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    /// A rule of the catalogue; none if the file is good.
+    /// A rule of the catalogue; none if the file is valid.
     pub(crate) rule: Option<&'static str>,
     /// What the header's length says; the header's own length if nothing.
     says: Option<u64>,
@@ -84,14 +84,14 @@ fn unknown(levels: usize) -> String {
 
 /// All of them.
 pub(crate) fn all() -> Vec<Case> {
-    [good::cases(), header::cases(), tensors::cases()].concat()
+    [valid::cases(), header::cases(), tensors::cases()].concat()
 }
 
 /// Writes them all into a folder, for other programs.
 pub(crate) fn write_all(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     for case in all() {
-        let rule = case.rule.unwrap_or("good");
+        let rule = case.rule.unwrap_or("valid");
         let name = case.name.replace([' ', '/'], "-");
         case.write(&folder.join(format!("{rule}--{name}.safetensors")))?;
     }

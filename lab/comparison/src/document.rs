@@ -23,10 +23,10 @@ pub(crate) fn whole(results: &Results) -> Result<String> {
         ("refused", results.refused.len().to_string()),
         ("canonical", canonical.to_string()),
         ("limits", limits.to_string()),
-        ("good", results.good.len().to_string()),
+        ("valid", results.valid.len().to_string()),
         ("opens-only", results.opens_only.to_string()),
         ("cases", bad.to_string()),
-        ("good-cases", (results.translated.len() - bad).to_string()),
+        ("valid-cases", (results.translated.len() - bad).to_string()),
         ("summary", summary::outcomes(results)),
         ("sources", summary::sources(results)),
         ("groups", summary::groups(results)),
@@ -50,9 +50,9 @@ pub(crate) fn whole(results: &Results) -> Result<String> {
 /// A line for each file and reader: file, rule, reader, outcome, words.
 pub(crate) fn list(results: &Results) -> String {
     let refused = results.refused.iter().map(|file| (&*file.file, file.row.id, &file.outcomes));
-    let good = results.good.iter().map(|file| (&*file.file, "good", &file.outcomes));
+    let valid = results.valid.iter().map(|file| (&*file.file, "valid", &file.outcomes));
     let mut lines = Vec::new();
-    for (file, rule, outcomes) in refused.chain(good) {
+    for (file, rule, outcomes) in refused.chain(valid) {
         for (subject, outcome) in Subject::ZTENSOR.iter().zip(outcomes) {
             let (kind, words) = (outcome.kind.name(), outcome.words());
             lines.push(format!("{file}\t{rule}\t{}\t{kind}\t{words}\n", subject.key()));
@@ -60,7 +60,7 @@ pub(crate) fn list(results: &Results) -> String {
     }
     for one in &results.translated {
         let (kind, words) = (one.outcome.kind.name(), one.outcome.words());
-        let rule = one.case.rule.unwrap_or("good");
+        let rule = one.case.rule.unwrap_or("valid");
         lines.push(format!("{}\t{rule}\tsafetensors\t{kind}\t{words}\n", one.case.name));
     }
     lines.concat()

@@ -20,8 +20,8 @@ pub(crate) struct Refused {
     pub(crate) outcomes: Vec<Outcome>,
 }
 
-/// A good file, and what came of it, in the order of [`Subject::ZTENSOR`].
-pub(crate) struct Good {
+/// A valid file, and what came of it, in the order of [`Subject::ZTENSOR`].
+pub(crate) struct Valid {
     pub(crate) file: String,
     pub(crate) outcomes: Vec<Outcome>,
 }
@@ -35,11 +35,11 @@ pub(crate) struct Translated {
 /// What everything came to.
 pub(crate) struct Results {
     pub(crate) refused: Vec<Refused>,
-    pub(crate) good: Vec<Good>,
+    pub(crate) valid: Vec<Valid>,
     pub(crate) translated: Vec<Translated>,
     /// Files that are refused in canonical form only, and those that go beyond a limit set low.
     pub(crate) left_out: [usize; 2],
-    /// Good files that hold what no reader has to know.
+    /// Valid files that hold what no reader has to know.
     pub(crate) opens_only: usize,
 }
 
@@ -67,14 +67,14 @@ pub(crate) fn everything() -> Result<Results> {
     })?;
     let (files, opens_only): (Vec<_>, Vec<_>) =
         accepted().partition(|file| file.opens_only.is_none());
-    let good = each(&files, |accepted| {
+    let valid = each(&files, |accepted| {
         let path = corpus().join("accept").join(&accepted.name);
         let outcomes = by_all(&programs, &path, "-")?;
         ours(&accepted.name, outcomes.last(), None)?;
-        Ok(Good { file: accepted.name.clone(), outcomes })
+        Ok(Valid { file: accepted.name.clone(), outcomes })
     })?;
     let translated = translated(&programs)?;
-    Ok(Results { refused, good, translated, left_out, opens_only: opens_only.len() })
+    Ok(Results { refused, valid, translated, left_out, opens_only: opens_only.len() })
 }
 
 /// Whether other readers can have an opinion on it: they know neither the canonical form nor our

@@ -46,11 +46,11 @@ pub fn serve_timed(mut work: impl FnMut() -> Duration) {
 /// Where the file is refused.
 #[cfg(feature = "decode")]
 pub fn decode(file: &[u8]) {
-    let archive = zten::Archive::open(file).expect("a good file");
+    let archive = zten::Archive::open(file).expect("a valid file");
     let object = archive.objects().next().expect("an object");
     let component = object.components().next().expect("a component");
     let mut content = component.content(file, &zten::Limits::default()).expect("a readable one");
-    while let Some(chunk) = content.next_chunk().expect("good content") {
+    while let Some(chunk) = content.next_chunk().expect("valid content") {
         black_box(chunk);
     }
 }

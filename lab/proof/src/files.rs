@@ -29,7 +29,7 @@ pub enum Call {
     Open,
     /// Opening, as the canonical form.
     OpenCanonical,
-    /// Opening, and judging all content.
+    /// Opening, and validating all content.
     Check,
     /// The same, as the canonical form.
     CheckCanonical,

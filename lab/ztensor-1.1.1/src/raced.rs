@@ -8,8 +8,8 @@ fn main() {
     let path = std::env::args().nth(1).expect("a file");
     let file = std::fs::read(path).expect("a file");
     if file.starts_with(b"ZTEN0001") {
-        zten_contestant::serve(|| LegacyReader::new(Cursor::new(&file)).expect("a good file"));
+        zten_contestant::serve(|| LegacyReader::new(Cursor::new(&file)).expect("a valid file"));
     } else {
-        zten_contestant::serve(|| ZTensorReader::new(Cursor::new(&file)).expect("a good file"));
+        zten_contestant::serve(|| ZTensorReader::new(Cursor::new(&file)).expect("a valid file"));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     let mut json = Json::new(out);
     json.open('{')?;
     json.key("verdict")?;
-    json.string("manifest-good")?;
+    json.string("manifest-valid")?;
     json.key("generation")?;
     json.string(manifest.generation().as_str())?;
     json.key("version")?;

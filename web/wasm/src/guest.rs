@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use zten::ReadAt;
 
 use crate::session::{File, Session};
-use crate::{describe, judge, picture, save, statistics};
+use crate::{describe, picture, save, statistics, validate};
 
 mod host {
     #[expect(unsafe_code, reason = "the module's imports, with the types that guest.ts gives")]
@@ -147,14 +147,14 @@ exports! {
         on_file(|file, out| describe::object(file, ordinal, out))
     }
 
-    /// Judges all content.
+    /// Validates all content.
     fn judge_all() -> u32 {
-        on_file(|file, out| judge::all(file, &Source, out))
+        on_file(|file, out| validate::all(file, &Source, out))
     }
 
-    /// Judges one component.
+    /// Validates one component.
     fn judge_component(object: u32, component: u32) -> u32 {
-        on_file(|file, out| judge::component(file, (object, component), &Source, out))
+        on_file(|file, out| validate::component(file, (object, component), &Source, out))
     }
 
     /// What the elements of a component are like.

@@ -7,13 +7,13 @@ pub mod describe;
 #[cfg(target_arch = "wasm32")]
 mod guest;
 pub mod histogram;
-pub mod judge;
 pub mod picture;
 mod problem;
 pub mod save;
 pub mod session;
 mod sparsity;
 pub mod statistics;
+pub mod validate;
 mod widen;
 
 use zten_present::{clause, diagnostic, element, escape, json, npy, spelled};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use zten::{Archive, Limits, ReadAt, Verifier};
 use zten_web::session::{File, Session};
-use zten_web::{describe, judge, picture, save, statistics};
+use zten_web::{describe, picture, save, statistics, validate};
 
 fn corpus(folder: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(folder);
@@ -73,7 +73,7 @@ fn everything(file: &File, source: &[u8]) -> Value {
                 let counted: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
                 assert_eq!(counted, finite);
             }
-            answer(|out| judge::component(file, (ordinal, part), &source, out).unwrap());
+            answer(|out| validate::component(file, (ordinal, part), &source, out).unwrap());
             let mut data = Vec::new();
             let said = answer(|out| {
                 save::component(file, (ordinal, part), &source, &mut data, out).unwrap();
@@ -83,7 +83,7 @@ fn everything(file: &File, source: &[u8]) -> Value {
             }
         }
     }
-    answer(|out| judge::all(file, &source, out).unwrap())
+    answer(|out| validate::all(file, &source, out).unwrap())
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn good_files() {
         let listed = answer(|out| describe::list(&file, 0, u32::MAX, out).unwrap());
         assert_eq!(listed.as_array().unwrap().len(), archive.len() as usize);
         let mut verifier = Verifier::new(bytes.len() as u64, &Limits::default());
-        let good = archive
+        let valid = archive
             .objects()
             .all(|object| verifier.object(&object, archive.data(), |_, _| ()).is_ok());
         let all = everything(&file, &bytes);
-        assert_eq!(all["verdict"] == "good", good, "{}: {all}", path.display());
+        assert_eq!(all["verdict"] == "valid", valid, "{}: {all}", path.display());
         objects += archive.len();
     }
     assert!(objects > 1000, "{objects}");
@@ -114,7 +114,7 @@ fn bad_files() {
     for path in corpus("reject").into_iter().step_by(3) {
         let bytes = fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        // Those that need an option are good without it.
+        // Those that need an option are valid without it.
         if name.starts_with("canonical-") || name.starts_with("limit-") {
             continue;
         }
@@ -159,7 +159,7 @@ fn a_host_that_errs_gets_answers() {
         assert!(!matches!(session, Session::Open(_)));
     }
     // No such object, no such component, and a file that has become shorter.
-    let (Session::Open(file), _) = open(&bytes) else { panic!("it is good") };
+    let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
     let source = &bytes[..];
     assert_eq!(answer(|out| describe::object(&file, 99, out).unwrap()), Value::Null);
     for place in [(99, 0), (0, 99), (u32::MAX, u32::MAX)] {
@@ -167,7 +167,7 @@ fn a_host_that_errs_gets_answers() {
         assert_eq!(said["verdict"], "error");
     }
     for end in [0, 64, 65, 200] {
-        assert_ne!(everything(&file, &bytes[..end])["verdict"], "good");
+        assert_ne!(everything(&file, &bytes[..end])["verdict"], "valid");
     }
 }
 
@@ -187,11 +187,11 @@ impl ReadAt for Fails<'_> {
 fn a_file_that_cannot_be_read_is_not_judged() {
     for path in accepted().into_iter().filter(|path| path.parent().unwrap().ends_with("1.2.3")) {
         let bytes = fs::read(&path).unwrap();
-        let (Session::Open(file), _) = open(&bytes) else { panic!("it is good") };
+        let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
         for reads in 0..4 {
             let source = Fails(&bytes, reads.into());
-            let said = answer(|out| judge::all(&file, &source, out).unwrap());
-            assert!(said["verdict"] == "error" || source.1.get() > 0 || said["verdict"] == "good");
+            let said = answer(|out| validate::all(&file, &source, out).unwrap());
+            assert!(said["verdict"] == "error" || source.1.get() > 0 || said["verdict"] == "valid");
             if reads == 0
                 && file.manifest.objects().any(|object| {
                     object.components().any(|component| component.extent().length() > 0)

@@ -38,7 +38,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     let data = header.checked_next_multiple_of(alignment);
     let data = data.ok_or_else(|| Trouble::refused("the data begins beyond what can be"))?;
     tensors.put_in_order(data);
-    layout::judge(source, &tensors, &Layout { header, data, alignment })?;
+    layout::validate(source, &tensors, &Layout { header, data, alignment })?;
     Ok(Listing { attributes, tensors })
 }
 

@@ -58,7 +58,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     Ok(Listing { attributes: Attributes { cbor, other_nan: None }, tensors })
 }
 
-/// Judges that each tensor begins where the one before it ends, and the last ends with the file.
+/// Validates that each tensor begins where the one before it ends, and the last ends with the file.
 fn judge_cover(tensors: &Tensors, data: u64, length: u64) -> Result<(), Trouble> {
     let mut end = data;
     for tensor in tensors.iter() {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use zten::Limits;
 
 use super::source::Scratch;
-use super::{Failure, Input, Kind, Trouble, judge};
+use super::{Failure, Input, Kind, Trouble, validate};
 use crate::file::Opened;
 
 /// A tensor that has been read: name, shape, kind, bytes.
@@ -29,7 +29,7 @@ fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
     let mut file = Scratch::new().unwrap();
     file.write_at(0, bytes).unwrap();
-    judge(file.into_source(), Path::new(name), limits)
+    validate(file.into_source(), Path::new(name), limits)
 }
 
 /// Reads everything, and holds each tensor to what the listing says.

@@ -6,7 +6,7 @@ use std::thread;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 use super::*;
-use crate::good_json;
+use crate::succeeded_json;
 
 const SECCOMP: i64 = libc::SYS_seccomp;
 const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
@@ -29,15 +29,15 @@ fn without(call: i64, args: &[&str]) -> Output {
 
 #[test]
 fn what_is_required_is_missed() {
-    let (good, folder) = (good_file(), tempfile::tempdir().unwrap());
+    let (valid, folder) = (valid_file(), tempfile::tempdir().unwrap());
     let out = folder.path().join("out.zt");
     let calls: [&[&str]; 7] = [
-        &["check", &good],
-        &["ls", &good],
-        &["cat", &good, "t_f32"],
-        &["hash", &good],
-        &["diff", &good, &good],
-        &["convert", &good, out.to_str().unwrap()],
+        &["check", &valid],
+        &["ls", &valid],
+        &["cat", &valid, "t_f32"],
+        &["hash", &valid],
+        &["diff", &valid, &valid],
+        &["convert", &valid, out.to_str().unwrap()],
         &["sandbox"],
     ];
     for args in calls {
@@ -59,12 +59,12 @@ fn what_is_required_is_missed() {
 
 #[test]
 fn what_is_not_required_is_done_without() {
-    let good = good_file();
+    let valid = valid_file();
     for call in [SECCOMP, LANDLOCK, LIMITS] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out.zt");
-        for args in [&["check", &good][..], &["convert", &good, out.to_str().unwrap()]] {
-            assert!(!good_text(without(call, args)).is_empty());
+        for args in [&["check", &valid][..], &["convert", &valid, out.to_str().unwrap()]] {
+            assert!(!succeeded_text(without(call, args)).is_empty());
         }
         assert!(out.exists());
     }
@@ -72,7 +72,7 @@ fn what_is_not_required_is_done_without() {
 
 #[test]
 fn a_layer_that_is_missing_is_told() {
-    let report = good_json(without(LANDLOCK, &["sandbox", "--json"]));
+    let report = succeeded_json(without(LANDLOCK, &["sandbox", "--json"]));
     assert_eq!(report["layers"]["landlock"], "missing");
     // The filter denies all of it, too.
     assert_eq!(others(&report, "denied"), [""; 0]);

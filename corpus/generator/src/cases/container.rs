@@ -67,7 +67,7 @@ fn magics(t: &mut Table) {
         t.reject("header-magic", name, dense("1.2.0").header(header), "v12-dense");
     }
     t.reject("header-magic", "v01-lower-case", dense_v0().header(b"zten0001"), "v01-dense");
-    // No zTensor file at all: the magic is judged before the length.
+    // No zTensor file at all: the magic is validated before the length.
     t.reject(
         "header-magic",
         "ten-bytes",

@@ -20,7 +20,7 @@ pub(crate) fn cases(t: &mut Table) {
 }
 
 /// 5 literals, and 11 bytes from 5 back.
-fn good() -> Vec<u8> {
+fn valid() -> Vec<u8> {
     sequence(&ramp(5), [5, 3, 8], &[0x08])
 }
 
@@ -42,7 +42,7 @@ fn corrupt(t: &mut Table, case: &str, block: &[u8], neighbour: &str) {
 
 /// With one thing wrong about the one sequence.
 fn sequences(t: &mut Table) {
-    accept(t, "sequence", &frame(&good()), 16);
+    accept(t, "sequence", &frame(&valid()), 16);
     let five = ramp(5);
     let of = |codes, bits: &[u8]| sequence(&five, codes, bits);
     for (case, block) in [
@@ -71,7 +71,7 @@ fn sequences(t: &mut Table) {
 /// With the sections not as they should be.
 fn sections(t: &mut Table) {
     let edit = |at: usize, byte: u8| {
-        let mut block = good();
+        let mut block = valid();
         block[at] = byte;
         block
     };
@@ -85,9 +85,9 @@ fn sections(t: &mut Table) {
         ("repeated-offsets", edit(7, 0x74)),
         ("repeated-match-lengths", edit(7, 0x5c)),
         ("table-of-accuracy-20", [&edit(7, 0x94)[..8], &[0x0f; 12]].concat()),
-        ("sequences-cut-after-count", good()[..7].to_vec()),
-        ("sequences-cut-after-modes", good()[..8].to_vec()),
-        ("sequences-cut-in-tables", good()[..10].to_vec()),
+        ("sequences-cut-after-count", valid()[..7].to_vec()),
+        ("sequences-cut-after-modes", valid()[..8].to_vec()),
+        ("sequences-cut-in-tables", valid()[..10].to_vec()),
         ("no-sequences-section", raw_literals(&ramp(16))),
         ("count-cut", [raw_literals(&ramp(16)), vec![0xff, 0]].concat()),
         ("bytes-after-no-sequences", [raw_literals(&ramp(16)), vec![0, 0]].concat()),
@@ -258,7 +258,7 @@ fn frames(t: &mut Table) {
     // The second block says of all three tables that they are those of the first.
     let again = [&raw_literals(&ramp(5))[..], &[1, 0xfc, 0x08]].concat();
     for (what, block, next, content) in
-        [("tree", tree, no_tree, bits.to_vec()), ("tables", good(), again, content())]
+        [("tree", tree, no_tree, bits.to_vec()), ("tables", valid(), again, content())]
     {
         let first = || Frame::windowed(WINDOW_1_KIB, 0).compressed(&block, &content);
         let one = first().compressed(&next, &content).end().bytes;
@@ -290,7 +290,7 @@ fn repeats(t: &mut Table) {
     accept(t, "third-offset", &copy(third, &[7], (1, 0b11), 4).end().bytes, 24);
     let bare = copy(begun(), &[], (1, 0b10), 8);
     accept(t, "third-offset-without-literals", &bare.end().bytes, 19);
-    let first = Frame::windowed(WINDOW_1_KIB, 0).compressed(&good(), &content()).end();
+    let first = Frame::windowed(WINDOW_1_KIB, 0).compressed(&valid(), &content()).end();
     let second = copy(begun(), &[9], (0, 1), 1).end();
     accept(t, "first-offset-in-second-frame", &[first.bytes, second.bytes].concat(), 36);
 }
@@ -299,7 +299,7 @@ fn repeats(t: &mut Table) {
 fn places(t: &mut Table) {
     let bad = sequence(&ramp(5), [5, 3, 8], &[0x09]);
     let checked = Frame::windowed(WINDOW_1_KIB, CHECKED);
-    let frame = checked.clone().compressed(&good(), &content()).end();
+    let frame = checked.clone().compressed(&valid(), &content()).end();
     accept(t, "sequence-and-checksum", &frame.bytes, 16);
     let frame = checked.clone().compressed(&bad, &content()).end().bytes;
     let neighbour = "sequence-and-checksum";
@@ -311,12 +311,12 @@ fn places(t: &mut Table) {
         (frame.compressed(second, &content()).end().bytes, at)
     };
     // In the second block, 6 back is there.
-    let (frame, _) = two(&good(), &good());
+    let (frame, _) = two(&valid(), &valid());
     accept(t, "two-sequences", &frame, 32);
-    let (frame, at) = two(&bad, &good());
+    let (frame, at) = two(&bad, &valid());
     refuse(t, CORRUPT, "first-block", (&frame, at), 32, "two-sequences");
     let worse = sequence(&ramp(5), [6, 3, 8], &[0x08]);
-    let (frame, _) = two(&good(), &worse);
+    let (frame, _) = two(&valid(), &worse);
     refuse(t, CORRUPT, "second-block", (&frame, frame.len()), 32, "two-sequences");
 
     // What a frame before has written is not there to look back at.
@@ -325,7 +325,7 @@ fn places(t: &mut Table) {
         let second = Frame::windowed(WINDOW_1_KIB, 0).compressed(block, &content()).end();
         [first, second.bytes].concat()
     };
-    accept(t, "sequence-in-second-frame", &next(&good()), 32);
+    accept(t, "sequence-in-second-frame", &next(&valid()), 32);
     let frame = next(&bad);
     let neighbour = "sequence-in-second-frame";
     refuse(t, CORRUPT, "offset-into-frame-before", (&frame, frame.len()), 32, neighbour);
@@ -346,6 +346,6 @@ fn headers(t: &mut Table) {
     let neighbour = "repeated-and-checksum";
     refused("literals-header-into-checksum", &[0x0d], [0xff, 0xff, 7, 0], neighbour);
     // With the checksum, the modes would have the bits that are reserved.
-    let block = &good()[..7];
+    let block = &valid()[..7];
     refused("modes-into-checksum", block, [3, 0, 0, 0], "sequence-and-checksum");
 }

@@ -83,8 +83,8 @@ fn single_segment(t: &mut Table) {
         let (first, second) = (frame(first, 0).end().bytes, frame(second, 8).end().bytes);
         (first.len(), [first, second].concat())
     };
-    let (_, good) = pair(8, 8);
-    accept(t, "two-frames-of-two-blocks", &good, 16);
+    let (_, valid) = pair(8, 8);
+    accept(t, "two-frames-of-two-blocks", &valid, 16);
     let neighbour = "two-frames-of-two-blocks";
     let (_, first) = pair(9, 7);
     refuse(t, RULE, "first-of-two", (&first, 0), 16, neighbour);
@@ -106,15 +106,15 @@ fn checksum(t: &mut Table) {
         let case = format!("{length}-bit-{bit}");
         refuse(t, RULE, &case, (&wrong, 0), length.into(), &neighbour);
     }
-    let good = frame(100).end().bytes;
-    let sum = good.len() - 4;
-    let mut zero = good.clone();
+    let valid = frame(100).end().bytes;
+    let sum = valid.len() - 4;
+    let mut zero = valid.clone();
     zero[sum..].fill(0);
     refuse(t, RULE, "zero", (&zero, 0), 100, "checksum-of-100");
-    let mut turned = good.clone();
+    let mut turned = valid.clone();
     turned[sum..].reverse();
     refuse(t, RULE, "big-endian", (&turned, 0), 100, "checksum-of-100");
-    let mut data = good.clone();
+    let mut data = valid.clone();
     data[50] ^= 0x40;
     refuse(t, RULE, "one-bit-of-data", (&data, 0), 100, "checksum-of-100");
 

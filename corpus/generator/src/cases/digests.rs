@@ -16,7 +16,7 @@ fn forms(t: &mut Table) {
     let sha = DATA_SHA256;
     let upper = format!("sha256:{}", sha["sha256:".len()..].to_uppercase());
     let mixed = format!("{}{}", &sha[..40], sha[40..].to_uppercase());
-    let good = [
+    let valid = [
         ("sha256", sha.to_owned()),
         ("sha256-upper-case", upper),
         ("sha256-mixed-case", mixed),
@@ -25,7 +25,7 @@ fn forms(t: &mut Table) {
         ("crc32c-lower-case", "crc32c:c30d4189".to_owned()),
         ("crc32c-0x-lower-case", "crc32c:0xc30d4189".to_owned()),
     ];
-    for (case, digest) in &good {
+    for (case, digest) in &valid {
         t.accept(format!("v12-digest-{case}"), dense("1.2.0").set("w:data/digest", text(digest)));
         t.accept(format!("v01-checksum-{case}"), dense_v0().set("#0/checksum", text(digest)));
     }

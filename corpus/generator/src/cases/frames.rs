@@ -9,7 +9,7 @@ use crate::zstd::{
 };
 
 pub(crate) fn cases(t: &mut Table) {
-    good(t);
+    valid(t);
     magic(t);
     skippable(t);
     truncated(t);
@@ -30,7 +30,7 @@ fn whole() -> Frame {
     sixteen(Frame::new(Some(WINDOW_1_KIB), &[0, 0], &size, CHECKED))
 }
 
-fn good(t: &mut Table) {
+fn valid(t: &mut Table) {
     let one = sixteen(Frame::single(16, 0));
     accept(t, "raw", &one.bytes, 16);
     let window = || Frame::windowed(WINDOW_1_KIB, 0);

@@ -91,8 +91,8 @@ const MAX: u64 = u64::MAX;
 
 fn indptr(t: &mut Table, form: Form) {
     let neighbour = format!("{}-indptr-of-2", form.name);
-    let good = csr(form, [2, 3], &[0, 2, 1], &[0, 2, 3]);
-    t.accept(neighbour.as_str(), good);
+    let valid = csr(form, [2, 3], &[0, 2, 1], &[0, 2, 3]);
+    t.accept(neighbour.as_str(), valid);
     let three = format!("{}-indptr-of-3", form.name);
     t.accept(three.as_str(), csr(form, [3, 3], &[0, 2, 1], &[0, 1, 1, 3]));
     for (rule, case, pointers, bad) in [

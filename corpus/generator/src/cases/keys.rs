@@ -183,10 +183,10 @@ fn named(names: Vec<Item>) -> File {
 
 fn names(t: &mut Table) {
     let texts = |names: &[&str]| -> Vec<Item> { names.iter().map(|name| text(name)).collect() };
-    let mut pair = |case: &str, good: Vec<Item>, again: Item| {
+    let mut pair = |case: &str, valid: Vec<Item>, again: Item| {
         let neighbour = format!("v12-names-{case}");
-        t.accept(neighbour.as_str(), named(good.clone()));
-        let bad = [good, vec![marked(again)]].concat();
+        t.accept(neighbour.as_str(), named(valid.clone()));
+        let bad = [valid, vec![marked(again)]].concat();
         t.reject("duplicate-name", format!("v12-{case}"), named(bad), &neighbour);
     };
     pair("adjacent", texts(&["a", "b"]), text("b"));
@@ -231,10 +231,10 @@ fn named_v0(names: Vec<Item>) -> File {
 
 fn names_v0(t: &mut Table) {
     let texts = |names: &[&str]| -> Vec<Item> { names.iter().map(|name| text(name)).collect() };
-    let mut pair = |case: &str, good: Vec<Item>, new: Item, again: Item| {
+    let mut pair = |case: &str, valid: Vec<Item>, new: Item, again: Item| {
         let neighbour = format!("v01-names-{case}");
-        t.accept(neighbour.as_str(), named_v0([good.clone(), vec![new]].concat()));
-        let bad = [good, vec![marked(again)]].concat();
+        t.accept(neighbour.as_str(), named_v0([valid.clone(), vec![new]].concat()));
+        let bad = [valid, vec![marked(again)]].concat();
         t.reject("duplicate-name", format!("v01-{case}"), named_v0(bad), &neighbour);
     };
     pair("adjacent", texts(&["a"]), text("b"), text("a"));

@@ -46,12 +46,12 @@ fn overlaps(t: &mut Table) {
 
 fn overlap_orders(t: &mut Table) {
     // Three blobs in every order of the manifest; `b` runs into `c`.
-    let good = [("a", 64, 64), ("b", 128, 64), ("c", 192, 64)];
+    let valid = [("a", 64, 64), ("b", 128, 64), ("c", 192, 64)];
     let bad = [("a", 64, 64), ("b", 128, 65), ("c", 192, 64)];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        let names: String = order.iter().map(|&index| good[index].0).collect();
+        let names: String = order.iter().map(|&index| valid[index].0).collect();
         let neighbour = format!("v12-three-vectors-{names}");
-        t.accept(neighbour.as_str(), vectors(&order.map(|index| good[index]), 256));
+        t.accept(neighbour.as_str(), vectors(&order.map(|index| valid[index]), 256));
         let file = vectors(&order.map(|index| bad[index]), 256).mark("c:data/offset");
         t.reject("blob-overlap", format!("v12-three-{names}"), file, &neighbour);
     }

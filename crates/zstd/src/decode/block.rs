@@ -37,7 +37,7 @@ impl BlockHeader {
     }
 }
 
-/// A block whose headers are good.
+/// A block whose headers are valid.
 #[derive(Clone, Copy)]
 pub struct Block<'s> {
     bytes: &'s [u8],

@@ -22,16 +22,16 @@ mod liar {
     use zten_sandbox::{Budget, Role, confine};
     use zten_service::SEALS;
 
-    const GOOD: &str = r#"{"good":{"generation":"1.2","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
+    const VALID: &str = r#"{"valid":{"generation":"1.2","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
 
     pub(super) fn lie() {
         // Whatever it is told: no process is left to end it when a test has been.
         zten_sandbox::end_with_parent();
         let mut deed = String::new();
         let _ = io::stdin().take(100).read_to_string(&mut deed);
-        let facts = |from, to| GOOD.replace(from, to);
+        let facts = |from, to| VALID.replace(from, to);
         match deed.as_str() {
-            "honest" => tell(GOOD, &[&memory(1, SEALS)]),
+            "honest" => tell(VALID, &[&memory(1, SEALS)]),
             "nothing" => {}
             "panic" => panic!("as told"),
             "abort" => std::process::abort(),
@@ -55,7 +55,7 @@ mod liar {
             "socket" => {
                 confined();
                 let _ = std::net::UdpSocket::bind("127.0.0.1:0");
-                tell(GOOD, &[&memory(1, SEALS)]);
+                tell(VALID, &[&memory(1, SEALS)]);
             }
             "half a head" => {
                 let _ = io::stdout().write_all(b"\x01\0\0").and_then(|()| io::stdout().flush());
@@ -71,34 +71,34 @@ mod liar {
                 send(u64::MAX, "", &[]);
                 while io::stdout().write_all(&[b' '; 1 << 12]).is_ok() {}
             }
-            "no json" => tell("good", &[&memory(1, SEALS)]),
+            "no json" => tell("valid", &[&memory(1, SEALS)]),
             "deep json" => tell(&"[".repeat(1 << 20), &[]),
-            "more json" => tell(&format!("{GOOD}{GOOD}"), &[&memory(1, SEALS)]),
+            "more json" => tell(&format!("{VALID}{VALID}"), &[&memory(1, SEALS)]),
             "unknown field" => {
                 tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
             }
             "unknown rule" => {
                 tell(r#"{"refused":{"rule":"because","offset":null,"message":""}}"#, &[]);
             }
-            "no content" => tell(GOOD, &[]),
+            "no content" => tell(VALID, &[]),
             "no place" => tell(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
             "place beyond" => tell(&facts("[0,1]", "[0,2]"), &[&memory(1, SEALS)]),
             "place that wraps" => {
                 tell(&facts("[0,1]", "[18446744073709551552,65]"), &[&memory(1, SEALS)]);
             }
             "place between" => tell(&facts("[0,1]", "[1,1]"), &[&memory(4, SEALS)]),
-            "two files" => tell(GOOD, &[&memory(1, SEALS), &memory(1, SEALS)]),
-            "not sealed" => tell(GOOD, &[&memory(1, SealFlags::empty())]),
-            "may shrink" => tell(GOOD, &[&memory(1, SEALS.difference(SealFlags::SHRINK))]),
-            "may grow" => tell(GOOD, &[&memory(1, SEALS.difference(SealFlags::GROW))]),
-            "may be written" => tell(GOOD, &[&memory(1, SEALS.difference(SealFlags::WRITE))]),
-            "may be sealed" => tell(GOOD, &[&memory(1, SEALS.difference(SealFlags::SEAL))]),
-            "too long" => tell(GOOD, &[&memory(1 << 40, SEALS)]),
+            "two files" => tell(VALID, &[&memory(1, SEALS), &memory(1, SEALS)]),
+            "not sealed" => tell(VALID, &[&memory(1, SealFlags::empty())]),
+            "may shrink" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::SHRINK))]),
+            "may grow" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::GROW))]),
+            "may be written" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::WRITE))]),
+            "may be sealed" => tell(VALID, &[&memory(1, SEALS.difference(SealFlags::SEAL))]),
+            "too long" => tell(VALID, &[&memory(1 << 40, SEALS)]),
             "a file" => {
                 let file = std::env::current_exe().and_then(File::open).unwrap();
-                tell(GOOD, &[&file.into()]);
+                tell(VALID, &[&file.into()]);
             }
-            "a pipe" => tell(GOOD, &[&io::pipe().unwrap().1.into()]),
+            "a pipe" => tell(VALID, &[&io::pipe().unwrap().1.into()]),
             other => panic!("no such lie: {other}"),
         }
     }

@@ -15,7 +15,7 @@ macro_rules! corpus {
     };
 }
 
-/// Some that small readers fall for: an offset that is good in its lower 32 bits, an end that
+/// Some that small readers fall for: an offset that is valid in its lower 32 bits, an end that
 /// wraps, blobs that overlap, a map that claims 2^60 entries, two objects of one name.
 static FILES: [(&str, &[u8]); 5] = corpus! {
     "blob-bounds--v12-offset-past-2-pow-32.zt"

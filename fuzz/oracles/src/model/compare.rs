@@ -16,8 +16,8 @@ pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, fi
         .unwrap_or_else(|error| panic!("written, and refused: {error}"));
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
-        let judged = verifier.object(&object, file, |_, _| ());
-        judged.unwrap_or_else(|error| panic!("written, and refused when read: {error}"));
+        let validated = verifier.object(&object, file, |_, _| ());
+        validated.unwrap_or_else(|error| panic!("written, and refused when read: {error}"));
     }
     if model.canonical {
         verifier.padding(archive.manifest(), file).expect("padding of the canonical form");
@@ -42,7 +42,7 @@ pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, fi
 fn component(read: &zten::Component<'_>, wanted: &Part, model: &Model, file: &[u8]) {
     assert_eq!(read.role(), wanted.role);
     assert_eq!(read.element_type(), meant(&wanted.element), "{wanted:?}");
-    let content = read.decode(file, &zten::Limits::default()).expect("judged good");
+    let content = read.decode(file, &zten::Limits::default()).expect("found to be valid");
     assert!(*content == wanted.content, "bytes of {wanted:?}");
     let compressed = wanted.level.is_some() && !wanted.content.is_empty();
     assert_eq!(read.encoding() == Encoding::Zstd, compressed);

@@ -49,7 +49,7 @@ pub(super) fn write<'m>(model: &Model, objects: &[&'m Object]) -> Result<Written
     Ok(Written { file, objects: accepted, attributes })
 }
 
-/// Writes objects, all of which are good, half of them by appending.
+/// Writes objects, all of which are valid, half of them by appending.
 pub(super) fn in_two(model: &Model, objects: &[&Object]) -> Vec<u8> {
     let (first, second) = objects.split_at(objects.len() / 2);
     let first = write(model, first).unwrap_or_else(|_| panic!("what was accepted is refused"));

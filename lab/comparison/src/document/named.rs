@@ -25,10 +25,10 @@ pub(super) fn worst(results: &Results) -> String {
     })
 }
 
-/// Good files whose content is not what ours reads.
+/// Valid files whose content is not what ours reads.
 pub(super) fn control(results: &Results) -> String {
     let ours = Subject::ZTENSOR.len() - 1;
-    let rows = results.good.iter().filter_map(|file| {
+    let rows = results.valid.iter().filter_map(|file| {
         let cells = peers().map(|(at, _)| {
             let outcome = &file.outcomes[at];
             match outcome.kind {
@@ -59,9 +59,9 @@ fn by_reader(rows: impl IntoIterator<Item = Vec<String>>) -> String {
 /// What panics and aborts say.
 pub(super) fn messages(results: &Results) -> String {
     let refused = results.refused.iter().map(|file| (&file.file, &file.outcomes));
-    let good = results.good.iter().map(|file| (&file.file, &file.outcomes));
+    let valid = results.valid.iter().map(|file| (&file.file, &file.outcomes));
     let mut rows = Vec::new();
-    for (file, outcomes) in refused.chain(good) {
+    for (file, outcomes) in refused.chain(valid) {
         for (at, subject) in peers() {
             let outcome = &outcomes[at];
             if [Kind::Panicked, Kind::Aborted, Kind::OutOfTime].contains(&outcome.kind) {

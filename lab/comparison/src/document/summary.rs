@@ -84,7 +84,7 @@ fn not_refused<'r>(files: impl Iterator<Item = &'r Refused>, at: usize) -> Strin
     if all == 0 { "-".to_owned() } else { format!("{passed} of {all}") }
 }
 
-/// What becomes of good files.
+/// What becomes of valid files.
 pub(super) fn control(results: &Results) -> String {
     let head = [
         "reader",
@@ -97,15 +97,15 @@ pub(super) fn control(results: &Results) -> String {
     let ours = Subject::ZTENSOR.len() - 1;
     let rows = Subject::ZTENSOR.into_iter().enumerate().map(|(at, subject)| {
         let kinds =
-            |kinds: &[Kind]| count(&results.good, |file| kinds.contains(&file.outcomes[at].kind));
+            |kinds: &[Kind]| count(&results.valid, |file| kinds.contains(&file.outcomes[at].kind));
         let accepted = kinds(&[Kind::Accepted]);
-        let same = count(&results.good, |file| {
+        let same = count(&results.valid, |file| {
             let outcome = &file.outcomes[at];
             outcome.kind == Kind::Accepted && outcome.content == file.outcomes[ours].content
         });
         let (reading, opening) =
             (kinds(&[Kind::RefusedOnReading]), kinds(&[Kind::RefusedAtOpening]));
-        let other = results.good.len() - accepted - reading - opening;
+        let other = results.valid.len() - accepted - reading - opening;
         let cells = [same, accepted - same, reading, opening, other];
         std::iter::once(subject.name().to_owned()).chain(cells.map(|n| n.to_string())).collect()
     });

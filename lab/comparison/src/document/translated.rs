@@ -10,7 +10,7 @@ pub(super) fn table(results: &Results) -> String {
     let rows = results.translated.iter().map(|one| {
         let (rule, from) = match one.case.rule.and_then(zten::rules::find) {
             Some(row) => (format!("`{}`", row.id), from(row.source)),
-            None => ("none: it is good".to_owned(), ""),
+            None => ("none: it is valid".to_owned(), ""),
         };
         let outcome = one.outcome.kind.name().to_owned();
         vec![one.case.name.to_owned(), rule, from.to_owned(), outcome]

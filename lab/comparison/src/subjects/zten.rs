@@ -14,8 +14,8 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let Some(archive) = report.opened(opened.map_err(rule)) else { return };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
-        let judged = verifier.object(&object, &file[..], |_, _| ());
-        if report.read(judged.map_err(|error| rule(Error::from(error)))).is_none() {
+        let validated = verifier.object(&object, &file[..], |_, _| ());
+        if report.read(validated.map_err(|error| rule(Error::from(error)))).is_none() {
             continue;
         }
         for component in object.components() {
@@ -26,8 +26,8 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
         }
     }
     if options == options.canonical() {
-        let judged = verifier.padding(archive.manifest(), &file[..]);
-        report.read(judged.map_err(|error| rule(Error::from(error))));
+        let validated = verifier.padding(archive.manifest(), &file[..]);
+        report.read(validated.map_err(|error| rule(Error::from(error))));
     }
 }
 

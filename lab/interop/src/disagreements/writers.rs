@@ -57,7 +57,7 @@ fn refused(
     writer.add_object("x", shape.to_vec(), format, parts, None, raw, none)?;
     writer.finish()?;
     let file = std::fs::read(path)?;
-    let judge = || -> Result<(), Error> {
+    let validate = || -> Result<(), Error> {
         let archive = Archive::open_with(&file, options)?;
         let mut verifier = Verifier::new(file.len() as u64, options.limit());
         for object in archive.objects() {
@@ -65,7 +65,7 @@ fn refused(
         }
         Ok(())
     };
-    Ok(judge().err().and_then(|error| error.id()))
+    Ok(validate().err().and_then(|error| error.id()))
 }
 
 fn bools(path: &Path) -> Result<()> {

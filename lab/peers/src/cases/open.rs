@@ -79,8 +79,8 @@ pub(super) fn open(course: &Course) -> Result<Group> {
     let growth = growth(course, most)?;
     let mut group = Group {
         title: "Opening".into(),
-        about: "Dense objects with the names of a transformer's tensors, in memory. zten judges all that \
-                can be judged without the data; the bare walk goes from head to head of the same CBOR and \
+        about: "Dense objects with the names of a transformer's tensors, in memory. zten validates all that \
+                can be validated without the data; the bare walk goes from head to head of the same CBOR and \
                 believes it; `safetensors` reads the header of as many tensors (`read_metadata`), \
                 `ztensor` its manifest. Heap is its peak, beside the file."
             .into(),

@@ -28,7 +28,7 @@ pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
     match reader {
         // Bound anew each time: that is a part of reading through a view.
         "zten" => serve(|| {
-            let view = dense.bind(black_box(file)).expect("a good file");
+            let view = dense.bind(black_box(file)).expect("a valid file");
             total(view.as_slice().expect("aligned elements"))
         }),
         "zten, element by element" => {
@@ -94,13 +94,13 @@ pub(crate) fn read(reader: &str, file: &[u8]) -> Result<()> {
         "zten" => serve(|| decode(file)),
         "ruzstd" => serve(|| {
             let mut decoder = ruzstd::decoding::StreamingDecoder::new(stored).expect("a frame");
-            while decoder.read(&mut buffer).expect("a good frame") > 0 {
+            while decoder.read(&mut buffer).expect("a valid frame") > 0 {
                 black_box(&buffer);
             }
         }),
         "libzstd" => serve(|| {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).expect("a decoder");
-            while decoder.read(&mut buffer).expect("a good frame") > 0 {
+            while decoder.read(&mut buffer).expect("a valid frame") > 0 {
                 black_box(&buffer);
             }
         }),

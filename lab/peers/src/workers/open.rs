@@ -24,22 +24,22 @@ fn manifest(file: &[u8]) -> Result<&[u8]> {
 /// Opens a file that is in memory.
 pub(crate) fn open(reader: &str, file: &[u8]) -> Result<()> {
     match reader {
-        "zten" => serve(|| Archive::open(file).expect("a good file")),
-        "ztensor 1.2.3" => serve(|| ztensor::open(file).expect("a good file")),
-        "safetensors" => serve(|| safetensors::open(file).expect("a good file")),
+        "zten" => serve(|| Archive::open(file).expect("a valid file")),
+        "ztensor 1.2.3" => serve(|| ztensor::open(file).expect("a valid file")),
+        "safetensors" => serve(|| safetensors::open(file).expect("a valid file")),
         "bare walk" => {
             let manifest = manifest(file)?;
-            serve(|| walk::items(manifest).expect("good CBOR"));
+            serve(|| walk::items(manifest).expect("valid CBOR"));
         }
         "minicbor, skipping" => {
             let manifest = manifest(file)?;
-            serve(|| minicbor::Decoder::new(manifest).skip().expect("good CBOR"));
+            serve(|| minicbor::Decoder::new(manifest).skip().expect("valid CBOR"));
         }
         "serde_cbor_2, ignoring" => {
             let manifest = manifest(file)?;
             serve(|| {
                 let mut from = serde_cbor_2::Deserializer::from_slice(manifest);
-                serde::de::IgnoredAny::deserialize(&mut from).expect("good CBOR")
+                serde::de::IgnoredAny::deserialize(&mut from).expect("valid CBOR")
             });
         }
         _ => bail!("{reader} opens nothing"),

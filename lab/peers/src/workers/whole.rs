@@ -26,7 +26,7 @@ pub(crate) fn check(reader: &str, program: &Path, file: &Path) -> Result<()> {
         let start = Instant::now();
         let status = command.status();
         let time = start.elapsed();
-        assert!(status.is_ok_and(|status| status.success()), "a file that is good");
+        assert!(status.is_ok_and(|status| status.success()), "a file that is valid");
         time
     };
     let bare = || -> Duration {
@@ -34,7 +34,7 @@ pub(crate) fn check(reader: &str, program: &Path, file: &Path) -> Result<()> {
         let start = Instant::now();
         let (mut file, mut hasher) = (File::open(file).expect("a file"), Sha256::new());
         loop {
-            match file.read(&mut buffer).expect("a file that is good") {
+            match file.read(&mut buffer).expect("a file that is valid") {
                 0 => break,
                 length => hasher.update(&buffer[..length]),
             }

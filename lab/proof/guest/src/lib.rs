@@ -1,6 +1,6 @@
 //! Opens and checks a file that its host hands it, for the host to count what that takes.
 //!
-//! Every call returns what came of it: 0 where the file is good; else where the id of the rule
+//! Every call returns what came of it: 0 where the file is valid; else where the id of the rule
 //! that it breaks lies, in the high half, and how long it is.
 #![expect(unsafe_code, reason = "the host finds functions by name, which is an unsafe attribute")]
 
@@ -26,7 +26,7 @@ pub extern "C" fn open(canonical: u32) -> u64 {
     run(canonical, |_, _| Ok(()))
 }
 
-/// Opens the file and judges all that is in it.
+/// Opens the file and validates all that is in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn check(canonical: u32) -> u64 {
     run(canonical, |archive, file| {

@@ -1,4 +1,4 @@
-//! Raw content that is expensive to judge.
+//! Raw content that is expensive to validate.
 
 use zten_corpus::base::{component, dense_object, object, v1, words};
 use zten_corpus::cbor::{Item, fields, text, uint, uints};

@@ -127,7 +127,7 @@ pub(super) fn short_sequences(size: usize) -> Content {
     Content { stored: frame.end().bytes, decoded: 8 + blocks * 3 * count }
 }
 
-/// A frame whose last block, after many good ones, is cut.
+/// A frame whose last block, after many valid ones, is cut.
 pub(super) fn corrupt(size: usize) -> Content {
     let (stored, made) = block(Block::Huffman);
     let count = super::count(size, stored.len() + 3);

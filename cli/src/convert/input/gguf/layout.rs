@@ -17,8 +17,8 @@ pub(super) struct Layout {
     pub(super) alignment: u64,
 }
 
-/// Judges the places of tensors that are in the order of their data.
-pub(super) fn judge(source: &Source, tensors: &Tensors, layout: &Layout) -> Result<(), Trouble> {
+/// Validates the places of tensors that are in the order of their data.
+pub(super) fn validate(source: &Source, tensors: &Tensors, layout: &Layout) -> Result<(), Trouble> {
     let mut cursor = Cursor::new(source, layout.header, source.len());
     let mut before = String::new();
     for tensor in tensors.iter() {

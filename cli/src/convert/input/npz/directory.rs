@@ -54,7 +54,7 @@ pub(super) fn find(source: &Source) -> Result<Directory, Trouble> {
 }
 
 impl Directory {
-    /// Judges how many members have been found.
+    /// Validates how many members have been found.
     pub(super) fn judge_count(&self, found: usize) -> Result<(), Trouble> {
         let counted = self.members;
         if u64_from_usize(found) == counted {

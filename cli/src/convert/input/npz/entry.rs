@@ -112,7 +112,7 @@ impl Entry {
             let sentence = "its extra field for large files has other numbers than are missing";
             return Err(about(Trouble::refused(sentence)));
         };
-        judge(&header, &name, packed == size).map_err(about)?;
+        validate(&header, &name, packed == size).map_err(about)?;
         let name = String::from_utf8(name).map_err(|_| Trouble::refused(NOT_UTF8))?;
         Ok(Self { header, has_large, name, start, packed, size })
     }
@@ -217,7 +217,7 @@ fn local_sizes(header: &Header, large: Option<&[u64]>) -> Option<(u64, u64)> {
 }
 
 /// Whether a member is what `numpy` reads, and all readers read the same.
-fn judge(header: &Header, name: &[u8], is_of_one_size: bool) -> Result<(), Trouble> {
+fn validate(header: &Header, name: &[u8], is_of_one_size: bool) -> Result<(), Trouble> {
     let Header { version, flags, method, .. } = *header;
     let is_text = name.is_ascii() || flags & UTF8 != 0 && str::from_utf8(name).is_ok();
     let sentence = match method {

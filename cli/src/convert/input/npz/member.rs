@@ -85,7 +85,7 @@ impl Content<'_> {
         Ok(0)
     }
 
-    /// Judges what can be judged when all has been read: the checksum, and that the compressed
+    /// Validates what can be validated when all has been read: the checksum, and that the compressed
     /// data ends here, with its last byte.
     pub(super) fn end(mut self) -> io::Result<()> {
         if self.left > 0 || self.unpack(&mut [0])? > 0 {

@@ -27,9 +27,9 @@ fn survive(bytes: &[u8]) -> Option<Content> {
     }
 }
 
-/// Damages a file in every way, and hands whatever can still be read to `judge`.
-fn batter(bytes: &[u8], judge: impl Fn(&[u8], &Content, &Content)) {
-    let whole = survive(bytes).expect("the file is good before it is damaged");
+/// Damages a file in every way, and hands whatever can still be read to `validate`.
+fn batter(bytes: &[u8], validate: impl Fn(&[u8], &Content, &Content)) {
+    let whole = survive(bytes).expect("the file is valid before it is damaged");
     for end in 0..bytes.len() {
         if let Some(content) = survive(&bytes[..end]) {
             assert!(content == whole, "the first {end} bytes are another file");
@@ -42,7 +42,7 @@ fn batter(bytes: &[u8], judge: impl Fn(&[u8], &Content, &Content)) {
         for other in flips.chain([0, 0xff, byte.wrapping_add(1), byte.wrapping_sub(1)]) {
             damaged[at] = other;
             if let Some(content) = survive(&damaged) {
-                judge(&damaged, &content, &whole);
+                validate(&damaged, &content, &whole);
             }
         }
         damaged[at] = byte;
@@ -54,7 +54,7 @@ fn batter(bytes: &[u8], judge: impl Fn(&[u8], &Content, &Content)) {
         let less = [before, behind.get(1..).unwrap_or_default()].concat();
         for damaged in more.into_iter().chain([less]) {
             if let Some(content) = survive(&damaged) {
-                judge(&damaged, &content, &whole);
+                validate(&damaged, &content, &whole);
             }
         }
     }

@@ -165,7 +165,7 @@ fn every_type_of_tensor() {
 
 #[test]
 fn versions() {
-    let good = file(&[], &[info("t", &[1], 24, 0)], &[7]);
+    let valid = file(&[], &[info("t", &[1], 24, 0)], &[7]);
     for (version, why) in [
         (2_u32, ""),
         (3, ""),
@@ -174,7 +174,7 @@ fn versions() {
         (4, "version 4 "),
         (3_u32.swap_bytes(), "big-endian"),
     ] {
-        let mut bytes = good.clone();
+        let mut bytes = valid.clone();
         bytes[4..8].copy_from_slice(&version.to_le_bytes());
         match why {
             "" => assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]),

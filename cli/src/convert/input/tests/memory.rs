@@ -33,7 +33,7 @@ fn measure(bytes: &[u8]) -> (u64, u64) {
     (memory.bytes_max, kept)
 }
 
-fn judge(what: &str, bytes: &[u8], header: usize) {
+fn validate(what: &str, bytes: &[u8], header: usize) {
     let (most, kept) = measure(bytes);
     let header = u64::try_from(header).unwrap();
     println!("{what}: {header} bytes, {most} at most, {kept} kept");
@@ -52,19 +52,19 @@ fn memory_follows_the_header() {
         infos.push(info);
     }
     let pairs = [gguf::pair("general.alignment", 4, &1_u32.to_le_bytes())];
-    judge("GGUF, tensors", &unaligned(&pairs, &infos, 200_000), header);
+    validate("GGUF, tensors", &unaligned(&pairs, &infos, 200_000), header);
 
     let ones = gguf::info("x", &[1; 64], 24, 0);
     let infos: Vec<_> = (0..20_000).map(|at| named(&ones, at)).collect();
-    judge("GGUF, dimensions", &unaligned(&pairs, &infos, 20_000), 20_000 * ones.len());
+    validate("GGUF, dimensions", &unaligned(&pairs, &infos, 20_000), 20_000 * ones.len());
 
     let length = 8_000_000_u64;
     let array = [&0_u32.to_le_bytes()[..], &length.to_le_bytes(), &vec![200; 8_000_000]].concat();
     let pairs = [gguf::pair("k", 9, &array)];
     let one = [gguf::info("x", &[0], 24, 0)];
-    judge("GGUF, an array", &gguf::file(&pairs, &one, &[]), array.len());
+    validate("GGUF, an array", &gguf::file(&pairs, &one, &[]), array.len());
     let pairs = [gguf::pair("k", 8, &gguf::text("x".repeat(8_000_000)))];
-    judge("GGUF, a text", &gguf::file(&pairs, &one, &[]), array.len());
+    validate("GGUF, a text", &gguf::file(&pairs, &one, &[]), array.len());
 
     let entries: Vec<_> = (0..100_000)
         .map(|at| {
@@ -73,7 +73,7 @@ fn memory_follows_the_header() {
         .collect();
     let header = format!("{{{}}}", entries.join(","));
     let bytes = safetensors::file(&header, &vec![0; 100_000]);
-    judge("safetensors, tensors", &bytes, header.len());
+    validate("safetensors, tensors", &bytes, header.len());
 
     let shape = vec!["1"; 64].join(",");
     let entries: Vec<_> = (0..40_000)
@@ -86,21 +86,21 @@ fn memory_follows_the_header() {
         .collect();
     let header = format!("{{{}}}", entries.join(","));
     let bytes = safetensors::file(&header, &vec![0; 40_000]);
-    judge("safetensors, dimensions", &bytes, header.len());
+    validate("safetensors, dimensions", &bytes, header.len());
 
     // An escape makes the parser copy the text.
     let name = format!("\\n{}", "x".repeat(8_000_000));
     let header = format!(r#"{{"{name}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}}}"#);
-    judge("safetensors, a name", &safetensors::file(&header, &[]), header.len());
+    validate("safetensors, a name", &safetensors::file(&header, &[]), header.len());
     let one = r#""x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
     let header = format!(r#"{{"__metadata__":{{"k":"{name}"}},{one}}}"#);
-    judge("safetensors, a text", &safetensors::file(&header, &[]), header.len());
+    validate("safetensors, a text", &safetensors::file(&header, &[]), header.len());
 
     let array = npy::file("|u1", false, "(0,)", &[]);
     let names: Vec<_> = (0..20_000).map(|at| format!("{at:x}.npy")).collect();
     let members: Vec<_> = names.iter().map(|name| (name.as_str(), array.clone())).collect();
     let bytes = npz::archive(&members, false);
-    judge("archive", &bytes, bytes.len());
+    validate("archive", &bytes, bytes.len());
 }
 
 /// A file whose data is aligned to one byte.

@@ -133,8 +133,8 @@ fn two_members_of_one_name() {
 
 #[test]
 fn what_members_may_not_use() {
-    let good = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
-    let (members, directory, end) = parts(&good);
+    let valid = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
+    let (members, directory, end) = parts(&valid);
     let build = |flags: u16, method: u16| {
         let (mut members, mut directory) = (members.clone(), directory.clone());
         members[6..8].copy_from_slice(&flags.to_le_bytes());
@@ -173,17 +173,17 @@ fn names_are_utf8_and_say_so() {
 
 #[test]
 fn the_end_record_leaves_no_doubt() {
-    let good = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
-    let (members, directory, end) = parts(&good);
+    let valid = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
+    let (members, directory, end) = parts(&valid);
     let with_end = |at: usize, value: &[u8]| {
         let mut end = end.clone();
         end[at..at + value.len()].copy_from_slice(value);
         [members.clone(), directory.clone(), end].concat()
     };
     for (bytes, why) in [
-        ([good.as_slice(), b"\0"].concat(), "does not end with"),
-        (good[..good.len() - 1].to_vec(), "does not end with"),
-        (good[..21].to_vec(), "cut off"),
+        ([valid.as_slice(), b"\0"].concat(), "does not end with"),
+        (valid[..valid.len() - 1].to_vec(), "does not end with"),
+        (valid[..21].to_vec(), "cut off"),
         (with_end(20, &[1, 0]), "divided, or something"),
         (with_end(4, &[1, 0]), "divided, or something"),
         (with_end(8, &[1, 0]), "divided, or something"),
@@ -191,8 +191,8 @@ fn the_end_record_leaves_no_doubt() {
         (with_end(8, &[3, 0, 3, 0]), "has 2 members, and its end record counts 3"),
         (with_end(12, &[0]), "does not end where"),
         (with_end(16, &[0]), "does not end where"),
-        ([&b"PK\x03\x04"[..], &good].concat(), "does not end where"),
-        ([&good[..members.len()], b"\0", &directory, &end].concat(), "does not end where"),
+        ([&b"PK\x03\x04"[..], &valid].concat(), "does not end where"),
+        ([&valid[..members.len()], b"\0", &directory, &end].concat(), "does not end where"),
     ] {
         let sentence = refusal("x.npz", &bytes);
         assert!(sentence.contains(why), "{sentence}");
@@ -205,8 +205,8 @@ fn the_end_record_leaves_no_doubt() {
 
 #[test]
 fn end_records_of_large_archives() {
-    let good = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
-    let (members, directory, _) = parts(&good);
+    let valid = archive(&[("a.npy", array(&[1])), ("b.npy", array(&[2]))], false);
+    let (members, directory, _) = parts(&valid);
     let (start, length) = (members.len() as u64, directory.len() as u64);
     let build = |small: [u32; 3], record: u64, more: &[u8]| {
         let mut end = b"PK\x06\x06".to_vec();
@@ -246,8 +246,8 @@ fn members_lie_one_after_the_other() {
     let second = archive(&[("b.npy", array(&[2]))], false);
     let (second, ..) = parts(&second);
     // The array of the first member has as many bytes as the second member.
-    let good = archive(&[("a.npy", array(&vec![0; second.len()])), ("b.npy", array(&[2]))], false);
-    let (members, directory, end) = parts(&good);
+    let valid = archive(&[("a.npy", array(&vec![0; second.len()])), ("b.npy", array(&[2]))], false);
+    let (members, directory, end) = parts(&valid);
     let (first, second) = members.split_at(members.len() - second.len());
     let entry = find(&directory[1..], b"PK\x01\x02") + 1;
     let build = |members: &[&[u8]], at: usize| {

@@ -60,7 +60,7 @@ fn other_types_are_refused_by_name() {
         [("F4", "[2]", 1), ("F6_E2M3", "[4]", 3), ("F6_E3M2", "[4]", 3), ("F8_E8M0", "[1]", 1)]
     {
         let bytes = one(dtype, shape, length);
-        // They are good files: it is zTensor that has nothing for them.
+        // They are valid files: it is zTensor that has nothing for them.
         SafeTensors::deserialize(&bytes).unwrap();
         let wanted = format!("\"a.b\": its dtype \"{dtype}\" is not supported at byte ");
         assert!(refusal("x", &bytes).starts_with(&wanted));

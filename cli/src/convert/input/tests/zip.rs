@@ -56,7 +56,7 @@ fn every_layout_that_is_written() {
 
 #[test]
 fn what_is_said_twice_is_the_same() {
-    for good in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
+    for valid in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
         let changes: [fn(&mut Member); 6] = [
             |member| member.local.version ^= 1,
             |member| member.local.flags ^= 2,
@@ -66,53 +66,56 @@ fn what_is_said_twice_is_the_same() {
             |member| member.local.name[0] ^= 2,
         ];
         for change in changes {
-            refused(&changed(&good, change), DIFFERS);
+            refused(&changed(&valid, change), DIFFERS);
         }
     }
-    let good = Member::plain("a.npy", 8);
-    refused(&changed(&good, |member| member.local.size ^= 1), DIFFERS);
-    refused(&changed(&good, |member| member.local.packed ^= 1), DIFFERS);
-    refused(&changed(&good, |member| member.start = Some(1)), "it is not where the directory says");
+    let valid = Member::plain("a.npy", 8);
+    refused(&changed(&valid, |member| member.local.size ^= 1), DIFFERS);
+    refused(&changed(&valid, |member| member.local.packed ^= 1), DIFFERS);
+    refused(
+        &changed(&valid, |member| member.start = Some(1)),
+        "it is not where the directory says",
+    );
 }
 
 #[test]
 fn numbers_of_large_files_contradict_nothing() {
-    let good = Member::numpy("a.npy", 8);
-    let [size, packed] = good.sizes();
+    let valid = Member::numpy("a.npy", 8);
+    let [size, packed] = valid.sizes();
     for (numbers, why) in
         [([size, packed ^ 1], DIFFERS), ([size ^ 1, packed], DIFFERS), ([packed, size], DIFFERS)]
     {
-        refused(&changed(&good, |member| member.local.extra = large(&numbers)), why);
+        refused(&changed(&valid, |member| member.local.extra = large(&numbers)), why);
     }
-    refused(&changed(&good, |member| member.local.extra = large(&[size])), CONTRADICTS);
-    refused(&changed(&good, |member| member.local.extra = large(&[size, packed, 0])), CONTRADICTS);
-    refused(&changed(&good, |member| member.local.extra = vec![]), CONTRADICTS);
+    refused(&changed(&valid, |member| member.local.extra = large(&[size])), CONTRADICTS);
+    refused(&changed(&valid, |member| member.local.extra = large(&[size, packed, 0])), CONTRADICTS);
+    refused(&changed(&valid, |member| member.local.extra = vec![]), CONTRADICTS);
     // Those of the header itself.
-    refused(&changed(&good, |member| member.local.size = 1), CONTRADICTS);
-    refused(&changed(&good, |member| member.local.packed = 0), CONTRADICTS);
+    refused(&changed(&valid, |member| member.local.size = 1), CONTRADICTS);
+    refused(&changed(&valid, |member| member.local.packed = 0), CONTRADICTS);
     let sizes = |member: &mut Member| {
         member.local.size = member.central.size;
         member.local.packed = member.central.packed;
     };
-    accepted(&changed(&good, sizes));
+    accepted(&changed(&valid, sizes));
 
     // The directory has those that its own fields leave out, and no other.
     let all = |numbers: &[u64]| {
-        let (good, numbers) = (good.clone(), numbers.to_vec());
-        changed(&good, move |member| {
+        let (valid, numbers) = (valid.clone(), numbers.to_vec());
+        changed(&valid, move |member| {
             (member.central.size, member.central.packed) = (u32::MAX, u32::MAX);
             member.central.extra = large(&numbers);
         })
     };
     accepted(&all(&[size, packed]));
-    accepted(&changed(&good, |member| {
+    accepted(&changed(&valid, |member| {
         member.central.size = u32::MAX;
         member.central.extra = large(&[size]);
     }));
     let other = "\"a.npy\": its extra field for large files has other numbers than are missing";
     refused(&all(&[size]), other);
     refused(&all(&[size, packed, 0]), other);
-    refused(&changed(&good, |member| member.central.extra = large(&[size, packed])), other);
+    refused(&changed(&valid, |member| member.central.extra = large(&[size, packed])), other);
     refused(&changed(&all(&[]), |member| member.central.extra = vec![]), other);
     refused(&all(&[size ^ 1, packed]), DIFFERS);
     // Where only the directory has such numbers, only its version is the one for them.
@@ -124,29 +127,29 @@ fn numbers_of_large_files_contradict_nothing() {
     let beyond = |member: &mut Member| {
         (member.local.version, member.central.version) = (46, 46);
     };
-    refused(&changed(&good, beyond), "it uses a feature of zip that is not supported");
+    refused(&changed(&valid, beyond), "it uses a feature of zip that is not supported");
 }
 
 #[test]
 fn extra_fields_are_whole_and_known() {
-    for good in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
+    for valid in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
         for more in [vec![0], vec![0; 3], vec![0x55, 0x54, 5, 0, 0], field(1, &[0; 15])] {
-            let local = changed(&good, |member| member.local.extra.extend(&more));
-            let central = changed(&good, |member| member.central.extra.extend(&more));
+            let local = changed(&valid, |member| member.local.extra.extend(&more));
+            let central = changed(&valid, |member| member.central.extra.extend(&more));
             for member in [local, central] {
                 refused(&member, "\"a.npy\": ");
             }
         }
         for (id, length) in [(0x7075, 9), (0xcafe, 0), (0x5455, 6)] {
             let unknown = field(id, &vec![0; length]);
-            let local = changed(&good, |member| member.local.extra.extend(&unknown));
-            let central = changed(&good, |member| member.central.extra.extend(&unknown));
+            let local = changed(&valid, |member| member.local.extra.extend(&unknown));
+            let central = changed(&valid, |member| member.central.extra.extend(&unknown));
             for member in [local, central] {
                 refused(&member, &format!("{id:#06x} of {length} bytes is not supported"));
             }
         }
         // As `zip` adds them.
-        accepted(&changed(&good, |member| {
+        accepted(&changed(&valid, |member| {
             member.local.extra.extend(field(0x5455, &[3; 9]));
             member.central.extra.extend(field(0x5455, &[3; 5]));
             for said in [&mut member.local, &mut member.central] {
@@ -159,37 +162,37 @@ fn extra_fields_are_whole_and_known() {
 #[test]
 fn what_stands_behind_a_member_is_what_the_directory_says() {
     for method in [0, 8] {
-        let good = Member::streamed("a.npy", method);
-        for at in 4..good.behind.len() {
-            refused(&changed(&good, |member| member.behind[at] ^= 1), BEHIND);
+        let valid = Member::streamed("a.npy", method);
+        for at in 4..valid.behind.len() {
+            refused(&changed(&valid, |member| member.behind[at] ^= 1), BEHIND);
         }
-        refused(&changed(&good, |member| member.behind = vec![0xa5; 24]), BEHIND);
-        refused(&changed(&good, |member| member.behind = vec![]), BEHIND);
-        refused(&changed(&good, |member| member.behind.truncate(16)), BEHIND);
-        refused(&changed(&good, |member| member.behind[0] = b'Q'), BEHIND);
-        refused(&changed(&good, |member| member.behind.push(0)), GAP);
+        refused(&changed(&valid, |member| member.behind = vec![0xa5; 24]), BEHIND);
+        refused(&changed(&valid, |member| member.behind = vec![]), BEHIND);
+        refused(&changed(&valid, |member| member.behind.truncate(16)), BEHIND);
+        refused(&changed(&valid, |member| member.behind[0] = b'Q'), BEHIND);
+        refused(&changed(&valid, |member| member.behind.push(0)), GAP);
         // The signature may be left out.
-        accepted(&changed(&good, |member| drop(member.behind.drain(..4))));
+        accepted(&changed(&valid, |member| drop(member.behind.drain(..4))));
         // Without the flag nothing stands there, with it something does.
         let flagless = |member: &mut Member| {
             (member.local.flags, member.central.flags) = (0, 0);
         };
-        refused(&changed(&good, flagless), DIFFERS);
+        refused(&changed(&valid, flagless), DIFFERS);
         refused(&changed(&Member::numpy("a.npy", method), |m| m.behind = vec![0; 24]), GAP);
         // What stands in front may be left out there, and not be another.
-        let [size, packed] = good.sizes();
-        accepted(&changed(&good, |member| member.local.extra = large(&[size, packed])));
-        accepted(&changed(&good, |member| member.local.crc = member.central.crc));
-        refused(&changed(&good, |member| member.local.extra = large(&[size, 0])), DIFFERS);
-        refused(&changed(&good, |member| member.local.crc = 1), DIFFERS);
+        let [size, packed] = valid.sizes();
+        accepted(&changed(&valid, |member| member.local.extra = large(&[size, packed])));
+        accepted(&changed(&valid, |member| member.local.crc = member.central.crc));
+        refused(&changed(&valid, |member| member.local.extra = large(&[size, 0])), DIFFERS);
+        refused(&changed(&valid, |member| member.local.crc = 1), DIFFERS);
 
         // Sizes of 32 bits, where the header has no others.
         let small = |member: &mut Member| {
             (member.local.size, member.local.packed) = (0, 0);
             member.local.extra = vec![];
         };
-        refused(&changed(&good, small), BEHIND);
-        let short = changed(&changed(&good, small), |member| {
+        refused(&changed(&valid, small), BEHIND);
+        let short = changed(&changed(&valid, small), |member| {
             let [size, packed] = [size, packed].map(|size| u32::try_from(size).unwrap());
             let crc = member.central.crc;
             member.behind.truncate(4);
@@ -207,15 +210,15 @@ fn compressed_data_ends_with_its_last_byte() {
         (member.local.packed, member.central.packed) = (length, length);
         member.packed = packed;
     };
-    let good = Member::plain("a.npy", 8);
+    let valid = Member::plain("a.npy", 8);
     for more in [&[0][..], &[0xff; 20], b"PK\x03\x04"] {
-        let packed = [&good.packed[..], more].concat();
-        let bytes = changed(&good, |member| resize(member, packed));
+        let packed = [&valid.packed[..], more].concat();
+        let bytes = changed(&valid, |member| resize(member, packed));
         refused(&bytes, "there are bytes behind its compressed data");
     }
     for less in [1, 2, 5] {
-        let packed = good.packed[..good.packed.len() - less].to_vec();
-        let bytes = changed(&good, |member| resize(member, packed));
+        let packed = valid.packed[..valid.packed.len() - less].to_vec();
+        let bytes = changed(&valid, |member| resize(member, packed));
         refused(&bytes, "the archive is damaged: it");
     }
     // All of the content has come, and the stream goes on: an empty block that is not the last.
@@ -225,16 +228,16 @@ fn compressed_data_ends_with_its_last_byte() {
         let lengths = [length.to_le_bytes(), (!length).to_le_bytes()].concat();
         [&[last][..], &lengths, &content].concat()
     };
-    accepted(&changed(&good, |member| resize(member, stored(1))));
-    let endless = changed(&good, |member| resize(member, stored(0)));
+    accepted(&changed(&valid, |member| resize(member, stored(1))));
+    let endless = changed(&valid, |member| resize(member, stored(0)));
     refused(&endless, "its compressed data does not end");
     let ended = [&stored(0)[..], &[1, 0, 0, 0xff, 0xff]].concat();
-    accepted(&changed(&good, |member| resize(member, ended)));
+    accepted(&changed(&valid, |member| resize(member, ended)));
     // More content than is said, and less.
     for (size, why) in [(1, "bytes of data, and the array has"), (0, "it is longer than is said")] {
         let longer = [&stored(0)[..], &[1, 1, 0, 0xfe, 0xff, 9]].concat();
         refused(
-            &changed(&good, |member| {
+            &changed(&valid, |member| {
                 resize(member, longer);
                 member.local.size += size;
                 member.central.size += size;
@@ -246,9 +249,9 @@ fn compressed_data_ends_with_its_last_byte() {
 
 #[test]
 fn members_have_no_comments_and_one_disk() {
-    for good in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
-        refused(&changed(&good, |member| member.comment = vec![b'x']), "it has a comment");
-        refused(&changed(&good, |member| member.disk = 1), "in another part of the archive");
+    for valid in [Member::plain("a.npy", 8), Member::numpy("a.npy", 0)] {
+        refused(&changed(&valid, |member| member.comment = vec![b'x']), "it has a comment");
+        refused(&changed(&valid, |member| member.disk = 1), "in another part of the archive");
     }
 }
 
@@ -256,13 +259,13 @@ fn members_have_no_comments_and_one_disk() {
 #[test]
 fn every_byte_is_accounted_for() {
     for layout in [Member::plain, Member::numpy, Member::streamed] {
-        let good = build(&[layout("a.npy", 0), layout("b.npy", 0)]);
-        let wanted = read("x", &good).unwrap();
+        let valid = build(&[layout("a.npy", 0), layout("b.npy", 0)]);
+        let wanted = read("x", &valid).unwrap();
         let mut free = Vec::new();
-        for at in 0..good.len() {
-            let mut bytes = good.clone();
+        for at in 0..valid.len() {
+            let mut bytes = valid.clone();
             for flip in 1..=u8::MAX {
-                bytes[at] = good[at] ^ flip;
+                bytes[at] = valid[at] ^ flip;
                 if let Ok(other) = read("x", &bytes) {
                     assert_eq!(other, wanted, "{at}");
                     free.push(at);
@@ -270,7 +273,7 @@ fn every_byte_is_accounted_for() {
             }
         }
         free.dedup();
-        let entries = good.windows(4).enumerate().filter(|(_, bytes)| bytes == b"PK\x01\x02");
+        let entries = valid.windows(4).enumerate().filter(|(_, bytes)| bytes == b"PK\x01\x02");
         // The version that wrote it; the attributes that the file had.
         let of_files = |(at, _)| [at + 4..at + 6, at + 36..at + 42].into_iter().flatten();
         let wanted: Vec<usize> = entries.flat_map(of_files).collect();

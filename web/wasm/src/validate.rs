@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::problem;
 use crate::session::File;
 
-/// Judges all objects. What is not supported does not keep the rest from being judged: a broken
+/// Validates all objects. What is not supported does not keep the rest from being validated: a broken
 /// rule further on says more about the file.
 pub fn all<R: ReadAt>(file: &File, source: &R, out: &mut impl Write) -> io::Result<()> {
     let mut verifier = Verifier::new(file.length, &Limits::default());
@@ -24,7 +24,7 @@ pub fn all<R: ReadAt>(file: &File, source: &R, out: &mut impl Write) -> io::Resu
     }
     match unsupported {
         Some(error) => problem::reading(file, &error, &mut Json::new(out)),
-        None => good(Verified::NoDigest, out),
+        None => valid(Verified::NoDigest, out),
     }
 }
 
@@ -41,7 +41,7 @@ pub fn component<R: ReadAt>(
     out: &mut impl Write,
 ) -> io::Result<()> {
     match read(file, (object, component), source) {
-        Ok(verified) => good(verified, out),
+        Ok(verified) => valid(verified, out),
         Err(error) => problem::reading(file, &error, &mut Json::new(out)),
     }
 }
@@ -57,11 +57,11 @@ fn read<R: ReadAt>(
     Ok(content.verified().unwrap_or(Verified::Unverifiable))
 }
 
-fn good(verified: Verified, out: &mut impl Write) -> io::Result<()> {
+fn valid(verified: Verified, out: &mut impl Write) -> io::Result<()> {
     let mut json = Json::new(out);
     json.open('{')?;
     json.key("verdict")?;
-    json.string("good")?;
+    json.string("valid")?;
     json.key("digest")?;
     json.string(match verified {
         Verified::Digest => "verified",
