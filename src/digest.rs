@@ -176,7 +176,7 @@ impl Spelled {
     const MOST: usize = 71;
 
     /// None where the algorithm is not known.
-    pub(crate) fn of(digest: &Digest<'_>) -> Option<Self> {
+    pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {
         let mut text = [0; Self::MOST];
         let length = match digest {
             Digest::Sha256(bytes) => spell(&mut text, b"sha256:", bytes, b'a'),

@@ -143,7 +143,7 @@ impl Role {
         }
     }
 
-    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         Self::LIST.into_iter().find(|role| role.name().as_bytes() == name)
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Word(u64);
 
 impl Word {
     /// The word of a text.
-    pub(crate) const fn of(text: &str) -> Self {
+    pub(crate) const fn new(text: &str) -> Self {
         let mut bytes = [0; 8];
         let [length, ..] = text.len().to_le_bytes();
         if let Some((first, rest)) = bytes.split_first_mut()
@@ -61,7 +61,7 @@ macro_rules! named {
     ($word:expr; $($name:literal => $value:expr,)+) => {{
         let word = $word;
         $(
-            if word == const { $crate::num::Word::of($name) } {
+            if word == const { $crate::num::Word::new($name) } {
                 Some($value)
             } else
         )+ {

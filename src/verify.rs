@@ -118,7 +118,7 @@ impl Verifier {
                 let left = self.left.checked_sub(u64_from_usize(chunk.len()));
                 self.left = left.ok_or_else(|| refused(over))?;
             }
-            check.take(chunk).map_err(|bad| refused(bad.error(component)))?;
+            check.validate(chunk).map_err(|bad| refused(bad.error(component)))?;
             take(chunk)?;
         }
         if content.verified() == Some(Verified::Unverifiable) {

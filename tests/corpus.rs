@@ -36,7 +36,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         } else {
             assert!(opened.is_err(), "{}: should not open", row.file);
         }
-        let found = check(&file, &row.options).map_err(|error| Expected::of(&error));
+        let found = check(&file, &row.options).map_err(|error| Expected::from_error(&error));
         if found != Err(row.expected.clone()) {
             wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
         }

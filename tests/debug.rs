@@ -20,7 +20,7 @@ fn shown(what: &impl Debug) -> String {
 fn file() -> Vec<u8> {
     let long = "x".repeat(MANY);
     let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
-    let attributes = Encoded::of(
+    let attributes = Encoded::from_value(
         &[(long.as_str(), long.as_str())].map(|(key, text)| {
             let list: Vec<_> = (0..MANY).collect();
             [(key, (text, list))].into_iter().collect::<std::collections::BTreeMap<_, _>>()

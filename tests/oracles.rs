@@ -139,7 +139,7 @@ fn what_is_written_can_be_read_again() {
     let mut sum = Outcome::default();
     for seed in 0..rounds(6000) as u64 {
         let _name = Named(format!("the model of seed {seed}"));
-        let model = Model::of(&chance(seed));
+        let model = Model::from_bytes(&chance(seed));
         let outcome = zten_oracles::model(&model);
         sum.written += outcome.written;
         sum.refused += outcome.refused;

@@ -15,7 +15,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
         let file = row.read();
         let opened = Archive::open(&file).map(drop);
         assert_eq!(opened.is_ok(), row.content, "{}: {opened:?}", row.file);
-        let found = check(&file, &row.options).map_err(|error| Expected::of(&error));
+        let found = check(&file, &row.options).map_err(|error| Expected::from_error(&error));
         if found != Err(row.expected.clone()) {
             wrong.push(format!("{}: {found:?}, not {:?}", row.file, row.expected));
         }

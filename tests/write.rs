@@ -56,14 +56,16 @@ fn every_format_can_be_read_again() {
         let quantized = [(StorageType::I32, 2), (StorageType::F16, 1), (StorageType::F16, 1)];
         let quantized = NewObject::quantized_group("quantized", &[16, 1], quantized);
         let attributes =
-            Encoded::of(&BTreeMap::from([("bits", 4_u8), ("group_size", 16)])).unwrap();
+            Encoded::from_value(&BTreeMap::from([("bits", 4_u8), ("group_size", 16)])).unwrap();
         let parts = [("zeros", &[0; 2][..]), ("scales", &[0; 2]), ("packed_weight", &[0; 8])];
         write(&mut writer, &quantized.attributes(&attributes), &parts).unwrap();
         let unknown = ElementType::UnknownLogical("f4", StorageType::U8);
         let own = [NewComponent::new("blocks", unknown, 3)];
         let custom = NewObject::custom("custom", &[6], "mine", &own);
         write(&mut writer, &custom, &[("blocks", &[1, 2, 3])]).unwrap();
-        writer.attributes(&Encoded::of(&BTreeMap::from([("made by", "a test")])).unwrap()).unwrap();
+        writer
+            .attributes(&Encoded::from_value(&BTreeMap::from([("made by", "a test")])).unwrap())
+            .unwrap();
         let file = writer.finish().unwrap();
 
         check(&file, &Options::default()).unwrap();
@@ -305,7 +307,7 @@ fn attributes_are_judged() {
     assert_eq!(with(b"\xa1\x61a\x61\xff"), Some("cbor-utf8"));
     assert_eq!(with(b"\xa0\xa0"), Some("manifest-trailing"));
     assert_eq!(with(&[&b"\xa1\x61a"[..], &[0x81; 80], &[0]].concat()), Some("limit-depth"));
-    assert!(Encoded::of(&Unwritable).is_err());
+    assert!(Encoded::from_value(&Unwritable).is_err());
     // 64 levels at most: the root, objects, the object, its attributes, and 60 arrays.
     for (levels, valid) in [(60, true), (61, false)] {
         let cbor = [&b"\xa1\x61a"[..], &vec![0x81; levels], &[0]].concat();
@@ -370,7 +372,7 @@ fn canonical_files_need_their_order() {
 #[test]
 fn appending_keeps_what_is_there() {
     let mut first = writer(&Settings::default());
-    first.attributes(&Encoded::of(&BTreeMap::from([("a", 1)])).unwrap()).unwrap();
+    first.attributes(&Encoded::from_value(&BTreeMap::from([("a", 1)])).unwrap()).unwrap();
     for name in ["b", "a"] {
         write(&mut first, &NewObject::dense(name, &[3], StorageType::U8), &[("data", &[1; 3])])
             .unwrap();

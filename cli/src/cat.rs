@@ -115,7 +115,7 @@ fn print(
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
     component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
-    let kind = Kind::of(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
+    let kind = Kind::of_component(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
     let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;
     if foreign && !args.raw {
         return Err(unsupported("unsupported-layout"));
@@ -128,7 +128,7 @@ fn print(
         let Some(whole) = &shape else {
             return Err(Stop::Usage("--slice is for dense objects".to_owned()));
         };
-        let selection = slice.of(whole).map_err(Stop::Usage)?;
+        let selection = slice.apply(whole).map_err(Stop::Usage)?;
         let dense = object.dense().map_err(|error| refused(ReadError::Refused(error)))?;
         part = Some((dense, selection.ranges));
         shape = Some(selection.shape);
@@ -154,7 +154,7 @@ fn print(
         Printer::Nested(Nested::new(kind, style, shape))
     };
     let mut held = HoldUntilVerified::new(printer, &mut app.out);
-    let mut take = |bytes: &[u8]| held.take(bytes);
+    let mut take = |bytes: &[u8]| held.push(bytes);
     let verified = match part {
         Some((dense, ranges)) => reader.read_slice(&dense, &ranges, &mut take),
         None => reader.read(&mut take),

@@ -66,7 +66,7 @@ pub(crate) fn files<'a>(
     let worth_it = task.takes_threads() && lengths.iter().any(|length| *length >= WORTH_IT);
     let number = if worth_it { threads::wanted() } else { 1 };
     progress::ask();
-    let budget = budget::of(task, &lengths, strictness, number);
+    let budget = budget::for_task(task, &lengths, strictness, number);
     drop(spare);
     let report = confine(Role::Reads, &budget, || match number {
         0 | 1 => threads::none(),
@@ -101,7 +101,7 @@ pub(crate) fn converts(
     strictness: &Strictness,
 ) -> io::Result<bool> {
     progress::ask();
-    let budget = budget::of(Task::Convert, &[length], strictness, 1);
+    let budget = budget::for_task(Task::Convert, &[length], strictness, 1);
     let report = confine(Role::Converts, &budget, threads::none);
     mode.accepts(app, &report)
 }

@@ -104,7 +104,7 @@ pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
                 input = rest.get(length..).assured();
             }
             major::ARRAY | major::TAG | major::MAP => {
-                levels.push(input, Level::of(head, KeyOrder::default()))?;
+                levels.push(input, Level::new(head, KeyOrder::default()))?;
                 input = rest;
             }
             _ => input = rest,
@@ -120,7 +120,7 @@ const ENDLESS: u64 = u64::MAX - 1;
 
 impl<K> Level<K> {
     /// The level that a head opens.
-    fn of(head: Head, own: K) -> Self {
+    fn new(head: Head, own: K) -> Self {
         let left = match head.major {
             major::TAG => 1,
             _ if head.indefinite() => ENDLESS,
@@ -234,7 +234,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                     written.map_err(|misuse| Fault::new(misuse, Remaining::of(input)))?;
                 }
                 let open = Open { at: input, begin, outside: listed.len() };
-                levels.push(input, Level::of(head, open))?;
+                levels.push(input, Level::new(head, open))?;
                 input = rest;
             }
             _ => input = leaf(input, out)?,
@@ -249,7 +249,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
 fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
     let (rest, ()) = skip(at, 0, DEPTH_CAP).map_err(fault)?;
     let (_, head) = head(at).map_err(fault)?;
-    let item = Item::of(at.get(..at.len().checked_sub(rest.len()).assured()).assured());
+    let item = Item::whole(at.get(..at.len().checked_sub(rest.len()).assured()).assured());
     let written = match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(head.major, number),
         Value::Bytes(chunks) | Value::Text(chunks) => {

@@ -52,7 +52,7 @@ pub enum Value<'m> {
 impl<'m> Item<'m> {
     /// The item that is all of `bytes`, which have been checked.
     #[cfg(feature = "write")]
-    pub(super) fn of(bytes: &'m [u8]) -> Self {
+    pub(super) fn whole(bytes: &'m [u8]) -> Self {
         Self(bytes)
     }
 
@@ -79,8 +79,8 @@ impl<'m> Item<'m> {
         Some(match head.major {
             major::UINT => Value::Uint(head.argument),
             major::NEGATIVE => Value::Negative(head.argument),
-            major::BYTES => Value::Bytes(Chunks::of(self.0, rest, head)),
-            major::TEXT => Value::Text(Chunks::of(self.0, rest, head)),
+            major::BYTES => Value::Bytes(Chunks::new(self.0, rest, head)),
+            major::TEXT => Value::Text(Chunks::new(self.0, rest, head)),
             major::ARRAY => {
                 let (rest, entries) = entries((self.0, head), UNLIMITED, rest).ok()?;
                 Value::Array(Array { rest, entries })
@@ -147,7 +147,7 @@ pub struct Chunks<'m> {
 }
 
 impl<'m> Chunks<'m> {
-    fn of(at: Input<'m>, rest: Input<'m>, head: Head) -> Self {
+    fn new(at: Input<'m>, rest: Input<'m>, head: Head) -> Self {
         let text = head.major == major::TEXT;
         match content((at, head), rest) {
             Ok((_, bytes)) => Self { rest: bytes, chunked: false, text },

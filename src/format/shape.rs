@@ -60,7 +60,7 @@ impl Product {
 #[cfg(feature = "write")]
 impl Shape {
     /// The shape of those dimensions, which stand nowhere yet.
-    pub(crate) fn of(dimensions: &[u64]) -> Self {
+    pub(crate) fn from_dimensions(dimensions: &[u64]) -> Self {
         let mut product = Product::default();
         for dimension in dimensions {
             product.multiply(*dimension);

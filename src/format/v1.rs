@@ -278,7 +278,7 @@ impl<'m> Slot<'m> for Components {
 #[inline(never)]
 fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     let (rest, name) = key(at)?;
-    let role = Role::of(name);
+    let role = Role::from_name(name);
     if role.is_none() {
         check_utf8(Remaining::of(at), name)?;
     }
@@ -293,7 +293,7 @@ fn component<'m, C: Claims<'m>>(
     at: Input<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name, role) = match short_text(at) {
-        Some((value, name, word)) if word == const { Word::of("data") } => {
+        Some((value, name, word)) if word == const { Word::new("data") } => {
             (value, name, Some(Role::Data))
         }
         _ => any_role(at)?,

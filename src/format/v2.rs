@@ -204,7 +204,7 @@ impl<'m> Slot<'m> for Parts {
 fn part<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     validate_name(at, name)?;
-    let role = Role::of(name);
+    let role = Role::from_name(name);
     let (rest, ()) = Part::read(walk, value, |walk, part| {
         let claim = part.claim(Remaining::of(at), Remaining::of(value), role)?;
         Ok(walk.claims.component(&claim)?)

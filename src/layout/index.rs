@@ -154,14 +154,14 @@ impl<'d> Widened<'d> {
     ) -> Result<(), BadIndex> {
         use StorageType as T;
         match self.storage {
-            T::U64 => self.of::<u64>(|index| index, take),
-            T::U32 => self.of::<u32>(u64::from, take),
-            T::U16 => self.of::<u16>(u64::from, take),
-            T::U8 => self.of::<u8>(u64::from, take),
-            T::I64 => self.of::<i64>(negative, take),
-            T::I32 => self.of::<i32>(negative, take),
-            T::I16 => self.of::<i16>(negative, take),
-            T::I8 => self.of::<i8>(negative, take),
+            T::U64 => self.each_as::<u64>(|index| index, take),
+            T::U32 => self.each_as::<u32>(u64::from, take),
+            T::U16 => self.each_as::<u16>(u64::from, take),
+            T::U8 => self.each_as::<u8>(u64::from, take),
+            T::I64 => self.each_as::<i64>(negative, take),
+            T::I32 => self.each_as::<i32>(negative, take),
+            T::I16 => self.each_as::<i16>(negative, take),
+            T::I8 => self.each_as::<i8>(negative, take),
             // Admission lets only integers be indices.
             _ => {
                 impossible();
@@ -170,7 +170,7 @@ impl<'d> Widened<'d> {
         }
     }
 
-    fn of<I: Element>(
+    fn each_as<I: Element>(
         &self,
         widen: impl Fn(I) -> u64,
         mut take: impl FnMut(u64) -> Result<(), BadIndex>,
@@ -263,13 +263,13 @@ pub(crate) struct Indptr {
 
 impl Indptr {
     /// For pointers that are stored as that type.
-    pub(crate) fn of(storage: StorageType) -> Self {
+    pub(crate) fn new(storage: StorageType) -> Self {
         use StorageType as T;
         let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);
         Self { seen: 0, last: 0, negative: signed.then_some(u64::MAX) }
     }
 
-    pub(crate) fn take(&mut self, pointer: u64) -> Result<(), BadIndex> {
+    pub(crate) fn validate(&mut self, pointer: u64) -> Result<(), BadIndex> {
         let bad = |rule| BadIndex { rule, at: self.seen, found: pointer };
         if self.seen == 0 && pointer != 0 {
             return Err(bad(Rule::IndptrStart));
@@ -303,7 +303,7 @@ impl Below {
         Self { seen: 0, bound }
     }
 
-    pub(crate) fn take(&mut self, index: u64) -> Result<(), BadIndex> {
+    pub(crate) fn validate(&mut self, index: u64) -> Result<(), BadIndex> {
         if index >= self.bound {
             return Err(BadIndex { rule: Rule::IndexRange, at: self.seen, found: index });
         }
@@ -328,7 +328,7 @@ impl<D: Iterator<Item = u64>> Coords<D> {
         Self { dimensions, nnz, left: 0, bound: 0, seen: 0 }
     }
 
-    pub(crate) fn take(&mut self, index: u64) -> Result<(), BadIndex> {
+    pub(crate) fn validate(&mut self, index: u64) -> Result<(), BadIndex> {
         let bad = |at| BadIndex { rule: Rule::IndexRange, at, found: index };
         if self.left == 0 {
             self.bound = self.dimensions.next().ok_or(bad(self.seen))?;

@@ -156,7 +156,7 @@ impl<'d> Coo<'d> {
             return Err(Error::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
         }
         let mut check = Coords::new(shape.iter().copied(), u64_from_usize(nnz));
-        let taken = Indices::over(coords).iter().each(|coordinate| check.take(coordinate));
+        let taken = Indices::over(coords).iter().each(|coordinate| check.validate(coordinate));
         taken.map_err(|bad| bad.error_in(&coords))?;
         Ok(Self { shape: Cow::Owned(shape), nnz, values, coords: Indices::over(coords) })
     }

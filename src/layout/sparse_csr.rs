@@ -188,13 +188,13 @@ impl<'d> Csr<'d> {
             indices: Indices::over(indices),
             indptr: Indices::over(indptr),
         };
-        let mut pointers = Indptr::of(indptr.storage_type());
-        let taken = csr.indptr.iter().each(|pointer| pointers.take(pointer));
+        let mut pointers = Indptr::new(indptr.storage_type());
+        let taken = csr.indptr.iter().each(|pointer| pointers.validate(pointer));
         taken
             .and_then(|()| pointers.finish(u64_from_usize(nnz)))
             .map_err(|bad| bad.error_in(&indptr))?;
         let mut below = Below::new(columns);
-        let taken = csr.indices.iter().each(|index| below.take(index));
+        let taken = csr.indices.iter().each(|index| below.validate(index));
         taken.map_err(|bad| bad.error_in(&indices))?;
         Ok(csr)
     }

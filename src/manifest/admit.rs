@@ -249,7 +249,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         }
         let extent = self.extent(claim)?;
         let ordinal = self.components.len().wrapping_sub(self.first);
-        let part = Part::of(claim, ordinal, self.dialect)?;
+        let part = Part::new(claim, ordinal, self.dialect)?;
         let width = dtype.storage.map_or(1, StorageType::width);
         if let (Some(remaining), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, remaining));

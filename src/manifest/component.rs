@@ -207,7 +207,7 @@ impl<'a> Component<'a> {
     /// What format and shape ask for.
     fn shaped_length(&self) -> Option<u64> {
         let object = self.object();
-        let elements = match (object.format(), Role::of(self.role().as_bytes())) {
+        let elements = match (object.format(), Role::from_name(self.role().as_bytes())) {
             (Format::Dense, Some(Role::Data)) => object.shape().elements()?,
             (Format::SparseCsr, Some(Role::Indptr)) => object.shape().next()?.checked_add(1)?,
             _ => return None,

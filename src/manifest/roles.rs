@@ -33,7 +33,7 @@ pub(crate) struct Part {
 impl Part {
     /// Validates the sizes that the component of that ordinal in its object claims.
     #[inline(always)]
-    pub(crate) fn of(
+    pub(crate) fn new(
         claim: &ComponentClaim,
         ordinal: u32,
         dialect: &Dialect,

@@ -24,7 +24,7 @@ pub(super) struct Later(OnceLock<Option<Table>>);
 impl Later {
     /// The table of `count` names, if there is one.
     pub(super) fn table<'m>(&self, count: u32, read: impl Read<'m>) -> Option<&Table> {
-        self.0.get_or_init(|| Table::of(count, read)).as_ref()
+        self.0.get_or_init(|| Table::build(count, read)).as_ref()
     }
 
     /// Bytes of heap, so far.
@@ -41,7 +41,7 @@ pub(super) struct Table(Vec<u32>);
 impl Table {
     /// None where it is not worth its memory, or cannot have it, or where names have been made to
     /// meet.
-    fn of<'m>(count: u32, read: impl Read<'m>) -> Option<Self> {
+    fn build<'m>(count: u32, read: impl Read<'m>) -> Option<Self> {
         if count < FEW {
             return None;
         }
@@ -94,7 +94,7 @@ mod tests {
         for count in [FEW, 1000, if cfg!(miri) { 300 } else { 20_000 }] {
             let names: Vec<String> = (0..count).map(|n| format!("layer.{n}.weight")).collect();
             let read = |ordinal: u32| names[ordinal as usize].as_bytes();
-            let table = Table::of(count, read).expect("a table");
+            let table = Table::build(count, read).expect("a table");
             for ordinal in 0..count {
                 assert_eq!(table.find(read(ordinal), read), Some(ordinal));
             }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn few_names_have_none() {
-        assert!(Table::of(FEW - 1, |_| b"").is_none());
+        assert!(Table::build(FEW - 1, |_| b"").is_none());
     }
 
     #[test]
@@ -112,9 +112,9 @@ mod tests {
         let names: Vec<Vec<u8>> = (0..300).map(alike).collect();
         assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not meet");
         let read = |ordinal: u32| names[ordinal as usize].as_slice();
-        assert!(Table::of(300, read).is_none());
+        assert!(Table::build(300, read).is_none());
         // As many as are looked through are all found.
-        let table = Table::of(256, read).expect("a table");
+        let table = Table::build(256, read).expect("a table");
         assert!((0..256).all(|ordinal| table.find(read(ordinal), read) == Some(ordinal)));
         assert_eq!(table.find(read(256), read), None);
     }

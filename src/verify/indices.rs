@@ -18,7 +18,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     /// What is asked of the component of that role, which is stored as that type.
     pub(crate) fn check(&self, role: &str, storage: StorageType) -> Check<D> {
         let asked = match (self.nnz, self.format, role) {
-            (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::of(storage), nnz),
+            (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage), nnz),
             (Some(_), Format::SparseCsr, "indices") => {
                 Asked::Below(Below::new(self.shape.clone().nth(1).assured()))
             }
@@ -63,13 +63,13 @@ enum Asked<D> {
 
 impl<D: Iterator<Item = u64>> Check<D> {
     /// Takes some of its little-endian bytes: a whole number of elements.
-    pub(crate) fn take(&mut self, chunk: &[u8]) -> Result<(), BadIndex> {
+    pub(crate) fn validate(&mut self, chunk: &[u8]) -> Result<(), BadIndex> {
         let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
         match &mut self.asked {
             Asked::Nothing => Ok(()),
-            Asked::Indptr(indptr, _) => indices.each(|index| indptr.take(index)),
-            Asked::Below(below) => indices.each(|index| below.take(index)),
-            Asked::Coords(coords) => indices.each(|index| coords.take(index)),
+            Asked::Indptr(indptr, _) => indices.each(|index| indptr.validate(index)),
+            Asked::Below(below) => indices.each(|index| below.validate(index)),
+            Asked::Coords(coords) => indices.each(|index| coords.validate(index)),
         }
     }
 

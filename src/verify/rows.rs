@@ -41,7 +41,7 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
             // The source has given other pointers before.
             return Err(Error::misuse(Misuse::Supply).at(indptr.place()).into());
         }
-        row.take(index).map_err(|bad| bad.error(&indices))?;
+        row.validate(index).map_err(|bad| bad.error(&indices))?;
     }
     Ok(())
 }
@@ -55,7 +55,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn take(&mut self, index: u64) -> Result<(), BadIndex> {
+    fn validate(&mut self, index: u64) -> Result<(), BadIndex> {
         if self.last.is_some_and(|last| last >= index) {
             return Err(BadIndex { rule: Rule::IndexOrder, at: self.at, found: index });
         }

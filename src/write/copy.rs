@@ -270,7 +270,7 @@ impl Copier {
         let refused = |error| placed(WriteError::Refused(error).into());
         let mut out = writer.object(&new).map_err(refused)?;
         for part in &parts {
-            let change = Change::of(object, part);
+            let change = Change::between(object, part);
             let take =
                 |chunk: &[u8]| change.write(&mut out, part.role(), chunk).map_err(Into::into);
             self.verifier.component(part, &sparse, source, take).map_err(placed)?;
@@ -297,7 +297,7 @@ impl Copier {
         };
         let each = part.element_size().unwrap_or(storage.width().into());
         let elements = bytes.checked_div(each).assured();
-        let element = match Change::of(object, part) {
+        let element = match Change::between(object, part) {
             Change::Widen(_) => ElementType::Plain(StorageType::U64),
             _ => part.element_type(),
         };
@@ -352,7 +352,7 @@ enum Change {
 const PIECE: usize = 4096;
 
 impl Change {
-    fn of(object: &Object<'_>, part: &Component<'_>) -> Self {
+    fn between(object: &Object<'_>, part: &Component<'_>) -> Self {
         let indices = match object.format() {
             Format::SparseCsr => matches!(part.role(), "indices" | "indptr"),
             Format::SparseCoo => part.role() == "coords",

@@ -28,7 +28,7 @@ impl From<LogicalType> for ElementType<'_> {
 /// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
 ///
 /// ```
-/// let attributes = zten::write::Encoded::of(&std::collections::BTreeMap::from([("bits", 4)]))?;
+/// let attributes = zten::write::Encoded::from_value(&std::collections::BTreeMap::from([("bits", 4)]))?;
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Encoded {
     ///
     /// # Errors
     /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
-    pub fn of<T: Serialize>(value: &T) -> Result<Self, Error> {
+    pub fn from_value<T: Serialize>(value: &T) -> Result<Self, Error> {
         let mut taken = Taken(Output::default());
         let outcome = value.serialize(&mut Serializer::new(&mut taken));
         outcome.map_err(|error| {
@@ -182,7 +182,7 @@ impl<'a> NewObject<'a> {
     /// A dense array in row-major order: v1.2 §3. Its component is `data`.
     pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
         let data = NewComponent::counted("data", element.into(), product(shape));
-        Self::of(name, "dense", shape, Components::One([data]))
+        Self::new(name, "dense", shape, Components::One([data]))
     }
 
     /// A matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are
@@ -200,7 +200,7 @@ impl<'a> NewObject<'a> {
             NewComponent::new("values", element, nnz),
             index("indices", Some(nnz)),
         ];
-        Self::of(name, "sparse_csr", shape, Components::Three(components))
+        Self::new(name, "sparse_csr", shape, Components::Three(components))
     }
 
     /// A list of `nnz` coordinates and values: v1.2 §3. Its components are `coords`, rank × nnz
@@ -215,7 +215,7 @@ impl<'a> NewObject<'a> {
         let count = rank.and_then(|rank| rank.checked_mul(nnz));
         let coords = NewComponent::counted("coords", StorageType::U64.into(), count);
         let components = [coords, NewComponent::new("values", element, nnz)];
-        Self::of(name, "sparse_coo", shape, Components::Two(components))
+        Self::new(name, "sparse_coo", shape, Components::Two(components))
     }
 
     /// Packed weights with scales and zero-points: v1.1 III.4, v1.2 §3. The types and numbers of
@@ -231,7 +231,7 @@ impl<'a> NewObject<'a> {
         };
         let components =
             [part("zeros", zeros), part("scales", scales), part("packed_weight", packed_weight)];
-        Self::of(name, "quantized_group", shape, Components::Three(components))
+        Self::new(name, "quantized_group", shape, Components::Three(components))
     }
 
     /// An object of any format, known or not, with any components. What a known format asks
@@ -242,10 +242,10 @@ impl<'a> NewObject<'a> {
         format: &'a str,
         components: &'a [NewComponent<'a>],
     ) -> Self {
-        Self::of(name, format, shape, Components::Many(components))
+        Self::new(name, format, shape, Components::Many(components))
     }
 
-    fn of(name: &'a str, format: &'a str, shape: &'a [u64], components: Components<'a>) -> Self {
+    fn new(name: &'a str, format: &'a str, shape: &'a [u64], components: Components<'a>) -> Self {
         Self { name, format, shape, attributes: None, components }
     }
 

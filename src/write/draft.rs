@@ -65,7 +65,10 @@ impl Draft {
     }
 
     /// Of a 1.x file that has that manifest already.
-    pub(super) fn of(manifest: &Manifest<'_>, settings: &Settings) -> Result<Self, Error> {
+    pub(super) fn from_manifest(
+        manifest: &Manifest<'_>,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
         let options = settings.options_behind(manifest.options());
         if options.limit() != manifest.options().limit() {
             manifest.admit_again(&options)?;
@@ -76,7 +79,7 @@ impl Draft {
             options,
             digests: settings.sums() != Checksum::None,
             root,
-            names: Names::of(entries.as_bytes())?,
+            names: Names::from_entries(entries.as_bytes())?,
             entries,
             objects: manifest.len().into(),
             decoded,

@@ -24,7 +24,7 @@ pub(super) struct Names {
 
 impl Names {
     /// The names of the entries that are there already, which differ.
-    pub(super) fn of(entries: Input<'_>) -> Result<Self, OutOfMemory> {
+    pub(super) fn from_entries(entries: Input<'_>) -> Result<Self, OutOfMemory> {
         let mut names = Self::default();
         for at in places(entries, entries.len()) {
             if let Err(ErrorKind::OutOfMemory) = names.add(entries, at) {

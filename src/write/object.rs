@@ -104,12 +104,12 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if self.failed {
             return Err(Error::misuse(Misuse::Aborted).at(self.place()).into());
         }
-        let written = self.take(role, bytes);
+        let written = self.write_part(role, bytes);
         self.failed = written.is_err();
         written
     }
 
-    fn take(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+    fn write_part(&mut self, role: &str, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let written = Written {
             role: stream.component.role,
             element: stream.component.element,
-            digest: stream.stored.sum.and_then(|sum| Spelled::of(&sum.finish())),
+            digest: stream.stored.sum.and_then(|sum| Spelled::new(&sum.finish())),
             offset: stream.offset,
             length: stream.stored.length,
             decoded: stream.component.level().and_then(|_| stream.component.bytes()),
@@ -241,12 +241,12 @@ impl Stream<'_> {
             piece = rest;
         }
         if *held > 0 {
-            self.check.take(part.get(..width).assured()).map_err(bad)?;
+            self.check.validate(part.get(..width).assured()).map_err(bad)?;
             *held = 0;
         }
         let whole = piece.len().saturating_sub(piece.len().checked_rem(width).assured());
         let (whole, rest) = piece.split_at_checked(whole).assured();
-        self.check.take(whole).map_err(bad)?;
+        self.check.validate(whole).map_err(bad)?;
         for (slot, byte) in part.iter_mut().zip(rest) {
             *slot = *byte;
         }
@@ -268,16 +268,16 @@ impl Stream<'_> {
     ) -> Result<(), WriteError<S::Error>> {
         if let Some(encoder) = &mut self.encoder {
             let stored = &mut self.stored;
-            return encoder.write(piece, &mut |bytes: &[u8]| stored.take(writer, bytes));
+            return encoder.write(piece, &mut |bytes: &[u8]| stored.write(writer, bytes));
         }
-        self.stored.take(writer, piece)
+        self.stored.write(writer, piece)
     }
 
     /// Stores what is held back.
     fn finish<S: Sink>(&mut self, writer: &mut Writer<S>) -> Result<(), WriteError<S::Error>> {
         if let Some(encoder) = self.encoder.take() {
             let stored = &mut self.stored;
-            return encoder.finish(&mut |bytes: &[u8]| stored.take(writer, bytes));
+            return encoder.finish(&mut |bytes: &[u8]| stored.write(writer, bytes));
         }
         Ok(())
     }
@@ -299,7 +299,7 @@ impl Stored {
         Self { length: 0, sum }
     }
 
-    fn take<S: Sink>(
+    fn write<S: Sink>(
         &mut self,
         writer: &mut Writer<S>,
         bytes: &[u8],

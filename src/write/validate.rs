@@ -41,14 +41,18 @@ pub(super) fn object(
             decoded = decoded.saturating_add(claim.length.value);
             compressed(claim.length.value, options).map_err(|error| error.at(place))?;
         }
-        let part = Part::of(&claim, component, &V1_2);
+        let part = Part::new(&claim, component, &V1_2);
         let part = part.map_err(|fault| refused(fault).at(place))?;
         if let Some(role) = claim.role {
             roles.note(role, part);
         }
     }
     let format = Format::named(object.format.as_bytes());
-    let claim = ObjectClaim { shape: Shape::of(object.shape), format, components: Remaining::END };
+    let claim = ObjectClaim {
+        shape: Shape::from_dimensions(object.shape),
+        format,
+        components: Remaining::END,
+    };
     roles.validate(&claim, &V1_2, &Options::default()).map_err(
         |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component)),
     )?;
@@ -81,7 +85,7 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
     Ok(ComponentClaim {
         at: Remaining::END,
         map: Remaining::END,
-        role: Role::of(component.role.as_bytes()),
+        role: Role::from_name(component.role.as_bytes()),
         dtype: Dtype {
             remaining: Remaining::END,
             storage: Some(storage),

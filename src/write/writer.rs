@@ -80,7 +80,7 @@ impl<S: Sink> Writer<S> {
         if !manifest.dialect().is_written || settings.is_canonical() {
             return Err(Error::misuse(Misuse::Append).into());
         }
-        let draft = Draft::of(manifest, settings)?;
+        let draft = Draft::from_manifest(manifest, settings)?;
         let mut writer = Self::at(sink, settings, draft, manifest.extent().start);
         writer.pad()?;
         Ok(writer)

@@ -121,7 +121,7 @@ fn content_that_ends_within_an_element_is_refused() {
         let at = usize::try_from(row.expected.component.unwrap()).unwrap();
         let component = object.components().nth(at).unwrap();
         let error = component.decode(&file[..], row.options.limit()).unwrap_err();
-        assert_eq!(zten_testkit::Expected::of(&error.into()), row.expected, "{}", row.file);
+        assert_eq!(zten_testkit::Expected::from_error(&error.into()), row.expected, "{}", row.file);
         count += 1;
     }
     assert!(count > 0, "the corpus has no such file");

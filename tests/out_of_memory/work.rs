@@ -173,7 +173,7 @@ pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> 
         None => object,
     };
     let mut writer = Writer::new(Vec::new(), &Settings::default().checksum(checksum))?;
-    let attributes = Encoded::of(&Attributes { bits: 4, packing: "int32_le" })?;
+    let attributes = Encoded::from_value(&Attributes { bits: 4, packing: "int32_le" })?;
     writer.attributes(&attributes)?;
     for at in 0..NAMES.len() {
         let name = NAMES.get(at..=at).unwrap_or_default();

@@ -27,7 +27,8 @@ const SPARSE: [&str; 7] = [
 fn refused_sparse_files_are_refused_at_their_place() {
     let mut count = 0;
     for row in reject_index().filter(|row| SPARSE.contains(&row.expected.rule.as_str())) {
-        let found = validate(&row.read(), &row.options).map_err(|error| Expected::of(&error));
+        let found =
+            validate(&row.read(), &row.options).map_err(|error| Expected::from_error(&error));
         assert_eq!(found, Err(row.expected), "{}", row.file);
         count += 1;
     }

@@ -150,7 +150,7 @@ impl<'o, W: Write> HoldUntilVerified<'o, W> {
     }
 
     /// The next bytes.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.released {
             if self.held.len().saturating_add(bytes.len()) <= HELD {
                 self.held.extend_from_slice(bytes);

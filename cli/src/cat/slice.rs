@@ -46,7 +46,7 @@ impl Slice {
     }
 
     /// Applies it to an array of that shape.
-    pub(super) fn of(&self, shape: &[u64]) -> Result<Selection, String> {
+    pub(super) fn apply(&self, shape: &[u64]) -> Result<Selection, String> {
         if self.0.len() > shape.len() {
             let (asked, there) = (self.0.len(), shape.len());
             return Err(format!("--slice: {asked} dimensions asked for, the shape has {there}"));
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn taken(slice: &str, shape: &[u64]) -> (Vec<u64>, Vec<u64>) {
-        let selection = Slice::parse(slice).unwrap().of(shape).unwrap();
+        let selection = Slice::parse(slice).unwrap().apply(shape).unwrap();
         let elements = slowly(&selection.ranges, shape);
         (selection.shape, elements)
     }
@@ -130,7 +130,7 @@ mod tests {
                 for c in 0..=4 {
                     for d in c..=4 {
                         let slice = format!("{a}:,:{b},{c}:{d}");
-                        let selection = Slice::parse(&slice).unwrap().of(&[3, 2, 4]).unwrap();
+                        let selection = Slice::parse(&slice).unwrap().apply(&[3, 2, 4]).unwrap();
                         assert_eq!(selection.ranges, [a..3, 0..b, c..d], "{slice}");
                         assert_eq!(selection.shape, [3 - a, b, d - c], "{slice}");
                     }
@@ -145,7 +145,7 @@ mod tests {
             assert!(Slice::parse(wrong).is_err(), "{wrong}");
         }
         for wrong in ["3", "-4", "0,0", "9223372036854775807"] {
-            assert!(Slice::parse(wrong).unwrap().of(&[3]).is_err(), "{wrong}");
+            assert!(Slice::parse(wrong).unwrap().apply(&[3]).is_err(), "{wrong}");
         }
     }
 }

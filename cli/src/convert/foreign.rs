@@ -44,7 +44,7 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     for at in 0..input.tensors().len() {
         let Some(tensor) = input.tensors().get(at) else { continue };
         let failed = |error| problem(args, Some(&tensor.name), error);
-        let becomes = Becomes::of(&tensor);
+        let becomes = Becomes::from_tensor(&tensor);
         let components = [becomes.component(plan)];
         let mut object =
             NewObject::custom(&tensor.name, &tensor.shape, &becomes.format, &components);
@@ -74,7 +74,7 @@ struct Becomes {
 }
 
 impl Becomes {
-    fn of(tensor: &Tensor) -> Self {
+    fn from_tensor(tensor: &Tensor) -> Self {
         let (element, size) = match tensor.kind {
             Kind::Plain(storage) => (storage.into(), storage.width()),
             Kind::Logical(logical) => {

@@ -48,7 +48,12 @@ impl Task {
 }
 
 /// What `task` may take of files of those lengths.
-pub(super) fn of(task: Task, lengths: &[u64], strictness: &Strictness, threads: usize) -> Budget {
+pub(super) fn for_task(
+    task: Task,
+    lengths: &[u64],
+    strictness: &Strictness,
+    threads: usize,
+) -> Budget {
     let options = strictness.options();
     let limits = options.limit();
     let sum = |lengths: &mut dyn Iterator<Item = u64>| lengths.fold(0, u64::saturating_add);
@@ -102,7 +107,7 @@ mod tests {
         let Command::Check(args) = Args::try_parse_from(args).unwrap().command else {
             panic!("it is called otherwise");
         };
-        of(task, lengths, &args.strictness, 1)
+        for_task(task, lengths, &args.strictness, 1)
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub enum Fp8 {
 
 impl Fp8 {
     /// The kind that a logical type is, if it is one.
-    fn of(logical: LogicalType) -> Option<Self> {
+    fn from_logical(logical: LogicalType) -> Option<Self> {
         Some(match logical {
             LogicalType::F8E4M3Fn => Self::E4M3Fn,
             LogicalType::F8E5M2 => Self::E5M2,
@@ -69,7 +69,7 @@ pub enum Style {
 impl Kind {
     /// What a component holds; none where it cannot be read. Of a type that is not known, the
     /// elements of the dtype are.
-    pub fn of(component: &Component<'_>) -> Option<Self> {
+    pub fn of_component(component: &Component<'_>) -> Option<Self> {
         let element = component.element_type();
         let (ElementType::Logical(logical) | ElementType::UnknownOnLogical(_, logical)) = element
         else {
@@ -80,7 +80,7 @@ impl Kind {
             LogicalType::Complex128 => Self::Complex(StorageType::F64),
             // Two share a byte.
             LogicalType::F4E2M1 => return None,
-            logical => match Fp8::of(logical) {
+            logical => match Fp8::from_logical(logical) {
                 Some(kind) => Self::Fp8(kind),
                 None => Self::Plain(logical.storage()),
             },

@@ -35,12 +35,12 @@ impl Random {
         self.0.u64(..most)
     }
 
-    fn of<T: Clone>(&mut self, values: &[T]) -> T {
+    fn one_of<T: Clone>(&mut self, values: &[T]) -> T {
         values[usize::try_from(self.below(values.len() as u64)).unwrap()].clone()
     }
 
     fn number(&mut self) -> u64 {
-        let edge = self.of(&[0, 23, 255, 1 << 16, 1 << 32, 1 << 53, 1 << 63, u64::MAX]);
+        let edge = self.one_of(&[0, 23, 255, 1 << 16, 1 << 32, 1 << 53, 1 << 63, u64::MAX]);
         edge.wrapping_add(self.below(5)).wrapping_sub(2)
     }
 
@@ -58,7 +58,7 @@ impl Random {
             "\u{1d173}",
             "1.0",
         ];
-        (0..=self.below(2)).map(|_| self.of(&words)).collect()
+        (0..=self.below(2)).map(|_| self.one_of(&words)).collect()
     }
 
     fn float(&mut self) -> u64 {
@@ -86,7 +86,7 @@ impl Random {
             1 => 0x7ff0_0000_0000_0000 | payload | self.below(2) << 63,
             // A payload that fits a single or a half.
             2 => 0x7ff0_0000_0000_0000 | (1 + self.below(1023)) << 42 | self.below(2) << 63,
-            _ => self.of(&values).to_bits(),
+            _ => self.one_of(&values).to_bits(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Random {
             1 => Cbor::Negative(self.number()),
             2 => Cbor::Bytes(self.text().into_bytes()),
             3 => Cbor::Text(self.text()),
-            4 => Cbor::Simple(self.of(&[0, 19, 20, 21, 22, 23, 32, 255])),
+            4 => Cbor::Simple(self.one_of(&[0, 19, 20, 21, 22, 23, 32, 255])),
             5 => Cbor::Float(self.float()),
             6 => Cbor::Tag(self.number(), Box::new(self.value(depth - 1))),
             7 => Cbor::Array((0..self.below(4)).map(|_| self.value(depth - 1)).collect()),

@@ -26,7 +26,7 @@ pub struct Expected {
 
 impl Expected {
     /// What an error is.
-    pub fn of(error: &Error) -> Self {
+    pub fn from_error(error: &Error) -> Self {
         Self {
             rule: error.id().unwrap_or("misuse").to_owned(),
             offset: error.offset(),
@@ -104,7 +104,7 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
         }
     }
     let rule = |(_, rest): &(PathBuf, String)| rest.split('\t').next().unwrap().to_owned();
-    let lines = sample::of(lines, rule, |(path, _)| path);
+    let lines = sample::smallest(lines, rule, |(path, _)| path);
     lines.into_iter().map(|(path, rest)| {
         let [rule, offset, object, component, stage, option, neighbour]: [&str; 7] =
             rest.split('\t').collect::<Vec<_>>().try_into().unwrap();
@@ -173,7 +173,7 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
     }
     files.sort();
     let named = |path: &PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-    let files = sample::of(files, |path| sample::kind(&named(path)), |path| path);
+    let files = sample::smallest(files, |path| sample::kind(&named(path)), |path| path);
     files.into_iter().map(move |path| {
         let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
         let opens_only = opens_only.iter().find(|(file, _)| *file == name);

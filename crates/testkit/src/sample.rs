@@ -12,7 +12,7 @@ const STEP: usize = 40;
 const SMALL: u64 = 1 << 10;
 
 /// The smallest file of each group, and some of the other small ones.
-pub(crate) fn of<T>(
+pub(crate) fn smallest<T>(
     files: Vec<T>,
     group: impl Fn(&T) -> String,
     path: impl Fn(&T) -> &PathBuf,

@@ -28,7 +28,7 @@ pub fn cbor(item: &[u8]) -> bool {
     let attributes = archive.attributes().expect("attributes that were written");
     let read = attributes.item("a").expect("the attribute that was written");
     assert_eq!(read.as_bytes(), item, "the item is all of its bytes");
-    let ours = Meaning::of(&read);
+    let ours = Meaning::from_item(&read);
     rewritten(item, &ours);
     if ours.any(&|part| matches!(part, Meaning::Simple(_))) {
         return true;
@@ -64,7 +64,7 @@ fn rewritten(item: &[u8], ours: &Meaning) {
     let canonical = zten::Options::default().canonical();
     let archive = Archive::open_with(&file, &canonical).expect("the canonical form");
     let form = archive.attributes().and_then(|attributes| attributes.item("a"));
-    let form = Meaning::of(&form.expect("the attribute that was written"));
+    let form = Meaning::from_item(&form.expect("the attribute that was written"));
     assert_eq!(form.sorted(), ours.clone().sorted(), "the form means something else");
 }
 

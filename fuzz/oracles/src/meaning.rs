@@ -21,7 +21,7 @@ pub(crate) enum Meaning {
 
 impl Meaning {
     /// What an item means to us.
-    pub(crate) fn of(item: &Item<'_>) -> Self {
+    pub(crate) fn from_item(item: &Item<'_>) -> Self {
         match item.value() {
             Value::Uint(number) => Self::Integer(number.into()),
             Value::Negative(number) => Self::Integer(-1 - i128::from(number)),
@@ -30,11 +30,13 @@ impl Meaning {
                 let bytes = chunks.pieces().flatten().copied().collect();
                 Self::Text(String::from_utf8(bytes).expect("text that was checked"))
             }
-            Value::Array(items) => Self::Array(items.map(|item| Self::of(&item)).collect()),
-            Value::Map(entries) => {
-                Self::Map(entries.map(|(key, value)| (Self::of(&key), Self::of(&value))).collect())
-            }
-            Value::Tag(number, item) => Self::Tag(number, Box::new(Self::of(&item))),
+            Value::Array(items) => Self::Array(items.map(|item| Self::from_item(&item)).collect()),
+            Value::Map(entries) => Self::Map(
+                entries
+                    .map(|(key, value)| (Self::from_item(&key), Self::from_item(&value)))
+                    .collect(),
+            ),
+            Value::Tag(number, item) => Self::Tag(number, Box::new(Self::from_item(&item))),
             Value::Bool(value) => Self::Bool(value),
             Value::Null => Self::Null,
             Value::Undefined => Self::Undefined,
@@ -99,8 +101,9 @@ impl Meaning {
 /// What attributes mean, by their keys; none and no attributes are the same.
 pub(crate) fn all(attributes: Option<Attributes<'_>>) -> Vec<(String, Meaning)> {
     let attributes = attributes.into_iter().flatten();
-    let mut all: Vec<_> =
-        attributes.map(|(key, item)| (key.to_owned(), Meaning::of(&item).sorted())).collect();
+    let mut all: Vec<_> = attributes
+        .map(|(key, item)| (key.to_owned(), Meaning::from_item(&item).sorted()))
+        .collect();
     all.sort();
     all
 }

@@ -34,7 +34,7 @@ impl Model {
     ///
     /// # Panics
     /// Never: where bytes run out, zeros follow.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::arbitrary(&mut Unstructured::new(bytes)).expect("zeros follow")
     }
 }
@@ -140,7 +140,7 @@ pub fn model(model: &Model) -> Outcome {
     }
     let pick = |at: usize| usize::from(model.splits.get(at).copied().unwrap_or_default());
     append(&written.file, pick(0), pick(1));
-    let mut broken = damage::Broken::of(&written.file);
+    let mut broken = damage::Broken::parse(&written.file);
     for damage in &model.damage {
         broken.suffer(damage);
         let file = broken.file();

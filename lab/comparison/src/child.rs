@@ -16,7 +16,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Those of some readers: this program, and the other one, built beside it if need be.
-    pub(crate) fn of(subjects: &[Subject]) -> Result<Self> {
+    pub(crate) fn start(subjects: &[Subject]) -> Result<Self> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ztensor-1.1.1/Cargo.toml");
         let mut ztensor_1_1 = PathBuf::new();
         if subjects.iter().any(|subject| subject.is_1_1()) {
@@ -35,6 +35,6 @@ impl Programs {
             .env_remove("RUST_BACKTRACE")
             .output()?;
         let about = || format!("{} with {}", subject.name(), file.display());
-        Outcome::of(&output).with_context(about)
+        Outcome::from_output(&output).with_context(about)
     }
 }

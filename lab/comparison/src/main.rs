@@ -80,7 +80,7 @@ fn check() -> Result<()> {
 
 fn one(subject: &str, file: &std::path::Path, options: &str) -> Result<()> {
     let subject = Subject::find(subject)?;
-    let programs = Programs::of(&[subject])?;
+    let programs = Programs::start(&[subject])?;
     let outcome = programs.run(subject, file, options)?;
     println!("{}\t{}", outcome.kind.name(), outcome.words());
     Ok(())

@@ -73,7 +73,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// What the end of a process says.
-    pub(crate) fn of(output: &Output) -> Result<Self> {
+    pub(crate) fn from_output(output: &Output) -> Result<Self> {
         let said = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);
         let words = error.lines().find(|line| !line.is_empty()).unwrap_or_default();

@@ -46,7 +46,7 @@ pub(crate) struct Results {
 /// Runs everything.
 pub(crate) fn everything() -> Result<Results> {
     ensure!(!cfg!(debug_assertions), "build it with --release: there, what overflows wraps");
-    let programs = Programs::of(&Subject::ZTENSOR)?;
+    let programs = Programs::start(&Subject::ZTENSOR)?;
     let all: Vec<Reject> = reject_index().collect();
     let of = |option: &str| all.iter().filter(|row| row.given.starts_with(option)).count();
     let left_out = [of("canonical="), of("limit=")];

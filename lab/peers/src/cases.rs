@@ -116,14 +116,14 @@ impl Course {
 }
 
 impl Race {
-    fn of(&self, name: &str) -> Result<&Times> {
+    fn times(&self, name: &str) -> Result<&Times> {
         let found = self.times.iter().find(|times| times.name == name);
         found.with_context(|| format!("{name} did not race"))
     }
 
     /// How many times as long one took as another.
     fn ratio(&self, one: &str, other: &str) -> Result<f64> {
-        Ok(self.of(one)?.over(self.of(other)?))
+        Ok(self.times(one)?.over(self.times(other)?))
     }
 }
 

@@ -184,7 +184,7 @@ impl<'m> Slot<'m> for Format {
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
-            && word == const { Word::of("dense") }
+            && word == const { Word::new("dense") }
         {
             return Ok((rest, Self::Dense));
         }

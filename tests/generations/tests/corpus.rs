@@ -30,7 +30,7 @@ fn files_of_this_generation_end_in_their_rules() {
     let mut refused = 0;
     for row in reject_index() {
         let file = row.read();
-        let found = check(&file, &row.options).map_err(|error| Expected::of(&error));
+        let found = check(&file, &row.options).map_err(|error| Expected::from_error(&error));
         if is_read(&file) {
             refused += 1;
             assert_eq!(found, Err(row.expected), "{}", row.file);

@@ -91,7 +91,7 @@ fn draw<R: ReadAt>(file: &File, ordinal: u32, source: &R) -> Result<Grid, ReadEr
     let dense = object.dense()?;
     let component = dense.component();
     let mut content = component.content(source, &Limits::default())?;
-    let kind = Kind::of(&component).ok_or(Error::from(Misuse::Type))?;
+    let kind = Kind::of_component(&component).ok_or(Error::from(Misuse::Type))?;
     let elements = dense.shape().elements().ok_or(Error::from(Misuse::Type))?;
     let width = u64::try_from(kind.width()).unwrap_or(1);
     if component.decoded_length() != elements.checked_mul(width) {
@@ -107,7 +107,7 @@ fn draw<R: ReadAt>(file: &File, ordinal: u32, source: &R) -> Result<Grid, ReadEr
         cells.seek(&component, source)?;
     } else {
         while let Some(chunk) = content.next_chunk()? {
-            cells.take(chunk);
+            cells.add(chunk);
         }
     }
     grid.numbers = cells.numbers;
@@ -146,7 +146,7 @@ impl Cells {
     }
 
     /// Takes what it needs of the next bytes.
-    fn take(&mut self, chunk: &[u8]) {
+    fn add(&mut self, chunk: &[u8]) {
         let end = self.position.saturating_add(u64::try_from(chunk.len()).unwrap_or_default());
         let size = self.size();
         while let Some(start) = self.next().map(|element| element.saturating_mul(size))
@@ -182,7 +182,7 @@ impl Cells {
                 buffer.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
             }
             let filled = self.numbers.len();
-            self.take(&buffer);
+            self.add(&buffer);
             if self.numbers.len() == filled {
                 break;
             }

@@ -75,7 +75,7 @@ fn write<R: ReadAt>(
 
 /// What the elements are saved as, and what there is to say about it.
 fn saved(component: &Component<'_>) -> (Kind, Option<&'static str>) {
-    let kind = Kind::of(component).unwrap_or(Kind::Plain(StorageType::U8));
+    let kind = Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8));
     match kind {
         Kind::Plain(StorageType::Bf16) => (
             Kind::Plain(StorageType::U16),

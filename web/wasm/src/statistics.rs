@@ -26,7 +26,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, numbers: &[f64]) {
+    fn add(&mut self, numbers: &[f64]) {
         let mut sum = 0.0;
         for number in numbers.iter().copied() {
             self.zeros = self.zeros.saturating_add(u64::from(number == 0.0));
@@ -53,7 +53,7 @@ impl Seen {
 struct Whole(Option<(i128, i128)>);
 
 impl Whole {
-    fn take(&mut self, kind: Kind, bytes: &[u8]) {
+    fn add(&mut self, kind: Kind, bytes: &[u8]) {
         let wide: fn([u8; 8]) -> i128 = match kind {
             Kind::Plain(StorageType::I64) => |bytes| i64::from_le_bytes(bytes).into(),
             Kind::Plain(StorageType::U64) => |bytes| u64::from_le_bytes(bytes).into(),
@@ -87,13 +87,13 @@ fn read<R: ReadAt>(
     let component = file.component(object, component)?;
     let mut content = component.content(source, &Limits::default())?;
     // What is readable has a kind.
-    let kind = Kind::of(&component).unwrap_or(Kind::Plain(StorageType::U8));
+    let kind = Kind::of_component(&component).unwrap_or(Kind::Plain(StorageType::U8));
     let (mut seen, mut whole, mut numbers) = (Seen::default(), Whole::default(), Vec::new());
     while let Some(chunk) = content.next_chunk()? {
         numbers.clear();
         widen(kind, chunk, &mut numbers);
-        seen.take(&numbers);
-        whole.take(kind, chunk);
+        seen.add(&numbers);
+        whole.add(kind, chunk);
     }
     Ok((kind, seen, whole))
 }

@@ -18,7 +18,7 @@ pub(crate) fn prepare() {
 }
 
 /// An empty temporary file.
-pub(super) fn take() -> io::Result<Arc<File>> {
+pub(super) fn file() -> io::Result<Arc<File>> {
     let Some(kept) = KEPT.get() else {
         return tempfile::tempfile().map(Arc::new);
     };

@@ -110,7 +110,7 @@ pub(super) struct Scratch {
 impl Scratch {
     /// An empty one.
     pub(super) fn new() -> Result<Self, Trouble> {
-        Ok(Self { file: scratch::take().map_err(Trouble::temporary)?, length: 0 })
+        Ok(Self { file: scratch::file().map_err(Trouble::temporary)?, length: 0 })
     }
 
     /// Writes at a position, which may be beyond what has been written.

@@ -60,7 +60,7 @@ impl<'s> Bits<'s> {
 
     /// Takes the next bits, from 0 to 32.
     #[inline(always)]
-    pub(super) fn take(&mut self, count: u32) -> u32 {
+    pub(super) fn read(&mut self, count: u32) -> u32 {
         let high = self.held.wrapping_shl(self.used) >> 1;
         let bits = high.wrapping_shr(63_u32.wrapping_sub(count));
         self.skip(count);
@@ -117,11 +117,11 @@ mod tests {
                     let wanted = wanted.iter().fold((0, 0), |(n, c), bit| (n << 1 | bit, c + 1));
                     assert!(!bits.is_over());
                     assert_eq!(u32::try_from(bits.peek(wanted.1)), Ok(wanted.0));
-                    assert_eq!(bits.take(wanted.1), wanted.0);
+                    assert_eq!(bits.read(wanted.1), wanted.0);
                 }
                 bits.refill();
                 assert!(bits.is_over() && !bits.is_overrun());
-                assert_eq!(bits.take(0), 0);
+                assert_eq!(bits.read(0), 0);
                 bits.skip(1);
                 bits.refill();
                 assert!(!bits.is_over() && bits.is_overrun());

@@ -84,7 +84,7 @@ impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
     /// The first state.
     #[inline(always)]
     pub(super) fn begin(&self, bits: &mut Bits<'_>) -> usize {
-        usize_from_u32(bits.take(self.log))
+        usize_from_u32(bits.read(self.log))
     }
 }
 
@@ -92,7 +92,7 @@ impl<M> State<M> {
     /// The state that comes after it.
     #[inline(always)]
     pub(super) fn next(&self, bits: &mut Bits<'_>) -> usize {
-        usize::from(self.base).wrapping_add(usize_from_u32(bits.take(self.bits.into())))
+        usize::from(self.base).wrapping_add(usize_from_u32(bits.read(self.bits.into())))
     }
 }
 

@@ -13,7 +13,7 @@ use zten_num::{Assured as _, usize_from_u32};
 impl Range {
     #[inline(always)]
     fn read(self, bits: &mut Bits<'_>) -> u32 {
-        self.first.wrapping_add(bits.take(self.bits.into()))
+        self.first.wrapping_add(bits.read(self.bits.into()))
     }
 }
 

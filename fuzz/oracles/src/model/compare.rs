@@ -87,7 +87,7 @@ fn meaning_of(attributes: &[u8]) -> Vec<(String, Meaning)> {
     let file = around(attributes);
     let archive = Archive::open(&file).expect("attributes that were accepted");
     let all = archive.attributes().and_then(|all| all.item("a"));
-    let Meaning::Map(entries) = Meaning::of(&all.expect("it was put there")).sorted() else {
+    let Meaning::Map(entries) = Meaning::from_item(&all.expect("it was put there")).sorted() else {
         panic!("attributes are a map");
     };
     let entry = |(key, value)| match key {

@@ -96,7 +96,7 @@ pub(super) struct Broken {
 }
 
 impl Broken {
-    pub(super) fn of(file: &[u8]) -> Self {
+    pub(super) fn parse(file: &[u8]) -> Self {
         let archive = Archive::open(file).expect("a file that was written");
         let start = usize::try_from(archive.extent().start).expect("a small file");
         Self { data: file[..start].to_vec(), manifest: archive.as_bytes().to_vec(), more: 0 }

@@ -142,7 +142,7 @@ fn element(part: &Part) -> ElementType<'_> {
 /// Attributes as CBOR: by our own encoder from a type of serde's, or by that of others.
 fn encoded(attributes: &Attributes, rng: &mut Rng) -> Result<Encoded> {
     if attributes.values().all(plain) && rng.bool() {
-        return Ok(Encoded::of(attributes)?);
+        return Ok(Encoded::from_value(attributes)?);
     }
     let mut bytes = Vec::new();
     ciborium::into_writer(attributes, &mut bytes)?;

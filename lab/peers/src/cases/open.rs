@@ -94,7 +94,7 @@ pub(super) fn open(course: &Course) -> Result<Group> {
     };
     let heap = |race: &Race| {
         let manifest = race.manifest.context("a manifest")?;
-        Ok::<_, anyhow::Error>(race.of("zten")?.heap as f64 / manifest as f64)
+        Ok::<_, anyhow::Error>(race.times("zten")?.heap as f64 / manifest as f64)
     };
     let claims = [
         (
