@@ -118,6 +118,8 @@ mod error;
 mod format;
 mod layout;
 mod limits;
+#[cfg(feature = "std")]
+pub mod load;
 mod manifest;
 mod num;
 pub mod open;

@@ -129,9 +129,19 @@ impl<'a> Component<'a> {
     ) -> Result<Vec<u8>, ReadError<R::Error>> {
         let mut content = self.content(source, limits)?;
         let mut bytes = Vec::new();
-        while let Some(chunk) = content.next_chunk()? {
-            bytes.try_reserve(chunk.len()).map_err(|_| Error::from(OutOfMemory))?;
-            bytes.extend_from_slice(chunk);
+        if self.encoding() == Encoding::Raw {
+            // All of it lies in the file.
+            let length = usize::try_from(self.extent().length()).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(length).map_err(|_| Error::from(OutOfMemory))?;
+        }
+        loop {
+            let filled = bytes.len();
+            extend(&mut bytes, filled.saturating_add(content.wanted()))?;
+            let length = content.read_chunk(bytes.get_mut(filled..).assured())?;
+            bytes.truncate(filled.saturating_add(length));
+            if length == 0 {
+                break;
+            }
         }
         Ok(bytes)
     }
@@ -153,17 +163,45 @@ impl<R: ReadAt> Content<'_, R> {
         }
         let chunk = self.reading.next(&self.source, &mut self.buffer);
         if let Err(error) = &chunk {
-            self.failed = Some(match error {
-                ReadError::Refused(error) => *error,
-                ReadError::Source(_) => Error::misuse(Misuse::Aborted),
-            });
+            self.failed = Some(last(error));
         }
         chunk
+    }
+
+    /// As [`next_chunk`](Self::next_chunk), straight into `buffer`: how many bytes were written
+    /// to its front, a whole number of storage elements and at most [`Limits::chunk`]; 0 at the
+    /// end, when everything has been verified. `buffer` may be empty only where all has been read.
+    ///
+    /// # Errors
+    /// As [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
+    /// `buffer` has room for, and not even one element has.
+    pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError<R::Error>> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        let length = self.reading.read(&self.source, buffer);
+        if let Err(error) = &length {
+            self.failed = Some(last(error));
+        }
+        length
+    }
+
+    /// Bytes that the next chunk has, or some more.
+    pub(crate) fn wanted(&self) -> usize {
+        self.reading.wanted()
     }
 
     /// What has been shown, once everything has been read.
     pub fn verified(&self) -> Option<Verified> {
         self.reading.verified
+    }
+}
+
+/// What every call returns after that error.
+fn last<E>(error: &ReadError<E>) -> Error {
+    match error {
+        ReadError::Refused(error) => *error,
+        ReadError::Source(_) => Error::misuse(Misuse::Aborted),
     }
 }
 
@@ -175,63 +213,123 @@ impl Reading<'_> {
         source: &'c R,
         buffer: &'c mut Vec<u8>,
     ) -> Result<Option<&'c [u8]>, ReadError<R::Error>> {
-        let Some(hasher) = &mut self.hasher else {
+        if let Some(lent) = self.lent(source)? {
+            return Ok(Some(lent));
+        }
+        extend(buffer, self.wanted())?;
+        let length = self.fill(source, buffer)?;
+        buffer.truncate(length);
+        Ok((length > 0).then_some(buffer))
+    }
+
+    /// Bytes of the next chunk; of compressed content one more than is to come, which shows that
+    /// no more comes. 0 at the end.
+    fn wanted(&self) -> usize {
+        let left = match &self.stored {
+            _ if self.hasher.is_none() => 0,
+            Stored::Raw(extent) => extent.length().saturating_sub(self.position),
+            #[cfg(feature = "zstd")]
+            Stored::Zstd(frames) => frames.left().saturating_add(1),
+            #[cfg(all(feature = "zstd", feature = "v2"))]
+            Stored::Seekable(frames) => frames.left().saturating_add(1),
+        };
+        usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
+    }
+
+    /// The next chunk where the source lends it as it is.
+    fn lent<'c, R: ReadAt>(
+        &mut self,
+        source: &'c R,
+    ) -> Result<Option<&'c [u8]>, ReadError<R::Error>> {
+        let (Stored::Raw(extent), ByteOrder::Little) = (&self.stored, self.component.byte_order())
+        else {
             return Ok(None);
         };
+        let (at, length) = (extent.offset().saturating_add(self.position), self.wanted());
+        let (Some(hasher), Some(lent)) = (&mut self.hasher, source.bytes_at(at, length)) else {
+            return Ok(None);
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        if lent.len() != length {
+            return Err(Error::misuse(Misuse::Supply).at(self.component.place()).into());
+        }
+        hasher.update(lent);
+        self.pass(lent)?;
+        Ok(Some(lent))
+    }
+
+    /// Reads at most a chunk to the front of `buffer`: a whole number of elements.
+    fn read<R: ReadAt>(
+        &mut self,
+        source: &R,
+        buffer: &mut [u8],
+    ) -> Result<usize, ReadError<R::Error>> {
+        let most = buffer.len().min(self.chunk);
+        let rest = match self.storage.width() {
+            // All that is left has room.
+            _ if self.wanted() <= most => 0,
+            width => most.checked_rem(width.into()).assured(),
+        };
+        let room = buffer.get_mut(..most.saturating_sub(rest)).assured();
+        if room.is_empty() && self.wanted() > 0 {
+            // Only reading shows whether more comes.
+            let mut more = Vec::new();
+            return match self.next(source, &mut more)? {
+                Some(_) => Err(Error::misuse(Misuse::Buffer).at(self.component.place()).into()),
+                None => Ok(0),
+            };
+        }
+        self.fill(source, room)
+    }
+
+    /// Reads decoded bytes to the front of `room`, and as many as there is room for or are left.
+    fn fill<R: ReadAt>(
+        &mut self,
+        source: &R,
+        room: &mut [u8],
+    ) -> Result<usize, ReadError<R::Error>> {
+        let Some(hasher) = &mut self.hasher else {
+            return Ok(0);
+        };
+        #[cfg(feature = "zstd")]
         let place = self.component.place();
-        let swapped = self.component.byte_order() == ByteOrder::Big;
-        match &mut self.stored {
+        let length = match &mut self.stored {
             Stored::Raw(extent) => {
                 let left = extent.length().saturating_sub(self.position);
-                let length = usize::try_from(left).unwrap_or(self.chunk).min(self.chunk);
-                if length == 0 {
-                    return Ok(self.end().map(|()| None)?);
+                let length = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
+                let room = room.get_mut(..length).assured();
+                if length > 0 {
+                    let at = extent.offset().saturating_add(self.position);
+                    source.read_at(at, room).map_err(ReadError::Source)?;
+                    hasher.update(room);
                 }
-                let at = extent.offset().saturating_add(self.position);
-                if !swapped && let Some(lent) = source.bytes_at(at, length) {
-                    if lent.len() != length {
-                        return Err(Error::misuse(Misuse::Supply).at(place).into());
-                    }
-                    hasher.update(lent);
-                    self.pass(lent)?;
-                    return Ok(Some(lent));
-                }
-                extend(buffer, length)?;
-                source.read_at(at, buffer).map_err(ReadError::Source)?;
-                hasher.update(buffer);
+                length
             }
             #[cfg(feature = "zstd")]
             Stored::Zstd(frames) => {
-                // Room for a byte more than is to come: where there is none, nothing would be read.
-                let room = usize::try_from(frames.left().saturating_add(1));
-                extend(buffer, room.unwrap_or(self.chunk).min(self.chunk))?;
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
-                let length =
-                    frames.read(source, buffer, &mut tap).map_err(|error| error.at(place))?;
-                buffer.truncate(length);
-                if length == 0 {
-                    return Ok(self.end().map(|()| None)?);
-                }
+                frames.read(source, room, &mut tap).map_err(|error| error.at(place))?
             }
             #[cfg(all(feature = "zstd", feature = "v2"))]
             Stored::Seekable(frames) => {
-                // Room for a byte more than is to come, which shows that no more comes.
-                let room = usize::try_from(frames.left().saturating_add(1));
-                extend(buffer, room.unwrap_or(self.chunk).min(self.chunk))?;
-                let length = frames.read(source, buffer).map_err(|error| error.at(place))?;
-                buffer.truncate(length);
+                let length = frames.read(source, room).map_err(|error| error.at(place))?;
                 // In 2, digests are over what is decoded.
-                hasher.update(buffer);
-                if length == 0 {
-                    return Ok(self.end().map(|()| None)?);
-                }
+                hasher.update(room.get(..length).assured());
+                length
             }
+        };
+        if length == 0 {
+            self.end()?;
+            return Ok(0);
         }
-        self.pass(buffer)?;
-        if swapped {
-            swap(buffer, self.storage.width());
+        let bytes = room.get_mut(..length).assured();
+        self.pass(bytes)?;
+        if self.component.byte_order() == ByteOrder::Big {
+            swap(bytes, self.storage.width());
         }
-        Ok(Some(buffer))
+        Ok(length)
     }
 
     /// Validates a chunk, and goes on behind it.
@@ -287,6 +385,7 @@ impl Reading<'_> {
         };
         Err(error.found(self.last.into()).at(self.component.place()))
     }
+
     /// Where in the file a decoded byte is, if it is in the file.
     fn offset_of(&self, position: u64) -> Option<u64> {
         match self.component.encoding() {

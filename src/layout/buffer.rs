@@ -11,6 +11,7 @@ use crate::brief::Bytes;
 use crate::codec::{Content, ReadAt, ReadError, Verified};
 use crate::element::ByteOrder;
 use crate::error::{Error, Misuse, OutOfMemory};
+use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::{Assured as _, u64_from_usize};
@@ -78,22 +79,38 @@ impl Component<'_> {
         let declared = self.decoded_length();
         let mut content = self.content(source, limits)?;
         let mut lines = Lines::default();
-        while let Some(chunk) = content.next_chunk()? {
-            lines.extend(chunk, declared).map_err(|error| error.at(self.place()))?;
+        if self.encoding() == Encoding::Raw {
+            // All of it lies in the file.
+            let length = self.extent().length().div_ceil(64);
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            lines.reserve(length).map_err(|error| error.at(self.place()))?;
+        }
+        loop {
+            // A byte more than is declared would take a line more.
+            let most =
+                declared.map_or(u64::MAX, |all| all.saturating_sub(u64_from_usize(lines.length)));
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let room = lines.room(content.wanted().min(most), declared);
+            let length = content.read_chunk(room.map_err(|error| error.at(self.place()))?)?;
+            if length == 0 {
+                break;
+            }
+            lines.length = lines.length.saturating_add(length);
         }
         Ok(Decoded { lines, kind, verified: outcome(&content) })
     }
 
     /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
     /// long as the decoded content, [`decoded_length`](Self::decoded_length) where that is
-    /// known. Nothing is allocated beside what [`content`](Self::content) needs. The elements
-    /// can be borrowed as native ones if `buffer` is aligned for them.
+    /// known. Bytes go from the source, or from the decoder, straight into `buffer`, and are
+    /// hashed there; nothing is allocated but what decoding zstd needs. The elements can be
+    /// borrowed as native ones if `buffer` is aligned for them.
     ///
-    /// When it fails, `buffer` holds whatever had been decoded by then.
+    /// When it fails, `buffer` holds whatever had been read by then.
     ///
     /// # Errors
     /// As [`decode`](Self::decode); [`Misuse::Buffer`] where `buffer` has another length.
-    pub fn decode_into<'b, R: ReadAt>(
+    pub fn read_into<'b, R: ReadAt>(
         &self,
         source: R,
         limits: &Limits,
@@ -105,13 +122,15 @@ impl Component<'_> {
             return Err(other_length.into());
         }
         let mut content = self.content(source, limits)?;
-        let mut filled = 0_usize;
-        while let Some(chunk) = content.next_chunk()? {
-            let end = filled.checked_add(chunk.len()).ok_or(other_length)?;
-            buffer.get_mut(filled..end).ok_or(other_length)?.copy_from_slice(chunk);
-            filled = end;
+        let mut rest = &mut *buffer;
+        loop {
+            let length = content.read_chunk(rest)?;
+            if length == 0 {
+                break;
+            }
+            rest = rest.get_mut(length..).assured();
         }
-        if filled != buffer.len() {
+        if !rest.is_empty() {
             return Err(other_length.into());
         }
         Ok(View::new(buffer, kind, outcome(&content)))
@@ -155,22 +174,24 @@ impl Lines {
         self.lines.as_slice().as_bytes().get(..self.length).assured()
     }
 
-    /// Appends a chunk. Memory doubles as bytes come, and stops at what is declared.
-    fn extend(&mut self, chunk: &[u8], declared: Option<u64>) -> Result<(), Error> {
+    /// Room for `more` bytes behind what is there, which is not part of it yet. Memory doubles as
+    /// bytes come, and stops at what is declared.
+    fn room(&mut self, more: usize, declared: Option<u64>) -> Result<&mut [u8], Error> {
         let memory = Error::from(OutOfMemory);
-        let end = self.length.checked_add(chunk.len()).ok_or(memory)?;
+        let end = self.length.checked_add(more).ok_or(memory)?;
         let needed = end.div_ceil(LINE);
         if needed > self.lines.capacity() {
             let most = declared.and_then(|bytes| usize::try_from(bytes.div_ceil(64)).ok());
             let doubled = self.lines.capacity().saturating_mul(2);
-            let target = doubled.min(most.unwrap_or(usize::MAX)).max(needed);
-            let more = target.checked_sub(self.lines.len()).assured();
-            self.lines.try_reserve_exact(more).map_err(|_| memory)?;
+            self.reserve(doubled.min(most.unwrap_or(usize::MAX)).max(needed))?;
         }
         self.lines.resize(needed, Line([0; LINE]));
-        let room = self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end);
-        room.ok_or(memory)?.copy_from_slice(chunk);
-        self.length = end;
-        Ok(())
+        self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end).ok_or(memory)
+    }
+
+    /// Makes room for so many lines in all.
+    fn reserve(&mut self, lines: usize) -> Result<(), Error> {
+        let more = lines.saturating_sub(self.lines.len());
+        self.lines.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))
     }
 }

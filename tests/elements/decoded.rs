@@ -65,14 +65,14 @@ fn buffers_of_the_callers_are_filled() {
                 assert_eq!(decoded[..], wanted);
                 let mut buffer = vec![0xaa; wanted.len() + 1];
                 let exact = &mut buffer[..wanted.len()];
-                let view = component.decode_into(&file[..], &limits, exact).unwrap();
+                let view = component.read_into(&file[..], &limits, exact).unwrap();
                 assert_eq!(view.as_bytes(), wanted);
                 assert_eq!(view.verified(), Some(decoded.verified()));
-                let error = component.decode_into(&file[..], &limits, &mut buffer).unwrap_err();
+                let error = component.read_into(&file[..], &limits, &mut buffer).unwrap_err();
                 assert_eq!(misuse(error.into()), Misuse::Buffer);
                 if let Some(less) = wanted.len().checked_sub(1) {
                     let less = &mut buffer[..less];
-                    let error = component.decode_into(&file[..], &limits, less).unwrap_err();
+                    let error = component.read_into(&file[..], &limits, less).unwrap_err();
                     assert_eq!(misuse(error.into()), Misuse::Buffer);
                 }
             }

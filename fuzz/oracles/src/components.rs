@@ -69,10 +69,10 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut 
             }
             every_type(&decoded.view(), component.generation());
             let mut buffer = vec![0; decoded.len()];
-            let view = component.decode_into(file, &limits(), &mut buffer).expect("it was decoded");
+            let view = component.read_into(file, &limits(), &mut buffer).expect("it was decoded");
             assert_eq!(view.as_bytes(), &*decoded);
             let mut longer = vec![0; decoded.len() + 1];
-            assert!(component.decode_into(file, &limits(), &mut longer).is_err());
+            assert!(component.read_into(file, &limits(), &mut longer).is_err());
         }
         Err(error) => {
             work.spend(DECODED / 8);

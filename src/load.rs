@@ -1,0 +1,228 @@
+//! Reading many components at once, on several threads. Needs the feature `std`.
+//!
+//! In a debug build the digests are not optimised, and loading a gigabyte takes a minute or more.
+//! In the `Cargo.toml` of the program, this makes it as fast as in a release build:
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::vec::Vec;
+
+use crate::codec::{ReadAt, ReadError, Verified};
+use crate::error::{Error, OutOfMemory};
+use crate::format::Encoding;
+use crate::layout::Decoded;
+use crate::limits::Limits;
+use crate::manifest::Component;
+use crate::num::u64_from_usize;
+use crate::rules::{Limit, Unsupported};
+
+/// Reads whole components of one file into memory on several threads: decoded, little-endian, and
+/// verified, within the limits on a whole file.
+///
+/// What comes back has the digest that the manifest gives, or the manifest gives none. That the
+/// indices of sparse objects are in range is shown by [`Verifier`](crate::Verifier), not here.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use zten::load::Loader;
+/// use zten::source::FileArchive;
+///
+/// let path = "corpus/accept/1.2.3/dense_all.zt";
+/// let archive = FileArchive::open(path.as_ref(), &zten::Options::default())?;
+/// let loader = Loader::new(archive.file_len(), &zten::Limits::default())
+///     .threads(NonZeroUsize::new(2).unwrap());
+/// let components = archive.objects().flat_map(|object| object.components());
+/// let tensors = loader.decode(components, &archive)?;
+/// assert_eq!(tensors.len(), 13);
+/// # Ok::<(), zten::ReadError<std::io::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Loader {
+    limits: Limits,
+    threads: NonZeroUsize,
+    /// Bytes that compressed components may still decode to.
+    left: AtomicU64,
+    total: u64,
+}
+
+/// A component, and the memory that its content goes to.
+#[derive(Debug)]
+pub struct Target<'a, 'b> {
+    /// What is read.
+    pub component: Component<'a>,
+    /// Exactly as long as the decoded content.
+    pub buffer: &'b mut [u8],
+}
+
+impl Loader {
+    /// A loader for a file of `file_len` bytes, with as many threads as there are processors.
+    pub fn new(file_len: u64, limits: &Limits) -> Self {
+        let total = limits.decoded_total(file_len);
+        let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self { limits: *limits, threads, left: AtomicU64::new(total), total }
+    }
+
+    /// This loader with so many threads, the caller's among them.
+    #[must_use]
+    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Reads components into memory of their own, which is aligned to 64 bytes. They are returned
+    /// in the order in which they are given.
+    ///
+    /// # Errors
+    /// As [`Component::decode`]; `limit-decoded-total`; `unsupported-digest` where a digest cannot
+    /// be verified. It is the error of the first component that has one.
+    pub fn decode<'a, R>(
+        &self,
+        components: impl Iterator<Item = Component<'a>> + Send,
+        source: &R,
+    ) -> Result<Vec<Decoded>, ReadError<R::Error>>
+    where
+        R: ReadAt<Error: Send> + Sync + ?Sized,
+    {
+        self.each(components, |component| {
+            self.spend(&component, component.decoded_length().unwrap_or(0))?;
+            let decoded = component.decode(source, &self.limits)?;
+            if component.decoded_length().is_none() {
+                self.spend(&component, u64_from_usize(decoded.len()))?;
+            }
+            verified(&component, decoded.verified())?;
+            Ok(decoded)
+        })
+    }
+
+    /// Reads components into memory of the caller's.
+    ///
+    /// # Errors
+    /// As [`Component::read_into`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// cannot be verified. It is the error of the first component that has one.
+    pub fn read_into<'a, 'b, R>(
+        &self,
+        targets: impl Iterator<Item = Target<'a, 'b>> + Send,
+        source: &R,
+    ) -> Result<(), ReadError<R::Error>>
+    where
+        R: ReadAt<Error: Send> + Sync + ?Sized,
+    {
+        let read = |Target { component, buffer }: Target<'_, '_>| {
+            self.spend(&component, u64_from_usize(buffer.len()))?;
+            let view = component.read_into(source, &self.limits, buffer)?;
+            let outcome = view.verified().unwrap_or(Verified::Unverifiable);
+            verified(&component, outcome).map_err(ReadError::Refused)
+        };
+        self.each(targets, read)?;
+        Ok(())
+    }
+
+    /// Charges what a compressed component decodes to.
+    fn spend(&self, component: &Component<'_>, bytes: u64) -> Result<(), Error> {
+        if component.encoding() == Encoding::Raw {
+            return Ok(());
+        }
+        let less = |left: u64| left.checked_sub(bytes);
+        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let error = Error::new(Limit::DecodedTotal, component.extent().offset());
+                Err(error.found(self.total.saturating_add(1)).at(component.place()))
+            }
+        }
+    }
+
+    /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
+    /// is among those that have been tried.
+    fn each<T, O, E>(
+        &self,
+        items: impl Iterator<Item = T> + Send,
+        work: impl Fn(T) -> Result<O, E> + Sync,
+    ) -> Result<Vec<O>, E>
+    where
+        O: Send,
+        E: From<Error> + Send,
+    {
+        let queue = Mutex::new(Some(items.enumerate()));
+        let worker = || {
+            let mut share = Share { done: Vec::new(), failed: None };
+            while let Some((at, item)) = next(&queue) {
+                let result = work(item).and_then(|output| push(&mut share.done, (at, output)));
+                if let Err(error) = result {
+                    share.failed = Some((at, error));
+                    if let Ok(mut queue) = queue.lock() {
+                        *queue = None;
+                    }
+                    break;
+                }
+            }
+            share
+        };
+        let shares = thread::scope(|scope| {
+            let more = self.threads.get().saturating_sub(1);
+            // Where no thread can be had, those that there are do the work.
+            let spawn = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+            let others: Vec<_> = (0..more).map_while(spawn).collect();
+            let mut shares = std::vec![worker()];
+            for other in others {
+                match other.join() {
+                    Ok(share) => shares.push(share),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            shares
+        });
+        let mut all = Vec::new();
+        let mut failed = None::<(usize, E)>;
+        for share in shares {
+            if let Some((at, error)) = share.failed
+                && failed.as_ref().is_none_or(|(first, _)| at < *first)
+            {
+                failed = Some((at, error));
+            }
+            for done in share.done {
+                push(&mut all, done)?;
+            }
+        }
+        if let Some((_, error)) = failed {
+            return Err(error);
+        }
+        all.sort_unstable_by_key(|(at, _)| *at);
+        Ok(all.into_iter().map(|(_, output)| output).collect())
+    }
+}
+
+/// What one thread has done: outputs with the position of their item.
+struct Share<O, E> {
+    done: Vec<(usize, O)>,
+    failed: Option<(usize, E)>,
+}
+
+/// The next item; none when they are over, when one has failed, or when the iterator has panicked.
+fn next<I: Iterator>(queue: &Mutex<Option<I>>) -> Option<I::Item> {
+    queue.lock().ok()?.as_mut()?.next()
+}
+
+fn push<T, E: From<Error>>(all: &mut Vec<T>, one: T) -> Result<(), E> {
+    all.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+    all.push(one);
+    Ok(())
+}
+
+/// A digest that cannot be verified is an error.
+fn verified(component: &Component<'_>, verified: Verified) -> Result<(), Error> {
+    match verified {
+        Verified::Digest | Verified::NoDigest => Ok(()),
+        Verified::Unverifiable => {
+            let error = Error::new(Unsupported::Digest, component.extent().offset());
+            Err(error.at(component.place()))
+        }
+    }
+}
