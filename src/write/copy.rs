@@ -152,7 +152,7 @@ where
 /// Copies objects of one file, validating all that it reads as a [`Verifier`] does.
 ///
 /// ```
-/// # let file = &std::fs::read("corpus/accept/1.1.1/crc32c.zt").unwrap()[..];
+/// # let file = &std::fs::read("corpus/accept/1.2.3/coo_zstd_crc.zt").unwrap()[..];
 /// use zten::write::{Copier, Settings};
 /// let archive = zten::Archive::open(file)?;
 /// let copier = Copier::new(file.len() as u64, &zten::Limits::default());
