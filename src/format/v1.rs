@@ -286,7 +286,7 @@ fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
 }
 
 /// Reads the component whose role is at `at`, and has it validated.
-#[inline(always)]
+#[inline(never)]
 fn component<'m, C: Claims<'m>>(
     walk: &mut Walk<'_, C>,
     keys: &mut Keys<'m>,
@@ -303,7 +303,7 @@ fn component<'m, C: Claims<'m>>(
 }
 
 /// Reads the fields at `value` of the component whose role stands at `at`.
-#[inline(never)]
+#[inline(always)]
 fn fields<'m, C: Claims<'m>>(
     walk: &mut Walk<'_, C>,
     at: Remaining,
