@@ -9,7 +9,7 @@ use zten::write::{Checksum, Level, NewObject, Settings, Writer};
 use zten::{Archive, StorageType};
 use zten_corpus::base::{entry, v0};
 use zten_corpus::cbor::text;
-use zten_readers::safetensors;
+use zten_readers::{safetensors, ztensor_2};
 use zten_testkit::generate;
 
 /// Bytes of each of many objects.
@@ -59,6 +59,13 @@ impl Inputs {
             writer.add(&object, &[("data", &[0; SMALL])])?;
         }
         self.write("objects.zt", &writer.finish()?)
+    }
+
+    /// The same in 2, as the reference writes it.
+    pub(crate) fn objects_v2(&self, count: usize) -> Result<PathBuf> {
+        let path = self.path("objects-2.zt");
+        ztensor_2::write(&path, &names(count, Order::Sorted), SHAPE)?;
+        Ok(path)
     }
 
     /// The same in 0.1.

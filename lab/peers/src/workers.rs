@@ -16,6 +16,7 @@ use anyhow::{Result, bail};
 pub(crate) fn serve(reader: &str, case: &str, files: &[&str]) -> Result<()> {
     match (case, files) {
         ("open", [file]) => open::open(reader, &fs::read(file)?),
+        ("open-v2", [file]) => open::open_v2(reader, Path::new(file)),
         ("look-up", [file]) => open::look_up(reader, &fs::read(file)?),
         ("hostile", [case]) => open::hostile(reader, case),
         ("sum", [file]) => content::sum(reader, &fs::read(file)?),

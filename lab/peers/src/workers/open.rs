@@ -1,11 +1,14 @@
 //! Opening files, and looking up what is in them.
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::{Context as _, Result, bail};
 use fastrand::Rng;
 use serde::Deserialize as _;
 use zten::Archive;
 use zten_contestant::serve;
-use zten_readers::{safetensors, ztensor};
+use zten_readers::{safetensors, ztensor, ztensor_2};
 use zten_testkit::generate::{self, File};
 
 use crate::workers::walk;
@@ -42,6 +45,16 @@ pub(crate) fn open(reader: &str, file: &[u8]) -> Result<()> {
                 serde::de::IgnoredAny::deserialize(&mut from).expect("valid CBOR")
             });
         }
+        _ => bail!("{reader} opens nothing"),
+    }
+    Ok(())
+}
+
+/// Opens a file of generation 2, which zten has in memory and its peer maps.
+pub(crate) fn open_v2(reader: &str, path: &Path) -> Result<()> {
+    match reader {
+        "zten" => return open(reader, &fs::read(path)?),
+        "ztensor 2.1.1" => serve(|| ztensor_2::open(path).expect("a valid file")),
         _ => bail!("{reader} opens nothing"),
     }
     Ok(())
