@@ -1,0 +1,118 @@
+//! The small right files of generation 2 that cases start from.
+
+use twox_hash::{XxHash3_64, XxHash64};
+
+use super::FileV2;
+use crate::cbor::{Item, array, fields, map, text, uint, uints};
+
+/// A raw part.
+pub fn part(dtype: &str, offset: u64, length: u64) -> Item {
+    fields([("blob", uints(&[offset, length])), ("dtype", text(dtype))])
+}
+
+/// A raw part with a logical type.
+pub fn typed(dtype: &str, logical: &str, offset: u64, length: u64) -> Item {
+    fields([("blob", uints(&[offset, length])), ("type", text(logical)), ("dtype", text(dtype))])
+}
+
+/// An object.
+pub fn object(shape: &[u64], layout: &str, parts: Vec<(&str, Item)>) -> Item {
+    let parts = parts.into_iter().map(|(name, part)| (text(name), part)).collect();
+    fields([("parts", map(parts)), ("shape", uints(shape)), ("layout", text(layout))])
+}
+
+/// A file with those objects, whose names have to be in order.
+pub fn file(objects: Vec<(&str, Item)>) -> FileV2 {
+    let objects = objects.into_iter().map(|(name, object)| (text(name), object)).collect();
+    FileV2::new(fields([("objects", map(objects))]))
+}
+
+/// A file with one dense object `w` and its data at 4096.
+pub fn dense(shape: &[u64], data: Item, bytes: &[u8]) -> FileV2 {
+    file(vec![("w", object(shape, "dense", vec![("data", data)]))]).blob(4096, bytes)
+}
+
+/// The dense object `w` that most cases start from: `f32`, `[2, 2]`, with every field.
+pub fn full() -> FileV2 {
+    let bytes = &crate::base::DATA;
+    let digest = format!("xxh3:{:016x}", XxHash3_64::oneshot(bytes));
+    dense(&[2, 2], part("f32", 4096, 16), bytes)
+        .set("w:data/digest", text(&digest))
+        .set("w:/attributes", fields([("a", uint(1))]))
+        .set("attributes", fields([("a", uint(1))]))
+}
+
+/// Little-endian `u32`.
+pub fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// A sparse matrix `w` of shape `[2, 3]` with values at (0, 0), (0, 2) and (1, 1).
+pub fn csr() -> FileV2 {
+    let parts = vec![
+        ("indptr", part("u32", 12288, 12)),
+        ("values", part("f32", 4096, 12)),
+        ("indices", part("u32", 8192, 12)),
+    ];
+    file(vec![("w", object(&[2, 3], "zt.sparse_csr/1", parts))])
+        .blob(4096, &crate::base::DATA[..12])
+        .blob(8192, &words(&[0, 2, 1]))
+        .blob(12288, &words(&[0, 2, 3]))
+        .start(16384)
+}
+
+/// A list of coordinates `w` of shape `[2, 3]` with values at (0, 2) and (1, 1).
+pub fn coo() -> FileV2 {
+    let parts = vec![("coords", part("u32", 8192, 16)), ("values", part("f32", 4096, 8))];
+    file(vec![("w", object(&[2, 3], "zt.sparse_coo/1", parts))])
+        .blob(4096, &crate::base::DATA[..8])
+        .blob(8192, &words(&[0, 1, 2, 1]))
+        .start(12288)
+}
+
+/// A file whose object `w` is in the shard `s`.
+pub fn sharded() -> FileV2 {
+    let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
+    dense(&[4], part("f32", 4096, 16), &[])
+        .set("shards", fields([("s", shard)]))
+        .set("w:data/shard", text("s"))
+}
+
+/// An array of arrays, that many, around 0.
+pub fn nested(depth: usize) -> Item {
+    (0..depth).fold(uint(0), |inner, _| array(vec![inner]))
+}
+
+/// A zstd frame of one raw block, with a checksum.
+pub fn frame(content: &[u8]) -> Vec<u8> {
+    let sum = XxHash64::oneshot(0, content).to_le_bytes();
+    let block = (u32::try_from(content.len()).expect("a small block") << 3 | 1).to_le_bytes();
+    let size = u8::try_from(content.len()).expect("one byte holds the content size");
+    [&[0x28, 0xb5, 0x2f, 0xfd, 0x24, size], &block[..3], content, &sum[..4]].concat()
+}
+
+/// A seek table of entries of stored and decoded sizes.
+pub fn table(entries: &[(usize, usize)], descriptor: u8) -> Vec<u8> {
+    let mut bytes = vec![0x5e, 0x2a, 0x4d, 0x18];
+    let number = |number: usize| u32::try_from(number).expect("a small number").to_le_bytes();
+    bytes.extend(number(entries.len() * 8 + 9));
+    for (stored, decoded) in entries {
+        bytes.extend(number(*stored));
+        bytes.extend(number(*decoded));
+    }
+    bytes.extend(number(entries.len()));
+    bytes.push(descriptor);
+    bytes.extend([0xb1, 0xea, 0x92, 0x8f]);
+    bytes
+}
+
+/// A dense object `w` of that many `u8`, stored so.
+pub fn encoded(length: u64, stored: &[u8]) -> FileV2 {
+    let data = fields([
+        ("blob", uints(&[4096, stored.len() as u64])),
+        ("dtype", text("u8")),
+        ("encoding", text("zt.zstd-seekable/1")),
+        ("decoded_length", uint(length)),
+    ]);
+    dense(&[length], data, stored)
+}
