@@ -130,7 +130,8 @@ impl Limits {
         self.window
     }
 
-    /// Bytes that a compressed component decodes to. Default 4 GiB.
+    /// Bytes that a compressed component decodes to, and that the cells of a list of coordinates of
+    /// 2 take while they are validated, 8 each. Default 4 GiB.
     pub fn decoded(&self) -> u64 {
         self.decoded
     }

@@ -195,7 +195,7 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
     if SMALL {
         return heap(items);
     }
-    if items.len() < FEW_NUMBERS {
+    if items.len() < FEW_NUMBERS || u32::try_from(items.len()).is_err() {
         return items.sort_unstable();
     }
     let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));

@@ -1,5 +1,7 @@
 //! Reading all of a file and validating what is in it: sizes, digests, compression, bools, indices.
 
+#[cfg(feature = "v2")]
+mod cells;
 mod indices;
 #[cfg(feature = "write")]
 mod padding;
@@ -24,7 +26,8 @@ pub(crate) use indices::Sparse;
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Content`](crate::Content) needs.
+/// [`Content`](crate::Content) needs. Only a list of coordinates of 2, no cell of which may be there
+/// twice, takes 8 bytes a value, at most as many as [`Limits::decoded`] says.
 ///
 /// ```
 /// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
@@ -67,14 +70,27 @@ impl Verifier {
         mut tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<R::Error>> {
         let sparse = self.sparse(object, source)?;
+        #[cfg(feature = "v2")]
+        let mut cells = cells::Cells::of(object, &self.limits)?;
         for component in object.components() {
+            #[cfg(feature = "v2")]
+            let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
             self.component(&component, &sparse, source, |chunk| {
+                #[cfg(feature = "v2")]
+                if let Some(cells) = &mut cells {
+                    cells.take(chunk)?;
+                }
                 tap(&component, chunk);
                 Ok::<(), ReadError<R::Error>>(())
             })?;
         }
         #[cfg(feature = "v2")]
-        rows::validate(object, source, &self.limits)?;
+        {
+            rows::validate(object, source, &self.limits)?;
+            if let Some(cells) = cells {
+                cells.finish(source, &self.limits)?;
+            }
+        }
         foreign(object)?;
         Ok(())
     }

@@ -115,3 +115,70 @@ fn damage_is_refused_or_harmless() {
         }
     }
 }
+
+/// The first cell in row-major order that has two values, and the second of them.
+fn repeated(cells: &[Vec<u32>]) -> Option<usize> {
+    let twice = |cell: &&Vec<u32>| cells.iter().filter(|other| other == cell).count() > 1;
+    let first = cells.iter().filter(twice).min()?;
+    cells.iter().enumerate().filter(|(_, cell)| *cell == first).nth(1).map(|(value, _)| value)
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it makes a few hundred files")]
+fn cells_that_have_two_values_are_found_wherever_they_are() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..400 {
+        let shape: Vec<u64> = (0..rng.usize(1..5)).map(|_| rng.u64(1..40)).collect();
+        let count = if round % 50 == 0 { 600 } else { rng.usize(..30) };
+        let mut cells: Vec<Vec<u32>> = (0..count)
+            .map(|_| shape.iter().map(|size| u32::try_from(rng.u64(..*size)).unwrap()).collect())
+            .collect();
+        match round % 3 {
+            0 => cells.sort(),
+            1 => {
+                cells.sort();
+                cells.dedup();
+                rng.shuffle(&mut cells);
+            }
+            _ => {}
+        }
+        let coords: Vec<u32> =
+            (0..shape.len()).flat_map(|axis| cells.iter().map(move |cell| cell[axis])).collect();
+        let coords = zten_corpus::v2::words(&coords);
+        let (n, start) = (cells.len() as u64, 8192);
+        let parts = vec![
+            ("coords", zten_corpus::v2::part("u32", start, coords.len() as u64)),
+            ("values", zten_corpus::v2::part("u8", 4096, n)),
+        ];
+        let object = zten_corpus::v2::object(&shape, "zt.sparse_coo/1", parts);
+        let file = zten_corpus::v2::file(vec![("w", object)])
+            .blob(4096, &vec![0; cells.len()])
+            .blob(8192, &coords)
+            .start((8192 + coords.len()).next_multiple_of(4096))
+            .bytes();
+        let found = check(&file, &Options::default());
+        match repeated(&cells) {
+            None => good += u32::from(found.is_ok()),
+            Some(value) => {
+                let error = found.unwrap_err();
+                assert_eq!(error.id(), Some("coo-cell-repeated"));
+                assert_eq!(error.offset(), Some(start + 4 * value as u64), "{cells:?}");
+                bad += 1;
+            }
+        }
+        assert_eq!(good + bad, round + 1, "{cells:?}");
+    }
+    assert!(good > 100 && bad > 50, "{good} {bad}");
+}
+
+#[test]
+fn cells_are_spent_against_the_limit() {
+    let file = std::fs::read(corpus().join("v2/accept/coo.zt")).unwrap();
+    let with = |decoded| {
+        let limits = zten::Limits::default().with("decoded", decoded).unwrap();
+        check(&file, &Options::default().limits(limits)).map_err(|error| error.id())
+    };
+    assert_eq!(with(16), Ok(()));
+    assert_eq!(with(15), Err(Some("limit-decoded")));
+}

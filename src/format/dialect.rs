@@ -57,6 +57,8 @@ pub(crate) struct Dialect {
     pub(super) sorted_by_length: bool,
     /// Whether objects of a known format have no components but those of the format.
     pub(crate) exact_roles: bool,
+    /// Whether no cell of a sparse object is there twice, and those of a row are in order.
+    pub(crate) single_cells: bool,
     /// Whether what files of it hold is copied into others.
     #[cfg(feature = "write")]
     pub(crate) is_copied: bool,

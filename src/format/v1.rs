@@ -81,6 +81,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     shares_blobs: false,
     sorted_by_length: false,
     exact_roles: false,
+    single_cells: false,
     #[cfg(feature = "write")]
     is_copied: true,
     #[cfg(feature = "write")]

@@ -83,6 +83,7 @@ pub(crate) static V2: Dialect = Dialect {
     shares_blobs: true,
     sorted_by_length: true,
     exact_roles: true,
+    single_cells: true,
     #[cfg(feature = "write")]
     is_copied: false,
     #[cfg(feature = "write")]

@@ -308,6 +308,9 @@ catalogue! {
     IndexOrder "csr-index-order", Spec("v2 §5.2"), V2,
         "In a row, indices are strictly ascending.",
         "an index of {} is not above the one before it in its row", WRITER;
+    CellRepeated "coo-cell-repeated", Spec("v2 §5.2"), V2,
+        "No cell of a `sparse_coo` object has two values.",
+        "value {} is in a cell that has one before it", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
         "A zstd component is one or more zstd frames and nothing else.",
         "{} bytes are left where a zstd frame should begin", DAMAGED;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::codec::{Content, ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::format::{Format, IndexTypes};
+use crate::format::Format;
 use crate::layout::{BadIndex, Widened};
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
@@ -19,8 +19,7 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
     source: &R,
     limits: &Limits,
 ) -> Result<(), ReadError<R::Error>> {
-    let sorted = object.dialect().index_types == IndexTypes::Unsigned;
-    if object.format() != Format::SparseCsr || !sorted {
+    if object.format() != Format::SparseCsr || !object.dialect().single_cells {
         return Ok(());
     }
     let (Some(indices), Some(indptr)) = (object.component("indices"), object.component("indptr"))

@@ -13,6 +13,9 @@ const BASE: u64 = 256 << 20;
 /// header holds, need less than 8 bytes of address space for each of its 104 MB, and those of blocks
 /// less than 16.
 const PER_MANIFEST: u64 = 16;
+/// Bytes of memory for each byte of coordinates, whose cells are held while they are validated: 8 for
+/// the 4 of a value, and as many again while they grow.
+const PER_COORDINATE: u64 = 4;
 /// Bytes that the allocator reserves for a thread at a time.
 const ARENA: u64 = 64 << 20;
 /// Windows that decoding takes, and one more.
@@ -63,10 +66,13 @@ pub(super) fn for_task(
         Task::Compare => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };
+    let cells = sum(&mut lengths.iter().copied()).min(limits.decoded());
+    let cells = if task == Task::Look { 0 } else { cells.saturating_mul(PER_COORDINATE) };
     let threads = u64::try_from(threads).unwrap_or(u64::MAX);
     let decoders = limits.window().saturating_mul(WINDOWS).saturating_add(ARENA);
     let memory = BASE
         .saturating_add(manifests.saturating_mul(PER_MANIFEST))
+        .saturating_add(cells)
         .saturating_add(decoders.saturating_mul(threads));
 
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));

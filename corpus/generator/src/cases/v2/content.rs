@@ -2,7 +2,7 @@
 
 use crate::cbor::text;
 use crate::table::Table;
-use crate::v2::{FileV2, coo, csr, dense, full, typed};
+use crate::v2::{FileV2, coo, csr, dense, file, full, object, part, typed};
 
 pub(super) fn content(t: &mut Table) {
     let digest = full().set("w:data/digest", text("xxh3:0000000000000000"));
@@ -28,4 +28,24 @@ pub(super) fn content(t: &mut Table) {
     reject("csr-index-order", "falls", with([2, 0, 1], [0, 2, 3]).at_data(8196, 0, 2));
     let coords = coo().blob(8192, &crate::v2::words(&[0, 2, 2, 1]));
     t.reject_v2("index-range", "row", coords.at_data(8196, 0, 0), "coo");
+    cells(t);
+}
+
+/// Coordinates of which two are the same, and some that are not in order.
+fn cells(t: &mut Table) {
+    let of = |coords: &[u32]| coo().blob(8192, &crate::v2::words(coords));
+    t.accept_v2("cells-in-any-order", of(&[1, 0, 1, 2]));
+    let near = "cells-in-any-order";
+    t.reject_v2("coo-cell-repeated", "second", of(&[1, 1, 1, 1]).at_data(8196, 0, 0), near);
+    // Shape [2, 3]: (1, 2), (0, 2), (1, 0), (0, 2), (1, 2), of which (0, 2) is the first cell.
+    let coords = vec![("coords", part("u32", 8192, 40)), ("values", part("f32", 4096, 20))];
+    let many = |coords_of: &[u32]| {
+        file(vec![("w", object(&[2, 3], "zt.sparse_coo/1", coords.clone()))])
+            .blob(4096, &[0; 20])
+            .blob(8192, &crate::v2::words(coords_of))
+            .start(12288)
+    };
+    t.accept_v2("cells-that-differ", many(&[1, 0, 1, 0, 1, 2, 2, 0, 1, 1]));
+    let twice = many(&[1, 0, 1, 0, 1, 2, 2, 0, 2, 2]);
+    t.reject_v2("coo-cell-repeated", "two-of-them", twice.at_data(8204, 0, 0), "cells-that-differ");
 }

@@ -1,0 +1,127 @@
+//! Validating that no cell of a list of coordinates has two values: v2 §5.2.
+
+use alloc::vec::Vec;
+
+use crate::codec::{ReadAt, ReadError};
+use crate::element::{ByteOrder, StorageType};
+use crate::error::{Error, Misuse, OutOfMemory};
+use crate::format::Format;
+use crate::layout::{BadIndex, Widened};
+use crate::limits::Limits;
+use crate::manifest::{Component, Object, Shape};
+use crate::num::{Assured as _, u64_from_usize};
+use crate::rules::{Limit, Rule};
+use crate::sort::numbers;
+
+/// The cells of an object, as its coordinates come: 8 bytes each, which grow as bytes do.
+///
+/// A cell is its place in row-major order. The product of the shape is below 2^64, so that any cell
+/// is a `u64`.
+pub(super) struct Cells<'a> {
+    coords: Component<'a>,
+    storage: StorageType,
+    found: Vec<u64>,
+    count: usize,
+    /// The dimensions whose coordinates are to come.
+    dimensions: Shape<'a>,
+    /// The dimension at hand, and the value whose coordinate comes next.
+    size: u64,
+    at: usize,
+}
+
+impl<'a> Cells<'a> {
+    /// Those of an object that may have none twice; else none.
+    ///
+    /// # Errors
+    /// `limit-decoded`.
+    pub(super) fn of(object: &Object<'a>, limits: &Limits) -> Result<Option<Self>, Error> {
+        if object.format() != Format::SparseCoo || !object.dialect().single_cells {
+            return Ok(None);
+        }
+        let coords = object.component("coords");
+        let Some((coords, storage)) = coords.and_then(|own| Some((own, own.storage_type()?)))
+        else {
+            return Ok(None);
+        };
+        let rank = u64::from(object.shape().rank());
+        let indices =
+            coords.decoded_length().and_then(|all| all.checked_div(storage.width().into()));
+        let count = indices.and_then(|indices| indices.checked_div(rank)).assured();
+        let bytes = count.saturating_mul(u64_from_usize(size_of::<u64>()));
+        let count = usize::try_from(count).ok().filter(|_| bytes <= limits.decoded());
+        let Some(count) = count else {
+            let over = Error::new(Limit::Decoded, coords.extent().offset()).found(bytes);
+            return Err(over.at(coords.place()));
+        };
+        let dimensions = object.shape();
+        Ok(Some(Self { coords, storage, found: Vec::new(), count, dimensions, size: 0, at: count }))
+    }
+
+    /// Takes some of the little-endian coordinates, all of the first dimension, then all of the
+    /// second: a whole number, each found to be within its dimension.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub(super) fn take(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
+        let needed = self.found.len().saturating_add(indices.len()).min(self.count);
+        if needed > self.found.capacity() {
+            let doubled = self.found.capacity().saturating_mul(2).min(self.count);
+            let target = doubled.max(needed);
+            let more = target.saturating_sub(self.found.len());
+            let memory = Error::from(OutOfMemory).at(self.coords.place());
+            self.found.try_reserve_exact(more).map_err(|_| memory)?;
+        }
+        self.found.resize(needed, 0);
+        indices.for_each(|index| {
+            if self.at == self.count {
+                (self.at, self.size) = (0, self.dimensions.next().assured());
+            }
+            if let Some(cell) = self.found.get_mut(self.at) {
+                *cell = cell.wrapping_mul(self.size).wrapping_add(index);
+            }
+            self.at = self.at.saturating_add(1);
+        });
+        Ok(())
+    }
+
+    /// Validates that no two are the same, once all have come. Where two are, the coordinates are
+    /// read again to find where.
+    ///
+    /// # Errors
+    /// `coo-cell-repeated`; whatever the source fails with.
+    pub(super) fn finish<R: ReadAt + ?Sized>(
+        mut self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<(), ReadError<R::Error>> {
+        let Some(cell) = repeated(&mut self.found) else { return Ok(()) };
+        let coords = self.coords;
+        drop(self);
+        let supply = Error::misuse(Misuse::Supply).at(coords.place());
+        let mut again = Self::of(&coords.object(), limits)?.ok_or(supply)?;
+        let mut content = coords.content(source, limits)?;
+        while let Some(chunk) = content.next_chunk()? {
+            again.take(chunk)?;
+        }
+        let mut same = again.found.iter().enumerate().filter(|(_, other)| **other == cell);
+        // Unless the source has given others before.
+        let (value, _) = same.nth(1).ok_or(supply)?;
+        let value = u64_from_usize(value);
+        let bad = BadIndex { rule: Rule::CellRepeated, at: value, found: value };
+        Err(bad.error(&coords).into())
+    }
+}
+
+/// The first cell, in row-major order, that is there twice. They are sorted, if they are not.
+fn repeated(cells: &mut [u64]) -> Option<u64> {
+    fn pairs(cells: &[u64]) -> impl Iterator<Item = (&u64, &u64)> {
+        cells.iter().zip(cells.iter().skip(1))
+    }
+    if pairs(cells).all(|(cell, next)| cell < next) {
+        return None;
+    }
+    let greatest = cells.iter().copied().max()?;
+    numbers(cells, greatest);
+    pairs(cells).find(|(cell, next)| cell == next).map(|(cell, _)| *cell)
+}
