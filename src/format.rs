@@ -14,6 +14,8 @@ mod claims;
 mod dialect;
 pub(crate) mod frame;
 mod named;
+#[cfg(feature = "v2")]
+mod profile;
 mod shape;
 mod slots;
 mod table;
@@ -30,6 +32,8 @@ pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFaul
 pub(crate) use dialect::{Dialect, Field, IndexTypes, Nesting};
 pub use named::Named;
 pub(crate) use named::named;
+#[cfg(feature = "v2")]
+pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
 pub(crate) use shape::{Shape, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
@@ -62,9 +66,7 @@ pub enum Generation {
     V1_2,
     /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
     ///
-    /// Parts in shards and the layouts `zt.mx/1`,
-    /// `zt.quant_group/1` and `gguf.NAME/1` are listed, and cannot be read yet; that no cell of a
-    /// sparse list of coordinates is there twice is not validated yet.
+    /// Parts in shards are listed, and cannot be read yet.
     V2,
 }
 
@@ -109,6 +111,13 @@ pub enum Format {
     SparseCoo,
     /// Packed weights with scales and zero-points.
     QuantizedGroup,
+    /// Blocks of elements, with a scale for each: `zt.mx/1` of 2.
+    Mx,
+    /// Codes in words, with scales and zero points: `zt.quant_group/1` of 2. They can be listed, and
+    /// read part by part.
+    QuantGroup,
+    /// Blocks of a type of GGUF: `gguf.NAME/1` of 2. They are bytes.
+    GgufBlocks,
     /// A format that is not known, or a layout of 0.1 or 2 that is not.
     Unknown,
 }

@@ -2,8 +2,14 @@
 
 mod buffer;
 mod dense;
+#[cfg(feature = "v2")]
+mod gguf;
 mod index;
+#[cfg(feature = "v2")]
+mod mx;
 mod normal;
+#[cfg(feature = "v2")]
+mod quant_group;
 mod quantized_group;
 mod slice;
 mod sparse_coo;
@@ -12,9 +18,15 @@ mod view;
 
 pub use buffer::Decoded;
 pub use dense::Dense;
+#[cfg(feature = "v2")]
+pub use gguf::GgufBlocks;
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
 pub use index::{Indices, Widened};
+#[cfg(feature = "v2")]
+pub use mx::{DecodedMx, Mx, MxArray, MxDequantizer};
 pub use normal::Normalization;
+#[cfg(feature = "v2")]
+pub use quant_group::QuantGroup;
 pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, QuantizedGroup};
 pub use slice::{Cut, DecodedSlice, Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};

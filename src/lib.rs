@@ -51,6 +51,8 @@
 //! | `dense` | [`Object::dense`], and [`Dense::slice`] for a part of it |
 //! | `sparse_csr`, `sparse_coo` | [`Object::sparse_csr`], [`Object::sparse_coo`] |
 //! | `quantized_group` | [`Object::quantized_group`] |
+//! | `zt.mx/1` (2) | `Object::mx`: values as `f32` |
+//! | `zt.quant_group/1`, `gguf.NAME/1` (2) | `Object::quant_group`, `Object::gguf_blocks`: attributes and bytes |
 //! | any | [`Component::bind`] borrows, [`Component::decode`] fills an aligned buffer, [`Component::content`] streams |
 //!
 //! # Generations
@@ -147,6 +149,8 @@ pub use layout::{
     Quantization, Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr, View,
     Widened,
 };
+#[cfg(feature = "v2")]
+pub use layout::{DecodedMx, GgufBlocks, Mx, MxArray, MxDequantizer, QuantGroup};
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
 pub use verify::Verifier;

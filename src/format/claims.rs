@@ -2,6 +2,8 @@
 
 use core::num::NonZeroU8;
 
+#[cfg(feature = "v2")]
+use super::profile::Profile;
 use super::{Dialect, Encoding, Format, Role, Shape, Uint, Version};
 use crate::cbor::{Checked, Fault, Remaining};
 use crate::element::{LogicalType, StorageType};
@@ -124,6 +126,9 @@ pub(crate) trait Claims<'m> {
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
     /// The name of the object whose components come next. Its head is at `at`.
     fn name(&mut self, at: Remaining, name: &'m [u8]);
+    /// What attributes and shape ask of the object that comes next, if it is one of a profile.
+    #[cfg(feature = "v2")]
+    fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault>;
     /// The object itself, once its components have come.
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault>;
 }
@@ -167,10 +172,21 @@ impl<'w, C> Walk<'w, C> {
     where
         C: Claims<'m>,
     {
-        self.claims.object(claim).map_err(|ObjectFault { fault, component }| {
-            self.place = self.place.in_component(component);
-            fault.into()
-        })
+        self.claims.object(claim).map_err(|fault| Self::placed(&mut self.place, fault))
+    }
+
+    /// Has the object validated by its profile, whose parts have been.
+    #[cfg(feature = "v2")]
+    pub(super) fn profile<'m>(&mut self, claim: &ObjectClaim, profile: &Profile) -> Checked<()>
+    where
+        C: Claims<'m>,
+    {
+        self.claims.profile(claim, profile).map_err(|fault| Self::placed(&mut self.place, fault))
+    }
+
+    fn placed(place: &mut Place, ObjectFault { fault, component }: ObjectFault) -> nom::Err<Fault> {
+        *place = place.in_component(component);
+        fault.into()
     }
 }
 

@@ -54,6 +54,7 @@ macro_rules! table {
             }
 
             /// To look it up later.
+            #[allow(dead_code, clippy::allow_attributes, reason = "not all are looked up again")]
             pub(crate) const fn field(self) -> $crate::format::Field {
                 $crate::format::Field(self.as_str())
             }

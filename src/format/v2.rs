@@ -1,11 +1,13 @@
 //! Generation 2: v2 §3. The manifest is deterministic CBOR, which is validated first and as a
 //! whole; what is read here is known to be well-formed, and every map to be sorted.
 
+mod profiles;
 mod shards;
 mod values;
 
 use nom::Parser as _;
 
+pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey};
 pub(crate) use self::shards::Shards;
 use self::shards::Table;
 use self::values::{
@@ -16,7 +18,7 @@ use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
 use super::slots::{Slot, Text};
 use super::table::table;
-use super::{Encoding, Generation, Role};
+use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
     Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, nth_key, strict,
 };
@@ -167,6 +169,10 @@ fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<I
         };
         if claim.shape.product.is_none() {
             return Err(Fault::new(Rule::ShapeOverflow, claim.shape.remaining).into());
+        }
+        if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = claim.format {
+            let attributes = object.attributes.map(|attributes| attributes.0);
+            profiles::validate(walk, value, &claim, attributes)?;
         }
         walk.object(&claim)
     })?;

@@ -174,6 +174,9 @@ impl<'d> View<'d> {
     /// Whether it holds `count` logical elements, as far as the logical type is known.
     pub(crate) fn may_hold(&self, count: usize) -> bool {
         let Kind { logical, .. } = self.kind;
+        if logical.is_packed() {
+            return count.div_ceil(2) == self.len();
+        }
         logical.unknown || count.checked_mul(usize::from(logical.ratio())) == Some(self.len())
     }
 

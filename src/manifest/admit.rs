@@ -10,6 +10,8 @@ use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Remaining, fault};
 use crate::element::StorageType;
 use crate::error::{Error, OutOfMemory, Place};
+#[cfg(feature = "v2")]
+use crate::format::Profile;
 use crate::format::frame::Frame;
 #[cfg(feature = "v2")]
 use crate::format::v2::Shards;
@@ -294,6 +296,11 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         }
         self.first = self.components.len();
         self.parts.clear();
+    }
+
+    #[cfg(feature = "v2")]
+    fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault> {
+        self.parts.profile(claim, profile, self.dialect)
     }
 
     #[inline(always)]

@@ -246,7 +246,7 @@ impl<'a> Component<'a> {
             indices.decoded_length()?.checked_div(indices.element_size()?)
         };
         match (object.format(), self.role()) {
-            (Format::Dense, "data") => object.shape().elements(),
+            (Format::Dense | Format::Mx, "data") => object.shape().elements(),
             (Format::SparseCsr, "values") => count("indices"),
             (Format::SparseCoo, "values") => {
                 count("coords")?.checked_div(object.shape().rank().into())

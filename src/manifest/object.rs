@@ -7,6 +7,8 @@ use super::component::{Component, string};
 use super::index::ObjectRecord;
 use crate::brief::Start;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, uint};
+#[cfg(feature = "v2")]
+use crate::format::Field;
 use crate::format::{Dialect, Format, Nesting};
 use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
@@ -61,6 +63,13 @@ impl<'a> Object<'a> {
     /// Its attributes (1.x): v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.dialect().attributes?.find(self.map())?)
+    }
+
+    /// The attribute of that key, if it is a number.
+    #[cfg(feature = "v2")]
+    pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
+        let at = attribute.find(self.dialect().attributes?.find(self.map())?)?;
+        uint(Rule::AttributeType).parse(at).ok().map(|(_, number)| number)
     }
 
     /// All fields of its map as the manifest spells them, unknown ones included.

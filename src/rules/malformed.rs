@@ -291,6 +291,47 @@ catalogue! {
         "`coords` has rank entries for each value.",
         "`coords` has {} entries, not rank for each value", WRITER;
 
+    // What the profiles of 2 require.
+    AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
+        "An object of a profile has the attributes that its layout requires, and they their fields.",
+        "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
+    AttributeType "attribute-type", Spec("v2 §5.2"), V2,
+        "The attributes of a profile, and their fields, are of the types that its layout gives them.",
+        "the attribute, or its field, is not of the type that the layout gives it", WRITER;
+    AttributeAxis "attribute-axis", Spec("v2 §5.2"), V2,
+        "`axis` is the number of a dimension of the shape, the outermost being 0.",
+        "`axis` is {}, and the shape has no such dimension", WRITER;
+    ScaleForm "scale-form", Spec("v2 §5.2"), V2,
+        "`scale_form` is `e8m0_exponent`, or, in `zt.quant_group/1`, `f32_factors` or `f16_factors`.",
+        "`scale_form` is none that the layout knows", WRITER;
+    MxBlockSize "mx-block-size", Spec("v2 §5.2"), V2,
+        "`block_size` is 2 or more, and divides the dimension of the axis.",
+        "`block_size` is {}: below 2, or it does not divide the dimension of the axis", WRITER;
+    QuantBits "quant-bits", Spec("v2 §5.2"), V2,
+        "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.",
+        "`bits` is {}: none of 2, 3, 4, 5, 6 and 8, or it does not divide the bits of a word", WRITER;
+    QuantPacking "quant-packing", Spec("v2 §5.2"), V2,
+        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and as many codes `per_word` as fill one.",
+        "`packing` has a word or an order that is not known, or another number of codes than fill a word", WRITER;
+    QuantGroupSize "quant-group-size", Spec("v2 §5.2"), V2,
+        "`group_size` divides the dimension of the axis, or is 0.",
+        "`group_size` is {}, which does not divide the dimension of the axis", WRITER;
+    QuantZeroPoint "quant-zero-point", Spec("v2 §5.2"), V2,
+        "`zero_point` has the form `none`, `implied` or `tensor`, a tensor the packing `plain` or `same_as_data`.",
+        "`zero_point` has a form or packing that is not known", WRITER;
+    GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
+        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.",
+        "a block of {} is empty, or does not divide the elements", WRITER;
+    ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,
+        "`zt.mx/1` has the parts `data` and `scales`, `zt.quant_group/1` these, and `zeros` if they are a tensor, `gguf.NAME/1` `data`; and no others.",
+        "the object has not just the parts of its layout", WRITER;
+    ProfileDtype "profile-dtype", Spec("v2 §5.2"), V2,
+        "The parts of a profile are of the types that its layout and its attributes ask for.",
+        "the part is not of a type that layout and attributes ask for", WRITER;
+    ProfileSize "profile-size", Spec("v2 §5.2"), V2,
+        "The decoded bytes of each part of a profile are what shape and attributes ask for.",
+        "{} bytes are not what shape and attributes ask for", WRITER;
+
     // What the data holds.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
         "The stored bytes of a component have the digest that the manifest gives.",

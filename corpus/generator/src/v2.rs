@@ -3,7 +3,8 @@
 mod samples;
 
 pub use samples::{
-    coo, csr, dense, encoded, file, frame, full, nested, object, part, sharded, table, typed, words,
+    coo, csr, dense, encoded, file, frame, full, gguf, mx, nested, object, part, quant_group,
+    sharded, table, typed, words,
 };
 
 use twox_hash::XxHash3_64;

@@ -2,6 +2,7 @@
 
 use nom::Parser as _;
 
+use super::profiles;
 use crate::cbor::{
     Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, key, map_head, skip,
 };
@@ -90,7 +91,7 @@ impl<'m> Slot<'m> for Layout {
             b"dense" => Format::Dense,
             b"zt.sparse_csr/1" => Format::SparseCsr,
             b"zt.sparse_coo/1" => Format::SparseCoo,
-            _ => Format::Unknown,
+            name => profiles::named(name),
         };
         Ok((rest, Self(format)))
     }

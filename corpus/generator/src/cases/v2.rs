@@ -3,6 +3,7 @@
 mod container;
 mod content;
 mod frames;
+mod profiles;
 mod records;
 mod shards;
 mod sparse;
@@ -21,6 +22,7 @@ pub(crate) fn cases(t: &mut Table) {
     sparse::sparse(t);
     content::content(t);
     frames::frames(t);
+    profiles::profiles(t);
 }
 
 fn accepted(t: &mut Table) {

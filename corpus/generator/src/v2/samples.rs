@@ -116,3 +116,51 @@ pub fn encoded(length: u64, stored: &[u8]) -> FileV2 {
     ]);
     dense(&[length], data, stored)
 }
+
+/// An object `w` of `zt.mx/1`, `[2, 4]`, of `f4_e2m1` in blocks of 2.
+pub fn mx() -> FileV2 {
+    let parts = vec![
+        ("data", typed("u8", "f4_e2m1", 4096, 4)),
+        ("scales", typed("u8", "f8_e8m0", 8192, 4)),
+    ];
+    let attributes = fields([("block_size", uint(2)), ("scale_form", text("e8m0_exponent"))]);
+    file(vec![("w", object(&[2, 4], "zt.mx/1", parts))])
+        .set("w:/attributes", attributes)
+        .blob(4096, &[0x21, 0x65, 0x76, 0xa8])
+        .blob(8192, &[0x80, 0x7e, 0x80, 0x7e])
+        .start(12288)
+}
+
+/// An object `w` of `zt.quant_group/1`, `[4, 2]`, of 4 bits in groups of 2 along the first axis.
+pub fn quant_group() -> FileV2 {
+    let parts = vec![
+        ("data", part("u8", 4096, 4)),
+        ("zeros", part("u8", 8192, 2)),
+        ("scales", part("f16", 12288, 8)),
+    ];
+    let packing =
+        fields([("word", text("u8")), ("order", text("lsb_first")), ("per_word", uint(2))]);
+    let zero_point = fields([("form", text("tensor")), ("packing", text("same_as_data"))]);
+    let attributes = fields([
+        ("axis", uint(0)),
+        ("bits", uint(4)),
+        ("packing", packing),
+        ("group_size", uint(2)),
+        ("scale_form", text("f16_factors")),
+        ("zero_point", zero_point),
+    ]);
+    file(vec![("w", object(&[4, 2], "zt.quant_group/1", parts))])
+        .set("w:/attributes", attributes)
+        .blob(4096, &[0x10, 0x32, 0x54, 0x76])
+        .blob(8192, &[0x88, 0x88])
+        .blob(12288, &[0, 0x3c, 0, 0x40, 0, 0x3c, 0, 0x40])
+        .start(16384)
+}
+
+/// An object `w` of `gguf.q8_0/1`, `[2, 32]`.
+pub fn gguf() -> FileV2 {
+    let attributes = fields([("block_bytes", uint(34)), ("elems_per_block", uint(32))]);
+    file(vec![("w", object(&[2, 32], "gguf.q8_0/1", vec![("data", part("u8", 4096, 68))]))])
+        .set("w:/attributes", attributes)
+        .blob(4096, &[7; 68])
+}

@@ -1,0 +1,205 @@
+//! The profiles that have attributes.
+
+use crate::cbor::{array, fields, raw, text, uint, uints};
+use crate::table::Table;
+use crate::v2::{FileV2, gguf, mx, part, quant_group, typed};
+
+pub(super) fn profiles(t: &mut Table) {
+    of_mx(t);
+    of_quant_group(t);
+    scales_and_zeros(t);
+    of_gguf(t);
+}
+
+/// Along the first axis, of `i8`: `[4, 3]`.
+fn mx_along_the_first() -> FileV2 {
+    mx().set("w:/shape", uints(&[4, 3]))
+        .set("w:/attributes/axis", uint(0))
+        .set("w:data", part("i8", 4096, 12))
+        .set("w:scales/blob", uints(&[8192, 6]))
+        .blob(4096, &[1, 2, 3, 4, 5, 6, 255, 254, 253, 128, 127, 0])
+        .blob(8192, &[0x7f, 0x80, 0x81, 0x7e, 0xff, 0x00])
+}
+
+/// Three elements in one block.
+fn mx_odd(last: u8) -> FileV2 {
+    mx().set("w:/shape", uints(&[3]))
+        .set("w:/attributes/block_size", uint(3))
+        .set("w:data/blob", uints(&[4096, 2]))
+        .set("w:scales/blob", uints(&[8192, 1]))
+        .blob(4096, &[0x21, last])
+}
+
+fn of_mx(t: &mut Table) {
+    t.accept_v2("mx", mx());
+    t.accept_v2("mx-along-the-first", mx_along_the_first());
+    t.accept_v2("mx-odd", mx_odd(3));
+    t.reject_v2("nibble-value", "mx", mx_odd(0x13).at_data(4097, 0, 0), "mx-odd");
+    t.accept_v2("mx-other-attributes", mx().set("w:/attributes/more", uint(1)));
+    for (case, logical) in [("e4m3fn", "f8_e4m3fn"), ("e5m2", "f8_e5m2")] {
+        let bytes: Vec<u8> = (0_u8..8).map(|n| n.wrapping_mul(37)).collect();
+        let file = mx().set("w:data", typed("u8", logical, 4096, 8)).blob(4096, &bytes);
+        t.accept_v2(&format!("mx-{case}"), file);
+    }
+    let none = mx().set("w:/shape", uints(&[1 << 40, 1 << 40, 0]));
+    let none = none.set("w:data/blob", uints(&[4096, 0])).set("w:scales/blob", uints(&[4096, 0]));
+    t.accept_v2("mx-no-elements", none);
+    let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, "mx");
+    reject("attribute-missing", "mx", mx().lacks("w:/attributes"));
+    reject("attribute-missing", "block-size", mx().lacks("w:/attributes/block_size"));
+    reject("attribute-missing", "scale-form", mx().lacks("w:/attributes/scale_form"));
+    reject("attribute-type", "axis", mx().bad("w:/attributes/axis", raw(&[0x20])));
+    reject("attribute-type", "block-size", mx().bad("w:/attributes/block_size", text("2")));
+    reject("attribute-type", "scale-form", mx().bad("w:/attributes/scale_form", uint(0)));
+    reject("attribute-axis", "2", mx().bad("w:/attributes/axis", uint(2)));
+    reject("attribute-axis", "scalar", mx().bad("w:/shape", uints(&[])));
+    reject("scale-form", "other", mx().bad("w:/attributes/scale_form", text("f32_factors")));
+    for size in [0, 1, 3, 8] {
+        let file = mx().bad("w:/attributes/block_size", uint(size));
+        reject("mx-block-size", &size.to_string(), file);
+    }
+    reject("profile-roles", "mx-lacks", mx().without("w:scales").mark("w:/parts"));
+    reject("profile-roles", "mx-more", mx().set("w:zeros", part("u8", 4096, 0)).mark("w:/parts"));
+    for (case, logical) in [("fnuz", "f8_e4m3fnuz"), ("scale", "f8_e8m0"), ("unknown", "x")] {
+        reject("profile-dtype", &format!("mx-{case}"), mx().bad("w:data/type", text(logical)));
+    }
+    reject("profile-dtype", "mx-bytes", mx().without("w:data/type").mark("w:data/dtype"));
+    let wide = mx().set("w:data", part("f32", 4096, 4)).mark("w:data/dtype");
+    reject("profile-dtype", "mx-f32", wide);
+    reject("profile-dtype", "mx-scales", mx().without("w:scales/type").mark("w:scales/dtype"));
+    let of = |part: &str, file: FileV2, length| {
+        file.set(&format!("{part}/blob/#1"), uint(length)).mark_length_of(part)
+    };
+    reject("profile-size", "mx-data", of("w:data", mx(), 3));
+    reject("profile-size", "mx-scales", of("w:scales", mx(), 2));
+}
+
+fn of_quant_group(t: &mut Table) {
+    let file = quant_group;
+    t.accept_v2("quant-group", file());
+    let at = |field: &str| format!("w:/attributes/{field}");
+    let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, "quant-group");
+    for (case, field) in [
+        ("quant-axis", "axis"),
+        ("quant-bits", "bits"),
+        ("quant-packing", "packing"),
+        ("quant-word", "packing/word"),
+        ("quant-order", "packing/order"),
+        ("quant-per-word", "packing/per_word"),
+        ("quant-group-size", "group_size"),
+        ("quant-scale-form", "scale_form"),
+        ("quant-zero-point", "zero_point"),
+        ("quant-form", "zero_point/form"),
+        ("quant-zeros", "zero_point/packing"),
+    ] {
+        reject("attribute-missing", case, file().lacks(&at(field)));
+    }
+    let implied = fields([("form", text("implied"))]);
+    reject("attribute-missing", "quant-value", file().bad(&at("zero_point"), implied));
+    for (case, field, value) in [
+        ("quant-axis", "axis", text("0")),
+        ("quant-packing", "packing", array(vec![])),
+        ("quant-word", "packing/word", uint(8)),
+        ("quant-per-word", "packing/per_word", raw(&[0x20])),
+        ("quant-zero-point", "zero_point", text("none")),
+        ("quant-value", "zero_point/value", text("8")),
+    ] {
+        reject("attribute-type", case, file().bad(&at(field), value));
+    }
+    reject("attribute-axis", "quant", file().bad(&at("axis"), uint(2)));
+    for bits in [0, 1, 3, 5, 7, 16] {
+        reject("quant-bits", &bits.to_string(), file().bad(&at("bits"), uint(bits)));
+    }
+    reject("quant-packing", "word", file().bad(&at("packing/word"), text("i8")));
+    reject("quant-packing", "order", file().bad(&at("packing/order"), text("LSB")));
+    reject("quant-packing", "per-word", file().bad(&at("packing/per_word"), uint(1)));
+    reject("quant-group-size", "3", file().bad(&at("group_size"), uint(3)));
+    reject("quant-group-size", "8", file().bad(&at("group_size"), uint(8)));
+    reject("scale-form", "quant", file().bad(&at("scale_form"), text("f64_factors")));
+    reject("quant-zero-point", "form", file().bad(&at("zero_point/form"), text("x")));
+    reject("quant-zero-point", "packing", file().bad(&at("zero_point/packing"), text("x")));
+    reject("profile-roles", "quant-lacks", file().without("w:scales").mark("w:/parts"));
+    reject("profile-roles", "quant-zeros", file().without("w:zeros").mark("w:/parts"));
+    let none = file().set(&at("zero_point/form"), text("none")).mark("w:/parts");
+    reject("profile-roles", "quant-no-zeros", none);
+    reject("profile-dtype", "quant-data", file().bad("w:data/dtype", text("u16")));
+    reject("profile-dtype", "quant-typed", file().bad("w:data/type", text("f8_e5m2")));
+    reject("profile-dtype", "quant-scales", file().bad("w:scales/dtype", text("i16")));
+    reject("profile-dtype", "quant-zeros", file().bad("w:zeros/dtype", text("f16")));
+    let length = |part: &str, length| {
+        file().set(&format!("{part}/blob/#1"), uint(length)).mark_length_of(part)
+    };
+    reject("profile-size", "quant-data", length("w:data", 8));
+    reject("profile-size", "quant-scales", length("w:scales", 16));
+    reject("profile-size", "quant-zeros", length("w:zeros", 4));
+    let odd = file().set("w:/shape", uints(&[2, 1])).set("w:data/blob", uints(&[4096, 1]));
+    let odd = odd.set("w:scales/blob", uints(&[12288, 2]));
+    // One scale, and half a word of zeros.
+    reject("profile-size", "quant-half-a-word", odd.mark_length_of("w:zeros"));
+}
+
+/// What the forms of scales and zero points ask for.
+fn scales_and_zeros(t: &mut Table) {
+    let at = |field: &str| format!("w:/attributes/{field}");
+    let plain =
+        |zeros| quant_group().set("w:zeros", zeros).set(&at("zero_point/packing"), text("plain"));
+    t.accept_v2("quant-plain", plain(part("f16", 8192, 8)).blob(8192, &[0; 8]));
+    t.reject_v2(
+        "profile-size",
+        "quant-plain",
+        plain(part("f16", 8192, 2)).mark_length_of("w:zeros"),
+        "quant-plain",
+    );
+    let e8m0 = typed("u8", "f8_e8m0", 12288, 4);
+    let exponents =
+        quant_group().set(&at("scale_form"), text("e8m0_exponent")).set("w:scales", e8m0);
+    t.accept_v2("quant-exponents", exponents.clone());
+    let untyped = exponents.without("w:scales/type").mark("w:scales/dtype");
+    t.reject_v2("profile-dtype", "quant-exponents", untyped, "quant-exponents");
+    let without = |point| quant_group().without("w:zeros").set(&at("zero_point"), point);
+    let implied = fields([("form", text("implied")), ("value", raw(&[0x27]))]);
+    t.accept_v2("quant-implied", without(implied));
+    let symmetric = || without(fields([("form", text("none"))]));
+    t.accept_v2("quant-symmetric", symmetric());
+    t.accept_v2("quant-signed", quant_group().set("w:data/dtype", text("i8")));
+    // One scale for each of the two columns, or for each of the eight elements.
+    let whole = |bytes| {
+        symmetric()
+            .set(&at("group_size"), uint(0))
+            .set("w:scales/blob", uints(&[12288, bytes]))
+            .blob(12288, &[0; 16])
+    };
+    t.accept_v2("quant-whole-axis", whole(4));
+    t.accept_v2("quant-whole-axis-by-size", whole(16));
+    t.reject_v2(
+        "profile-size",
+        "quant-whole-axis",
+        whole(8).mark_length_of("w:scales"),
+        "quant-whole-axis",
+    );
+    let none = quant_group().set("w:/shape", uints(&[0, 1 << 40, 1 << 40]));
+    let none = ["w:data", "w:zeros", "w:scales"]
+        .iter()
+        .fold(none, |file, part| file.set(&format!("{part}/blob"), uints(&[4096, 0])));
+    t.accept_v2("quant-no-elements", none);
+}
+
+fn of_gguf(t: &mut Table) {
+    t.accept_v2("gguf", gguf());
+    let other = gguf().set("w:/layout", text("gguf.other/1"));
+    t.opens_only_v2("unsupported-format--v2-gguf", other, "unsupported-format");
+    let mut reject = |rule, case: &str, file| t.reject_v2(rule, case, file, "gguf");
+    reject("attribute-missing", "gguf", gguf().lacks("w:/attributes/block_bytes"));
+    reject("attribute-missing", "gguf-elements", gguf().lacks("w:/attributes/elems_per_block"));
+    reject("attribute-type", "gguf", gguf().bad("w:/attributes/block_bytes", text("34")));
+    reject("gguf-block", "no-elements", gguf().bad("w:/attributes/elems_per_block", uint(0)));
+    reject("gguf-block", "48", gguf().bad("w:/attributes/elems_per_block", uint(48)));
+    reject("gguf-block", "no-bytes", gguf().bad("w:/attributes/block_bytes", uint(0)));
+    reject("profile-roles", "gguf", gguf().set("w:more", part("u8", 4096, 0)).mark("w:/parts"));
+    reject("profile-dtype", "gguf", gguf().bad("w:data/dtype", text("i8")));
+    reject("profile-dtype", "gguf-typed", gguf().bad("w:data/type", text("bool")));
+    let length = gguf().set("w:data/blob/#1", uint(34)).mark_length();
+    reject("profile-size", "gguf", length);
+    let huge = gguf().set("w:/attributes/block_bytes", uint(1 << 63)).mark_length();
+    reject("profile-size", "gguf-overflow", huge);
+}

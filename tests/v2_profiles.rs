@@ -1,0 +1,163 @@
+//! The profiles of generation 2: values of `zt.mx/1` by the definition, and what the others say.
+#![cfg(feature = "v2")]
+
+use zten::{Archive, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, Format, Limits, Misuse};
+use zten_corpus::cbor::{map, text, uint};
+use zten_corpus::v2::{file, object, part, typed};
+use zten_testkit::corpus;
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(corpus().join("v2").join(name).with_extension("zt")).unwrap()
+}
+
+/// What elements of `zt.mx/1` are.
+const TYPES: [Option<&str>; 4] = [Some("f4_e2m1"), Some("f8_e4m3fn"), Some("f8_e5m2"), None];
+
+/// The element at a place, by its bytes.
+fn element(logical: Option<&str>, data: &[u8], at: usize) -> f32 {
+    match logical {
+        Some("f4_e2m1") => F4E2M1::from_bits(data[at / 2] >> (at % 2 * 4)).to_f32(),
+        Some("f8_e4m3fn") => F8E4M3Fn::from_bits(data[at]).to_f32(),
+        Some(_) => F8E5M2::from_bits(data[at]).to_f32(),
+        None => f32::from(data[at].cast_signed()),
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it makes a few hundred files")]
+fn values_are_elements_times_their_scales() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    for round in 0..300 {
+        let logical = TYPES[round % 4];
+        let rank = rng.usize(1..4);
+        let axis = rng.usize(..rank);
+        let block = rng.usize(2..6);
+        let mut shape: Vec<usize> = (0..rank).map(|_| rng.usize(1..9)).collect();
+        shape[axis] = block * rng.usize(1..5);
+        if round % 20 == 7 {
+            shape[axis] = block * 300;
+        }
+        let elements: usize = shape.iter().product();
+        let bytes = if logical == Some("f4_e2m1") { elements.div_ceil(2) } else { elements };
+        let mut data: Vec<u8> = (0..bytes).map(|_| rng.u8(..)).collect();
+        if logical == Some("f4_e2m1") && elements % 2 == 1 {
+            *data.last_mut().unwrap() &= 15;
+        }
+        let scales: Vec<u8> = (0..elements / block).map(|_| rng.u8(..)).collect();
+
+        let second = (4096 + bytes).next_multiple_of(4096);
+        let at = |offset: usize, length: usize| (offset as u64, length as u64);
+        let (offset, length) = at(4096, bytes);
+        let own = match logical {
+            Some(logical) => typed("u8", logical, offset, length),
+            None => part("i8", offset, length),
+        };
+        let (offset, length) = at(second, scales.len());
+        let parts = vec![("data", own), ("scales", typed("u8", "f8_e8m0", offset, length))];
+        let wide: Vec<u64> = shape.iter().map(|dimension| *dimension as u64).collect();
+        let mut attributes = vec![];
+        if axis + 1 != rank || rng.bool() {
+            attributes.push((text("axis"), uint(axis as u64)));
+        }
+        attributes.push((text("block_size"), uint(block as u64)));
+        attributes.push((text("scale_form"), text("e8m0_exponent")));
+        let bytes = file(vec![("w", object(&wide, "zt.mx/1", parts))])
+            .set("w:/attributes", map(attributes))
+            .blob(4096, &data)
+            .blob(second, &scales)
+            .start((second + scales.len()).next_multiple_of(4096))
+            .bytes();
+
+        let archive = Archive::open(&bytes).unwrap();
+        zten_testkit::check(&bytes, &zten::Options::default()).unwrap();
+        let mx = archive.get("w").unwrap().mx().unwrap();
+        assert_eq!((mx.axis() as usize, mx.block_size()), (axis, block as u64));
+        let mut values = vec![0.0; elements];
+        mx.bind(&bytes).unwrap().dequantize(&mut values).unwrap();
+        let mut decoded = vec![0.0; elements];
+        let limits = Limits::default();
+        mx.decode(&bytes[..], &limits).unwrap().array().dequantize(&mut decoded).unwrap();
+
+        // By the definition: each coordinate is divided out, and that of the axis by the block.
+        let stride: usize = shape[axis + 1..].iter().product();
+        for (place, value) in values.iter().enumerate() {
+            let (outer, along, inner) =
+                (place / stride / shape[axis], place / stride % shape[axis], place % stride);
+            let scale = (outer * (shape[axis] / block) + along / block) * stride + inner;
+            let scale = F8E8M0::from_bits(scales[scale]);
+            // Exact in f64, as it is in f32 unless it is too large.
+            let power = 2_f64.powi(i32::from(scale.to_bits()) - 127);
+            let exact = f64::from(element(logical, &data, place)) * power;
+            #[expect(clippy::cast_possible_truncation, reason = "it is what is tested")]
+            let rounded = if scale.is_nan() { f32::NAN } else { exact as f32 };
+            let same = |value: f32| value.to_bits() == rounded.to_bits();
+            assert!(value.is_nan() && rounded.is_nan() || same(*value), "{value} {rounded}");
+            let again = decoded[place];
+            assert!(again.is_nan() && rounded.is_nan() || same(again), "{again} {rounded}");
+            assert!(rounded.is_infinite() || rounded.is_nan() || f64::from(rounded) == exact);
+        }
+
+        // In pieces of any size, which the chunks of a reader may have.
+        let mut pieces = Vec::new();
+        let scales = mx.scales().bind(&bytes).unwrap();
+        let mut dequantizer = mx.dequantizer(scales).unwrap();
+        for chunk in data.chunks(rng.usize(1..20)) {
+            dequantizer
+                .chunk(chunk, |values| {
+                    pieces.extend_from_slice(values);
+                    Ok::<(), ()>(())
+                })
+                .unwrap();
+        }
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&pieces), bits(&values));
+    }
+}
+
+#[test]
+fn arrays_of_nothing_and_buffers_of_another_size() {
+    let file = read("accept/mx-no-elements");
+    let archive = Archive::open(&file).unwrap();
+    let array = archive.get("w").unwrap().mx().unwrap().bind(&file).unwrap();
+    assert!(array.is_empty());
+    array.dequantize(&mut []).unwrap();
+    let error = array.dequantize(&mut [0.0]).unwrap_err();
+    assert_eq!(error.kind(), zten::ErrorKind::Misuse(Misuse::Buffer));
+
+    let file = read("accept/mx");
+    let archive = Archive::open(&file).unwrap();
+    let mx = archive.get("w").unwrap().mx().unwrap();
+    let other = mx.data().bind(&file).unwrap();
+    assert_eq!(other.as_bytes().len(), 4);
+    let none = read("accept/mx-no-elements");
+    let empty = Archive::open(&none).unwrap();
+    let scales = empty.get("w").unwrap().component("scales").unwrap().bind(&none).unwrap();
+    let error = mx.dequantizer(scales).unwrap_err();
+    assert_eq!(error.kind(), zten::ErrorKind::Misuse(Misuse::Size));
+}
+
+#[test]
+fn the_last_nibble_is_validated_where_the_parts_are_bound() {
+    let file = read("reject/nibble-value--v2-mx");
+    let archive = Archive::open(&file).unwrap();
+    let error = archive.get("w").unwrap().mx().unwrap().bind(&file).unwrap_err();
+    assert_eq!((error.id(), error.offset()), (Some("nibble-value"), Some(4097)));
+}
+
+#[test]
+fn attributes_of_profiles_can_be_asked_for() {
+    let file = read("accept/quant-group");
+    let archive = Archive::open(&file).unwrap();
+    let object = archive.get("w").unwrap();
+    assert_eq!(object.format(), Format::QuantGroup);
+    let group = object.quant_group().unwrap();
+    assert_eq!((group.bits(), group.group_size(), group.axis()), (4, 2, 0));
+    assert!(group.zeros().is_some());
+    assert!(object.mx().is_err() && object.gguf_blocks().is_err() && object.dense().is_err());
+
+    let file = read("accept/gguf");
+    let archive = Archive::open(&file).unwrap();
+    let blocks = archive.get("w").unwrap().gguf_blocks().unwrap();
+    assert_eq!((blocks.elements_per_block(), blocks.block_bytes()), (32, 34));
+    assert_eq!(blocks.data().bind(&file).unwrap().as_slice::<u8>().unwrap(), [7; 68]);
+}
