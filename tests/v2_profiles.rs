@@ -161,3 +161,17 @@ fn attributes_of_profiles_can_be_asked_for() {
     assert_eq!((blocks.elements_per_block(), blocks.block_bytes()), (32, 34));
     assert_eq!(blocks.data().bind(&file).unwrap().as_slice::<u8>().unwrap(), [7; 68]);
 }
+
+#[test]
+fn values_of_sparse_objects_may_share_bytes() {
+    let file = read("accept/csr-nibbles");
+    let archive = Archive::open(&file).unwrap();
+    let csr = archive.get("w").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
+    let values: Vec<f32> = csr.values().nibbles(csr.nnz()).unwrap().map(F4E2M1::to_f32).collect();
+    assert_eq!(values, [0.5, 1.0, 1.5]);
+    assert!(csr.entries::<u8>().is_err());
+    let file = read("accept/coo-nibbles");
+    let archive = Archive::open(&file).unwrap();
+    let coo = archive.get("w").unwrap().sparse_coo().unwrap().bind(&file).unwrap();
+    assert_eq!((coo.nnz(), coo.values().nibbles(3).unwrap().count()), (3, 3));
+}

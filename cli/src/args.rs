@@ -121,7 +121,8 @@ pub(crate) struct Cat {
     /// The object by its place in the manifest, from 0
     #[arg(long, value_name = "N")]
     pub(crate) index: Option<u32>,
-    /// The component; may be left out where there is only one, or one is `data`
+    /// The component; may be left out where there is only one, or one is `data`. Of `zt.mx/1`, the
+    /// values are printed where it is
     #[arg(long, value_name = "ROLE")]
     pub(crate) component: Option<String>,
     /// Decoded little-endian bytes

@@ -1,17 +1,22 @@
 //! `zten cat`: the elements of one component.
 
+#[cfg(feature = "v2")]
+mod dequantized;
 mod feed;
 mod print;
 mod slice;
+mod unpacked;
 
 use std::io;
 
 use zten::source::FileArchive;
-use zten::{Component, Format, Generation, Limits, Normalization, Object, ReadError, Verified};
+use zten::{
+    Component, Format, Generation, Limits, Normalization, Object, ReadError, StorageType, Verified,
+};
 
 use crate::app::App;
 use crate::args::Cat;
-use crate::element::{Kind, Style};
+use crate::element::{Fp8, Kind, Style};
 use crate::escape;
 use crate::mode::Mode;
 use crate::npy;
@@ -115,13 +120,41 @@ fn print(
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
     component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
-    let kind = Kind::of_component(component).ok_or_else(|| unsupported("unsupported-dtype"))?;
+    let packed = unpacked::count(component).filter(|_| !args.raw);
+    let kind = match packed {
+        Some(_) => Kind::Fp8(Fp8::E2M1),
+        None if args.raw => Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8)),
+        None => Kind::of_component(component).ok_or_else(|| unsupported("unsupported-dtype"))?,
+    };
     let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;
     if foreign && !args.raw {
         return Err(unsupported("unsupported-layout"));
     }
 
-    let mut shape = shape(object, component, kind);
+    let source = Watched::new(archive, component.extent().length()).quiet_on_terminal();
+    let reader = ComponentReader { component, source: &source, limits, packed };
+    let failed = |failure| match failure {
+        Failure::Output(error) => Stop::Output(error),
+        Failure::Read(error) => refused(error),
+    };
+    #[cfg(feature = "v2")]
+    if let Some(mx) = dequantized::asked(object, args) {
+        if args.slice.is_some() {
+            return Err(Stop::Usage("--slice is for dense objects".to_owned()));
+        }
+        let reader = ComponentReader { packed: None, ..reader };
+        let kind = Kind::Plain(StorageType::F32);
+        let printer = printer(args, kind, Some(object.shape().collect()), component)?;
+        let mut held = HoldUntilVerified::new(printer, &mut app.out);
+        let mut take = |bytes: &[u8]| held.push(bytes);
+        let not = dequantized::read(&mx, &reader, &mut take).map_err(failed)?;
+        held.end().map_err(Stop::Output)?;
+        let Some(part) = not else { return Ok(()) };
+        let problem = Problem::unsupported(&args.file, archive, &part, "unsupported-digest");
+        return Err(Stop::Problem(Box::new(problem)));
+    }
+
+    let mut shape = shape(object, component, kind, packed);
     let mut part = None;
     if let Some(text) = &args.slice {
         let slice = Slice::parse(text).map_err(Stop::Usage)?;
@@ -133,31 +166,15 @@ fn print(
         part = Some((dense, selection.ranges));
         shape = Some(selection.shape);
     }
-
-    let source = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let reader = ComponentReader { component, source: &source, limits };
-    let failed = |failure| match failure {
-        Failure::Output(error) => Stop::Output(error),
-        Failure::Read(error) => refused(error),
-    };
-    let printer = if args.raw {
-        Printer::Bytes { header: Vec::new(), normalization: None }
-    } else if args.npy {
-        let shape = match shape {
-            Some(shape) => shape,
-            None => vec![reader.count(kind).map_err(failed)?],
-        };
-        let header = npy::header(kind, &shape).map_err(Stop::Usage)?;
-        Printer::Bytes { header, normalization: Some(Normalization::bools(component)) }
-    } else {
-        let style = if args.json { Style::Json } else { Style::Text };
-        Printer::Nested(Nested::new(kind, style, shape))
-    };
+    if args.npy && shape.is_none() {
+        shape = Some(vec![reader.count(kind).map_err(failed)?]);
+    }
+    let printer = printer(args, kind, shape, component)?;
     let mut held = HoldUntilVerified::new(printer, &mut app.out);
     let mut take = |bytes: &[u8]| held.push(bytes);
     let verified = match part {
         Some((dense, ranges)) => reader.read_slice(&dense, &ranges, &mut take),
-        None => reader.read(&mut take),
+        None => reader.read_elements(&mut take),
     };
     let verified = verified.map_err(failed)?;
     held.end().map_err(Stop::Output)?;
@@ -167,12 +184,41 @@ fn print(
     }
 }
 
-/// The shape of what is printed; none where it is only a list.
-fn shape(object: &Object<'_>, component: &Component<'_>, kind: Kind) -> Option<Vec<u64>> {
-    if object.format() != Format::Dense || component.role() != "data" {
+/// How elements of that kind are printed; for a NumPy file, their shape has to be known.
+fn printer(
+    args: &Cat,
+    kind: Kind,
+    shape: Option<Vec<u64>>,
+    component: &Component<'_>,
+) -> Result<Printer, Stop> {
+    if args.raw {
+        return Ok(Printer::Bytes { header: Vec::new(), normalization: None });
+    }
+    if args.npy {
+        let header = npy::header(kind, &shape.unwrap_or_default()).map_err(Stop::Usage)?;
+        let normalization = Some(Normalization::bools(component));
+        return Ok(Printer::Bytes { header, normalization });
+    }
+    let style = if args.json { Style::Json } else { Style::Text };
+    Ok(Printer::Nested(Nested::new(kind, style, shape)))
+}
+
+/// The shape of what is printed; none where it is only a list. Of elements that share bytes there are
+/// so many.
+fn shape(
+    object: &Object<'_>,
+    component: &Component<'_>,
+    kind: Kind,
+    packed: Option<u64>,
+) -> Option<Vec<u64>> {
+    // The bytes of elements that share them have no shape.
+    let whole = packed.is_some() || Kind::of_component(component).is_some();
+    if object.format() != Format::Dense || component.role() != "data" || !whole {
         return None;
     }
     // Elements of a type that is not known may be of another size than what is printed.
-    let bytes = object.shape().elements()?.checked_mul(u64::try_from(kind.width()).ok()?);
-    (bytes.is_some() && bytes == component.decoded_length()).then(|| object.shape().collect())
+    let elements = object.shape().elements()?;
+    let bytes = elements.checked_mul(u64::try_from(kind.width()).ok()?);
+    let whole = bytes.is_some() && bytes == component.decoded_length() || packed == Some(elements);
+    whole.then(|| object.shape().collect())
 }

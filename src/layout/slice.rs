@@ -64,18 +64,23 @@ impl<'a> Dense<'a> {
     /// # Errors
     /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
     /// starts or beyond its dimension; [`Misuse::Compressed`] where the component is not raw;
-    /// [`Misuse::Type`] where the size of an element is not known; [`OutOfMemory`];
+    /// [`Misuse::Type`] where the size of an element is not known, or two share a byte; [`OutOfMemory`];
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
         let component = self.component();
         component.readable()?;
+        if component.logical().is_packed() {
+            return Err(Error::misuse(Misuse::Type).at(component.place()));
+        }
         if component.encoding() != Encoding::Raw {
             return Err(Error::misuse(Misuse::Compressed).at(component.place()));
         }
         self.slice_from(component.extent().offset(), ranges)
     }
 
-    /// The same part by its place in the decoded bytes, which the component may hold compressed.
+    /// The same part by its place in the decoded bytes, which the component may hold compressed. Of
+    /// `f4_e2m1`, of which two share a byte, by its place in the elements if there were one a byte,
+    /// in the order of [`View::nibbles`].
     ///
     /// # Errors
     /// As [`slice`](Self::slice), but for [`Misuse::Compressed`].
@@ -120,9 +125,12 @@ impl<'a> Dense<'a> {
         self.slice(&[rows])
     }
 
-    /// Bytes of one logical element. Of a logical type that is not known, the element of the
+    /// Bytes of one logical element, where two share one, as if none did. Of a logical type that is not known, the element of the
     /// dtype, if there is one for each place of the array.
     fn element_size(&self) -> Option<u64> {
+        if self.component().logical().is_packed() {
+            return Some(1);
+        }
         self.component().element_size().or_else(|| {
             let unit = self.component().unit()?;
             let bytes = self.shape().elements()?.checked_mul(unit)?;

@@ -10,6 +10,7 @@ use zten::{
 };
 
 use super::print::Printer;
+use super::unpacked::Unpacking;
 use crate::element::Kind;
 use crate::num::u64_from_usize;
 use crate::progress::Watched;
@@ -47,9 +48,18 @@ pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
     pub(super) source: &'a Watched<'a>,
     pub(super) limits: &'a Limits,
+    /// How many elements share bytes, two each, and are to be one a byte.
+    pub(super) packed: Option<u64>,
 }
 
 impl ComponentReader<'_> {
+    /// Hands on the bytes of all elements.
+    pub(super) fn read_elements(&self, take: &mut Take<'_>) -> Result<Verified, Failure> {
+        let Some(count) = self.packed else { return self.read(take) };
+        let mut unpacking = Unpacking::new(count);
+        self.read(&mut |chunk| unpacking.chunk(chunk, take))
+    }
+
     /// Hands on all bytes.
     pub(super) fn read(&self, take: &mut Take<'_>) -> Result<Verified, Failure> {
         let mut content = self.component.content(self.source, self.limits)?;
@@ -73,7 +83,7 @@ impl ComponentReader<'_> {
         }
         let slice = dense.decoded_slice(ranges)?;
         let mut cut = slice.cut();
-        self.read(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
+        self.read_elements(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
     }
 
     /// Whether any part of the component can be read without the rest: it is stored as it is
@@ -84,7 +94,8 @@ impl ComponentReader<'_> {
         let storage = component.storage_type();
         let strict =
             storage == Some(StorageType::Bool) && component.generation() != Generation::V0_1;
-        component.encoding() == Encoding::Raw && component.digest().is_none() && little && !strict
+        let whole = little && !strict && self.packed.is_none();
+        component.encoding() == Encoding::Raw && component.digest().is_none() && whole
     }
 
     /// Reads no more than what lies around the parts.
@@ -124,6 +135,9 @@ impl ComponentReader<'_> {
 
     /// How many elements there are, where the manifest does not tell.
     pub(super) fn count(&self, kind: Kind) -> Result<u64, Failure> {
+        if let Some(count) = self.packed {
+            return Ok(count);
+        }
         let mut bytes = self.component.decoded_length().unwrap_or_default();
         if self.component.decoded_length().is_none() {
             let mut content = self.component.content(self.source, self.limits)?;

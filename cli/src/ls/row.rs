@@ -47,7 +47,7 @@ pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
     object.components().for_each(|component| totals.add(&component));
     let cells = [
         format(object),
-        String::new(),
+        blocks(object),
         shape(object),
         human(totals.stored),
         size(totals.decoded),
@@ -55,6 +55,22 @@ pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
         common(object.components().map(|component| digest(&component))),
     ];
     Row { below: false, name: Name(object.name()), cells }
+}
+
+/// How the elements of an object of 2 lie in blocks: bits of each, and how many have a scale in common.
+#[cfg(feature = "v2")]
+fn blocks(object: &Object<'_>) -> String {
+    if let Ok(group) = object.quant_group() {
+        let size = group.group_size();
+        let groups = if size == 0 { "whole lanes".to_owned() } else { format!("groups of {size}") };
+        return format!("{} bits, {groups}", group.bits());
+    }
+    object.mx().map_or(String::new(), |mx| format!("blocks of {}", mx.block_size()))
+}
+
+#[cfg(not(feature = "v2"))]
+fn blocks(_: &Object<'_>) -> String {
+    String::new()
 }
 
 /// A component, below its object.

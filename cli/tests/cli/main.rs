@@ -12,6 +12,8 @@ mod hash;
 mod ls;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(feature = "v2")]
+mod profiles;
 mod sandbox;
 mod schema;
 mod threads;

@@ -4,20 +4,20 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 
 use zten::{Component, ElementType, LogicalType, StorageType};
-use zten::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
+use zten::{F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 
 /// What is written for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// What its storage type says.
     Plain(StorageType),
-    /// An 8-bit float.
+    /// A float whose code is a byte.
     Fp8(Fp8),
     /// A real and an imaginary part.
     Complex(StorageType),
 }
 
-/// The kinds of 8-bit floats.
+/// The kinds of floats whose code is a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fp8 {
     /// `f8_e4m3fn`
@@ -30,6 +30,8 @@ pub enum Fp8 {
     E5M2Fnuz,
     /// `f8_e8m0`
     E8M0,
+    /// `f4_e2m1`, one a byte, in its low half: two share one as they are stored
+    E2M1,
 }
 
 impl Fp8 {
@@ -53,6 +55,7 @@ impl Fp8 {
             Self::E4M3Fnuz => F8E4M3Fnuz::from_bits(code).to_f32(),
             Self::E5M2Fnuz => F8E5M2Fnuz::from_bits(code).to_f32(),
             Self::E8M0 => F8E8M0::from_bits(code).to_f32(),
+            Self::E2M1 => F4E2M1::from_bits(code).to_f32(),
         }
     }
 }
@@ -67,8 +70,8 @@ pub enum Style {
 }
 
 impl Kind {
-    /// What a component holds; none where it cannot be read. Of a type that is not known, the
-    /// elements of the dtype are.
+    /// What a component holds; none where it cannot be read, or two elements share a byte. Of a type
+    /// that is not known, the elements of the dtype are.
     pub fn of_component(component: &Component<'_>) -> Option<Self> {
         let element = component.element_type();
         let (ElementType::Logical(logical) | ElementType::UnknownOnLogical(_, logical)) = element

@@ -1,6 +1,6 @@
 //! What only data shows.
 
-use crate::cbor::text;
+use crate::cbor::{text, uints};
 use crate::table::Table;
 use crate::v2::{FileV2, coo, csr, dense, file, full, object, part, typed};
 
@@ -29,6 +29,25 @@ pub(super) fn content(t: &mut Table) {
     let coords = coo().blob(8192, &crate::v2::words(&[0, 2, 2, 1]));
     t.reject_v2("index-range", "row", coords.at_data(8196, 0, 0), "coo");
     cells(t);
+    sparse_nibbles(t);
+}
+
+/// Sparse objects whose values share bytes.
+fn sparse_nibbles(t: &mut Table) {
+    let values = |file: FileV2, last| {
+        file.set("w:values", typed("u8", "f4_e2m1", 4096, 2)).blob(4096, &[0x21, last])
+    };
+    t.accept_v2("csr-nibbles", values(csr(), 3));
+    t.reject_v2("nibble-value", "csr", values(csr(), 0x13).at_data(4097, 0, 1), "csr-nibbles");
+    // Three cells of [2, 3].
+    let coo = || {
+        let coords = part("u32", 8192, 24);
+        coo().set("w:coords", coords).blob(8192, &crate::v2::words(&[0, 1, 1, 2, 1, 0]))
+    };
+    t.accept_v2("coo-nibbles", values(coo(), 3));
+    t.reject_v2("nibble-value", "coo", values(coo(), 0x23).at_data(4097, 0, 1), "coo-nibbles");
+    let short = values(csr(), 3).set("w:values/blob", uints(&[4096, 1]));
+    t.reject_v2("csr-nnz", "nibbles", short.mark_length_of("w:indices"), "csr-nibbles");
 }
 
 /// Coordinates of which two are the same, and some that are not in order.

@@ -1,0 +1,71 @@
+//! Elements of which two share a byte, one a byte.
+
+use std::io;
+
+use zten::{Component, ElementType, LogicalType};
+
+use super::feed::Take;
+
+/// Bytes that are unpacked in one go.
+const PIECE: usize = 2048;
+
+/// How many elements share bytes, two each, if the component has such. Where the object does not say,
+/// there is none left over.
+pub(super) fn count(component: &Component<'_>) -> Option<u64> {
+    let ElementType::Logical(LogicalType::F4E2M1) = component.element_type() else { return None };
+    let both = || component.decoded_length()?.checked_mul(2);
+    component.packed_elements().or_else(both)
+}
+
+/// Unpacks elements as their bytes come.
+pub(super) struct Unpacking {
+    /// Elements to come.
+    left: u64,
+}
+
+impl Unpacking {
+    /// Begins with the first of so many elements.
+    pub(super) fn new(count: u64) -> Self {
+        Self { left: count }
+    }
+
+    /// Hands on the codes in a chunk, the low half of each byte first.
+    pub(super) fn chunk(&mut self, chunk: &[u8], take: &mut Take<'_>) -> io::Result<()> {
+        for piece in chunk.chunks(PIECE) {
+            let mut codes = [[0; 2]; PIECE];
+            for (pair, byte) in codes.iter_mut().zip(piece) {
+                *pair = [byte & 15, byte >> 4];
+            }
+            let codes = codes.get(..piece.len()).unwrap_or_default().as_flattened();
+            let count =
+                usize::try_from(self.left).map_or(codes.len(), |left| codes.len().min(left));
+            self.left = self.left.saturating_sub(u64::try_from(count).unwrap_or(u64::MAX));
+            take(codes.get(..count).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_low_half_comes_first_and_the_last_may_be_none() {
+        let bytes: Vec<u8> = (0..5000_usize).map(|n| n.to_le_bytes()[0]).collect();
+        for (count, step) in [(10_000, 5000), (9_999, 7), (9_999, 5000), (0, 10)] {
+            let (mut unpacking, mut codes) = (Unpacking::new(count), Vec::new());
+            for chunk in bytes.chunks(step) {
+                unpacking
+                    .chunk(chunk, &mut |bytes| {
+                        codes.extend_from_slice(bytes);
+                        Ok(())
+                    })
+                    .unwrap();
+            }
+            let mut all: Vec<u8> = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]).collect();
+            all.truncate(usize::try_from(count).unwrap());
+            assert_eq!(codes, all);
+        }
+    }
+}
