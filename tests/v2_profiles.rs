@@ -175,3 +175,75 @@ fn values_of_sparse_objects_may_share_bytes() {
     let coo = archive.get("w").unwrap().sparse_coo().unwrap().bind(&file).unwrap();
     assert_eq!((coo.nnz(), coo.values().nibbles(3).unwrap().count()), (3, 3));
 }
+
+/// Whatever one byte becomes: an error, or an object whose views can be had.
+#[test]
+#[cfg_attr(miri, ignore = "it opens a file a few thousand times")]
+fn damage_is_refused_or_harmless() {
+    let mut opened = 0;
+    for name in ["mx", "mx-along-the-first", "mx-odd", "quant-group", "gguf", "coo-nibbles"] {
+        let mut file = read(&format!("accept/{name}"));
+        let length = file.len();
+        let manifest = length - 512..length - 40;
+        // The hash is of the manifest, so that damage to it has to be hashed, too.
+        for at in (4096..length - 40).filter(|at| at % 4096 < 16 || manifest.contains(at)) {
+            for flip in [1, 2, 4, 8, 0x20, 0x80, 0xff] {
+                file[at] ^= flip;
+                let start = u64::from_le_bytes(file[length - 40..][..8].try_into().unwrap());
+                let hash = twox_hash::XxHash3_64::oneshot(
+                    &file[usize::try_from(start).unwrap()..length - 40],
+                );
+                file[length - 24..][..8].copy_from_slice(&hash.to_le_bytes());
+                opened += u32::from(look(&file).is_ok());
+                file[at] ^= flip;
+            }
+        }
+    }
+    assert!(opened > 1000, "{opened}");
+}
+
+/// Reads all there is to an object, as far as it can be read.
+fn look(file: &[u8]) -> Result<(), zten::Error> {
+    let archive = Archive::open(file)?;
+    for object in archive.objects() {
+        let _ = zten_testkit::check(file, &zten::Options::default());
+        if let Ok(group) = object.quant_group() {
+            assert!([2, 4, 8].contains(&group.bits()));
+        }
+        if let Ok(blocks) = object.gguf_blocks() {
+            assert!(blocks.elements_per_block() > 0 && blocks.block_bytes() > 0);
+        }
+        if let Ok(coo) = object.sparse_coo()
+            && let Ok(coo) = coo.bind(file)
+        {
+            let _ = coo.values().nibbles(coo.nnz()).map(Iterator::count);
+        }
+        let Ok(mx) = object.mx() else { continue };
+        if let Ok(array) = mx.bind(file) {
+            assert!(array.len() <= 2 * file.len());
+            array.dequantize(&mut vec![0.0; array.len()]).unwrap();
+        }
+    }
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it measures memory")]
+fn cells_take_twice_eight_bytes_a_value_at_most() {
+    let count = 200_000_u32;
+    let cells: Vec<u32> = (0..count).rev().collect();
+    let parts = vec![
+        ("coords", part("u32", 4096, 4 * u64::from(count))),
+        ("values", part("u8", 1 << 20, u64::from(count))),
+    ];
+    let file = file(vec![("w", object(&[u64::from(count)], "zt.sparse_coo/1", parts))])
+        .blob(4096, &zten_corpus::v2::words(&cells))
+        .blob(1 << 20, &vec![0; cells.len()])
+        .start(2 << 20)
+        .bytes();
+    let measured = allocation_counter::measure(|| {
+        zten_testkit::check(&file, &zten::Options::default()).unwrap();
+    });
+    let bytes = measured.bytes_max;
+    assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
+}

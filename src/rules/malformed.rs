@@ -23,7 +23,6 @@ catalogue! {
     ManifestBounds "manifest-bounds", Spec("v0.1 §3.3, v1.1 II, v1.2 §5 step 5, v2 §2.4"), All,
         "The manifest lies between the header and the footer.",
         "a manifest of {} bytes does not fit between header and footer", DAMAGED;
-
     ManifestAlignment "manifest-alignment", Spec("v2 §2.4"), V2,
         "The manifest starts at a multiple of 4096, at 4096 or later.",
         "the manifest starts at {}, which is not a multiple of 4096 or lies over the header", WRITER;
@@ -88,7 +87,6 @@ catalogue! {
     StringChunked "string-chunked", Policy("two readers could cut the string differently, and it could not be borrowed"), UpTo1,
         "Keys and interpreted strings have definite length.",
         "a key or interpreted string comes in chunks", WRITER;
-
     NameForm "name-form", Spec("v2 §3.5"), V2,
         "The names of objects and parts and the keys of attributes have 1 to 1024 bytes, none of them 0.",
         "the name has {} bytes, not 1 to 1024, or holds U+0000", WRITER;
@@ -116,7 +114,6 @@ catalogue! {
         "The root has `objects`.", "the root has no `objects`", WRITER;
     ObjectsType "objects-type", Spec("v1.1 II.1, v1.2 §1, v2 §3.2"), From1,
         "`objects` is a map.", "`objects` is not a map", WRITER;
-
     ShardsType "shards-type", Spec("v2 §7.1"), V2,
         "`shards` is a map.", "`shards` is not a map", WRITER;
     // The shards.
@@ -155,7 +152,6 @@ catalogue! {
         "Every object has `components` (`parts` in 2).", "the object has no `components`", WRITER;
     ComponentsType "components-type", Spec("v1.1 II.2, v1.2 §1, v2 §3.3"), From1,
         "`components` (`parts` in 2) is a map.", "`components` is not a map", WRITER;
-
     ComponentsEmpty "components-empty", Spec("v2 §3.3"), V2,
         "Every object has a part.", "the object has no parts", WRITER;
     ShapeRank "shape-rank", Spec("v2 §3.3"), V2,
@@ -187,7 +183,6 @@ catalogue! {
     LengthType "length-type", Spec("v0.1 §4, v1.1 II.3, v1.2 §1"), All,
         "`length` (`size` in 0.1) is an unsigned integer of at most 64 bits.",
         "`length` is not an unsigned integer", WRITER;
-
     BlobMissing "blob-missing", Spec("v2 §3.4"), V2,
         "Every part has a `blob`.", "the part has no `blob`", WRITER;
     BlobType "blob-type", Spec("v2 §3.4"), V2,
@@ -212,7 +207,6 @@ catalogue! {
     DecodedLengthRaw "uncompressed-length-raw", Implied("a raw component has one length"), V1,
         "`uncompressed_length` of a raw component equals its `length`.",
         "the component is raw and its `uncompressed_length` of {} is not its `length`", WRITER;
-
     DecodedLengthAlone "decoded-length-alone", Spec("v2 §3.4"), V2,
         "A part without an `encoding` has no `decoded_length`.",
         "the part has a `decoded_length` and no `encoding`", WRITER;
@@ -293,44 +287,31 @@ catalogue! {
 
     // What the profiles of 2 require.
     AttributeMissing "attribute-missing", Spec("v2 §5.2"), V2,
-        "An object of a profile has the attributes that its layout requires, and they their fields.",
-        "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
+        "An object of a profile has the attributes that its layout requires, and they their fields.", "the object lacks an attribute, or a field of one, that its layout requires", WRITER;
     AttributeType "attribute-type", Spec("v2 §5.2"), V2,
-        "The attributes of a profile, and their fields, are of the types that its layout gives them.",
-        "the attribute, or its field, is not of the type that the layout gives it", WRITER;
+        "The attributes of a profile, and their fields, are of the types that its layout gives them.", "the attribute, or its field, is not of the type that the layout gives it", WRITER;
     AttributeAxis "attribute-axis", Spec("v2 §5.2"), V2,
-        "`axis` is the number of a dimension of the shape, the outermost being 0.",
-        "`axis` is {}, and the shape has no such dimension", WRITER;
+        "`axis` is the number of a dimension of the shape, the outermost being 0.", "`axis` is {}, and the shape has no such dimension", WRITER;
     ScaleForm "scale-form", Spec("v2 §5.2"), V2,
-        "`scale_form` is `e8m0_exponent`, or, in `zt.quant_group/1`, `f32_factors` or `f16_factors`.",
-        "`scale_form` is none that the layout knows", WRITER;
+        "`scale_form` is `e8m0_exponent`, or, in `zt.quant_group/1`, `f32_factors` or `f16_factors`.", "`scale_form` is none that the layout knows", WRITER;
     MxBlockSize "mx-block-size", Spec("v2 §5.2"), V2,
-        "`block_size` is 2 or more, and divides the dimension of the axis.",
-        "`block_size` is {}: below 2, or it does not divide the dimension of the axis", WRITER;
+        "`block_size` is 2 or more, and divides the dimension of the axis.", "`block_size` is {}: below 2, or it does not divide the dimension of the axis", WRITER;
     QuantBits "quant-bits", Spec("v2 §5.2"), V2,
-        "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.",
-        "`bits` is {}: none of 2, 3, 4, 5, 6 and 8, or it does not divide the bits of a word", WRITER;
+        "`bits` is 2, 3, 4, 5, 6 or 8, and divides the bits of a word.", "`bits` is {}: none of 2, 3, 4, 5, 6 and 8, or it does not divide the bits of a word", WRITER;
     QuantPacking "quant-packing", Spec("v2 §5.2"), V2,
-        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and as many codes `per_word` as fill one.",
-        "`packing` has a word or an order that is not known, or another number of codes than fill a word", WRITER;
+        "`packing` has a `word` of `u8`, `u16`, `u32` or `u64`, an `order` of `lsb_first` or `msb_first`, and as many codes `per_word` as fill one.", "`packing` has a word or an order that is not known, or another number of codes than fill a word", WRITER;
     QuantGroupSize "quant-group-size", Spec("v2 §5.2"), V2,
-        "`group_size` divides the dimension of the axis, or is 0.",
-        "`group_size` is {}, which does not divide the dimension of the axis", WRITER;
+        "`group_size` divides the dimension of the axis, or is 0.", "`group_size` is {}, which does not divide the dimension of the axis", WRITER;
     QuantZeroPoint "quant-zero-point", Spec("v2 §5.2"), V2,
-        "`zero_point` has the form `none`, `implied` or `tensor`, a tensor the packing `plain` or `same_as_data`.",
-        "`zero_point` has a form or packing that is not known", WRITER;
+        "`zero_point` has the form `none`, `implied` or `tensor`, a tensor the packing `plain` or `same_as_data`.", "`zero_point` has a form or packing that is not known", WRITER;
     GgufBlock "gguf-block", Spec("v2 §5.2"), V2,
-        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.",
-        "a block of {} is empty, or does not divide the elements", WRITER;
+        "`elems_per_block` is 1 or more and divides the product of the shape; `block_bytes` is 1 or more.", "a block of {} is empty, or does not divide the elements", WRITER;
     ProfileRoles "profile-roles", Spec("v2 §5.2"), V2,
-        "`zt.mx/1` has the parts `data` and `scales`, `zt.quant_group/1` these, and `zeros` if they are a tensor, `gguf.NAME/1` `data`; and no others.",
-        "the object has not just the parts of its layout", WRITER;
+        "`zt.mx/1` has the parts `data` and `scales`, `zt.quant_group/1` these, and `zeros` if they are a tensor, `gguf.NAME/1` `data`; and no others.", "the object has not just the parts of its layout", WRITER;
     ProfileDtype "profile-dtype", Spec("v2 §5.2"), V2,
-        "The parts of a profile are of the types that its layout and its attributes ask for.",
-        "the part is not of a type that layout and attributes ask for", WRITER;
+        "The parts of a profile are of the types that its layout and its attributes ask for.", "the part is not of a type that layout and attributes ask for", WRITER;
     ProfileSize "profile-size", Spec("v2 §5.2"), V2,
-        "The decoded bytes of each part of a profile are what shape and attributes ask for.",
-        "{} bytes are not what shape and attributes ask for", WRITER;
+        "The decoded bytes of each part of a profile are what shape and attributes ask for.", "{} bytes are not what shape and attributes ask for", WRITER;
 
     // What the data holds.
     DigestMismatch "digest-mismatch", Spec("v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4"), All,
@@ -345,13 +326,11 @@ catalogue! {
     IndexRange "index-range", Spec("v1.1 III.2, III.3, v1.2 §3, v2 §5.2"), From1,
         "Every index is at least 0 and below its dimension.",
         "an index of {} is outside its dimension", WRITER;
-
     IndexOrder "csr-index-order", Spec("v2 §5.2"), V2,
         "In a row, indices are strictly ascending.",
         "an index of {} is not above the one before it in its row", WRITER;
     CellRepeated "coo-cell-repeated", Spec("v2 §5.2"), V2,
-        "No cell of a `sparse_coo` object has two values.",
-        "value {} is in a cell that has one before it", WRITER;
+        "No cell of a `sparse_coo` object has two values.", "value {} is in a cell that has one before it", WRITER;
     ZstdMagic "zstd-magic", Spec("RFC 8878 §3.1.1, v0.1 §5.2, v1.1 II.3, v1.2 §1"), All,
         "A zstd component is one or more zstd frames and nothing else.",
         "{} bytes are left where a zstd frame should begin", DAMAGED;
@@ -393,7 +372,6 @@ catalogue! {
         "the component decodes to {} bytes or more, which is not what the manifest says", WRITER;
     BoolValue "bool-value", Spec("v1.1 II.4, v1.2 §2, v2 appendix A"), From1,
         "A bool is stored as 0x00 or 0x01.", "a bool is stored as {}", WRITER;
-
     NibbleValue "nibble-value", Spec("v2 appendix A"), V2,
         "The high nibble of the last byte is 0 where the number of `f4_e2m1` elements is odd.",
         "the last byte is {}: its high nibble holds no element and is not 0", WRITER;
