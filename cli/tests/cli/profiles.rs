@@ -7,10 +7,10 @@ use sha2::Digest as _;
 use zten_corpus::cbor::{text, uints};
 use zten_corpus::v2::{FileV2, csr, dense, typed};
 
-use crate::{good, good_json, good_text, in_corpus, zten};
+use crate::{in_corpus, succeeded, succeeded_json, succeeded_text, zten};
 
 fn elements(args: &[&str]) -> Value {
-    good_json(in_corpus(args))["elements"].take()
+    succeeded_json(in_corpus(args))["elements"].take()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn values_are_elements_times_their_scales() {
     let mx = "v2/accept/mx.zt";
     assert_eq!(elements(&["cat", mx, "w", "--json"]), wanted);
     let wanted = "[[1.0, 2.0, 1.5, 2.0],\n [8.0, 12.0, -0.0, -0.5]]\n";
-    assert_eq!(good_text(in_corpus(&["cat", mx, "w"])), wanted);
+    assert_eq!(succeeded_text(in_corpus(&["cat", mx, "w"])), wanted);
     // Two rows have each scale in common; FF is no number.
     let wanted = json!([
         [1.0, 4.0, 12.0],
@@ -33,7 +33,7 @@ fn values_are_elements_times_their_scales() {
         3
     );
     assert_eq!(elements(&["cat", "v2/accept/mx-no-elements.zt", "w", "--json"]), json!([]));
-    let npy = good(in_corpus(&["cat", mx, "w", "--npy"]));
+    let npy = succeeded(in_corpus(&["cat", mx, "w", "--npy"]));
     let header = String::from_utf8_lossy(&npy[..128]).into_owned();
     assert!(header.contains("'<f4'") && header.contains("(2, 4)"), "{header}");
     assert_eq!(npy[npy.len() - 32..][..8], [0, 0, 0x80, 0x3f, 0, 0, 0, 0x40]);
@@ -45,8 +45,8 @@ fn parts_are_printed_as_they_are() {
     let part = |role| elements(&["cat", mx, "w", "--component", role, "--json"]);
     assert_eq!(part("scales"), json!([2.0, 0.5, 2.0, 0.5]));
     assert_eq!(part("data"), json!([0.5, 1.0, 3.0, 4.0, 4.0, 6.0, -0.0, -1.0]));
-    assert_eq!(good(in_corpus(&["cat", mx, "w", "--raw"])), [0x21, 0x65, 0x76, 0xa8]);
-    assert_eq!(good(in_corpus(&["cat", "v2/accept/gguf.zt", "w", "--raw"])), [7; 68]);
+    assert_eq!(succeeded(in_corpus(&["cat", mx, "w", "--raw"])), [0x21, 0x65, 0x76, 0xa8]);
+    assert_eq!(succeeded(in_corpus(&["cat", "v2/accept/gguf.zt", "w", "--raw"])), [7; 68]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn elements_that_share_bytes_and_slices_of_them() {
         let path = path.to_str().unwrap();
         let cat = |args: &[&str]| {
             let output = zten(&[&["cat", path, "w", "--json"], args].concat());
-            good_json(output)["elements"].take()
+            succeeded_json(output)["elements"].take()
         };
         let all = json!([
             [0.0, 0.5, 1.0, 1.5, 2.0],
@@ -97,11 +97,11 @@ fn elements_that_share_bytes_and_slices_of_them() {
             let wanted = if start == stop { json!([]) } else { Value::from(wanted) };
             assert_eq!(cat(&["--slice", &format!("1:,{start}:{stop}")]), wanted);
         }
-        let npy = good(zten(&["cat", path, "w", "--npy", "--slice", "1"]));
+        let npy = succeeded(zten(&["cat", path, "w", "--npy", "--slice", "1"]));
         assert_eq!(npy[npy.len() - 5..], [5, 6, 7, 8, 9]);
         let raw = zten(&["cat", path, "w", "--raw", "--slice", "1"]);
         assert_eq!(raw.status.code(), Some(2), "a byte cannot be cut in two");
-        assert_eq!(good(zten(&["cat", path, "w", "--raw"])).len(), 8);
+        assert_eq!(succeeded(zten(&["cat", path, "w", "--raw"])).len(), 8);
     }
 }
 
@@ -113,13 +113,13 @@ fn values_of_sparse_objects_may_share_bytes() {
     fs::write(&path, csr().set("w:values", values).blob(4096, &[0x21, 3]).bytes()).unwrap();
     let path = path.to_str().unwrap();
     let values = zten(&["cat", path, "w", "--component", "values", "--json"]);
-    assert_eq!(good_json(values)["elements"], json!([0.5, 1.0, 1.5]));
-    good(zten(&["check", path]));
+    assert_eq!(succeeded_json(values)["elements"], json!([0.5, 1.0, 1.5]));
+    succeeded(zten(&["check", path]));
 }
 
 #[test]
 fn listings_say_how_blocks_lie() {
-    let list = |name: &str| good_text(in_corpus(&["ls", &format!("v2/accept/{name}.zt")]));
+    let list = |name: &str| succeeded_text(in_corpus(&["ls", &format!("v2/accept/{name}.zt")]));
     assert!(list("quant-group").contains("\"zt.quant_group/1\"  4 bits, groups of 2"));
     assert!(list("quant-whole-axis").contains("4 bits, whole lanes"));
     assert!(list("mx").contains("\"zt.mx/1\"  blocks of 2"));
@@ -128,5 +128,5 @@ fn listings_say_how_blocks_lie() {
     let path = folder.path().join("unknown.zt");
     let file = zten_corpus::v2::gguf().set("w:/shape", uints(&[64])).set("w:/layout", text("x"));
     fs::write(&path, file.bytes()).unwrap();
-    assert!(good_text(zten(&["ls", path.to_str().unwrap()])).contains("x?"));
+    assert!(succeeded_text(zten(&["ls", path.to_str().unwrap()])).contains("x?"));
 }
