@@ -4,8 +4,6 @@ use std::io;
 
 use zten::{Component, ElementType, LogicalType};
 
-use super::feed::Take;
-
 /// Bytes that are unpacked in one go.
 const PIECE: usize = 2048;
 
@@ -30,7 +28,11 @@ impl Unpacking {
     }
 
     /// Hands on the codes in a chunk, the low half of each byte first.
-    pub(super) fn chunk(&mut self, chunk: &[u8], take: &mut Take<'_>) -> io::Result<()> {
+    pub(super) fn chunk(
+        &mut self,
+        chunk: &[u8],
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         for piece in chunk.chunks(PIECE) {
             let mut codes = [[0; 2]; PIECE];
             for (pair, byte) in codes.iter_mut().zip(piece) {

@@ -66,8 +66,13 @@ pub(super) fn for_task(
         Task::Compare => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };
-    let cells = sum(&mut lengths.iter().copied()).min(limits.decoded());
-    let cells = if task == Task::Look { 0 } else { cells.saturating_mul(PER_COORDINATE) };
+    // Of files that are decoded one after another, those of the largest.
+    let coordinates = match task {
+        Task::Look => 0,
+        Task::Compare => sum(&mut lengths.iter().copied()),
+        _ => lengths.iter().copied().max().unwrap_or_default(),
+    };
+    let cells = coordinates.min(limits.decoded()).saturating_mul(PER_COORDINATE);
     let threads = u64::try_from(threads).unwrap_or(u64::MAX);
     let decoders = limits.window().saturating_mul(WINDOWS).saturating_add(ARENA);
     let memory = BASE
