@@ -33,6 +33,8 @@ pub(crate) use named::named;
 pub(crate) use shape::{Shape, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
+#[cfg(feature = "v2")]
+pub(crate) use v2::by_length;
 
 /// Reads the manifest of a file with that container.
 pub(crate) fn walk<'m, C: Claims<'m>>(

@@ -133,6 +133,8 @@ pub mod write;
 
 pub use archive::Archive;
 pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
+#[cfg(feature = "v2")]
+pub use codec::{BoundShard, Candidate, Files, Find, Shards};
 pub use codec::{Content, ReadAt, ReadError, Verified};
 pub use digest::Digest;
 pub use element::{
@@ -149,4 +151,6 @@ pub use layout::{
 };
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
+#[cfg(feature = "v2")]
+pub use manifest::{Shard, ShardTable};
 pub use verify::Verifier;

@@ -6,7 +6,9 @@ mod padding;
 #[cfg(feature = "v2")]
 mod rows;
 
-use crate::codec::{ReadAt, ReadError, Verified};
+#[cfg(feature = "v2")]
+use crate::codec::{Files, Shards};
+use crate::codec::{Locate, Located, ReadAt, ReadError, Single, Verified};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
@@ -64,17 +66,66 @@ impl Verifier {
         &mut self,
         object: &Object<'_>,
         source: &R,
-        mut tap: impl FnMut(&Component<'_>, &[u8]),
+        tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<R::Error>> {
-        let sparse = self.sparse(object, source)?;
+        self.located(object, Single(source), tap)
+    }
+
+    /// As [`object`](Self::object), of a file some of whose components are in shards.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object), with offsets in the file that the component is in;
+    /// `unsupported-shard` where that has not been found.
+    #[cfg(feature = "v2")]
+    pub fn object_in<R, S>(
+        &mut self,
+        object: &Object<'_>,
+        files: Files<'_, '_, R, S>,
+        tap: impl FnMut(&Component<'_>, &[u8]),
+    ) -> Result<(), ReadError<R::Error>>
+    where
+        R: ReadAt + ?Sized,
+        S: ReadAt<Error = R::Error>,
+    {
+        self.located(object, files, tap)
+    }
+
+    /// Validates the shards as a whole: that all have been found, whether a component is in them or
+    /// not, and have the digests that they should have. v2 §7.3.
+    ///
+    /// # Errors
+    /// `shard-digest`; `unsupported-shard`, `unsupported-digest` where nothing else is wrong;
+    /// whatever a source fails with. Offsets are those of [`Shard::offset`](crate::Shard::offset).
+    #[cfg(feature = "v2")]
+    pub fn shards<S: ReadAt>(&self, shards: &Shards<'_, S>) -> Result<(), ReadError<S::Error>> {
+        let mut unverifiable = None;
+        for bound in shards.bound() {
+            if bound.verify(&self.limits)? == Verified::Unverifiable {
+                unverifiable = unverifiable.or(Some(bound.shard()));
+            }
+        }
+        shards.complete()?;
+        let unverifiable =
+            unverifiable.map(|shard| Error::new(Unsupported::Digest, shard.offset()).into());
+        unverifiable.map_or(Ok(()), Err)
+    }
+
+    fn located<L: Locate>(
+        &mut self,
+        object: &Object<'_>,
+        files: L,
+        mut tap: impl FnMut(&Component<'_>, &[u8]),
+    ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
+        let sparse = self.sparse(object, files)?;
         for component in object.components() {
-            self.component(&component, &sparse, source, |chunk| {
+            let Located { component, source } = files.locate(&component);
+            self.component(&component, &sparse, &source, |chunk| {
                 tap(&component, chunk);
-                Ok::<(), ReadError<R::Error>>(())
+                Ok::<(), ReadError<<L::Source as ReadAt>::Error>>(())
             })?;
         }
         #[cfg(feature = "v2")]
-        rows::validate(object, source, &self.limits)?;
+        rows::validate(object, files, &self.limits)?;
         foreign(object)?;
         Ok(())
     }
@@ -136,22 +187,22 @@ impl Verifier {
     }
 
     /// What the indices of an object are held against.
-    pub(crate) fn sparse<'a, R: ReadAt + ?Sized>(
+    pub(crate) fn sparse<'a, L: Locate>(
         &self,
         object: &Object<'a>,
-        source: &R,
-    ) -> Result<Sparse<Shape<'a>>, ReadError<R::Error>> {
-        let nnz = self.nnz(object, source)?;
+        files: L,
+    ) -> Result<Sparse<Shape<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
+        let nnz = self.nnz(object, files)?;
         Ok(Sparse { format: object.format(), shape: object.shape(), nnz })
     }
 
     /// How many values a sparse object has. Where the manifest does not give the sizes of all
     /// its components (zstd in 1.1), they are measured, and held against each other.
-    fn nnz<R: ReadAt + ?Sized>(
+    fn nnz<L: Locate>(
         &self,
         object: &Object<'_>,
-        source: &R,
-    ) -> Result<Option<u64>, ReadError<R::Error>> {
+        files: L,
+    ) -> Result<Option<u64>, ReadError<<L::Source as ReadAt>::Error>> {
         let (indexed, rule, per_value) = match object.format() {
             Format::SparseCsr => ("indices", Rule::CsrNnz, 1),
             Format::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
@@ -161,9 +212,9 @@ impl Verifier {
         else {
             return Ok(None);
         };
-        let count = self.count(&indices, source)?;
+        let count = self.count(&indices, files)?;
         let disagree = Error::nowhere(rule).found(count.assured()).at(indices.place());
-        if let (Some(count), Some(values)) = (count, self.count(&values, source)?)
+        if let (Some(count), Some(values)) = (count, self.count(&values, files)?)
             && values.checked_mul(per_value) != Some(count)
         {
             return Err(disagree.into());
@@ -176,7 +227,7 @@ impl Verifier {
             && object.format() == Format::SparseCsr
         {
             let rows = object.shape().next().assured();
-            let found = self.count(&indptr, source)?.assured();
+            let found = self.count(&indptr, files)?.assured();
             if rows.checked_add(1) != Some(found) {
                 let error = Error::nowhere(Rule::CsrIndptrSize).found(found);
                 return Err(error.at(indptr.place()).into());
@@ -186,17 +237,20 @@ impl Verifier {
     }
 
     /// How many logical elements a component holds, where its type is known.
-    fn count<R: ReadAt + ?Sized>(
+    fn count<L: Locate>(
         &self,
         component: &Component<'_>,
-        source: &R,
-    ) -> Result<Option<u64>, ReadError<R::Error>> {
+        files: L,
+    ) -> Result<Option<u64>, ReadError<<L::Source as ReadAt>::Error>> {
         let Some(size) = component.element_size() else {
             return Ok(None);
         };
         let bytes = match component.decoded_length() {
             Some(bytes) => bytes,
-            None => self.measure(component, source)?,
+            None => {
+                let Located { component, source } = files.locate(component);
+                self.measure(&component, &source)?
+            }
         };
         Ok(bytes.checked_div(size))
     }

@@ -8,7 +8,7 @@ pub(crate) struct Strictness {
     /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
     tolerate: Vec<Tolerance>,
-    /// Change a limit (manifest, depth, rank, keys, window, decoded, decoded-total); sizes may
+    /// Change a limit (manifest, depth, rank, keys, shards, window, decoded, decoded-total); sizes may
     /// end in K, M, G, KiB, MiB or GiB, all binary
     #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
     limit: Vec<NamedLimit>,

@@ -93,6 +93,12 @@ impl Hasher {
         }
     }
 
+    /// Whether there is a digest that cannot be verified here.
+    #[cfg(feature = "v2")]
+    pub(super) fn is_unverifiable(&self) -> bool {
+        matches!(self, Self::Unverifiable)
+    }
+
     pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
             #[cfg(feature = "digest")]

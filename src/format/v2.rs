@@ -6,8 +6,8 @@ mod values;
 
 use nom::Parser as _;
 
-pub(crate) use self::shards::Shards;
 use self::shards::Table;
+pub(crate) use self::shards::{Listed, Shards, by_length};
 use self::values::{
     Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, ShapeOf64,
     TypeName, validate_name,
