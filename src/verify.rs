@@ -245,12 +245,11 @@ impl Verifier {
         let Some(size) = component.element_size() else {
             return Ok(None);
         };
-        let bytes = match component.decoded_length() {
-            Some(bytes) => bytes,
-            None => {
-                let Located { component, source } = files.locate(component);
-                self.measure(&component, &source)?
-            }
+        let bytes = if let Some(bytes) = component.decoded_length() {
+            bytes
+        } else {
+            let Located { component, source } = files.locate(component);
+            self.measure(&component, &source)?
         };
         Ok(bytes.checked_div(size))
     }

@@ -37,7 +37,8 @@ pub(crate) struct Args {
     /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
     #[arg(long, global = true)]
     require_sandbox: bool,
-    /// The process that converts, confined. The one that started it has opened the file to write.
+    /// The process that converts, confined: the one that started it has opened the file to write.
+    /// With another command, the process that lists the shards to look for, confined.
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
 }

@@ -129,6 +129,11 @@ impl<'a, S: ReadAt> BoundShard<'a, S> {
         &self.source
     }
 
+    /// Its bytes, alone.
+    pub fn into_source(self) -> S {
+        self.source
+    }
+
     /// Reads all of it, and compares its digest.
     ///
     /// # Errors
@@ -145,7 +150,7 @@ impl<'a, S: ReadAt> BoundShard<'a, S> {
             let left = end.saturating_sub(start);
             let length = usize::try_from(left).unwrap_or(chunk).min(chunk);
             match self.source.bytes_at(start, length) {
-                Some(lent) if lent.len() == length => hasher.update(lent),
+                Some(bytes) if bytes.len() == length => hasher.update(bytes),
                 _ => {
                     super::reader::extend(&mut buffer, length)?;
                     self.source.read_at(start, &mut buffer).map_err(ReadError::Source)?;
@@ -227,7 +232,7 @@ impl<'a, S> Shards<'a, S> {
     }
 }
 
-impl<'a> Object<'a> {
+impl Object<'_> {
     /// The same object as it is read from that shard: its components that lie there can be bound,
     /// decoded and sliced, with the shard's bytes, and no others.
     #[must_use]
@@ -236,7 +241,7 @@ impl<'a> Object<'a> {
     }
 }
 
-impl<'a> Component<'a> {
+impl Component<'_> {
     /// As [`Object::in_shard`].
     #[must_use]
     pub fn in_shard<S>(&self, shard: &BoundShard<'_, S>) -> Self {

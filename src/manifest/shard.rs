@@ -93,7 +93,7 @@ impl Manifest<'_> {
     }
 }
 
-impl<'a> Component<'a> {
+impl Component<'_> {
     /// Whether its blob is in another file than the one that is read from.
     pub(crate) fn is_elsewhere(&self) -> bool {
         match self.parts.at_hand {

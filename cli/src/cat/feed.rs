@@ -12,7 +12,6 @@ use zten::{
 use super::print::Printer;
 use crate::element::Kind;
 use crate::num::u64_from_usize;
-use crate::progress::Watched;
 
 /// Bytes that are held back until everything has been verified.
 const HELD: usize = 64 << 20;
@@ -45,7 +44,7 @@ pub(super) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 /// Reads one component, decoded and little-endian.
 pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
-    pub(super) source: &'a Watched<'a>,
+    pub(super) source: &'a dyn ReadAt<Error = io::Error>,
     pub(super) limits: &'a Limits,
 }
 

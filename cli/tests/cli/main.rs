@@ -14,6 +14,8 @@ mod ls;
 mod memory;
 mod sandbox;
 mod schema;
+#[cfg(feature = "v2")]
+mod shards;
 mod threads;
 
 use std::ffi::OsStr;
