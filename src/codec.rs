@@ -2,6 +2,8 @@
 //! the way, in memory that does not depend on its size.
 
 mod bools;
+#[cfg(feature = "v2")]
+mod content_digest;
 mod hasher;
 mod locate;
 mod reader;
@@ -13,6 +15,8 @@ mod shard;
 mod zstd;
 
 pub(crate) use bools::validate_bools;
+#[cfg(feature = "v2")]
+pub use content_digest::{DigestAlgorithm, NoContentDigest};
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
 pub use hasher::Verified;

@@ -34,7 +34,7 @@ pub(crate) use shape::{Shape, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
 #[cfg(feature = "v2")]
-pub(crate) use v2::by_length;
+pub(crate) use v2::{by_length, content};
 
 /// Reads the manifest of a file with that container.
 pub(crate) fn walk<'m, C: Claims<'m>>(

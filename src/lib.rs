@@ -134,7 +134,7 @@ pub mod write;
 pub use archive::Archive;
 pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
 #[cfg(feature = "v2")]
-pub use codec::{BoundShard, Candidate, Files, Find, Shards};
+pub use codec::{BoundShard, Candidate, DigestAlgorithm, Files, Find, NoContentDigest, Shards};
 pub use codec::{Content, ReadAt, ReadError, Verified};
 pub use digest::Digest;
 pub use element::{

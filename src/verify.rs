@@ -160,6 +160,7 @@ impl Verifier {
         let mut check = sparse.check(component.role(), storage);
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.content(source, &self.limits)?;
+        self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
         while let Some(chunk) = content.next_chunk()? {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
@@ -184,6 +185,17 @@ impl Verifier {
             return Err(refused(Error::misuse(Misuse::Supply).at(component.place())));
         }
         check.finish().map_err(|bad| refused(bad.error(component)))
+    }
+
+    /// Holds what a component in frames claims to decode to against what may still be decoded,
+    /// before anything is.
+    fn admit(&self, component: &Component<'_>) -> Result<(), Error> {
+        let claimed = component.decoded_length().unwrap_or_default();
+        if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
+            return Ok(());
+        }
+        let error = Error::new(Limit::DecodedTotal, component.extent().offset());
+        Err(error.found(self.total.saturating_add(1)).at(component.place()))
     }
 
     /// What the indices of an object are held against.

@@ -147,11 +147,25 @@ pub(crate) struct Hash {
     /// The file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// The content digest of a file of generation 2 instead: what tensors it holds, however they
+    /// are laid out; xxh3 or sha256
+    #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
+        default_missing_value = "xxh3")]
+    pub(crate) content: Option<ContentAlgorithm>,
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+}
+
+/// What a content digest is computed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ContentAlgorithm {
+    /// XXH3-64, which finds accidents only
+    Xxh3,
+    /// SHA-256
+    Sha256,
 }
 
 /// `zten diff`

@@ -1,5 +1,7 @@
 //! The content of one component, chunk by chunk.
 
+mod seek;
+
 use alloc::vec::Vec;
 
 use super::bools::validate_bools;

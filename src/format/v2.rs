@@ -1,11 +1,13 @@
 //! Generation 2: v2 §3. The manifest is deterministic CBOR, which is validated first and as a
 //! whole; what is read here is known to be well-formed, and every map to be sorted.
 
+mod content;
 mod shards;
 mod values;
 
 use nom::Parser as _;
 
+pub(crate) use self::content::content;
 use self::shards::Table;
 pub(crate) use self::shards::{Listed, Shards, by_length};
 use self::values::{

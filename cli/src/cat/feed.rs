@@ -59,8 +59,9 @@ impl ComponentReader<'_> {
         Ok(content.verified().unwrap_or(Verified::NoDigest))
     }
 
-    /// Hands on the bytes of the elements with those indices; all are read where they have to be
-    /// decoded or verified.
+    /// Hands on the bytes of the elements with those indices. Of a component in frames those that
+    /// hold them are decoded and verified; otherwise all is read, where it has to be decoded or
+    /// verified.
     pub(super) fn read_slice(
         &self,
         dense: &Dense<'_>,
@@ -71,6 +72,10 @@ impl ComponentReader<'_> {
             return self.read_parts(dense, ranges, take).map(|()| Verified::NoDigest);
         }
         let slice = dense.decoded_slice(ranges)?;
+        if self.component.encoding() == Encoding::ZstdSeekable {
+            let take = |part: &[u8]| take(part).map_err(Failure::Output);
+            return Ok(slice.parts(self.source, self.limits, take)?.unwrap_or(Verified::NoDigest));
+        }
         let mut cut = slice.cut();
         self.read(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zten_testkit::sharded;
 
 use crate::sandbox::emulated;
-use crate::{command, corpus_folder, ended, good_json, good_text, json_lines, zten};
+use crate::{command, corpus_folder, ended, succeeded_json, succeeded_text, json_lines, zten};
 
 fn folder() -> PathBuf {
     corpus_folder().join("v2/shards")
@@ -71,7 +71,7 @@ fn shards_are_found_beside_the_file_or_by_their_digests() {
     let beside = to.path().join("m-s.zt");
     let digest = line(&root, &[]);
     assert_eq!(digest["verdict"], "valid");
-    let listed = good_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
+    let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
     let shard = &listed["shards"][0];
     assert_eq!((&shard["name"], &shard["size"]), (&"s".into(), &4152.into()));
     assert_eq!(listed["objects"][0]["components"][0]["shard"], "s");
@@ -99,22 +99,22 @@ fn every_command_reads_shards() {
     }
     let root = folder().join("dense.zt");
     let root = root.to_str().unwrap();
-    assert_eq!(good_text(zten(["cat", root, "w"])), "[1.0, -2.0, 0.5, 3.25]\n");
-    assert_eq!(good_text(zten(["cat", root, "w", "--slice", "1:3"])), "[-2.0, 0.5]\n");
-    assert_eq!(good_text(zten(["cat", root, "w", "--no-sandbox"])), "[1.0, -2.0, 0.5, 3.25]\n");
+    assert_eq!(succeeded_text(zten(["cat", root, "w"])), "[1.0, -2.0, 0.5, 3.25]\n");
+    assert_eq!(succeeded_text(zten(["cat", root, "w", "--slice", "1:3"])), "[-2.0, 0.5]\n");
+    assert_eq!(succeeded_text(zten(["cat", root, "w", "--no-sandbox"])), "[1.0, -2.0, 0.5, 3.25]\n");
     let csr = folder().join("csr.zt");
     let csr = csr.to_str().unwrap();
-    assert_eq!(good_text(zten(["cat", csr, "w", "--component", "indptr"])), "[0, 2, 3]\n");
-    assert_eq!(good_text(zten(["cat", csr, "w", "--component", "values"])), "[1.0, -2.0, 0.5]\n");
+    assert_eq!(succeeded_text(zten(["cat", csr, "w", "--component", "indptr"])), "[0, 2, 3]\n");
+    assert_eq!(succeeded_text(zten(["cat", csr, "w", "--component", "values"])), "[1.0, -2.0, 0.5]\n");
     #[cfg(target_os = "linux")]
     if crate::sandbox::FILTERED {
-        let text = good_text(zten(["cat", root, "w", "--require-sandbox"]));
+        let text = succeeded_text(zten(["cat", root, "w", "--require-sandbox"]));
         assert_eq!(text, "[1.0, -2.0, 0.5, 3.25]\n");
     }
     let whole = corpus_folder().join("v2/accept/csr.zt");
     let whole = whole.to_str().unwrap();
-    assert_eq!(good_text(zten(["hash", csr])), good_text(zten(["hash", whole])));
-    assert_eq!(good_text(zten(["diff", csr, whole])), "");
+    assert_eq!(succeeded_text(zten(["hash", csr])), succeeded_text(zten(["hash", whole])));
+    assert_eq!(succeeded_text(zten(["diff", csr, whole])), "");
     assert_eq!(ended(&zten(["diff", csr, root])).0, Some(1));
     let missing = folder().join("unsupported-shard--v2-missing.zt");
     for command in
@@ -172,7 +172,7 @@ fn no_link_leads_out_of_the_folder() {
     fs::create_dir(&beside).unwrap();
     is_missing();
     fs::remove_dir(&beside).unwrap();
-    let listed = good_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
+    let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
     let digest = listed["shards"][0]["digest"].as_str().unwrap().to_owned();
     let (algorithm, digits) = digest.split_once(':').unwrap();
     fs::create_dir(elsewhere.path().join(algorithm)).unwrap();
@@ -192,13 +192,13 @@ fn no_link_leads_out_of_the_folder() {
 #[test]
 fn a_data_shard_by_itself_says_so() {
     let shard = corpus_folder().join("v2/accept/data-shard.zt");
-    let text = good_text(zten(["check".as_ref(), shard.as_os_str()]));
+    let text = succeeded_text(zten(["check".as_ref(), shard.as_os_str()]));
     assert!(
         text.ends_with(": a data shard, valid as far as its frame tells (2, 4140 bytes)\n"),
         "{text}"
     );
-    let listed = good_text(zten(["ls".as_ref(), shard.as_os_str()]));
+    let listed = succeeded_text(zten(["ls".as_ref(), shard.as_os_str()]));
     assert!(listed.starts_with("a data shard: another file says what is in it\n"), "{listed}");
-    let listed = good_json(zten(["ls".as_ref(), "--json".as_ref(), shard.as_os_str()]));
+    let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), shard.as_os_str()]));
     assert_eq!((&listed["data_shard"], &listed["objects"]), (&true.into(), &Value::Array(vec![])));
 }

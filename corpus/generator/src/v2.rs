@@ -246,6 +246,11 @@ impl FileV2 {
         self
     }
 
+    /// The bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.build("").bytes
+    }
+
     /// The bytes, and where they break that rule.
     pub(crate) fn build(&self, rule: &str) -> BuiltV2 {
         let mut bytes = self.header.clone();

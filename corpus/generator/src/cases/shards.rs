@@ -11,16 +11,16 @@ use crate::v2::{FileV2, dense, file, full, object, part, words};
 const DATA: [u8; 16] = crate::base::DATA;
 
 pub(crate) fn cases(t: &mut Table) {
-    let shard = bytes(&FileV2::shard().blob(4096, &DATA));
+    let shard = FileV2::shard().blob(4096, &DATA).bytes();
     let mut accept = |name: &str, root, files: &[(&str, &[u8])]| {
         t.sharded.push(Sharded::new(name, root, files));
     };
     accept("dense", root(&shard), &[("s", &shard)]);
     accept("sha256", listing(text("s"), shard.len(), &sha256(&shard)), &[("s", &shard)]);
     // The shard is a file by itself, which lists another shard that is not there: nobody looks.
-    let whole = bytes(&root(&shard).blob(4096, &DATA));
+    let whole = root(&shard).blob(4096, &DATA).bytes();
     accept("not-recursive", root(&whole), &[("s", &whole)]);
-    let wrong = bytes(&full().hash(7));
+    let wrong = full().hash(7).bytes();
     accept("manifest-of-the-shard", root(&wrong), &[("s", &wrong)]);
     accept(
         "unreferenced",
@@ -28,7 +28,7 @@ pub(crate) fn cases(t: &mut Table) {
         &[("s", &shard)],
     );
     let [indptr, indices] = [&[0, 2, 3][..], &[0, 2, 1]]
-        .map(|values| bytes(&FileV2::shard().blob(4096, &words(values))));
+        .map(|values| FileV2::shard().blob(4096, &words(values)).bytes());
     accept("csr", csr(&indptr, &indices), &[("a", &indptr), ("bb", &indices)]);
 
     let mut opens_only = |name: &str, root, files: &[(&str, &[u8])], why| {
@@ -39,7 +39,7 @@ pub(crate) fn cases(t: &mut Table) {
     opens_only("unsupported-shard--v2-unreferenced", unreferenced, &[], "unsupported-shard");
     let other = marked_listing(shard.len(), "blake3:00");
     opens_only("unsupported-digest--v2-shard", other, &[("s", &shard)], "unsupported-digest");
-    let version = bytes(&FileV2::shard().blob(4096, &DATA).version(3));
+    let version = FileV2::shard().blob(4096, &DATA).version(3).bytes();
     opens_only(
         "unsupported-version--v2-shard",
         marked_root(&version),
@@ -54,7 +54,7 @@ pub(crate) fn cases(t: &mut Table) {
             ..Sharded::new(&format!("{rule}--v2-{case}"), root, files)
         });
     };
-    let longer = bytes(&FileV2::shard().blob(4096, &[&DATA[..], &[0; 8]].concat()));
+    let longer = FileV2::shard().blob(4096, &[&DATA[..], &[0; 8]].concat()).bytes();
     let short = marked_listing(longer.len() - 8, &xxh3(&longer));
     reject("shard-length", "longer", short, &[("s", &longer)]);
     let frames = [
@@ -65,23 +65,23 @@ pub(crate) fn cases(t: &mut Table) {
         ("manifest-bounds", FileV2::shard().manifest_offset(4096).manifest_length(17)),
     ];
     for (case, shard) in frames {
-        let shard = bytes(&shard.blob(4096, &DATA));
+        let shard = shard.blob(4096, &DATA).bytes();
         reject("shard-frame", case, marked_root(&shard), &[("s", &shard)]);
     }
-    let padding = bytes(&FileV2::shard().blob(4000, &[1]).blob(4096, &DATA));
+    let padding = FileV2::shard().blob(4000, &[1]).blob(4096, &DATA).bytes();
     let of_another = |digest: &str| marked_listing(padding.len(), digest);
     reject("shard-digest", "xxh3", of_another(&xxh3(&shard)), &[("s", &padding)]);
     reject("shard-digest", "sha256", of_another(&sha256(&shard)), &[("s", &padding)]);
     let mut other = DATA;
     other[15] ^= 1;
-    let other = bytes(&FileV2::shard().blob(4096, &other));
+    let other = FileV2::shard().blob(4096, &other).bytes();
     reject(
         "digest-mismatch",
         "in-a-shard",
         root(&other).set("w:data/digest", text(&xxh3(&DATA))).at_data(4096, 0, 0),
         &[("s", &other)],
     );
-    let falls = bytes(&FileV2::shard().blob(4096, &words(&[2, 0, 1])));
+    let falls = FileV2::shard().blob(4096, &words(&[2, 0, 1])).bytes();
     t.sharded.push(Sharded {
         rule: Some("csr-index-order"),
         neighbour: "csr",
@@ -104,10 +104,6 @@ pub(crate) fn cases(t: &mut Table) {
             &[("s", &shard), ("t", &shard)],
         )
     });
-}
-
-fn bytes(file: &FileV2) -> Vec<u8> {
-    file.build("").bytes
 }
 
 fn xxh3(bytes: &[u8]) -> String {
