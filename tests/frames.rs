@@ -163,20 +163,18 @@ fn other_encodings_are_read_as_far_as_they_must_be() {
         tried += 1;
     }
     assert!(tried > 0);
-    // Raw: in either byte order, a chunk around each run.
-    for name in ["v11-dense-f32-big", "v12-dense-full"] {
-        let Ok(file) = std::fs::read(corpus().join("accept").join(name).with_extension("zt"))
-        else {
-            continue;
-        };
-        let archive = Archive::open(&file).unwrap();
-        let dense = archive.objects().next().unwrap().dense().unwrap();
+    // Raw, in the other byte order.
+    let file = std::fs::read(corpus().join("accept/v01-big-endian.zt")).unwrap();
+    let archive = Archive::open(&file).unwrap();
+    for dense in archive.objects().filter_map(|object| object.dense().ok()) {
         let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
         let slice = dense.decoded_slice(&[]).unwrap();
         let mut buffer = vec![0; all.len()];
         slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
-        assert_eq!(buffer, all, "{name}");
+        assert_eq!(buffer, all);
+        tried += 1;
     }
+    assert!(tried > 1);
 }
 
 #[test]

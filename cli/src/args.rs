@@ -134,7 +134,8 @@ pub(crate) struct Cat {
     /// One JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// A part of a dense object: start:stop or an index for each dimension, as in NumPy
+    /// A part of a dense object: start:stop or an index for each dimension, as in NumPy. Of a
+    /// component in frames (generation 2) only those are decoded, and the digest is not verified
     #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]
     pub(crate) slice: Option<String>,
     #[command(flatten)]
