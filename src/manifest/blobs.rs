@@ -117,9 +117,9 @@ pub(super) fn overlap(
         #[cfg(feature = "v2")]
         if is_v2 {
             // Blobs of one offset and as many units may differ in the last bytes.
-            let differ = shared::differing(blobs.clone(), &mut packed, shared::FREE);
+            let differ = shared::differing(&blobs, &mut packed, shared::FREE);
             let least = clash.map(|clash| clash.offset).into_iter().chain(differ).min();
-            return Ok(least.and_then(|offset| shared::first_at(blobs, offset)));
+            return Ok(least.and_then(|offset| shared::first_at(&blobs, offset)));
         }
         if clash.is_none() {
             return Ok(None);
@@ -127,7 +127,7 @@ pub(super) fn overlap(
     }
     #[cfg(feature = "v2")]
     if is_v2 {
-        return shared::overlap(blobs, count);
+        return shared::overlap(&blobs, count);
     }
     let mut exact = reserve(count)?;
     for blob in blobs.take(count) {

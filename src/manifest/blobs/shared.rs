@@ -16,7 +16,7 @@ const MASK: u64 = (1 << FREE) - 1;
 /// The lowest offset at which extents of different lengths begin: they are compared by `FREE` bits of
 /// their lengths at a time.
 pub(super) fn differing(
-    extents: impl Iterator<Item = Extent> + Clone,
+    extents: &(impl Iterator<Item = Extent> + Clone),
     room: &mut Vec<u64>,
     bits: u32,
 ) -> Option<u64> {
@@ -38,11 +38,11 @@ pub(super) fn differing(
 /// The first extent, in order of offset and then length, that overlaps one before it and is not
 /// identical to it. There are `count`, wherever they lie.
 pub(super) fn overlap(
-    extents: impl Iterator<Item = Extent> + Clone,
+    extents: &(impl Iterator<Item = Extent> + Clone),
     count: usize,
 ) -> Result<Option<Extent>, OutOfMemory> {
     let mut room = reserve(count)?;
-    let mut least = differing(extents.clone(), &mut room, u64::BITS);
+    let mut least = differing(extents, &mut room, u64::BITS);
     // They are sorted by their offsets, whatever the bits behind these are.
     for extent in extents.clone() {
         let after = room.partition_point(|entry| entry & !MASK <= extent.offset);
@@ -56,7 +56,7 @@ pub(super) fn overlap(
 
 /// The first extent that overlaps, which is known to begin at that offset.
 pub(super) fn first_at(
-    extents: impl Iterator<Item = Extent> + Clone,
+    extents: &(impl Iterator<Item = Extent> + Clone),
     offset: u64,
 ) -> Option<Extent> {
     let reaches = |extent: Extent| extent.offset < offset && extent.end() > offset;
