@@ -124,7 +124,7 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
     let read = |file: &[u8]| {
         let archive = Archive::open(file).unwrap();
         let dense = archive.get("w").unwrap().dense().unwrap();
-        let slice = dense.decoded_slice(&[31..32]).unwrap();
+        let slice = dense.decoded_slice(&[31..32, 0..10]).unwrap();
         let mut row = [0; ROW];
         slice.read(file, &Limits::default(), &mut row).map(|_| row)
     };

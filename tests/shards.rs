@@ -78,7 +78,7 @@ fn every_root_ends_as_the_index_says() {
         let root = std::fs::read(&row.path).unwrap();
         let archive = Archive::open(&root).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(archive.objects().len() == 1 && archive.shards().len() > 0, "{file}");
-        let found = check(&row.path, &row.options).map_err(|error| Expected::of(&error));
+        let found = check(&row.path, &row.options).map_err(|error| Expected::from_error(&error));
         let found = found.err().map(|mut found| {
             // The place is not written where a shard is missing: its table or its component says it.
             if found.rule == "unsupported-shard" {

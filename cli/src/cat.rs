@@ -113,7 +113,7 @@ fn print(
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
     let watched = Watched::new(archive, component.extent().length()).quiet_on_terminal();
     let Placed { object, component, source } =
-        Placed::of(archive, &watched, component).map_err(refused)?;
+        Placed::locate(archive, &watched, component).map_err(refused)?;
     let (object, component) = (&object, &component);
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));

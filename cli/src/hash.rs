@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
     let order = sorted(&archive);
     let content = match args.content.map(|algorithm| content(&archive, algorithm)).transpose() {
         Ok(content) => content,
-        Err(problem) => return app.problem(&problem.of(&args.file, &archive)),
+        Err(problem) => return app.problem(&problem.into_problem(&args.file, &archive)),
     };
     if args.json {
         document(app, &order, &sums, content.as_deref())?;
@@ -56,7 +56,7 @@ struct NoContent {
 }
 
 impl NoContent {
-    fn of(self, file: &Path, archive: &FileArchive) -> Problem {
+    fn into_problem(self, file: &Path, archive: &FileArchive) -> Problem {
         Problem::inexpressible(file, &self.sentence).named(archive, self.place)
     }
 }

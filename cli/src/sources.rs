@@ -120,7 +120,7 @@ pub(crate) struct Placed<'a> {
 
 impl<'a> Placed<'a> {
     /// That of a component: where its shard was not found, it is none that can be read.
-    pub(crate) fn of(
+    pub(crate) fn locate(
         archive: &'a FileWithShards,
         root: &'a Watched<'a>,
         component: Component<'a>,

@@ -52,8 +52,7 @@ pub(crate) fn sums(
     let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
     let files = Sources::bind(archive, &source, limits).map_err(failed)?;
     files.whole(limits).map_err(failed)?;
-    let validate =
-        |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &files, of);
+    let validate = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &files, of);
     let results = Work { archive, limits, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;

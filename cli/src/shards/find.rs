@@ -33,7 +33,7 @@ pub(crate) fn wanted(manifest: &Manifest<'_>, options: &Options) -> Vec<Wanted> 
     if shards.len() > most {
         return Vec::new();
     }
-    shards.filter_map(|shard| Wanted::of(&shard)).collect()
+    shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()
 }
 
 /// Looks for the shards of a file, whose manifest is read here and now.

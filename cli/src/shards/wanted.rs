@@ -31,7 +31,7 @@ impl Wanted {
         valid.then_some(Self { name, algorithm, digits })
     }
 
-    pub(super) fn of(shard: &Shard<'_>) -> Option<Self> {
+    pub(super) fn from_shard(shard: &Shard<'_>) -> Option<Self> {
         let digest = shard.digest().to_string();
         let (algorithm, digits) = digest.split_once(':')?;
         Self::new(shard.name(), algorithm, digits)

@@ -124,7 +124,10 @@ fn content_digests() {
             assert_eq!(succeeded_text(zten(["hash", flag, path])), format!("{wanted}\n"), "{file}");
             let document = succeeded_json(zten(["hash", flag, "--json", path]));
             assert_eq!(document["content"], wanted, "{file}");
-            assert_eq!(document["objects"], succeeded_json(zten(["hash", "--json", path]))["objects"]);
+            assert_eq!(
+                document["objects"],
+                succeeded_json(zten(["hash", "--json", path]))["objects"]
+            );
         }
     }
     let output = in_corpus(&["hash", "--content", "v2/accept/tied.zt"]);

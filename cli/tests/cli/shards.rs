@@ -7,7 +7,7 @@ use serde_json::Value;
 use zten_testkit::sharded;
 
 use crate::sandbox::emulated;
-use crate::{command, corpus_folder, ended, succeeded_json, succeeded_text, json_lines, zten};
+use crate::{command, corpus_folder, ended, json_lines, succeeded_json, succeeded_text, zten};
 
 fn folder() -> PathBuf {
     corpus_folder().join("v2/shards")
@@ -101,11 +101,17 @@ fn every_command_reads_shards() {
     let root = root.to_str().unwrap();
     assert_eq!(succeeded_text(zten(["cat", root, "w"])), "[1.0, -2.0, 0.5, 3.25]\n");
     assert_eq!(succeeded_text(zten(["cat", root, "w", "--slice", "1:3"])), "[-2.0, 0.5]\n");
-    assert_eq!(succeeded_text(zten(["cat", root, "w", "--no-sandbox"])), "[1.0, -2.0, 0.5, 3.25]\n");
+    assert_eq!(
+        succeeded_text(zten(["cat", root, "w", "--no-sandbox"])),
+        "[1.0, -2.0, 0.5, 3.25]\n"
+    );
     let csr = folder().join("csr.zt");
     let csr = csr.to_str().unwrap();
     assert_eq!(succeeded_text(zten(["cat", csr, "w", "--component", "indptr"])), "[0, 2, 3]\n");
-    assert_eq!(succeeded_text(zten(["cat", csr, "w", "--component", "values"])), "[1.0, -2.0, 0.5]\n");
+    assert_eq!(
+        succeeded_text(zten(["cat", csr, "w", "--component", "values"])),
+        "[1.0, -2.0, 0.5]\n"
+    );
     #[cfg(target_os = "linux")]
     if crate::sandbox::FILTERED {
         let text = succeeded_text(zten(["cat", root, "w", "--require-sandbox"]));

@@ -100,7 +100,9 @@ mod tests {
                 })
                 .collect();
             let mut seen = InOrder::default();
-            extents.iter().for_each(|extent| seen.note(*extent));
+            for extent in &extents {
+                seen.note(*extent);
+            }
             let sharing = Sharing { identical: true, alignment: ALIGNMENT_V2 };
             let found = super::super::overlap(seen, extents.iter().copied(), sharing).unwrap();
             let mut sorted: Vec<_> = extents.iter().filter(|extent| extent.length > 0).collect();
