@@ -2,18 +2,28 @@
 //! the way, in memory that does not depend on its size.
 
 mod bools;
+#[cfg(feature = "v2")]
+mod content_digest;
 mod hasher;
+mod locate;
 mod reader;
 #[cfg(all(feature = "zstd", feature = "v2"))]
 mod seekable;
+#[cfg(feature = "v2")]
+mod shard;
 #[cfg(feature = "zstd")]
 mod zstd;
 
 pub(crate) use bools::validate_bools;
+#[cfg(feature = "v2")]
+pub use content_digest::{DigestAlgorithm, NoContentDigest};
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
 pub use hasher::Verified;
+pub(crate) use locate::{Locate, Located, Single};
 pub use reader::Content;
+#[cfg(feature = "v2")]
+pub use shard::{BoundShard, Candidate, Files, Find, Shards};
 
 #[cfg(feature = "zstd")]
 use crate::error::Place;
@@ -48,6 +58,18 @@ impl ReadAt for [u8] {
 
     fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.get(usize::try_from(offset).ok()?..)?.get(..length)
+    }
+}
+
+impl ReadAt for alloc::vec::Vec<u8> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.as_slice().read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.as_slice().bytes_at(offset, length)
     }
 }
 

@@ -30,6 +30,21 @@ impl core::fmt::Debug for Digest<'_> {
     }
 }
 
+/// `ALGORITHM:DIGITS`, in lower-case digits; what is not known as it stands in the manifest.
+impl core::fmt::Display for Digest<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Sha256(sum) => {
+                f.write_str("sha256:")?;
+                sum.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Self::Crc32c(sum) => write!(f, "crc32c:{sum:08x}"),
+            Self::Xxh3(sum) => write!(f, "xxh3:{sum:016x}"),
+            Self::Unverifiable(text) => f.write_str(text),
+        }
+    }
+}
+
 impl<'m> Digest<'m> {
     /// Reads a digest of a 1.x file; none if it is malformed.
     pub(crate) fn read_v1(text: &'m str) -> Option<Self> {

@@ -215,6 +215,13 @@ impl Error {
         self
     }
 
+    /// The same error at that offset.
+    #[cfg(feature = "v2")]
+    pub(crate) fn moved(mut self, offset: u64) -> Self {
+        self.offset = Some(offset);
+        self
+    }
+
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.place = place;
         self

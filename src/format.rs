@@ -37,6 +37,8 @@ pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
 pub(crate) use shape::{Shape, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
+#[cfg(feature = "v2")]
+pub(crate) use v2::{by_length, content};
 
 /// Reads the manifest of a file with that container.
 pub(crate) fn walk<'m, C: Claims<'m>>(

@@ -135,6 +135,8 @@ pub mod write;
 
 pub use archive::Archive;
 pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
+#[cfg(feature = "v2")]
+pub use codec::{BoundShard, Candidate, DigestAlgorithm, Files, Find, NoContentDigest, Shards};
 pub use codec::{Content, ReadAt, ReadError, Verified};
 pub use digest::Digest;
 pub use element::{
@@ -153,4 +155,6 @@ pub use layout::{
 pub use layout::{DecodedMx, GgufBlocks, Mx, MxArray, MxDequantizer, QuantGroup};
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
+#[cfg(feature = "v2")]
+pub use manifest::{Shard, ShardTable};
 pub use verify::Verifier;

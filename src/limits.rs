@@ -35,6 +35,7 @@ pub struct Limits {
     depth: u8,
     rank: u32,
     keys: u32,
+    shards: u32,
     window: u64,
     decoded: u64,
     decoded_total: Option<u64>,
@@ -48,6 +49,7 @@ impl Default for Limits {
             depth: format::DEPTH_CAP,
             rank: 64,
             keys: 4096,
+            shards: 1024,
             window: 128 << 20,
             decoded: 4 << 30,
             decoded_total: None,
@@ -59,7 +61,7 @@ impl Default for Limits {
 impl Limits {
     /// The names that [`with`](Self::with) knows.
     pub const NAMES: &'static [&'static str] =
-        &["manifest", "depth", "rank", "keys", "window", "decoded", "decoded-total"];
+        &["manifest", "depth", "rank", "keys", "shards", "window", "decoded", "decoded-total"];
 
     /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB,
     /// chunks of 1 KiB.
@@ -97,6 +99,7 @@ impl Limits {
             }
             "rank" => self.rank = u32::try_from(value).map_err(|_| misuse)?,
             "keys" => self.keys = u32::try_from(value).map_err(|_| misuse)?,
+            "shards" => self.shards = u32::try_from(value).map_err(|_| misuse)?,
             "window" => self.window = value,
             "decoded" => self.decoded = value,
             "decoded-total" => self.decoded_total = Some(value),
@@ -123,6 +126,11 @@ impl Limits {
     /// Keys of any interpreted map but `objects`. Default 4,096.
     pub fn keys(&self) -> u32 {
         self.keys
+    }
+
+    /// Shards of a file (2) that are looked for. Default 1,024.
+    pub fn shards(&self) -> u32 {
+        self.shards
     }
 
     /// Bytes of a zstd frame's window. Default 128 MiB.

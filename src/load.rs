@@ -130,13 +130,11 @@ impl Loader {
             return Ok(());
         }
         let less = |left: u64| left.checked_sub(bytes);
-        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                let error = Error::new(Limit::DecodedTotal, component.extent().offset());
-                Err(error.found(self.total.saturating_add(1)).at(component.place()))
-            }
-        }
+        let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        spent.map(drop).map_err(|_| {
+            let error = Error::new(Limit::DecodedTotal, component.extent().offset());
+            error.found(self.total.saturating_add(1)).at(component.place())
+        })
     }
 
     /// Does `work` on each item. Items are handed out in order, so that of all that fail the first

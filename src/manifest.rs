@@ -17,6 +17,8 @@ mod reader;
 mod refused;
 mod roles;
 #[cfg(feature = "v2")]
+mod shard;
+#[cfg(feature = "v2")]
 mod shards;
 #[cfg(feature = "std")]
 mod table;
@@ -34,6 +36,8 @@ pub use object::{Object, Shape};
 pub use refused::RefusedManifest;
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};
+#[cfg(feature = "v2")]
+pub use shard::{Shard, ShardTable};
 
 use crate::cbor::{Attributes, Remaining, seek};
 use crate::error::Error;
@@ -51,6 +55,8 @@ struct Index {
     components: Vec<ComponentRecord>,
     names: Names,
     attributes: Option<Remaining>,
+    #[cfg(feature = "v2")]
+    shards: Option<Remaining>,
     dialect: &'static Dialect,
     version: Option<Version>,
 }
@@ -211,7 +217,12 @@ impl<'m> Manifest<'m> {
     }
 
     fn parts(&self) -> ManifestRef<'_> {
-        ManifestRef { reader: self.reader(), index: &self.index }
+        ManifestRef {
+            reader: self.reader(),
+            index: &self.index,
+            #[cfg(feature = "v2")]
+            at_hand: None,
+        }
     }
 }
 
@@ -232,4 +243,7 @@ impl core::fmt::Debug for Manifest<'_> {
 struct ManifestRef<'a> {
     reader: Reader<'a>,
     index: &'a Index,
+    /// The name of the shard that is read from; none where it is the file itself.
+    #[cfg(feature = "v2")]
+    at_hand: Option<&'a str>,
 }

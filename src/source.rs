@@ -147,6 +147,14 @@ impl ReadAt for FileArchive {
     }
 }
 
+impl ReadAt for File {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), io::Error> {
+        read_exact_at(self, offset, buffer)
+    }
+}
+
 /// The bytes of a range that has been held against the file's length and the limits.
 fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, OpenError> {
     let memory = Error::from(OutOfMemory);

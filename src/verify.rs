@@ -8,7 +8,9 @@ mod padding;
 #[cfg(feature = "v2")]
 mod rows;
 
-use crate::codec::{ReadAt, ReadError, Verified};
+#[cfg(feature = "v2")]
+use crate::codec::{Files, Shards};
+use crate::codec::{Locate, Located, ReadAt, ReadError, Single, Verified};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
@@ -67,28 +69,77 @@ impl Verifier {
         &mut self,
         object: &Object<'_>,
         source: &R,
-        mut tap: impl FnMut(&Component<'_>, &[u8]),
+        tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<R::Error>> {
-        let sparse = self.sparse(object, source)?;
+        self.located(object, Single(source), tap)
+    }
+
+    /// As [`object`](Self::object), of a file some of whose components are in shards.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object), with offsets in the file that the component is in;
+    /// `unsupported-shard` where that has not been found.
+    #[cfg(feature = "v2")]
+    pub fn object_in<R, S>(
+        &mut self,
+        object: &Object<'_>,
+        files: Files<'_, '_, R, S>,
+        tap: impl FnMut(&Component<'_>, &[u8]),
+    ) -> Result<(), ReadError<R::Error>>
+    where
+        R: ReadAt + ?Sized,
+        S: ReadAt<Error = R::Error>,
+    {
+        self.located(object, files, tap)
+    }
+
+    /// Validates the shards as a whole: that all have been found, whether a component is in them or
+    /// not, and have the digests that they should have. v2 §7.3.
+    ///
+    /// # Errors
+    /// `shard-digest`; `unsupported-shard`, `unsupported-digest` where nothing else is wrong;
+    /// whatever a source fails with. Offsets are those of [`Shard::offset`](crate::Shard::offset).
+    #[cfg(feature = "v2")]
+    pub fn shards<S: ReadAt>(&self, shards: &Shards<'_, S>) -> Result<(), ReadError<S::Error>> {
+        let mut unverifiable = None;
+        for bound in shards.bound() {
+            if bound.verify(&self.limits)? == Verified::Unverifiable {
+                unverifiable = unverifiable.or(Some(bound.shard()));
+            }
+        }
+        shards.complete()?;
+        let unverifiable =
+            unverifiable.map(|shard| Error::new(Unsupported::Digest, shard.offset()).into());
+        unverifiable.map_or(Ok(()), Err)
+    }
+
+    fn located<L: Locate>(
+        &mut self,
+        object: &Object<'_>,
+        files: L,
+        mut tap: impl FnMut(&Component<'_>, &[u8]),
+    ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
+        let sparse = self.sparse(object, files)?;
         #[cfg(feature = "v2")]
-        let mut cells = cells::Cells::of(object, &self.limits)?;
+        let mut cells = cells::Cells::new(object, &self.limits)?;
         for component in object.components() {
             #[cfg(feature = "v2")]
             let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
-            self.component(&component, &sparse, source, |chunk| {
+            let Located { component, source } = files.locate(&component);
+            self.component(&component, &sparse, &source, |chunk| {
                 #[cfg(feature = "v2")]
                 if let Some(cells) = &mut cells {
-                    cells.take(chunk)?;
+                    cells.add(chunk)?;
                 }
                 tap(&component, chunk);
-                Ok::<(), ReadError<R::Error>>(())
+                Ok::<(), ReadError<<L::Source as ReadAt>::Error>>(())
             })?;
         }
         #[cfg(feature = "v2")]
         {
-            rows::validate(object, source, &self.limits)?;
+            rows::validate(object, files, &self.limits)?;
             if let Some(cells) = cells {
-                cells.finish(source, &self.limits)?;
+                cells.finish(files, &self.limits)?;
             }
         }
         foreign(object)?;
@@ -125,6 +176,7 @@ impl Verifier {
         let mut check = sparse.check(component.role(), storage);
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.content(source, &self.limits)?;
+        self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
         while let Some(chunk) = content.next_chunk()? {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
@@ -151,23 +203,34 @@ impl Verifier {
         check.finish().map_err(|bad| refused(bad.error(component)))
     }
 
+    /// Holds what a component in frames claims to decode to against what may still be decoded,
+    /// before anything is.
+    fn admit(&self, component: &Component<'_>) -> Result<(), Error> {
+        let claimed = component.decoded_length().unwrap_or_default();
+        if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
+            return Ok(());
+        }
+        let error = Error::new(Limit::DecodedTotal, component.extent().offset());
+        Err(error.found(self.total.saturating_add(1)).at(component.place()))
+    }
+
     /// What the indices of an object are held against.
-    pub(crate) fn sparse<'a, R: ReadAt + ?Sized>(
+    pub(crate) fn sparse<'a, L: Locate>(
         &self,
         object: &Object<'a>,
-        source: &R,
-    ) -> Result<Sparse<Shape<'a>>, ReadError<R::Error>> {
-        let nnz = self.nnz(object, source)?;
+        files: L,
+    ) -> Result<Sparse<Shape<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
+        let nnz = self.nnz(object, files)?;
         Ok(Sparse { format: object.format(), shape: object.shape(), nnz })
     }
 
     /// How many values a sparse object has. Where the manifest does not give the sizes of all
     /// its components (zstd in 1.1), they are measured, and held against each other.
-    fn nnz<R: ReadAt + ?Sized>(
+    fn nnz<L: Locate>(
         &self,
         object: &Object<'_>,
-        source: &R,
-    ) -> Result<Option<u64>, ReadError<R::Error>> {
+        files: L,
+    ) -> Result<Option<u64>, ReadError<<L::Source as ReadAt>::Error>> {
         let (indexed, rule, per_value) = match object.format() {
             Format::SparseCsr => ("indices", Rule::CsrNnz, 1),
             Format::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
@@ -177,9 +240,9 @@ impl Verifier {
         else {
             return Ok(None);
         };
-        let count = self.count(&indices, source)?;
+        let count = self.count(&indices, files)?;
         let disagree = Error::nowhere(rule).found(count.assured()).at(indices.place());
-        if let (Some(count), Some(values)) = (count, self.count(&values, source)?)
+        if let (Some(count), Some(values)) = (count, self.count(&values, files)?)
             && values.checked_mul(per_value) != Some(count)
         {
             return Err(disagree.into());
@@ -192,7 +255,7 @@ impl Verifier {
             && object.format() == Format::SparseCsr
         {
             let rows = object.shape().next().assured();
-            let found = self.count(&indptr, source)?.assured();
+            let found = self.count(&indptr, files)?.assured();
             if rows.checked_add(1) != Some(found) {
                 let error = Error::nowhere(Rule::CsrIndptrSize).found(found);
                 return Err(error.at(indptr.place()).into());
@@ -202,17 +265,19 @@ impl Verifier {
     }
 
     /// How many logical elements a component holds, where its type is known.
-    fn count<R: ReadAt + ?Sized>(
+    fn count<L: Locate>(
         &self,
         component: &Component<'_>,
-        source: &R,
-    ) -> Result<Option<u64>, ReadError<R::Error>> {
+        files: L,
+    ) -> Result<Option<u64>, ReadError<<L::Source as ReadAt>::Error>> {
         let Some(size) = component.element_size() else {
             return Ok(None);
         };
-        let bytes = match component.decoded_length() {
-            Some(bytes) => bytes,
-            None => self.measure(component, source)?,
+        let bytes = if let Some(bytes) = component.decoded_length() {
+            bytes
+        } else {
+            let Located { component, source } = files.locate(component);
+            self.measure(&component, &source)?
         };
         Ok(bytes.checked_div(size))
     }

@@ -26,6 +26,7 @@ fn every_limit_is_there_with_its_default() {
         ("depth", format!("{} levels", limits.depth())),
         ("rank", format!("{} dimensions", limits.rank())),
         ("keys", written(usize::try_from(limits.keys()).unwrap())),
+        ("shards", written(usize::try_from(limits.shards()).unwrap())),
         ("window", format!("{} MiB", limits.window() / mib)),
         ("decoded", format!("{} GiB", limits.decoded() / gib)),
         ("decoded-total", format!("{} GiB + 64 × the file", total / gib)),
@@ -33,7 +34,7 @@ fn every_limit_is_there_with_its_default() {
         assert!(Limits::NAMES.contains(&name));
         assert!(text.contains(&format!("| `{name}` | {value}")), "{name}: {value}");
     }
-    assert_eq!(Limits::NAMES.len(), 7);
+    assert_eq!(Limits::NAMES.len(), 8);
 }
 
 #[test]

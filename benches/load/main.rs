@@ -110,9 +110,9 @@ fn main() {
         }
     }
     println!("medians of {rounds} rounds, {} MiB in {TENSORS} tensors\n", bytes >> 20);
-    let [base, ..] = &times;
+    let [first, ..] = &times;
     for (name, own) in names.iter().zip(&times) {
-        let mut ratios: Vec<_> = base.iter().zip(own).map(|(base, own)| base / own).collect();
+        let mut ratios: Vec<_> = first.iter().zip(own).map(|(first, own)| first / own).collect();
         ratios.sort_unstable_by(f64::total_cmp);
         let mut own = own.clone();
         own.sort_unstable_by(f64::total_cmp);

@@ -37,7 +37,8 @@ pub(crate) struct Args {
     /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
     #[arg(long, global = true)]
     require_sandbox: bool,
-    /// The process that converts, confined. The one that started it has opened the file to write.
+    /// The process that converts, confined: the one that started it has opened the file to write.
+    /// With another command, the process that lists the shards to look for, confined.
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
 }
@@ -134,7 +135,8 @@ pub(crate) struct Cat {
     /// One JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// A part of a dense object: start:stop or an index for each dimension, as in NumPy
+    /// A part of a dense object: start:stop or an index for each dimension, as in NumPy. Of a
+    /// component in frames (generation 2) only those are decoded, and the digest is not verified
     #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]
     pub(crate) slice: Option<String>,
     #[command(flatten)]
@@ -147,11 +149,25 @@ pub(crate) struct Hash {
     /// The file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// The content digest of a file of generation 2 instead: what tensors it holds, however they
+    /// are laid out; xxh3 or sha256
+    #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
+        default_missing_value = "xxh3")]
+    pub(crate) content: Option<ContentAlgorithm>,
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+}
+
+/// What a content digest is computed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ContentAlgorithm {
+    /// XXH3-64, which finds accidents only
+    Xxh3,
+    /// SHA-256
+    Sha256,
 }
 
 /// `zten diff`

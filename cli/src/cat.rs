@@ -9,7 +9,6 @@ mod unpacked;
 
 use std::io;
 
-use zten::source::FileArchive;
 use zten::{
     Component, Format, Generation, Limits, Normalization, Object, ReadError, StorageType, Verified,
 };
@@ -18,11 +17,13 @@ use crate::app::App;
 use crate::args::Cat;
 use crate::element::{Fp8, Kind, Style};
 use crate::escape;
+use crate::file::FileWithShards;
 use crate::mode::Mode;
 use crate::npy;
 use crate::progress::Watched;
 use crate::report::Problem;
 use crate::sandbox::{self, Task};
+use crate::sources::Placed;
 use feed::{ComponentReader, Failure, HoldUntilVerified};
 use print::{Nested, Printer};
 use slice::Slice;
@@ -33,16 +34,15 @@ const ROLES: usize = 16;
 /// Prints one component.
 pub(crate) fn run(app: &mut App, args: &Cat, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
-    let Some(file) = sandbox::file(app, mode, &args.file, Task::Look, &args.strictness)? else {
+    let Some(file) = sandbox::file(app, mode, &args.file, Task::Print, &args.strictness)? else {
         return Ok(());
     };
     let archive = match file.archive(&options) {
         Ok(archive) => archive,
         Err(problem) => return app.problem(&problem),
     };
-    let outcome = find(&archive, args).and_then(|(object, component)| {
-        print(app, args, &archive, options.limit(), &object, &component)
-    });
+    let outcome = find(&archive, args)
+        .and_then(|component| print(app, args, &archive, options.limit(), component));
     match outcome {
         Ok(()) => Ok(()),
         Err(Stop::Usage(message)) => {
@@ -63,8 +63,8 @@ enum Stop {
     Output(io::Error),
 }
 
-/// The object and component that are asked for.
-fn find<'a>(archive: &'a FileArchive, args: &Cat) -> Result<(Object<'a>, Component<'a>), Stop> {
+/// The component that is asked for.
+fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, Stop> {
     let object = match (args.index, &args.name) {
         (Some(index), _) => archive
             .object(index)
@@ -84,7 +84,7 @@ fn find<'a>(archive: &'a FileArchive, args: &Cat) -> Result<(Object<'a>, Compone
         (None, ..) => object.component("data"),
     };
     match component {
-        Some(component) => Ok((object, component)),
+        Some(component) => Ok(component),
         None => Err(Stop::Usage(no_component(&object, args.component.as_deref()))),
     }
 }
@@ -111,12 +111,15 @@ fn no_component(object: &Object<'_>, role: Option<&str>) -> String {
 fn print(
     app: &mut App,
     args: &Cat,
-    archive: &FileArchive,
+    archive: &FileWithShards,
     limits: &Limits,
-    object: &Object<'_>,
-    component: &Component<'_>,
+    component: Component<'_>,
 ) -> Result<(), Stop> {
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
+    let watched = Watched::new(archive, component.extent().length()).quiet_on_terminal();
+    let Placed { object, component, source } =
+        Placed::locate(archive, &watched, component).map_err(refused)?;
+    let (object, component) = (&object, &component);
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
     component.readable().map_err(|error| refused(ReadError::Refused(error)))?;
@@ -131,8 +134,7 @@ fn print(
         return Err(unsupported("unsupported-layout"));
     }
 
-    let source = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let reader = ComponentReader { component, source: &source, limits, packed };
+    let reader = ComponentReader { component, source: &*source, limits, packed };
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),

@@ -9,12 +9,11 @@ mod value;
 use std::io;
 use std::path::Path;
 
-use zten::source::FileArchive;
 use zten::{Generation, Object, Options};
 
 use crate::app::App;
 use crate::args::Diff;
-use crate::file::Opened;
+use crate::file::{FileWithShards, Opened};
 use crate::mode::Mode;
 use crate::report::Problem;
 use crate::sandbox::{self, Task};
@@ -26,7 +25,7 @@ use paired::{Pair, paired};
 
 /// One of the files, all of which has been verified.
 struct Side {
-    archive: FileArchive,
+    archive: FileWithShards,
     sums: Sums,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use zten::Options;
@@ -12,7 +13,20 @@ use crate::report::Problem;
 /// A regular file that is open, and of which nothing has been read. Nothing but reading it needs
 /// the system from here on.
 pub(crate) struct Opened {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) length: u64,
+    /// Its shards that were found.
+    pub(crate) shards: Vec<ShardFile>,
+}
+
+/// A regular file that is open, and may be a shard of another.
+#[cfg_attr(
+    not(feature = "v2"),
+    expect(dead_code, reason = "of generation 2 alone there are shards")
+)]
+pub(crate) struct ShardFile {
+    pub(crate) name: String,
     pub(crate) file: File,
     pub(crate) length: u64,
 }
@@ -26,7 +40,7 @@ impl Opened {
         }
         let file = File::open(path)?;
         let length = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), file, length })
+        Ok(Self { path: path.to_owned(), file, length, shards: Vec::new() })
     }
 
     /// Its first bytes, so many or as many as there are. Every later read seeks first.
@@ -37,9 +51,37 @@ impl Opened {
     }
 
     /// Validates its manifest.
-    pub(crate) fn archive(self, options: &Options) -> Result<FileArchive, Box<Problem>> {
-        FileArchive::with_length(self.file, self.length, options)
-            .map_err(|error| Box::new(Problem::opening(&self.path, &error)))
+    pub(crate) fn archive(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
+        let root = FileArchive::with_length(self.file, self.length, options)
+            .map_err(|error| Box::new(Problem::opening(&self.path, &error)))?;
+        Ok(FileWithShards { root, shards: self.shards })
+    }
+}
+
+/// A file whose manifest is valid, and the files that may be its shards. It derefs to the file.
+pub(crate) struct FileWithShards {
+    root: FileArchive,
+    shards: Vec<ShardFile>,
+}
+
+impl FileWithShards {
+    /// The file that may be the shard of that name.
+    #[cfg(feature = "v2")]
+    pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardFile> {
+        self.shards.iter().find(|shard| shard.name == name)
+    }
+
+    /// Bytes of the file and of all that may be its shards.
+    pub(crate) fn all_bytes(&self) -> u64 {
+        self.shards.iter().fold(self.root.file_len(), |sum, shard| sum.saturating_add(shard.length))
+    }
+}
+
+impl Deref for FileWithShards {
+    type Target = FileArchive;
+
+    fn deref(&self) -> &FileArchive {
+        &self.root
     }
 }
 

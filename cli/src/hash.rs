@@ -1,14 +1,19 @@
 //! `zten hash`: what the components of a file hold, whatever the byte order or encoding.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
-use zten::Object;
+use zten::source::FileArchive;
+#[cfg(feature = "v2")]
+use zten::{DigestAlgorithm, NoContentDigest};
+use zten::{Object, Place};
 
 use crate::app::App;
-use crate::args::Hash;
+use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::Name;
 use crate::json::Json;
 use crate::mode::Mode;
+use crate::report::Problem;
 use crate::sandbox::{self, Task};
 use crate::sums::{Of, Sums, sorted, sums};
 
@@ -27,8 +32,14 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
         Err(problem) => return app.problem(&problem),
     };
     let order = sorted(&archive);
+    let content = match args.content.map(|algorithm| content(&archive, algorithm)).transpose() {
+        Ok(content) => content,
+        Err(problem) => return app.problem(&problem.into_problem(&args.file, &archive)),
+    };
     if args.json {
-        document(app, &order, &sums)?;
+        document(app, &order, &sums, content.as_deref())?;
+    } else if let Some(content) = &content {
+        writeln!(app.out, "{content}")?;
     } else {
         lines(app, &order, &sums)?;
     }
@@ -36,6 +47,41 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
         Some(problem) => app.problem(problem),
         None => Ok(()),
     }
+}
+
+/// Why there is no content digest.
+struct NoContent {
+    sentence: String,
+    place: Place,
+}
+
+impl NoContent {
+    fn into_problem(self, file: &Path, archive: &FileArchive) -> Problem {
+        Problem::inexpressible(file, &self.sentence).named(archive, self.place)
+    }
+}
+
+/// The content digest of a file, all of which has been verified.
+#[cfg(feature = "v2")]
+fn content(archive: &FileArchive, algorithm: ContentAlgorithm) -> Result<String, NoContent> {
+    let algorithm = match algorithm {
+        ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,
+        ContentAlgorithm::Sha256 => DigestAlgorithm::Sha256,
+    };
+    let digest = archive.content_digest(algorithm).map_err(|error| NoContent {
+        sentence: error.to_string(),
+        place: match error {
+            NoContentDigest::Undigested(place) => place,
+            _ => Place::default(),
+        },
+    })?;
+    Ok(digest.to_string())
+}
+
+#[cfg(not(feature = "v2"))]
+fn content(_: &FileArchive, _: ContentAlgorithm) -> Result<String, NoContent> {
+    let sentence = "files of this kind have no content digest, those of 2 do".to_owned();
+    Err(NoContent { sentence, place: Place::default() })
 }
 
 fn hex(sum: [u8; 32]) -> String {
@@ -59,8 +105,15 @@ fn lines(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
 }
 
 /// One JSON document.
-fn document(app: &mut App, order: &[Object<'_>], sums: &Sums) -> io::Result<()> {
+fn document(
+    app: &mut App,
+    order: &[Object<'_>],
+    sums: &Sums,
+    content: Option<&str>,
+) -> io::Result<()> {
     let mut json = Json::document(&mut app.out)?;
+    json.key("content")?;
+    json.string_or_null(content)?;
     json.key("objects")?;
     json.open('[')?;
     for object in order {

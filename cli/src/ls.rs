@@ -82,6 +82,9 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
     for component in archive.objects().flat_map(|object| object.components()) {
         totals.add(&component);
     }
+    if archive.is_data_shard() {
+        writeln!(app.out, "a data shard: another file says what is in it")?;
+    }
     write!(
         app.out,
         "{}, {}, {} stored, {} decoded, zTensor {}",

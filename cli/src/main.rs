@@ -10,6 +10,8 @@ mod diff;
 mod explain;
 mod file;
 mod hash;
+#[cfg(all(feature = "v2", target_os = "linux"))]
+mod list_shards;
 mod ls;
 mod mode;
 mod num;
@@ -17,6 +19,8 @@ mod objects;
 mod progress;
 mod report;
 mod sandbox;
+mod shards;
+mod sources;
 mod status;
 mod strictness;
 mod sums;
@@ -53,6 +57,10 @@ fn main() -> ExitCode {
     }
     let mut app = App::new();
     let written = match &args.command {
+        #[cfg(all(feature = "v2", target_os = "linux"))]
+        command if args.worker && !matches!(command, Command::Convert(_)) => {
+            list_shards::run(&mut app, command, mode)
+        }
         Command::Check(args) => check::run(&mut app, args, mode),
         Command::Ls(args) => ls::run(&mut app, args, mode),
         Command::Cat(args) => cat::run(&mut app, args, mode),

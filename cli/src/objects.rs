@@ -5,10 +5,9 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
-use zten::source::FileArchive;
 use zten::{Limits, Object, ReadError, Verifier};
 
-use crate::file::stored;
+use crate::file::{FileWithShards, stored};
 use crate::threads;
 
 /// Below so many stored bytes, threads are not worth their start.
@@ -19,7 +18,7 @@ pub(crate) type Failure = ReadError<io::Error>;
 
 /// How to work on a file.
 pub(crate) struct Work<'a, J> {
-    pub(crate) archive: &'a FileArchive,
+    pub(crate) archive: &'a FileWithShards,
     pub(crate) limits: &'a Limits,
     /// Whether a failure lets the work go on with the next object.
     pub(crate) passes: fn(&Failure) -> bool,
@@ -44,7 +43,7 @@ where
     }
 
     fn verifier(&self) -> Verifier {
-        Verifier::new(self.archive.file_len(), self.limits)
+        Verifier::new(self.archive.all_bytes(), self.limits)
     }
 
     fn one_by_one(&self) -> Vec<Result<T, Failure>> {
@@ -63,7 +62,7 @@ where
 
     /// None where the objects together decode to more than they may.
     fn together(&self) -> Option<Vec<Result<T, Failure>>> {
-        let most = self.limits.decoded_total(self.archive.file_len());
+        let most = self.limits.decoded_total(self.archive.all_bytes());
         let (decoded, last) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
         let one = |ordinal: u32| {
             if u64::from(ordinal) > last.load(Ordering::Relaxed)

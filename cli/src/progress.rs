@@ -86,6 +86,12 @@ impl<'a> Watched<'a> {
         Self { archive, progress: Progress::new(total) }
     }
 
+    /// So many bytes more are done, of another file.
+    #[cfg(feature = "v2")]
+    pub(crate) fn note(&self, bytes: usize) {
+        self.progress.note(bytes);
+    }
+
     /// Without a line where output goes to the same terminal.
     pub(crate) fn quiet_on_terminal(mut self) -> Self {
         self.progress.shown &= !TERMINALS[0];

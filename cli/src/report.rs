@@ -56,6 +56,7 @@ pub(crate) struct Problem {
     place: Place,
     object: Option<String>,
     component: Option<String>,
+    shard: Option<String>,
     offset: Option<u64>,
     manifest_offset: Option<u64>,
     more: u64,
@@ -88,6 +89,7 @@ impl Problem {
             place: Place::default(),
             object: None,
             component: None,
+            shard: None,
             offset: None,
             manifest_offset: None,
             more: 0,
@@ -184,10 +186,20 @@ impl Problem {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
         self.generation = Some(manifest.generation());
         self.place = place;
-        self.component = object.zip(place.component()).and_then(|(object, ordinal)| {
-            let role = object.components().nth(usize::try_from(ordinal).ok()?);
-            role.map(|component| component.role().to_owned())
-        });
+        let component = object
+            .zip(place.component())
+            .and_then(|(object, ordinal)| object.components().nth(usize::try_from(ordinal).ok()?));
+        self.component = component.map(|component| component.role().to_owned());
+        match component {
+            Some(component) => {
+                self.shard = component.shard().map(str::to_owned);
+                if self.shard.is_some() {
+                    // What is at that byte is in the shard.
+                    self.manifest_offset = None;
+                }
+            }
+            None => self.shard = shard_at(manifest, self.offset),
+        }
         self.object = object.map(|object| object.name().to_owned());
         self
     }
@@ -225,6 +237,9 @@ impl Problem {
                 None => write!(f, ", component {ordinal}")?,
             }
         }
+        if let Some(shard) = &self.shard {
+            write!(f, " in the shard {}", escape::quoted(shard))?;
+        }
         if let Some(offset) = self.offset {
             write!(f, " at byte {offset:#x}")?;
         }
@@ -251,10 +266,26 @@ impl Problem {
         json.string_or_null(self.object.as_deref())?;
         json.key("component")?;
         json.string_or_null(self.component.as_deref())?;
+        json.key("shard")?;
+        json.string_or_null(self.shard.as_deref())?;
         json.key("message")?;
         json.display(&Message(self))?;
         json.close('}')?;
         json.line()
+    }
+}
+
+/// The name of the shard that an error is about as a whole, which is where its name stands.
+fn shard_at(manifest: &Manifest<'_>, offset: Option<u64>) -> Option<String> {
+    #[cfg(feature = "v2")]
+    {
+        let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
+        Some(shard.name().to_owned())
+    }
+    #[cfg(not(feature = "v2"))]
+    {
+        let _ = (manifest, offset);
+        None
     }
 }
 
@@ -270,7 +301,7 @@ pub(crate) fn good_json(
     json.string(&file.to_string_lossy())?;
     json.key("verdict")?;
     json.string(verdict.as_str())?;
-    for absent in ["rule", "clause", "offset", "object", "component"] {
+    for absent in ["rule", "clause", "offset", "object", "component", "shard"] {
         json.key(absent)?;
         json.null()?;
     }

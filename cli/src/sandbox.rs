@@ -19,7 +19,7 @@ use crate::mode::Mode;
 use crate::objects::WORTH_IT;
 use crate::report::Problem;
 use crate::strictness::Strictness;
-use crate::{progress, threads};
+use crate::{progress, shards, threads};
 pub(crate) use budget::Task;
 pub(crate) use trials::run;
 
@@ -39,7 +39,16 @@ pub(crate) fn files<'a>(
     let problem = |path: &Path, error| Box::new(Problem::io(path, &error));
     if !mode.confines() {
         let files = paths.into_iter();
-        let open = move |path| Opened::open(path).map_err(|error| problem(path, error));
+        let looks = task.reads_content() && strictness.looks_for_shards();
+        let options = strictness.options();
+        let open = move |path| {
+            let mut opened = Opened::open(path).map_err(|error| problem(path, error))?;
+            if looks {
+                shards::find_in_process(&mut opened, &options)
+                    .map_err(|error| problem(path, error))?;
+            }
+            Ok(opened)
+        };
         return Ok(Some(Box::new(files.map(open))));
     }
     let most = zten_sandbox::allow_many_files();
@@ -62,6 +71,18 @@ pub(crate) fn files<'a>(
             Err(_) => {}
         }
         files.push(opened.map_err(|error| problem(path, error)));
+    }
+    #[cfg(target_os = "linux")]
+    if task.reads_content() && strictness.looks_for_shards() {
+        match shards::find(&mut files, &strictness.options()) {
+            Ok(found) => lengths.extend(found),
+            // Where no process can be started none is found, which is told of each file.
+            Err(error) if mode == Mode::Try && error.raw_os_error() != Some(TOO_MANY) => {}
+            Err(error) => {
+                app.usage(format_args!("looking for shards: {error}; --no-shards looks for none"))?;
+                return Ok(None);
+            }
+        }
     }
     let worth_it = task.takes_threads() && lengths.iter().any(|length| *length >= WORTH_IT);
     let number = if worth_it { threads::wanted() } else { 1 };

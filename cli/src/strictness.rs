@@ -8,10 +8,13 @@ pub(crate) struct Strictness {
     /// Accept one more kind of file: narrow-indices, shared-blobs or missing-zeros
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = tolerance)]
     tolerate: Vec<Tolerance>,
-    /// Change a limit (manifest, depth, rank, keys, window, decoded, decoded-total); sizes may
+    /// Change a limit (manifest, depth, rank, keys, shards, window, decoded, decoded-total); sizes may
     /// end in K, M, G, KiB, MiB or GiB, all binary
     #[arg(long, value_name = "NAME=SIZE", value_parser = limit)]
     limit: Vec<NamedLimit>,
+    /// Look for no shards: other files, beside the one that is named, that parts of it may be in
+    #[arg(long)]
+    no_shards: bool,
 }
 
 /// One limit, that has been found to exist and to be possible.
@@ -25,6 +28,11 @@ impl Strictness {
     /// Whether components may share their bytes.
     pub(crate) fn shares_blobs(&self) -> bool {
         self.tolerate.contains(&Tolerance::SharedBlobs)
+    }
+
+    /// Whether files are looked for that are not named.
+    pub(crate) fn looks_for_shards(&self) -> bool {
+        !self.no_shards
     }
 
     /// What the library takes.

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use zten::rules::Unsupported;
-use zten::source::FileArchive;
 use zten::{Component, ErrorKind, Limits, Normalization, Object, ReadError, Verifier};
 
-use crate::file::stored;
+use crate::file::{FileWithShards, stored};
 use crate::num::u64_from_usize;
 use crate::objects::Work;
 use crate::progress::Watched;
 use crate::report::Problem;
+use crate::sources::Sources;
 
 /// The sum of one component.
 #[derive(Clone, Copy)]
@@ -44,13 +44,15 @@ pub(crate) struct Sums {
 /// Sums all components, having verified all of them.
 pub(crate) fn sums(
     path: &Path,
-    archive: &FileArchive,
+    archive: &FileWithShards,
     limits: &Limits,
     of: Of,
 ) -> Result<Sums, Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
-    let validate =
-        |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &source, of);
+    let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
+    let files = Sources::bind(archive, &source, limits).map_err(failed)?;
+    files.whole(limits).map_err(failed)?;
+    let validate = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &files, of);
     let results = Work { archive, limits, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
@@ -94,11 +96,11 @@ fn is_foreign(error: &ReadError<io::Error>) -> bool {
 fn sum(
     verifier: &mut Verifier,
     object: &Object<'_>,
-    source: &Watched<'_>,
+    files: &Sources<'_>,
     of: Of,
 ) -> Result<Vec<Sum>, ReadError<io::Error>> {
     let mut hashers: Vec<_> = object.components().map(|_| (0_u64, Sha256::new())).collect();
-    verifier.object(object, source, |component, chunk| {
+    files.object(verifier, object, |component, chunk| {
         let ordinal = component.place().component().and_then(|at| usize::try_from(at).ok());
         let hasher = ordinal.and_then(|ordinal| hashers.get_mut(ordinal));
         if let Some((bytes, hasher)) = hasher {
@@ -122,7 +124,7 @@ fn sum(
 }
 
 /// The objects in order of their names, bytewise.
-pub(crate) fn sorted(archive: &FileArchive) -> Vec<Object<'_>> {
+pub(crate) fn sorted(archive: &FileWithShards) -> Vec<Object<'_>> {
     let mut objects: Vec<_> = archive.objects().collect();
     objects.sort_by_key(Object::name);
     objects

@@ -74,7 +74,13 @@ pub(super) enum Hasher {
 
 /// XXH3-64 with seed 0, without memory of its own on the heap.
 #[cfg(feature = "v2")]
-type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
+pub(super) type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
+
+/// One that has seen nothing yet.
+#[cfg(feature = "v2")]
+pub(super) fn xxh3() -> Xxh3 {
+    Xxh3::new(twox_hash::xxhash3_64::SecretBuffer::default())
+}
 
 impl Hasher {
     pub(super) fn new(digest: Option<Digest<'_>>) -> Self {
@@ -85,12 +91,15 @@ impl Hasher {
             #[cfg(feature = "digest")]
             Some(Digest::Crc32c(wanted)) => Self::Sum(Sum::crc32c(), Digest::Crc32c(wanted)),
             #[cfg(feature = "v2")]
-            Some(Digest::Xxh3(wanted)) => {
-                let buffer = twox_hash::xxhash3_64::SecretBuffer::default();
-                Self::Xxh3(Xxh3::new(buffer), wanted)
-            }
+            Some(Digest::Xxh3(wanted)) => Self::Xxh3(xxh3(), wanted),
             Some(_) => Self::Unverifiable,
         }
+    }
+
+    /// Whether there is a digest that cannot be verified here.
+    #[cfg(feature = "v2")]
+    pub(super) fn is_unverifiable(&self) -> bool {
+        matches!(self, Self::Unverifiable)
     }
 
     pub(super) fn update(&mut self, bytes: &[u8]) {

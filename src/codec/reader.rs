@@ -1,5 +1,7 @@
 //! The content of one component, chunk by chunk.
 
+mod seek;
+
 use alloc::vec::Vec;
 
 use super::bools::validate_bools;
@@ -396,7 +398,7 @@ impl Reading<'_> {
 }
 
 /// Makes `buffer` that long; what is in it will be overwritten.
-fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+pub(super) fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     let more = length.saturating_sub(buffer.len());
     buffer.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))?;
     buffer.resize(length, 0);

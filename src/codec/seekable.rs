@@ -36,6 +36,8 @@ pub(super) struct Seekable {
     /// Decoded bytes that are to come.
     left: u64,
     frame: Option<Frames>,
+    /// Decoded bytes of it that are to come.
+    of_frame: u64,
     window: Limits,
 }
 
@@ -149,6 +151,7 @@ impl Seekable {
             at: extent.offset(),
             left: declared,
             frame: None,
+            of_frame: 0,
             window: *limits,
         })
     }
@@ -178,11 +181,68 @@ impl Seekable {
             let sizes = Error::new(Rule::SeekSizes, self.extent.offset());
             let left = self.left.checked_sub(u64_from_usize(read));
             self.left = left.ok_or(sizes.found(self.left))?;
+            self.of_frame = self.of_frame.saturating_sub(u64_from_usize(read));
             if read == 0 {
                 self.frame = None;
             }
         }
         Ok(filled)
+    }
+
+    /// Passes over `distance` decoded bytes. Frames of which nothing is wanted are not read; the
+    /// rest of one that has been begun is decoded into `scratch`, so that it is validated.
+    pub(super) fn skip<R: ReadAt>(
+        &mut self,
+        source: &R,
+        mut distance: u64,
+        scratch: &mut [u8],
+    ) -> Result<(), ReadError<R::Error>> {
+        while distance > 0 {
+            if self.frame.is_some() {
+                if self.of_frame <= distance {
+                    distance = distance.saturating_sub(self.of_frame);
+                    self.settle(source, scratch)?;
+                    continue;
+                }
+                let most = usize::try_from(distance).unwrap_or(scratch.len()).min(scratch.len());
+                let read = self.read(source, scratch.get_mut(..most).assured())?;
+                if read == 0 {
+                    return Ok(());
+                }
+                distance = distance.saturating_sub(u64_from_usize(read));
+                continue;
+            }
+            if self.next == self.table.count {
+                return Ok(());
+            }
+            let entry = self.table.entry(source, self.next)?;
+            if u64::from(entry.decoded) > distance {
+                self.begin(source)?;
+                continue;
+            }
+            distance = distance.saturating_sub(entry.decoded.into());
+            self.left = self.left.saturating_sub(entry.decoded.into());
+            self.at = self.at.saturating_add(entry.stored.into());
+            self.next = self.next.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Decodes the rest of the frame that has been begun, if there is one.
+    pub(super) fn settle<R: ReadAt>(
+        &mut self,
+        source: &R,
+        scratch: &mut [u8],
+    ) -> Result<(), ReadError<R::Error>> {
+        while let Some(frame) = &mut self.frame {
+            let read = frame.read(source, scratch, &mut |_| ())?;
+            self.left = self.left.saturating_sub(u64_from_usize(read));
+            self.of_frame = self.of_frame.saturating_sub(u64_from_usize(read));
+            if read == 0 {
+                self.frame = None;
+            }
+        }
+        Ok(())
     }
 
     /// Begins the next frame, if there is one.
@@ -209,7 +269,7 @@ impl Seekable {
                 return Err(Error::new(Rule::ZstdChecksum, start).into());
             }
         }
-        (self.frame, self.at) = (Some(frame), end);
+        (self.frame, self.at, self.of_frame) = (Some(frame), end, entry.decoded.into());
         self.next = self.next.saturating_add(1);
         Ok(true)
     }

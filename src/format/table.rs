@@ -49,7 +49,7 @@ macro_rules! table {
                 keys
             };
 
-            const fn as_str(self) -> &'static str {
+            pub(super) const fn as_str(self) -> &'static str {
                 match self { $( Self::$slot => $key, )+ }
             }
 

@@ -1,15 +1,17 @@
 //! Generation 2: v2 §3. The manifest is deterministic CBOR, which is validated first and as a
 //! whole; what is read here is known to be well-formed, and every map to be sorted.
 
+mod content;
 mod profiles;
 mod shards;
 mod values;
 
 use nom::Parser as _;
 
+pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey};
-pub(crate) use self::shards::Shards;
 use self::shards::Table;
+pub(crate) use self::shards::{Listed, Shards, by_length};
 use self::values::{
     Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, ShapeOf64,
     TypeName, validate_name,

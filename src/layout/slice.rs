@@ -279,7 +279,12 @@ impl Slice<'_> {
 #[derive(Debug)]
 pub struct DecodedSlice<'a>(Slice<'a>);
 
-impl DecodedSlice<'_> {
+impl<'a> DecodedSlice<'a> {
+    /// The component that it is a part of.
+    pub(super) fn component(&self) -> Component<'a> {
+        self.0.component
+    }
+
     /// The number of logical elements.
     pub fn elements(&self) -> u64 {
         self.0.elements()
@@ -316,6 +321,16 @@ pub struct Cut<'s> {
 }
 
 impl Cut<'_> {
+    /// What is left of the run at hand, or, between two, the next one.
+    pub(super) fn run(&self) -> Option<Range<u64>> {
+        self.run.clone()
+    }
+
+    /// Goes on at that byte of the content.
+    pub(super) fn skip_to(&mut self, position: u64) {
+        self.position = self.position.max(position);
+    }
+
     /// The parts of the next chunk that are in the slice, in order. All are to be taken.
     pub fn parts<'c>(&mut self, chunk: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
         let start = self.position;

@@ -108,7 +108,7 @@ impl Component<'_> {
     pub fn readable(&self) -> Result<StorageType, Error> {
         let unsupported =
             |what: Unsupported| Error::new(what, self.extent().offset()).at(self.place());
-        if self.shard().is_some() {
+        if self.is_elsewhere() {
             return Err(unsupported(Unsupported::Shard));
         }
         if self.encoding() == Encoding::Unknown {

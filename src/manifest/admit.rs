@@ -178,8 +178,17 @@ impl<'m, 'o> Validator<'m, 'o> {
                 }
             })?
         };
-        let Walked { attributes, shards: _, version } = *walked;
-        Ok(Index { objects, components, names, attributes, dialect, version })
+        let Walked { attributes, version, .. } = *walked;
+        Ok(Index {
+            objects,
+            components,
+            names,
+            attributes,
+            #[cfg(feature = "v2")]
+            shards: walked.shards,
+            dialect,
+            version,
+        })
     }
 
     #[cold]

@@ -1,8 +1,12 @@
 //! Blobs that are not empty are disjoint.
 
+#[cfg(feature = "v2")]
+mod shared;
+
 use alloc::vec::Vec;
 
 use crate::error::OutOfMemory;
+use crate::limits::format::ALIGNMENT_V2;
 use crate::num::{Assured as _, SMALL, usize_from_u32};
 use crate::sort::{heap, numbers};
 
@@ -89,7 +93,7 @@ pub(super) fn overlap(
 ) -> Result<Option<Extent>, OutOfMemory> {
     let Sharing { identical, alignment } = sharing;
     // Before 2 blobs share bytes only where that is tolerated, so these are looked at exactly.
-    let often = cfg!(feature = "v2") && identical;
+    let is_v2 = cfg!(feature = "v2") && alignment == ALIGNMENT_V2;
     let (bits, within) = (alignment.trailing_zeros(), alignment.wrapping_sub(1));
     let units = |bytes: u64| (bytes >> bits).wrapping_add(u64::from(bytes & within != 0));
 
@@ -109,20 +113,21 @@ pub(super) fn overlap(
             offset: packed >> 32 << bits,
             length: (packed & u64::from(u32::MAX)) << bits,
         };
-        let clash = first_overlap(packed.iter().map(unpack), often);
-        // Blobs of one offset and as many units may differ in the last bytes: then, and only then,
-        // these differ at one offset.
-        let differ = often && clash.is_none() && {
-            packed.clear();
-            for blob in blobs.clone().take(count) {
-                packed.push(offset(blob) | blob.length & within);
-            }
-            numbers(&mut packed, u64::MAX);
-            packed.windows(2).any(|two| matches!(two, [a, b] if a != b && a >> 32 == b >> 32))
-        };
-        if clash.is_none() && !differ {
+        let clash = first_overlap(packed.iter().map(unpack), is_v2);
+        #[cfg(feature = "v2")]
+        if is_v2 {
+            // Blobs of one offset and as many units may differ in the last bytes.
+            let differ = shared::differing(&blobs, &mut packed, shared::FREE);
+            let least = clash.map(|clash| clash.offset).into_iter().chain(differ).min();
+            return Ok(least.and_then(|offset| shared::first_at(&blobs, offset)));
+        }
+        if clash.is_none() {
             return Ok(None);
         }
+    }
+    #[cfg(feature = "v2")]
+    if is_v2 {
+        return shared::overlap(&blobs, count);
     }
     let mut exact = reserve(count)?;
     for blob in blobs.take(count) {

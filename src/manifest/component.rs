@@ -190,6 +190,13 @@ impl<'a> Component<'a> {
         }
     }
 
+    /// Whether its blob is in another file than the one that is read from.
+    #[cfg(not(feature = "v2"))]
+    #[expect(clippy::unused_self, reason = "of 2 alone there are others")]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        false
+    }
+
     /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
         if !self.record.is_elsewhere() {

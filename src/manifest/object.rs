@@ -16,7 +16,7 @@ use crate::rules::Rule;
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
-    parts: ManifestRef<'a>,
+    pub(super) parts: ManifestRef<'a>,
     ordinal: u32,
     record: ObjectRecord,
 }

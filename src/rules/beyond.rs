@@ -37,8 +37,8 @@ catalogue! {
         "The component's `type` is one that the specification lists.",
         "the component's `type` is not known", "In 1.x it can be read as storage elements.";
     Shard "unsupported-shard", Spec("v2 §7.3"), V2,
-        "The part is in the file itself.", "the part is in another file, a shard",
-        "Reading parts of shards is not supported yet.";
+        "Every shard that the file lists is found.", "a shard has not been found",
+        "Put it beside the file `STEM.zt`, as `STEM-NAME.zt` or as `blobs/ALGORITHM/DIGITS` after its digest.";
 }
 
 catalogue! {
@@ -66,6 +66,9 @@ catalogue! {
         "All compressed components together decode to at most 64 GiB and 64 times the file's size.",
         "the compressed components decode to {} bytes or more, over the limit",
         "Raise the limit `decoded-total` if you trust the file.";
+    Shards "limit-shards", Policy("each shard takes a descriptor of the process"), V2,
+        "At most 1,024 shards of a file are looked for.",
+        "the file lists {} shards, over the limit", "Raise the limit `shards` if you trust the file.";
     Keys "limit-keys", Policy("finding duplicates in huge maps of tiny keys is the most expensive work a manifest can ask for"), All,
         "An interpreted map other than `objects` has at most 4,096 keys.",
         "a map has more keys than the limit", "Raise the limit `keys` if you trust the file.";

@@ -129,6 +129,15 @@ catalogue! {
         "`size` of a shard is not an unsigned integer", WRITER;
     ShardSize "shard-size", Implied("no file of this container is shorter"), V2,
         "`size` of a shard is 48 or more.", "`size` of a shard is {}, below 48", WRITER;
+    ShardLength "shard-length", Spec("v2 §7.3"), V2,
+        "A shard that is found has the `size` that the file gives it.",
+        "the file that is found has {} bytes, which is not the shard's `size`", DAMAGED;
+    ShardFrame "shard-frame", Spec("v2 §7.3"), V2,
+        "A shard that is found is a file of this container: its header, its footer and the place of its manifest are valid.",
+        "the file that is found is not one of this container: its byte {} is invalid", DAMAGED;
+    ShardDigest "shard-digest", Spec("v2 §7.3"), V2,
+        "A shard that is found has the `digest` that the file gives it.",
+        "the file that is found does not have the shard's `digest`", DAMAGED;
     ShardDigestMissing "shard-digest-missing", Spec("v2 §7.1"), V2,
         "Every shard has a `digest`.", "the shard has no `digest`", WRITER;
 

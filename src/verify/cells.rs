@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{ReadAt, ReadError};
+use crate::codec::{Locate, Located, ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
@@ -34,7 +34,7 @@ impl<'a> Cells<'a> {
     ///
     /// # Errors
     /// `limit-decoded`.
-    pub(super) fn of(object: &Object<'a>, limits: &Limits) -> Result<Option<Self>, Error> {
+    pub(super) fn new(object: &Object<'a>, limits: &Limits) -> Result<Option<Self>, Error> {
         if object.format() != Format::SparseCoo || !object.dialect().single_cells {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl<'a> Cells<'a> {
     ///
     /// # Errors
     /// [`OutOfMemory`].
-    pub(super) fn take(&mut self, chunk: &[u8]) -> Result<(), Error> {
+    pub(super) fn add(&mut self, chunk: &[u8]) -> Result<(), Error> {
         let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
         let needed = self.found.len().saturating_add(indices.len()).min(self.count);
         if needed > self.found.capacity() {
@@ -90,26 +90,27 @@ impl<'a> Cells<'a> {
     ///
     /// # Errors
     /// `coo-cell-repeated`; whatever the source fails with.
-    pub(super) fn finish<R: ReadAt + ?Sized>(
+    pub(super) fn finish<L: Locate>(
         mut self,
-        source: &R,
+        files: L,
         limits: &Limits,
-    ) -> Result<(), ReadError<R::Error>> {
+    ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
         let Some(cell) = repeated(&mut self.found) else { return Ok(()) };
         let coords = self.coords;
         drop(self);
         let supply = Error::misuse(Misuse::Supply).at(coords.place());
-        let mut again = Self::of(&coords.object(), limits)?.ok_or(supply)?;
-        let mut content = coords.content(source, limits)?;
+        let mut again = Self::new(&coords.object(), limits)?.ok_or(supply)?;
+        let Located { component, source } = files.locate(&coords);
+        let mut content = component.content(&source, limits)?;
         while let Some(chunk) = content.next_chunk()? {
-            again.take(chunk)?;
+            again.add(chunk)?;
         }
         let mut same = again.found.iter().enumerate().filter(|(_, other)| **other == cell);
         // Unless the source has given others before.
         let (value, _) = same.nth(1).ok_or(supply)?;
         let value = u64_from_usize(value);
         let bad = BadIndex { rule: Rule::CellRepeated, at: value, found: value };
-        Err(bad.error(&coords).into())
+        Err(bad.error(&component).into())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{Content, ReadAt, ReadError};
+use crate::codec::{Content, Locate, Located, ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
@@ -14,11 +14,11 @@ use crate::rules::Rule;
 
 /// Validates an object whose row pointers have been found to be in order, by reading them beside
 /// the indices a second time.
-pub(super) fn validate<R: ReadAt + ?Sized>(
+pub(super) fn validate<L: Locate>(
     object: &Object<'_>,
-    source: &R,
+    files: L,
     limits: &Limits,
-) -> Result<(), ReadError<R::Error>> {
+) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
     if object.format() != Format::SparseCsr || !object.dialect().single_cells {
         return Ok(());
     }
@@ -26,8 +26,8 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
     else {
         return Ok(());
     };
-    let mut ends = Stream::open(&indptr, source, limits)?;
-    let mut stream = Stream::open(&indices, source, limits)?;
+    let mut ends = Stream::open(&indptr, files, limits)?;
+    let mut stream = Stream::open(&indices, files, limits)?;
     let mut row = Row::default();
     let mut end = ends.next()?;
     while let Some(index) = stream.next()? {
@@ -65,26 +65,27 @@ impl Row {
 }
 
 /// The indices of a component, one by one.
-struct Stream<'a, 'r, R: ?Sized> {
-    content: Content<'a, &'r R>,
+struct Stream<'a, S> {
+    content: Content<'a, S>,
     storage: StorageType,
     /// A chunk, and how many of its bytes have been taken.
     chunk: Vec<u8>,
     taken: usize,
 }
 
-impl<'a, 'r, R: ReadAt + ?Sized> Stream<'a, 'r, R> {
+impl<'a, S: ReadAt> Stream<'a, S> {
     fn open(
         component: &Component<'a>,
-        source: &'r R,
+        files: impl Locate<Source = S>,
         limits: &Limits,
-    ) -> Result<Self, ReadError<R::Error>> {
+    ) -> Result<Self, ReadError<S::Error>> {
+        let Located { component, source } = files.locate(component);
         let content = component.content(source, limits)?;
         let storage = component.storage_type().assured_or(StorageType::U64);
         Ok(Self { content, storage, chunk: Vec::new(), taken: 0 })
     }
 
-    fn next(&mut self) -> Result<Option<u64>, ReadError<R::Error>> {
+    fn next(&mut self) -> Result<Option<u64>, ReadError<S::Error>> {
         if self.taken == self.chunk.len() {
             let Some(chunk) = self.content.next_chunk()? else { return Ok(None) };
             self.chunk.clear();

@@ -19,7 +19,7 @@ use super::settings::Settings;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Output;
-use crate::codec::{ReadAt, ReadError};
+use crate::codec::{ReadAt, ReadError, Single};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::v1::RootKey;
@@ -228,7 +228,7 @@ impl Copier {
     ) -> Result<(), CopyError<R::Error, S::Error>> {
         copyable(object.dialect())?;
         foreign(object)?;
-        let sparse = self.verifier.sparse(object, source)?;
+        let sparse = self.verifier.sparse(object, Single(source))?;
         let mut parts = Vec::new();
         let count = object.components().len();
         parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;

@@ -13,7 +13,6 @@ use super::print::Printer;
 use super::unpacked::Unpacking;
 use crate::element::Kind;
 use crate::num::u64_from_usize;
-use crate::progress::Watched;
 
 /// Bytes that are held back until everything has been verified.
 const HELD: usize = 64 << 20;
@@ -46,7 +45,7 @@ pub(super) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 /// Reads one component, decoded and little-endian.
 pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
-    pub(super) source: &'a Watched<'a>,
+    pub(super) source: &'a dyn ReadAt<Error = io::Error>,
     pub(super) limits: &'a Limits,
     /// How many elements share bytes, two each, and are to be one a byte.
     pub(super) packed: Option<u64>,
@@ -70,8 +69,9 @@ impl ComponentReader<'_> {
         Ok(content.verified().unwrap_or(Verified::NoDigest))
     }
 
-    /// Hands on the bytes of the elements with those indices; all are read where they have to be
-    /// decoded or verified.
+    /// Hands on the bytes of the elements with those indices. Of a component in frames those that
+    /// hold them are decoded and verified; otherwise all is read, where it has to be decoded or
+    /// verified.
     pub(super) fn read_slice(
         &self,
         dense: &Dense<'_>,
@@ -82,6 +82,10 @@ impl ComponentReader<'_> {
             return self.read_parts(dense, ranges, take).map(|()| Verified::NoDigest);
         }
         let slice = dense.decoded_slice(ranges)?;
+        if self.component.encoding() == Encoding::ZstdSeekable {
+            let take = |part: &[u8]| take(part).map_err(Failure::Output);
+            return Ok(slice.parts(self.source, self.limits, take)?.unwrap_or(Verified::NoDigest));
+        }
         let mut cut = slice.cut();
         self.read_elements(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
     }

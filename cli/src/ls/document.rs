@@ -20,6 +20,10 @@ pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) ->
     json.key("version")?;
     json.string_or_null(version(archive).as_deref())?;
     attributes(&mut json, archive.attributes())?;
+    json.key("data_shard")?;
+    json.plain(archive.is_data_shard())?;
+    json.key("shards")?;
+    shards(&mut json, archive)?;
     json.key("objects")?;
     json.open('[')?;
     for each in archive.objects() {
@@ -40,6 +44,24 @@ fn attributes<W: Write>(
         return json.null();
     };
     value::attributes(&attributes, json)
+}
+
+/// Other files that hold blobs.
+fn shards<W: Write>(json: &mut Json<'_, W>, archive: &FileArchive) -> io::Result<()> {
+    json.open('[')?;
+    #[cfg(feature = "v2")]
+    for shard in archive.shards() {
+        json.open('{')?;
+        json.key("name")?;
+        json.string(shard.name())?;
+        json.key("size")?;
+        json.integer(shard.size().into())?;
+        json.key("digest")?;
+        json.string(&shard.digest().to_string())?;
+        json.close('}')?;
+    }
+    let _ = archive;
+    json.close(']')
 }
 
 fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<()> {
@@ -103,5 +125,7 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     })?;
     json.key("digest")?;
     json.string_or_null(digest(component))?;
+    json.key("shard")?;
+    json.string_or_null(component.shard())?;
     json.close('}')
 }

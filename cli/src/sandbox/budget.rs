@@ -32,8 +32,10 @@ const OUTPUT: u64 = 64 << 20;
 /// What is done with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// They are looked at one after another, and listed or printed.
+    /// They are looked at one after another, and listed.
     Look,
+    /// A part of one is printed.
+    Print,
     /// They are looked at one after another, and all is decoded.
     Decode,
     /// They are decoded and held side by side.
@@ -44,6 +46,11 @@ pub(crate) enum Task {
 }
 
 impl Task {
+    /// Whether content is read, of shards too.
+    pub(crate) fn reads_content(self) -> bool {
+        matches!(self, Self::Print | Self::Decode | Self::Compare)
+    }
+
     /// Whether several threads work on a large file.
     pub(crate) fn takes_threads(self) -> bool {
         matches!(self, Self::Decode | Self::Compare)

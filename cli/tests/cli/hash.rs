@@ -25,7 +25,7 @@ fn one_file_by_hand() {
     let text = succeeded_text(in_corpus(&["hash", "accept/1.2.3/attributes.zt"]));
     assert_eq!(text, format!("{sum}  8  t/data\n"));
     let text = succeeded_text(in_corpus(&["hash", "--json", "accept/1.2.3/attributes.zt"]));
-    let wanted = "{\"schema\":1,\"objects\":[{\"name\":\"t\",\"components\":\
+    let wanted = "{\"schema\":1,\"content\":null,\"objects\":[{\"name\":\"t\",\"components\":\
         [{\"role\":\"data\",\"bytes\":8,\"sha256\":\"";
     assert_eq!(text, format!("{wanted}{sum}\"}}]}}]}}\n"));
 }
@@ -105,4 +105,35 @@ fn entries_that_cannot_be_read_have_no_sum() {
     assert_eq!(found["objects"][0]["name"], "\n");
     assert_eq!(found["objects"][0]["components"][0]["sha256"], Value::Null);
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// Those that the reference implementation computed.
+#[cfg(feature = "v2")]
+#[test]
+fn content_digests() {
+    let folder = corpus_folder().join("v2/2.1");
+    let table = fs::read_to_string(folder.join("content.tsv")).unwrap();
+    for line in table.lines().skip(1) {
+        let [file, xxh3, sha256]: [&str; 3] =
+            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let path = folder.join(file).with_extension("zt");
+        let path = path.to_str().unwrap();
+        for (flag, wanted) in
+            [("--content", xxh3), ("--content=xxh3", xxh3), ("--content=sha256", sha256)]
+        {
+            assert_eq!(succeeded_text(zten(["hash", flag, path])), format!("{wanted}\n"), "{file}");
+            let document = succeeded_json(zten(["hash", flag, "--json", path]));
+            assert_eq!(document["content"], wanted, "{file}");
+            assert_eq!(
+                document["objects"],
+                succeeded_json(zten(["hash", "--json", path]))["objects"]
+            );
+        }
+    }
+    let output = in_corpus(&["hash", "--content", "v2/accept/tied.zt"]);
+    let (status, out, error) = ended(&output);
+    assert_eq!((status, out), (Some(2), ""));
+    assert!(error.contains("the part has no digest in v/data"), "{error}");
+    let output = in_corpus(&["hash", "--content", "accept/1.2.3/dense_all.zt"]);
+    assert_eq!(ended(&output).0, Some(2));
 }

@@ -167,6 +167,8 @@ fn one_document() {
             "t": true,
             "tagged": { "$tag": 0, "$value": "2026-01-01T00:00:00Z" },
         },
+        "data_shard": false,
+        "shards": [],
         "objects": [{
             "name": "t",
             "ordinal": 0,
@@ -184,6 +186,7 @@ fn one_document() {
                 "encoding": "raw",
                 "byte_order": "little",
                 "digest": null,
+                "shard": null,
             }],
         }],
     });

@@ -16,6 +16,8 @@ mod memory;
 mod profiles;
 mod sandbox;
 mod schema;
+#[cfg(feature = "v2")]
+mod shards;
 mod threads;
 
 use std::ffi::OsStr;

@@ -101,7 +101,7 @@ fn attributes_are_never_held_but_as_the_manifest() {
     // All of it was written.
     let listed = zten(["ls".as_ref(), "--json".as_ref(), one.as_os_str()]).stdout;
     assert!(listed.len() > 2 * length, "{}", listed.len());
-    assert!(listed.ends_with(b",0]}},\"objects\":[]}\n"));
+    assert!(listed.ends_with(b",0]}},\"data_shard\":false,\"shards\":[],\"objects\":[]}\n"));
     fs::remove_file(one).unwrap();
     fs::remove_file(other).unwrap();
 }

@@ -9,7 +9,7 @@ use crate::files::{file, object, raw};
 use crate::{command, corpus_folder, ended, succeeded_text, zten};
 
 /// Machines for which there is a filter of system calls.
-const FILTERED: bool =
+pub(crate) const FILTERED: bool =
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
 /// What Landlock or the limits deny by themselves.
@@ -33,7 +33,7 @@ const WITHOUT_FILTER: [&str; 16] = [
 ];
 
 /// An emulator starts no processes that are not its own, and knows nothing of confinement.
-fn emulated() -> bool {
+pub(crate) fn emulated() -> bool {
     let emulated = std::env::var_os("ZTEN_TEST_RUNNER").is_some();
     if emulated {
         eprintln!("NOT TESTED: emulated");

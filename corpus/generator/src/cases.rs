@@ -24,6 +24,7 @@ mod limits;
 mod measured;
 mod overlaps;
 mod schema;
+mod shards;
 mod signed;
 mod sizes;
 mod strings;
@@ -69,4 +70,5 @@ pub(crate) fn all(table: &mut Table) {
     canonical_fields::cases(table);
     canonical_layout::cases(table);
     v2::cases(table);
+    shards::cases(table);
 }

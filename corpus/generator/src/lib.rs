@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use table::{Reject, RejectV2, Table};
+use table::{Reject, RejectV2, Sharded, Table};
 
 /// The largest file that the corpus may hold, lists apart.
 const LARGEST: usize = 1 << 20;
@@ -87,6 +87,7 @@ pub fn files() -> Vec<Output> {
     }
     add("accept/opens-only.tsv".to_owned(), list.into_bytes());
     files_v2(&table, &mut add);
+    sharded(&table, &mut add);
     files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
 }
 
@@ -121,6 +122,28 @@ fn files_v2(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
         let _ = writeln!(index, "{name}\t{columns}");
     }
     add("v2/reject/index.tsv".to_owned(), index.into_bytes());
+}
+
+/// The roots of generation 2 whose shards are there, `STEM-NAME.zt` beside `STEM.zt`, and their list.
+fn sharded(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
+    let mut index = String::from("file\trule\toffset\tobject\tcomponent\toptions\tneighbour\n");
+    for Sharded { name, root, files, rule, options, neighbour } in &table.sharded {
+        let known = table.sharded.iter().any(|near| near.rule.is_none() && near.name == *neighbour);
+        assert!(known || *neighbour == "-", "{name} has no neighbour {neighbour}");
+        let built = root.build("");
+        let number = |value: Option<usize>| value.map_or("-".to_owned(), |value| value.to_string());
+        let (object, component) = (number(built.object), number(built.component));
+        let (rule, offset) = (rule.unwrap_or("-"), number(built.offset));
+        let _ = writeln!(
+            index,
+            "{name}.zt\t{rule}\t{offset}\t{object}\t{component}\t{options}\t{neighbour}"
+        );
+        add(format!("v2/shards/{name}.zt"), built.bytes);
+        for (shard, bytes) in files {
+            add(format!("v2/shards/{name}-{shard}.zt"), bytes.clone());
+        }
+    }
+    add("v2/shards/index.tsv".to_owned(), index.into_bytes());
 }
 
 /// Whether that path is of a file that a case makes, and not of a list.

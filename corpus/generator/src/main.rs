@@ -6,7 +6,7 @@ use std::{fs, io};
 fn main() -> io::Result<()> {
     let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let files = zten_corpus::files();
-    for folder in ["accept", "reject", "v2/accept", "v2/reject"] {
+    for folder in ["accept", "reject", "v2/accept", "v2/reject", "v2/shards"] {
         fs::create_dir_all(corpus.join(folder))?;
         for file in fs::read_dir(corpus.join(folder))? {
             let file = file?;

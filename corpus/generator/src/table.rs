@@ -30,6 +30,30 @@ pub(crate) struct Table {
     pub(crate) accept_v2: Vec<(String, FileV2, Option<&'static str>)>,
     /// Those of generation 2 to be refused.
     pub(crate) reject_v2: Vec<RejectV2>,
+    /// Those of generation 2 that list shards, which are there.
+    pub(crate) sharded: Vec<Sharded>,
+}
+
+/// A root and its shards.
+pub(crate) struct Sharded {
+    pub(crate) name: String,
+    pub(crate) root: FileV2,
+    /// Names of shards, and what they hold.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    /// What it ends in; none if it is valid.
+    pub(crate) rule: Option<&'static str>,
+    pub(crate) options: &'static str,
+    /// The valid one that it differs from, if it breaks a rule.
+    pub(crate) neighbour: &'static str,
+}
+
+impl Sharded {
+    /// A valid one.
+    pub(crate) fn new(name: &str, root: FileV2, files: &[(&str, &[u8])]) -> Self {
+        let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()));
+        let (files, rule) = (files.collect(), None);
+        Self { name: name.to_owned(), root, files, rule, options: "-", neighbour: "-" }
+    }
 }
 
 /// A file of generation 2 that a reader must refuse.

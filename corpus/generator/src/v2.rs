@@ -319,3 +319,14 @@ fn expand(path: &str) -> String {
     };
     full.trim_end_matches('/').to_owned()
 }
+
+/// The footer of a file whose manifest lies there.
+pub fn footer(manifest: &[u8], offset: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for number in [offset, manifest.len() as u64, XxHash3_64::oneshot(manifest)] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(2_u64.to_le_bytes());
+    bytes.extend(MAGIC_V2);
+    bytes
+}

@@ -9,6 +9,7 @@ mod packed;
 mod placed;
 pub mod process;
 pub mod sample;
+mod sharded;
 
 pub use corpus::{
     Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, options, reject_index,
@@ -16,6 +17,7 @@ pub use corpus::{
 };
 pub use packed::packed;
 pub use placed::{Placed, borrows, placed};
+pub use sharded::{Sharded, sharded};
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

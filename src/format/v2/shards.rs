@@ -7,8 +7,10 @@ use nom::Parser as _;
 
 use super::values::DigestText;
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, seek, skip, uint,
+    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, seek, skip, text,
+    uint,
 };
+use crate::digest::Digest;
 use crate::error::OutOfMemory;
 use crate::format::claims::{Claims, Walk};
 use crate::format::shape::Uint;
@@ -69,6 +71,60 @@ fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     Err(Fault::with(Rule::ShardName, Remaining::of(at), length).into())
 }
 
+/// What the table says of a shard.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'m> {
+    /// Where its name stands.
+    pub(crate) at: Remaining,
+    pub(crate) name: &'m str,
+    pub(crate) size: u64,
+    pub(crate) digest: Digest<'m>,
+}
+
+/// The entries of a table that has been validated, in its order.
+#[derive(Clone)]
+pub(crate) struct Listed<'m> {
+    input: Input<'m>,
+    entries: Entries,
+}
+
+impl<'m> Listed<'m> {
+    /// Those of the table at `table`, or none.
+    pub(crate) fn new(manifest: Input<'m>, table: Option<Remaining>) -> Self {
+        let none = (<Input<'_>>::default(), Entries::NONE);
+        let head = |table| map_head(Rule::ShardsType, UNLIMITED).parse(seek(manifest, table));
+        let (input, entries) = table.map_or(none, |table| head(table).assured_or(none));
+        Self { input, entries }
+    }
+
+    /// How many are left.
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.claimed().assured()
+    }
+}
+
+impl<'m> Iterator for Listed<'m> {
+    type Item = Entry<'m>;
+
+    fn next(&mut self) -> Option<Entry<'m>> {
+        self.entries.next(self.input).then_some(())?;
+        let at = Remaining::of(self.input);
+        let (value, name) = key(self.input).assured();
+        let size = ShardKey::size.field().find(value).assured();
+        let size = uint(Rule::ShardSizeType).parse(size).assured().1;
+        let digest = ShardKey::digest.field().find(value).assured();
+        let digest = text(Rule::DigestType).parse(digest).assured().1;
+        self.input = skip(value, 0, DEPTH_CAP).assured().0;
+        let digest = core::str::from_utf8(digest).ok().and_then(Digest::read_v2);
+        Some(Entry {
+            at,
+            name: core::str::from_utf8(name).assured(),
+            size,
+            digest: digest.assured_or(Digest::Unverifiable("")),
+        })
+    }
+}
+
 /// The shards of a manifest that has been validated, to be found by their names.
 #[derive(Debug)]
 pub(crate) struct Shards<'m> {
@@ -83,19 +139,13 @@ impl<'m> Shards<'m> {
     /// Those in the table at `table`, or none.
     pub(crate) fn read(manifest: Input<'m>, table: Option<Remaining>) -> Result<Self, OutOfMemory> {
         let mut shards = Self { manifest, names: Vec::new(), ends: Vec::new() };
-        let Some(table) = table else { return Ok(shards) };
-        let head = map_head(Rule::ShardsType, UNLIMITED).parse(seek(manifest, table));
-        let Ok((mut input, mut entries)) = head else { return Ok(shards) };
-        let count = usize_from_u32(entries.claimed().assured());
+        let listed = Listed::new(manifest, table);
+        let count = usize_from_u32(listed.len());
         shards.names.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
         shards.ends.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
-        while entries.next(input) && shards.names.len() < count {
-            let value = key(input).assured().0;
-            let size = ShardKey::size.field().find(value).assured();
-            let size = uint(Rule::ShardSizeType).parse(size).assured().1;
-            shards.names.push(Remaining::of(input));
-            shards.ends.push(size.saturating_sub(FOOTER));
-            input = skip(value, 0, DEPTH_CAP).assured().0;
+        for entry in listed.take(count) {
+            shards.names.push(entry.at);
+            shards.ends.push(entry.size.saturating_sub(FOOTER));
         }
         Ok(shards)
     }

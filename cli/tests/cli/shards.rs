@@ -1,0 +1,210 @@
+//! Files with shards, which are looked for beside them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use zten_testkit::sharded;
+
+use crate::sandbox::emulated;
+use crate::{command, corpus_folder, ended, json_lines, succeeded_json, succeeded_text, zten};
+
+fn folder() -> PathBuf {
+    corpus_folder().join("v2/shards")
+}
+
+/// Copies a root of the corpus, and its shards, as `m.zt` and `m-NAME.zt`.
+fn copied(root: &str, to: &Path) -> PathBuf {
+    for entry in fs::read_dir(folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let rest = name.strip_prefix(root).filter(|rest| rest.starts_with(['-', '.']));
+        if let Some(rest) = rest.filter(|rest| !rest.contains("--")) {
+            fs::copy(folder().join(&name), to.join(format!("m{rest}"))).unwrap();
+        }
+    }
+    to.join("m.zt")
+}
+
+fn line(path: &Path, more: &[&str]) -> Value {
+    let output = command().arg("check").arg("--json").args(more).arg(path).output().unwrap();
+    let [line] = json_lines(&output.stdout).try_into().unwrap();
+    line
+}
+
+#[test]
+fn every_root_of_the_corpus_ends_as_the_index_says() {
+    if emulated() {
+        return;
+    }
+    for row in sharded() {
+        let name = row.path.display();
+        let limit =
+            if row.options == zten::Options::default() { &[][..] } else { &["--limit=shards=1"] };
+        let found = line(&row.path, limit);
+        assert_eq!(found, line(&row.path, &[limit, &["--no-sandbox"]].concat()), "{name}");
+        let rule = row.expected.as_ref().map(|expected| expected.rule.as_str());
+        assert_eq!(found["rule"].as_str(), rule, "{name}: {found}");
+        match rule {
+            None => assert_eq!(found["verdict"], "valid", "{name}"),
+            Some(rule) if rule.starts_with("unsupported-") => {
+                assert_eq!(
+                    (&found["verdict"], &found["shard"]),
+                    (&"unsupported".into(), &"s".into())
+                );
+            }
+            Some("limit-shards") => assert_eq!(found["shard"], "t", "{name}"),
+            Some("csr-index-order") => assert_eq!(found["shard"], "bb", "{name}"),
+            Some(_) => {
+                assert_eq!((&found["verdict"], &found["shard"]), (&"refused".into(), &"s".into()));
+            }
+        }
+    }
+}
+
+#[test]
+fn shards_are_found_beside_the_file_or_by_their_digests() {
+    if emulated() {
+        return;
+    }
+    let to = tempfile::tempdir().unwrap();
+    let root = copied("dense", to.path());
+    let beside = to.path().join("m-s.zt");
+    let digest = line(&root, &[]);
+    assert_eq!(digest["verdict"], "valid");
+    let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
+    let shard = &listed["shards"][0];
+    assert_eq!((&shard["name"], &shard["size"]), (&"s".into(), &4152.into()));
+    assert_eq!(listed["objects"][0]["components"][0]["shard"], "s");
+    let (algorithm, digits) = shard["digest"].as_str().unwrap().split_once(':').unwrap();
+    let blobs = to.path().join("blobs").join(algorithm);
+    fs::create_dir_all(&blobs).unwrap();
+    fs::rename(&beside, blobs.join(digits)).unwrap();
+    assert_eq!(line(&root, &[])["verdict"], "valid");
+    for flag in [&["--no-shards"][..], &["--no-shards", "--no-sandbox"]] {
+        let found = line(&root, flag);
+        assert_eq!((&found["rule"], &found["shard"]), (&"unsupported-shard".into(), &"s".into()));
+    }
+    assert_eq!(line(&root, &["--manifest-only"])["verdict"], "manifest-valid");
+    // From within the folder, too.
+    let here = command().args(["check", "m.zt"]).current_dir(to.path()).output().unwrap();
+    assert_eq!(ended(&here).0, Some(0));
+    let one = command().args(["cat", "m.zt", "w"]).current_dir(to.path()).output().unwrap();
+    assert_eq!(ended(&one), (Some(0), "[1.0, -2.0, 0.5, 3.25]\n", ""));
+}
+
+#[test]
+fn every_command_reads_shards() {
+    if emulated() {
+        return;
+    }
+    let root = folder().join("dense.zt");
+    let root = root.to_str().unwrap();
+    assert_eq!(succeeded_text(zten(["cat", root, "w"])), "[1.0, -2.0, 0.5, 3.25]\n");
+    assert_eq!(succeeded_text(zten(["cat", root, "w", "--slice", "1:3"])), "[-2.0, 0.5]\n");
+    assert_eq!(
+        succeeded_text(zten(["cat", root, "w", "--no-sandbox"])),
+        "[1.0, -2.0, 0.5, 3.25]\n"
+    );
+    let csr = folder().join("csr.zt");
+    let csr = csr.to_str().unwrap();
+    assert_eq!(succeeded_text(zten(["cat", csr, "w", "--component", "indptr"])), "[0, 2, 3]\n");
+    assert_eq!(
+        succeeded_text(zten(["cat", csr, "w", "--component", "values"])),
+        "[1.0, -2.0, 0.5]\n"
+    );
+    #[cfg(target_os = "linux")]
+    if crate::sandbox::FILTERED {
+        let text = succeeded_text(zten(["cat", root, "w", "--require-sandbox"]));
+        assert_eq!(text, "[1.0, -2.0, 0.5, 3.25]\n");
+    }
+    let whole = corpus_folder().join("v2/accept/csr.zt");
+    let whole = whole.to_str().unwrap();
+    assert_eq!(succeeded_text(zten(["hash", csr])), succeeded_text(zten(["hash", whole])));
+    assert_eq!(succeeded_text(zten(["diff", csr, whole])), "");
+    assert_eq!(ended(&zten(["diff", csr, root])).0, Some(1));
+    let missing = folder().join("unsupported-shard--v2-missing.zt");
+    for command in
+        [&["cat", missing.to_str().unwrap(), "w"][..], &["hash", missing.to_str().unwrap()]]
+    {
+        let output = zten(command);
+        let (status, out, error) = ended(&output);
+        assert_eq!((status, out), (Some(1), ""));
+        assert!(
+            error.contains("unsupported-shard") && error.contains("in the shard \"s\""),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn many_files_are_asked_for_at_once() {
+    if emulated() {
+        return;
+    }
+    let folder = folder();
+    let names = ["dense.zt", "csr.zt", "nothing.zt", "sha256.zt", "../accept/dense.zt"];
+    for more in [&[][..], &["--no-sandbox"]] {
+        let args = [&["check", "--json"], more, &names].concat();
+        let output = command().args(args).current_dir(&folder).output().unwrap();
+        let verdicts: Vec<_> =
+            json_lines(&output.stdout).iter().map(|line| line["verdict"].clone()).collect();
+        assert_eq!(verdicts, ["valid", "valid", "error", "valid", "valid"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    use std::os::unix::fs::symlink;
+
+    if emulated() {
+        return;
+    }
+    let to = tempfile::tempdir().unwrap();
+    let root = copied("dense", to.path());
+    let beside = to.path().join("m-s.zt");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let target = elsewhere.path().join("s");
+    fs::rename(&beside, &target).unwrap();
+    symlink(&target, &beside).unwrap();
+    let is_missing = || {
+        for more in [&[][..], &["--no-sandbox"]] {
+            assert_eq!(line(&root, more)["rule"], "unsupported-shard");
+        }
+    };
+    is_missing();
+    fs::remove_file(&beside).unwrap();
+    // Nor does one among the folders, and what is no file is none.
+    fs::create_dir(&beside).unwrap();
+    is_missing();
+    fs::remove_dir(&beside).unwrap();
+    let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), root.as_os_str()]));
+    let digest = listed["shards"][0]["digest"].as_str().unwrap().to_owned();
+    let (algorithm, digits) = digest.split_once(':').unwrap();
+    fs::create_dir(elsewhere.path().join(algorithm)).unwrap();
+    fs::rename(&target, elsewhere.path().join(algorithm).join(digits)).unwrap();
+    symlink(elsewhere.path(), to.path().join("blobs")).unwrap();
+    is_missing();
+    fs::remove_file(to.path().join("blobs")).unwrap();
+    fs::create_dir(to.path().join("blobs")).unwrap();
+    symlink(elsewhere.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
+    is_missing();
+    // Without a link it is found.
+    fs::remove_file(to.path().join("blobs").join(algorithm)).unwrap();
+    fs::rename(elsewhere.path().join(algorithm), to.path().join("blobs").join(algorithm)).unwrap();
+    assert_eq!(line(&root, &[])["verdict"], "valid");
+}
+
+#[test]
+fn a_data_shard_by_itself_says_so() {
+    let shard = corpus_folder().join("v2/accept/data-shard.zt");
+    let text = succeeded_text(zten(["check".as_ref(), shard.as_os_str()]));
+    assert!(
+        text.ends_with(": a data shard, valid as far as its frame tells (2, 4140 bytes)\n"),
+        "{text}"
+    );
+    let listed = succeeded_text(zten(["ls".as_ref(), shard.as_os_str()]));
+    assert!(listed.starts_with("a data shard: another file says what is in it\n"), "{listed}");
+    let listed = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), shard.as_os_str()]));
+    assert_eq!((&listed["data_shard"], &listed["objects"]), (&true.into(), &Value::Array(vec![])));
+}

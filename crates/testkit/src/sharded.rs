@@ -1,0 +1,43 @@
+//! Files with shards, as the index of the corpus lists them.
+
+use std::path::PathBuf;
+
+use zten::Options;
+
+use crate::corpus::{Expected, corpus, options};
+
+/// A root, and what it ends in when its shards are looked for beside it.
+#[derive(Clone, Debug)]
+pub struct Sharded {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What refuses it, or keeps it from being read; none if it is valid.
+    pub expected: Option<Expected>,
+    /// The options.
+    pub options: Options,
+    /// The valid one that it differs from, if it breaks a rule.
+    pub neighbour: Option<PathBuf>,
+}
+
+/// Every line of the index.
+pub fn sharded() -> impl Iterator<Item = Sharded> {
+    let folder = corpus().join("v2/shards");
+    let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
+    let lines: Vec<String> = index.lines().skip(1).map(str::to_owned).collect();
+    lines.into_iter().map(move |line| {
+        let [file, rule, offset, object, component, given, near]: [&str; 7] =
+            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let expected = Expected {
+            rule: rule.to_owned(),
+            offset: offset.parse().ok(),
+            object: object.parse().ok(),
+            component: component.parse().ok(),
+        };
+        Sharded {
+            path: folder.join(file),
+            expected: (rule != "-").then_some(expected),
+            options: options(given),
+            neighbour: (near != "-").then(|| folder.join(near).with_extension("zt")),
+        }
+    })
+}

@@ -1,0 +1,65 @@
+//! Which file the bytes of a component are read from.
+
+use super::ReadAt;
+#[cfg(feature = "v2")]
+use super::shard::{Either, Files};
+use crate::manifest::Component;
+
+/// Where components are read from: one file, or one and its shards.
+pub(crate) trait Locate: Copy {
+    /// What bytes come from.
+    type Source: ReadAt;
+
+    /// The component as it is read from the file that it is in, and that file.
+    fn locate<'c>(self, component: &Component<'c>) -> Located<'c, Self::Source>;
+}
+
+/// A component, and the file that it is read from.
+pub(crate) struct Located<'c, S> {
+    pub(crate) component: Component<'c>,
+    pub(crate) source: S,
+}
+
+/// One file; what is elsewhere cannot be read.
+pub(crate) struct Single<'s, R: ?Sized>(pub(crate) &'s R);
+
+impl<R: ?Sized> Clone for Single<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: ?Sized> Copy for Single<'_, R> {}
+
+impl<'s, R: ReadAt + ?Sized> Locate for Single<'s, R> {
+    type Source = &'s R;
+
+    fn locate<'c>(self, component: &Component<'c>) -> Located<'c, &'s R> {
+        Located { component: *component, source: self.0 }
+    }
+}
+
+#[cfg(feature = "v2")]
+impl<'s, R, S> Locate for Files<'s, '_, R, S>
+where
+    R: ReadAt + ?Sized,
+    S: ReadAt<Error = R::Error>,
+{
+    type Source = Either<'s, R, S>;
+
+    fn locate<'c>(self, component: &Component<'c>) -> Located<'c, Self::Source> {
+        let found = component.shard().and_then(|name| self.shards.get(name));
+        match (found, component.shard()) {
+            (Some(shard), _) => {
+                let source = Either::Shard(shard.source());
+                Located { component: component.where_it_is(), source }
+            }
+            (None, None) => {
+                let source = Either::Root(self.root);
+                Located { component: component.where_it_is(), source }
+            }
+            // It cannot be read, which reading it will say.
+            (None, Some(_)) => Located { component: *component, source: Either::Root(self.root) },
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the content digest is computed over: names, shapes, layouts, attributes of objects, types
+//! and digests, as deterministic CBOR. v2 §6.4.
+
+use nom::Parser as _;
+
+use super::{ObjectKey, PartKey, RootKey};
+use crate::cbor::{Checked, Input, UNLIMITED, key, map_head, skip};
+use crate::error::Place;
+use crate::limits::format::DEPTH_CAP;
+use crate::num::{Assured as _, len_u32};
+use crate::rules::Rule;
+
+/// An array of two, and its first element.
+const BEGIN: &[u8] = b"\x82\x6czt.content/1";
+/// The bits of a map's head, and of a text's.
+const MAP: u8 = 5 << 5;
+const TEXT: u8 = 3 << 5;
+
+/// Hands all of it to `feed`, of a manifest that has been validated. None, and the place, if a part has
+/// no digest: then there is none of the whole.
+pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) -> Result<(), Place> {
+    feed(BEGIN);
+    let objects = RootKey::objects.field().find(manifest).assured();
+    let mut undigested = None;
+    let walked = each(objects, &mut feed, |ordinal, map, feed| {
+        if let Err(part) = object(map, feed)
+            && undigested.is_none()
+        {
+            undigested = Some(Place::new(Some(ordinal), Some(part)));
+        }
+    });
+    walked.assured();
+    undigested.map_or(Ok(()), Err)
+}
+
+/// Writes the head of a map, and for each entry the key; `value` writes the value.
+fn each<F: FnMut(&[u8])>(
+    map: Input<'_>,
+    feed: &mut F,
+    mut value: impl FnMut(u32, Input<'_>, &mut F),
+) -> Checked<()> {
+    let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(map)?;
+    head(MAP, entries.claimed().assured(), feed);
+    let mut ordinal = 0_u32;
+    while entries.next(input) {
+        let (at, _) = key(input)?;
+        feed(before(input, at));
+        value(ordinal, at, feed);
+        (input, ()) = skip(at, 0, DEPTH_CAP)?;
+        ordinal = ordinal.wrapping_add(1);
+    }
+    Ok(())
+}
+
+/// An object, whose fields stand in the order of their keys' encodings. The place of a part that has
+/// no digest is the error.
+fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Result<(), u32> {
+    let own = ObjectKey::attributes.field().find(map);
+    head(MAP, if own.is_some() { 4 } else { 3 }, feed);
+    text(ObjectKey::parts.as_str(), feed);
+    let mut undigested = None;
+    let within = ObjectKey::parts.field().find(map).assured();
+    each(within, feed, |ordinal, part, feed| {
+        let own = PartKey::logical_type.field().find(part);
+        head(MAP, if own.is_some() { 3 } else { 2 }, feed);
+        for key in [PartKey::logical_type, PartKey::dtype, PartKey::digest] {
+            match key.field().find(part) {
+                Some(value) => field(key.as_str(), value, feed),
+                None if matches!(key, PartKey::digest) => {
+                    undigested = undigested.or(Some(ordinal));
+                }
+                None => {}
+            }
+        }
+    })
+    .assured();
+    for key in [ObjectKey::shape, ObjectKey::layout] {
+        field(key.as_str(), key.field().find(map).assured(), feed);
+    }
+    if let Some(own) = own {
+        field(ObjectKey::attributes.as_str(), own, feed);
+    }
+    undigested.map_or(Ok(()), Err)
+}
+
+/// A key and the value at `at`, which is deterministic as it stands.
+fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) {
+    text(key, feed);
+    let (rest, ()) = skip(at, 0, DEPTH_CAP).assured();
+    feed(before(at, rest));
+}
+
+/// What stands at `at` and ends where `rest` begins.
+fn before<'m>(at: Input<'m>, rest: Input<'_>) -> Input<'m> {
+    let length = at.len().checked_sub(rest.len());
+    length.and_then(|length| at.get(..length)).assured()
+}
+
+fn text(text: &str, feed: &mut impl FnMut(&[u8])) {
+    head(TEXT, len_u32(text.len()), feed);
+    feed(text.as_bytes());
+}
+
+/// A head, its argument in as few bytes as can be.
+fn head(major: u8, argument: u32, feed: &mut impl FnMut(&[u8])) {
+    let [.., c, d] = argument.to_be_bytes();
+    match argument {
+        0..24 => feed(&[major | d]),
+        24..0x100 => feed(&[major | 0x18, d]),
+        0x100..0x1_0000 => feed(&[major | 0x19, c, d]),
+        _ => {
+            feed(&[major | 0x1a]);
+            feed(&argument.to_be_bytes());
+        }
+    }
+}

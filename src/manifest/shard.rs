@@ -1,0 +1,120 @@
+//! Shards: other files that hold blobs, as the manifest lists them, and which of them is read from.
+//! v2 §7.1.
+
+use super::{Component, Manifest, Object};
+use crate::brief::Start;
+use crate::digest::Digest;
+use crate::format::v2::Listed;
+use crate::num::{Assured as _, usize_from_u32};
+
+/// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
+///
+/// It becomes one that can be read from by [`bind`](Self::bind).
+#[derive(Clone, Copy)]
+pub struct Shard<'a> {
+    name: &'a str,
+    size: u64,
+    digest: Digest<'a>,
+    offset: u64,
+}
+
+impl<'a> Shard<'a> {
+    /// Its name: 1 to 64 letters, digits, `.`, `_` and `-`, the first of them no dot. A label and
+    /// not a path.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Bytes of the file, 48 or more.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The digest of the whole file.
+    pub fn digest(&self) -> Digest<'a> {
+        self.digest
+    }
+
+    /// Where in the file that lists it its name stands: where errors point that are about the shard
+    /// as a whole.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+impl core::fmt::Debug for Shard<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shard")
+            .field("name", &Start(self.name))
+            .field("size", &self.size)
+            .field("digest", &self.digest)
+            .finish()
+    }
+}
+
+/// The shards that a manifest lists, in its order.
+#[derive(Clone)]
+pub struct ShardTable<'a> {
+    listed: Listed<'a>,
+    /// Where in the file the manifest ends.
+    end: u64,
+    left: usize,
+}
+
+impl core::fmt::Debug for ShardTable<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ShardTable").field("len", &self.left).finish()
+    }
+}
+
+impl<'a> Iterator for ShardTable<'a> {
+    type Item = Shard<'a>;
+
+    fn next(&mut self) -> Option<Shard<'a>> {
+        let entry = self.listed.next()?;
+        self.left = self.left.saturating_sub(1);
+        let offset = self.end.checked_sub(entry.at.left().into()).assured();
+        Some(Shard { name: entry.name, size: entry.size, digest: entry.digest, offset })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for ShardTable<'_> {}
+
+impl Manifest<'_> {
+    /// The shards that it lists (2), whether a component is in them or not: v2 §7.1.
+    pub fn shards(&self) -> ShardTable<'_> {
+        let listed = Listed::new(&self.bytes, self.index.shards);
+        let left = usize_from_u32(listed.len());
+        ShardTable { listed, end: self.frame.manifest().end, left }
+    }
+}
+
+impl Component<'_> {
+    /// Whether its blob is in another file than the one that is read from.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        match self.parts.at_hand {
+            Some(at_hand) => self.shard() != Some(at_hand),
+            None => self.record.is_elsewhere(),
+        }
+    }
+
+    /// The same component, to be read from the file that its blob is in.
+    pub(crate) fn where_it_is(mut self) -> Self {
+        self.parts.at_hand = self.shard();
+        self
+    }
+}
+
+impl Object<'_> {
+    /// The same object, of which those components can be read that are in the shard of that name.
+    pub(crate) fn in_shard_named(mut self, name: &str) -> Self {
+        let mut shards = self.components().filter_map(|component| component.shard());
+        // No shard has the empty name.
+        self.parts.at_hand = Some(shards.find(|shard| *shard == name).unwrap_or_default());
+        self
+    }
+}

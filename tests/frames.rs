@@ -1,0 +1,255 @@
+//! Slices of parts in frames: only the frames that they need are decoded, and all of each of them is
+//! verified. v2 §8.2.
+#![cfg(all(feature = "v2", feature = "zstd"))]
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use zten::{Archive, Error, Limits, ReadAt, Verified, Verifier};
+use zten_corpus::cbor::uints;
+use zten_corpus::v2::{encoded, frame, table};
+use zten_testkit::corpus;
+
+/// Decoded bytes of a frame; the last one has less.
+const FRAME: usize = 100;
+const LAST: usize = 50;
+const FRAMES: usize = 11;
+const ROW: usize = 10;
+
+/// A source that notes what was read.
+struct Noted<'d> {
+    bytes: &'d [u8],
+    read: RefCell<Vec<Range<u64>>>,
+}
+
+impl<'d> Noted<'d> {
+    fn new(bytes: &'d [u8]) -> Self {
+        Self { bytes, read: RefCell::default() }
+    }
+}
+
+impl ReadAt for Noted<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.read.borrow_mut().push(offset..offset + buffer.len() as u64);
+        self.bytes.read_at(offset, buffer)
+    }
+}
+
+/// An array of 105 rows of 10 bytes in 11 frames, what it holds, and where each frame lies.
+struct Made {
+    file: Vec<u8>,
+    content: Vec<u8>,
+    frames: Vec<Range<u64>>,
+}
+
+fn made() -> Made {
+    let length = FRAME * (FRAMES - 1) + LAST;
+    let content: Vec<u8> = (0..length).map(|at| (at * 7 % 251).to_le_bytes()[0]).collect();
+    let (mut stored, mut sizes, mut frames) = (Vec::new(), Vec::new(), Vec::new());
+    for chunk in content.chunks(FRAME) {
+        let frame = frame(chunk);
+        let start = 4096 + stored.len() as u64;
+        frames.push(start..start + frame.len() as u64);
+        sizes.push((frame.len(), chunk.len()));
+        stored.extend(frame);
+    }
+    stored.extend(table(&sizes, 0));
+    let rows = (length / ROW) as u64;
+    let file = encoded(length as u64, &stored).set("w:/shape", uints(&[rows, ROW as u64]));
+    Made { file: file.start(8192).bytes(), content, frames }
+}
+
+impl Made {
+    /// The bytes of those rows and columns.
+    fn part(&self, rows: Range<u64>, columns: Range<u64>) -> Vec<u8> {
+        let part = |row: u64| {
+            let start = usize::try_from(row).unwrap() * ROW;
+            let columns =
+                usize::try_from(columns.start).unwrap()..usize::try_from(columns.end).unwrap();
+            self.content[start..start + ROW][columns].to_vec()
+        };
+        rows.flat_map(part).collect()
+    }
+
+    /// The frames of which something was read.
+    fn touched(&self, source: &Noted<'_>) -> BTreeSet<usize> {
+        let read = source.read.borrow();
+        let touches = |frame: &Range<u64>| {
+            read.iter().any(|read| read.start < frame.end && frame.start < read.end)
+        };
+        (0..self.frames.len()).filter(|at| touches(&self.frames[*at])).collect()
+    }
+}
+
+#[test]
+fn slices_decode_the_frames_that_they_need_and_no_others() {
+    let made = made();
+    let archive = Archive::open(&made.file).unwrap();
+    let dense = archive.get("w").unwrap().dense().unwrap();
+    let row_counts = [(0, 0), (0, 1), (9, 11), (10, 20), (19, 20), (37, 64), (95, 105), (0, 105)];
+    for (first, end) in row_counts {
+        for columns in [0..10, 0..1, 3..7, 9..10] {
+            let slice = dense.decoded_slice(&[first..end, columns.clone()]).unwrap();
+            for chunk in [16, 64, 65536] {
+                let source = Noted::new(&made.file);
+                let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
+                let limits = Limits::default().chunks(chunk);
+                let verified = slice.read(&source, &limits, &mut buffer).unwrap();
+                assert_eq!(verified, None);
+                assert_eq!(buffer, made.part(first..end, columns.clone()), "{first}..{end}");
+                let frame = |row: u64, column: u64| {
+                    usize::try_from(row * ROW as u64 + column).unwrap() / FRAME
+                };
+                let needed: BTreeSet<usize> = (first..end)
+                    .flat_map(|row| frame(row, columns.start)..=frame(row, columns.end - 1))
+                    .collect();
+                assert_eq!(made.touched(&source), needed, "{first}..{end}, {columns:?}");
+                // Each is read once: what is walked, and what is decoded.
+                let bytes = |frame: usize| made.frames[frame].end - made.frames[frame].start;
+                let stored: u64 = needed.iter().map(|frame| bytes(*frame)).sum();
+                let read: u64 = source.read.borrow().iter().map(|read| read.end - read.start).sum();
+                let of_table = 17 + 3 * 8 * FRAMES as u64;
+                assert!(read <= 2 * stored + of_table + 64, "{read} bytes of {stored}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_frame_that_is_used_is_verified_to_its_end() {
+    let made = made();
+    let read = |file: &[u8]| {
+        let archive = Archive::open(file).unwrap();
+        let dense = archive.get("w").unwrap().dense().unwrap();
+        let slice = dense.decoded_slice(&[31..32, 0..10]).unwrap();
+        let mut row = [0; ROW];
+        slice.read(file, &Limits::default(), &mut row).map(|_| row)
+    };
+    let row = read(&made.file).unwrap();
+    assert_eq!(row, made.content[310..320]);
+    for (at, frame) in made.frames.iter().enumerate() {
+        // A byte before the row, one behind it, and one of the checksum.
+        for place in [frame.start + 9, frame.start + 39, frame.end - 1] {
+            let mut file = made.file.clone();
+            file[usize::try_from(place).unwrap()] ^= 1;
+            match read(&file) {
+                Ok(found) => assert!(at != 3 && found == row, "frame {at} at {place}"),
+                Err(error) => {
+                    assert_eq!((at, Error::from(error).id()), (3, Some("zstd-checksum")));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn other_encodings_are_read_as_far_as_they_must_be() {
+    let file = std::fs::read(corpus().join("accept/1.2.3/zstd.zt")).unwrap();
+    let archive = Archive::open(&file).unwrap();
+    let mut tried = 0;
+    for dense in archive.objects().filter_map(|object| object.dense().ok()) {
+        let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
+        let slice = dense.decoded_slice(&[]).unwrap();
+        let mut buffer = vec![0; all.len()];
+        let verified = slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
+        assert_eq!(buffer, all);
+        let raw = dense.component().encoding() == zten::Encoding::Raw;
+        assert_eq!(verified.is_none(), raw);
+        assert_ne!(verified, Some(Verified::Unverifiable));
+        assert!(slice.read(&file[..], &Limits::default(), &mut [0; 1]).is_err());
+        tried += 1;
+    }
+    assert!(tried > 0);
+    // Raw, in the other byte order.
+    let file = std::fs::read(corpus().join("accept/v01-big-endian.zt")).unwrap();
+    let archive = Archive::open(&file).unwrap();
+    for dense in archive.objects().filter_map(|object| object.dense().ok()) {
+        let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
+        let slice = dense.decoded_slice(&[]).unwrap();
+        let mut buffer = vec![0; all.len()];
+        slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
+        assert_eq!(buffer, all);
+        tried += 1;
+    }
+    assert!(tried > 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it decodes megabytes")]
+fn slices_of_real_files_are_parts_of_their_content() {
+    let mut tried = 0;
+    for entry in std::fs::read_dir(corpus().join("v2/2.1")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "zt") {
+            continue;
+        }
+        let file = std::fs::read(path).unwrap();
+        let archive = Archive::open(&file).unwrap();
+        for dense in archive.objects().filter_map(|object| object.dense().ok()) {
+            let Some(size) = dense.component().element_size() else { continue };
+            let Some(rows) = dense.shape().next() else { continue };
+            let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
+            let row = all.len() / usize::try_from(rows.max(1)).unwrap();
+            for range in [0..rows, rows / 2..rows, rows / 3..rows - rows / 3, rows..rows] {
+                let slice = dense.decoded_slice(std::slice::from_ref(&range)).unwrap();
+                let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
+                slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
+                let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap());
+                assert_eq!(buffer, all[row * start..row * end], "of {size} bytes");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 40, "{tried}");
+}
+
+/// What a table claims is held against the limits, and against the table itself, before a frame is
+/// read.
+#[test]
+fn claims_of_a_table_are_spent_before_anything_is_decoded() {
+    let made = made();
+    let length = made.content.len() as u64;
+    let verify = |file: &[u8], limits: &Limits| {
+        let archive = Archive::open(file).unwrap();
+        let object = archive.get("w").unwrap();
+        let source = Noted::new(file);
+        let mut verifier = Verifier::new(file.len() as u64, limits);
+        let outcome = verifier.object(&object, &source, |_, _| ());
+        let outcome = outcome.map_err(|error| Error::from(error).id().unwrap());
+        (outcome, made.touched(&source).len())
+    };
+    assert_eq!(verify(&made.file, &Limits::default()), (Ok(()), FRAMES));
+    for limit in ["decoded", "decoded-total"] {
+        let limits = |most| Limits::default().with(limit, most).unwrap();
+        assert_eq!(verify(&made.file, &limits(length)), (Ok(()), FRAMES));
+        let (outcome, read) = verify(&made.file, &limits(length - 1));
+        assert_eq!((outcome.unwrap_err(), read), (&*format!("limit-{limit}"), 0));
+    }
+    // Entries without end, of frames that claim 16 MiB each, and a size that they add up to.
+    let (entries, claimed) = (4096_u64, 16_u64 << 20);
+    let stored = table(&vec![(0, 16 << 20); 4096], 0);
+    let file = encoded(entries * claimed, &stored).start(40960).bytes();
+    assert_eq!(verify(&file, &Limits::default()).0, Err("limit-decoded"));
+    let wide = Limits::default().with("decoded", 1 << 40).unwrap();
+    assert_eq!(verify(&file, &wide).0, Err("zstd-frame-single"));
+    let small = wide.with("decoded-total", 1 << 20).unwrap();
+    assert_eq!(verify(&file, &small).0, Err("limit-decoded-total"));
+    // Nothing is allocated for what is claimed.
+    let archive = Archive::open(&file).unwrap();
+    let dense = archive.get("w").unwrap().dense().unwrap();
+    let heap = allocation_counter::measure(|| {
+        let component = dense.component();
+        assert!(component.decode(&file[..], &Limits::default()).is_err());
+        assert!(component.decode(&file[..], &wide).is_err());
+        assert!(component.read_to_vec(&file[..], &wide).is_err());
+    });
+    assert!(heap.bytes_max < 256 << 10, "{} bytes", heap.bytes_max);
+    // More entries than the component has room for.
+    let mut stored = table(&[(0, 1)], 0);
+    let count = stored.len() - 9;
+    stored[count..count + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(verify(&encoded(1, &stored).bytes(), &Limits::default()).0, Err("seek-table"));
+}

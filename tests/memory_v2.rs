@@ -1,0 +1,270 @@
+//! Heap while opening a file of generation 2: at most 1.0 × the manifest and 4 KiB, for any input
+//! whatever; at most a quarter of the manifest for ordinary ones.
+#![cfg(feature = "v2")]
+
+use zten::open::Opening;
+use zten::{Error, Options};
+use zten_corpus::cbor::{push_head as head, push_text as text};
+use zten_corpus::file::MAGIC_V2;
+use zten_corpus::v2::footer;
+use zten_testkit::{accepted_v2, generate, reject_index_v2, sharded};
+
+const MAP: u8 = 5;
+/// From here on, offsets in units of 4096 bytes do not fit in 32 bits.
+const FAR: u64 = 1 << 44;
+
+/// The most heap that was in use at once, in bytes.
+fn peak<T>(run: impl FnOnce() -> T) -> (u64, T) {
+    let mut result = None;
+    let info = allocation_counter::measure(|| result = Some(run()));
+    (info.bytes_max, result.unwrap())
+}
+
+/// Opens a file that has the manifest where it begins, and as many bytes as there can be behind it.
+fn bounded(manifest: &[u8], what: &str) -> (f64, Result<(), Error>) {
+    let footer = footer(manifest, 4096);
+    let (peak, opened) = peak(|| {
+        let opening = Opening::new(1 << 62, &Options::default())?;
+        let body = opening.header(MAGIC_V2)?.footer(&footer)?;
+        body.manifest(manifest).map(drop).map_err(Error::from)
+    });
+    let bound = manifest.len() as u64 + 4096;
+    assert!(peak <= bound, "{what}: {peak} bytes of heap for {} of manifest", manifest.len());
+    #[expect(clippy::cast_precision_loss, reason = "they are small")]
+    let share = peak as f64 / manifest.len() as f64;
+    println!("{what}: {share:.3} of {} bytes", manifest.len());
+    (share, opened)
+}
+
+/// The shortest names, in the order that they have to have.
+fn short_names() -> impl Iterator<Item = String> {
+    let digits = |number: usize, length: u32| -> String {
+        (0..length)
+            .rev()
+            .map(|at| char::from(u8::try_from(1 + number / 126_usize.pow(at) % 126).unwrap()))
+            .collect()
+    };
+    (1..5).flat_map(move |length| (0..126_usize.pow(length)).map(move |at| digits(at, length)))
+}
+
+/// Where blobs are, and of which file.
+#[derive(Clone, Copy, Debug)]
+struct Blobs {
+    far: bool,
+    /// Each begins before the one before it.
+    falling: bool,
+    same: bool,
+    shards: usize,
+}
+
+impl Blobs {
+    fn all() -> impl Iterator<Item = Self> {
+        let shards = [0, 1, 7].into_iter();
+        shards.flat_map(|shards| {
+            (0..8_u8).map(move |bits| Self {
+                far: bits & 1 != 0,
+                falling: bits & 2 != 0,
+                same: bits & 4 != 0,
+                shards,
+            })
+        })
+    }
+
+    fn offset(self, at: usize, count: usize) -> u64 {
+        let at = if self.falling { count - at } else { at };
+        if self.same && (at > 0 || !self.far) {
+            // In three bytes, behind the manifest where it is in the same file.
+            return if self.shards > 0 { 4096 } else { 1 << 31 } * (1 + at as u64 % 3);
+        }
+        (at as u64 + 5) * (1 << 20) + if self.far { FAR } else { 0 }
+    }
+
+    fn table(self, out: &mut Vec<u8>) {
+        if self.shards > 0 {
+            text(out, "shards");
+            head(out, MAP, self.shards as u64);
+            for at in 0..self.shards {
+                text(out, &at.to_string());
+                shard(out);
+            }
+        }
+    }
+
+    fn part(self, out: &mut Vec<u8>, at: usize, count: usize) {
+        head(out, MAP, if self.shards > 0 { 3 } else { 2 });
+        text(out, "blob");
+        head(out, 4, 2);
+        head(out, 0, self.offset(at, count));
+        head(out, 0, 1);
+        text(out, "dtype");
+        text(out, "u8");
+        if self.shards > 0 {
+            text(out, "shard");
+            text(out, &(at % self.shards).to_string());
+        }
+    }
+}
+
+/// A shard as large as there can be, in as few bytes as can be.
+fn shard(out: &mut Vec<u8>) {
+    head(out, MAP, 2);
+    text(out, "size");
+    head(out, 0, u64::MAX);
+    text(out, "digest");
+    text(out, "a:0");
+}
+
+/// One object of an unknown layout, with as many parts.
+fn parts(count: usize, blobs: Blobs) -> Vec<u8> {
+    let mut out = Vec::new();
+    head(&mut out, MAP, if blobs.shards > 0 { 2 } else { 1 });
+    blobs.table(&mut out);
+    text(&mut out, "objects");
+    head(&mut out, MAP, 1);
+    text(&mut out, "w");
+    head(&mut out, MAP, 3);
+    text(&mut out, "parts");
+    head(&mut out, MAP, count as u64);
+    for (at, name) in short_names().take(count).enumerate() {
+        text(&mut out, &name);
+        blobs.part(&mut out, at, count);
+    }
+    text(&mut out, "shape");
+    head(&mut out, 4, 0);
+    text(&mut out, "layout");
+    text(&mut out, "");
+    out
+}
+
+/// Objects of one part each, with those names.
+fn objects(names: &[String], blobs: Blobs) -> Vec<u8> {
+    let mut out = Vec::new();
+    head(&mut out, MAP, if blobs.shards > 0 { 2 } else { 1 });
+    blobs.table(&mut out);
+    text(&mut out, "objects");
+    head(&mut out, MAP, names.len() as u64);
+    for (at, name) in names.iter().enumerate() {
+        text(&mut out, name);
+        head(&mut out, MAP, 3);
+        text(&mut out, "parts");
+        head(&mut out, MAP, 1);
+        text(&mut out, "data");
+        blobs.part(&mut out, at, names.len());
+        text(&mut out, "shape");
+        head(&mut out, 4, 1);
+        head(&mut out, 0, 1);
+        text(&mut out, "layout");
+        text(&mut out, "dense");
+    }
+    out
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn any_blobs_take_no_more_than_the_manifest() {
+    for count in [1, 100, 5_000, 70_001] {
+        for blobs in Blobs::all() {
+            let (_, opened) = bounded(&parts(count, blobs), &format!("{count} parts, {blobs:?}"));
+            opened.unwrap();
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn the_smallest_objects_take_no_more_than_they_are() {
+    for count in [1, 100, 5_000, 70_001] {
+        let names: Vec<String> = short_names().take(count).collect();
+        for blobs in Blobs::all() {
+            let what = format!("{count} objects, {blobs:?}");
+            bounded(&objects(&names, blobs), &what).1.unwrap();
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn ordinary_manifests_take_a_quarter() {
+    let mut names = generate::names(50_000);
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    for blobs in Blobs::all().filter(|blobs| blobs.shards == 0 && !blobs.far) {
+        let (share, opened) = bounded(&objects(&names, blobs), &format!("ordinary, {blobs:?}"));
+        opened.unwrap();
+        assert!(share <= 0.25, "{blobs:?}: {share:.3} of the manifest");
+    }
+}
+
+/// Overlapping in a shard, and not only there, is found in as little.
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn what_overlaps_is_found_in_as_little() {
+    for shards in [0, 1, 7] {
+        for bits in 0..4_u8 {
+            let (far, same) = (bits & 1 != 0, bits & 2 != 0);
+            let blobs = Blobs { far, falling: !same, same, shards };
+            let mut manifest = parts(5_000, blobs);
+            // The last of them is longer than those that are as it is, or lie behind it.
+            let at = manifest.windows(4).rposition(|four| four == b"dtyp").unwrap() - 2;
+            assert_eq!(manifest[at], 1);
+            manifest.splice(at..=at, [0x1a, 0x7f, 0xff, 0xff, 0xff]);
+            let (_, opened) = bounded(&manifest, &format!("overlap, {blobs:?}"));
+            assert_eq!(opened.unwrap_err().id(), Some("blob-overlap"), "{blobs:?}");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn tables_of_shards_take_no_more_than_they_are() {
+    for count in [1, 100, 10_000] {
+        for used in [false, true] {
+            let mut out = Vec::new();
+            head(&mut out, MAP, 2);
+            text(&mut out, "shards");
+            head(&mut out, MAP, count);
+            let mut names: Vec<String> = (0..count).map(|at| at.to_string()).collect();
+            names.sort_by_key(|name| (name.len(), name.clone()));
+            for name in &names {
+                text(&mut out, name);
+                shard(&mut out);
+            }
+            let blobs = Blobs { far: true, falling: true, same: false, shards: usize::from(used) };
+            let rest = parts(1, blobs);
+            let from = rest.windows(8).position(|eight| eight == b"\x67objects").unwrap();
+            out.extend(&rest[from..]);
+            bounded(&out, &format!("{count} shards, used {used}")).1.unwrap();
+        }
+    }
+}
+
+#[test]
+fn claims_are_not_believed() {
+    let object = |rest: &[u8]| [&b"\xa1\x67objects\xa1\x61w\xa3\x65parts"[..], rest].concat();
+    for manifest in [
+        b"\xba\xff\xff\xff\xff".to_vec(),
+        b"\xa1\x66shards\xba\xff\xff\xff\xff".to_vec(),
+        b"\xa1\x67objects\xba\xff\xff\xff\xff\x61w".to_vec(),
+        object(b"\xba\xff\xff\xff\xff\x61a"),
+        object(b"\xa1\x61a\xa2\x64blob\x9a\xff\xff\xff\xff"),
+        object(b"\xa1\x7a\xff\xff\xff\xff"),
+    ] {
+        let (_, opened) = bounded(&manifest, "claims");
+        assert!(opened.unwrap_err().id().is_some());
+    }
+}
+
+#[test]
+fn every_corpus_file_is_bounded() {
+    for file in accepted_v2() {
+        let (peak, opened) =
+            peak(|| zten::Archive::open(&file.bytes).map(|archive| archive.extent()));
+        let extent = opened.unwrap();
+        assert!(peak <= extent.end - extent.start + 4096, "{}: {peak}", file.name);
+    }
+    let rejected = reject_index_v2().map(|row| row.path);
+    for path in rejected.chain(sharded().map(|row| row.path)) {
+        let file = std::fs::read(&path).unwrap();
+        let (peak, _) = peak(|| zten::Archive::open(&file).map(drop));
+        assert!(peak <= file.len() as u64 + 4096, "{}: {peak}", path.display());
+    }
+}

@@ -1,0 +1,217 @@
+//! Files of generation 2 with their shards: which are found, what is read from them, and what is
+//! refused. v2 §7.
+#![cfg(feature = "v2")]
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use zten::{
+    Archive, Candidate, Digest, Error, Files, Find, Limits, Options, ReadAt, Shard, Verifier,
+};
+use zten_testkit::{Expected, corpus, sharded};
+
+/// Bytes, and how many have been read of them.
+#[derive(Debug, Default)]
+struct Counted {
+    bytes: Vec<u8>,
+    read: Cell<usize>,
+}
+
+impl ReadAt for Counted {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.read.set(self.read.get() + buffer.len());
+        self.bytes.read_at(offset, buffer)
+    }
+}
+
+/// Finds `STEM-NAME.zt` beside the file, and counts how often it was asked.
+struct Beside<'p> {
+    root: &'p Path,
+    asked: Cell<usize>,
+}
+
+impl<'p> Beside<'p> {
+    fn new(root: &'p Path) -> Self {
+        Self { root, asked: Cell::new(0) }
+    }
+}
+
+impl Find for Beside<'_> {
+    type Source = Counted;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Counted>>, Error> {
+        self.asked.set(self.asked.get() + 1);
+        let stem = self.root.file_stem().unwrap().to_str().unwrap();
+        let path = self.root.with_file_name(format!("{stem}-{}.zt", shard.name()));
+        let file = std::fs::read(path).ok();
+        Ok(file.map(|bytes| {
+            let length = bytes.len() as u64;
+            Candidate { source: Counted { bytes, read: Cell::new(0) }, length }
+        }))
+    }
+}
+
+fn check(path: &Path, options: &Options) -> Result<(), Error> {
+    let file = std::fs::read(path).unwrap();
+    let archive = Archive::open_with(&file, options)?;
+    let shards = archive.bind_shards(&Beside::new(path), options.limit())?;
+    let files = Files { root: &file[..], shards: &shards };
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    for object in archive.objects() {
+        verifier.object_in(&object, files, |_, _| ())?;
+    }
+    Ok(verifier.shards(&shards)?)
+}
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(corpus().join("v2/shards").join(name)).unwrap()
+}
+
+#[test]
+fn every_root_ends_as_the_index_says() {
+    let mut rules = BTreeSet::new();
+    for row in sharded() {
+        let file = row.path.display();
+        let root = std::fs::read(&row.path).unwrap();
+        let archive = Archive::open(&root).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert!(archive.objects().len() == 1 && archive.shards().len() > 0, "{file}");
+        let found = check(&row.path, &row.options).map_err(|error| Expected::from_error(&error));
+        let found = found.err().map(|mut found| {
+            // The place is not written where a shard is missing: its table or its component says it.
+            if found.rule == "unsupported-shard" {
+                (found.offset, found.object, found.component) =
+                    row.expected.as_ref().map_or((None, None, None), |expected| {
+                        (expected.offset, expected.object, expected.component)
+                    });
+            }
+            found
+        });
+        assert_eq!(found, row.expected, "{file}");
+        if let Some(near) = &row.neighbour {
+            assert_eq!(check(near, &Options::default()), Ok(()), "{file}");
+        }
+        rules.extend(row.expected.map(|expected| expected.rule));
+    }
+    for row in zten::rules::rows().filter(|row| row.id.contains("shard")) {
+        let of_the_root = ["shard-name", "shard-type", "shards-type", "shard-reference"];
+        let of_the_root = of_the_root.contains(&row.id)
+            || ["data-shard", "shard-reference-type"].contains(&row.id)
+            || row.id.starts_with("shard-size")
+            || row.id.starts_with("shard-digest-");
+        assert!(of_the_root || rules.contains(row.id), "no file ends in {}", row.id);
+    }
+}
+
+#[test]
+fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
+    let root = read("unsupported-shard--v2-missing.zt");
+    let path = corpus().join("v2/shards/unsupported-shard--v2-missing.zt");
+    let archive = Archive::open(&root).unwrap();
+    let [shard] = archive.shards().collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!((shard.name(), shard.size()), ("s", 4152));
+    assert!(matches!(shard.digest(), Digest::Xxh3(_)));
+    let component = archive.get("w").unwrap().component("data").unwrap();
+    assert_eq!((component.shard(), component.extent().range()), (Some("s"), 4096..4112));
+    assert_eq!(component.bind(&root).unwrap_err().id(), Some("unsupported-shard"));
+    let shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    assert!(shards.get("s").is_none() && shards.bound().is_empty());
+    assert_eq!(shards.missing().map(|shard| shard.name()), Some("s"));
+    let verifier = Verifier::new(0, &Limits::default());
+    let error = Error::from(verifier.shards(&shards).unwrap_err());
+    assert_eq!((error.id(), error.offset()), (Some("unsupported-shard"), Some(shard.offset())));
+    assert_eq!(&root[usize::try_from(shard.offset()).unwrap()..][..2], b"as");
+}
+
+#[test]
+fn binding_reads_the_frame_and_nothing_else() {
+    let path = corpus().join("v2/shards/not-recursive.zt");
+    let root = std::fs::read(&path).unwrap();
+    let archive = Archive::open(&root).unwrap();
+    let shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    let shard = shards.get("s").unwrap();
+    assert_eq!(shard.source().read.get(), 48);
+    assert!(shards.get("t").is_none() && shards.get("").is_none());
+    // Views are of the shard's bytes.
+    let object = archive.get("w").unwrap().in_shard(shard);
+    let view = object.dense().unwrap().bind(&shard.source().bytes).unwrap();
+    let values: Vec<f32> = view.elements().unwrap().collect();
+    assert_eq!(values, [1.0, -2.0, 0.5, 3.25]);
+    let rows = object.dense().unwrap().rows(1..3).unwrap();
+    let mut bytes = [0; 8];
+    rows.read(shard.source(), &mut bytes).unwrap();
+    assert_eq!(bytes[4..], 0.5_f32.to_le_bytes());
+    assert_eq!(shard.source().read.get(), 48 + 8);
+    let content = object.component("data").unwrap();
+    assert_eq!(content.object().component("data").unwrap().bind(&shard.source().bytes).err(), None);
+}
+
+#[test]
+fn an_object_in_one_shard_has_no_components_elsewhere() {
+    let path = corpus().join("v2/shards/csr.zt");
+    let root = std::fs::read(&path).unwrap();
+    let archive = Archive::open(&root).unwrap();
+    let shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    let readable = |object: &zten::Object<'_>| {
+        let components = object.components().filter(|component| component.readable().is_ok());
+        components.map(|component| component.role().to_owned()).collect::<Vec<_>>()
+    };
+    let object = archive.get("w").unwrap();
+    assert_eq!(readable(&object), ["values"]);
+    for (shard, role) in [("a", "indptr"), ("bb", "indices")] {
+        let shard = shards.get(shard).unwrap();
+        assert_eq!(readable(&object.in_shard(shard)), [role]);
+        let component = object.component(role).unwrap();
+        assert!(component.in_shard(shard).readable().is_ok());
+        assert!(object.component("values").unwrap().in_shard(shard).readable().is_ok());
+        // Another file's shard of a name that is not in the object.
+        let path = corpus().join("v2/shards/dense.zt");
+        let root = std::fs::read(&path).unwrap();
+        let archive = Archive::open(&root).unwrap();
+        let others = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+        assert!(readable(&object.in_shard(others.get("s").unwrap())).is_empty());
+    }
+}
+
+#[test]
+fn no_more_shards_are_looked_for_than_the_limit_allows() {
+    let path = corpus().join("v2/shards/limit-shards--v2-two.zt");
+    let root = std::fs::read(&path).unwrap();
+    let archive = Archive::open(&root).unwrap();
+    for (most, asked) in [(0, 0), (1, 0), (2, 2), (3, 2)] {
+        let limits = Limits::default().with("shards", most).unwrap();
+        let finder = Beside::new(&path);
+        assert_eq!(archive.bind_shards(&finder, &limits).is_ok(), asked > 0, "{most}");
+        assert_eq!(finder.asked.get(), asked, "{most}");
+    }
+}
+
+/// Whatever one byte of a shard becomes: an error, as its digest is another.
+#[test]
+fn damage_of_a_shard_is_refused() {
+    struct Given<'d>(&'d [u8]);
+
+    impl<'d> Find for Given<'d> {
+        type Source = &'d [u8];
+
+        fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
+            Ok(Some(Candidate { source: self.0, length: self.0.len() as u64 }))
+        }
+    }
+
+    let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
+    let archive = Archive::open(&root).unwrap();
+    let verify = |shard: &[u8]| {
+        let shards = archive.bind_shards(&Given(shard), &Limits::default())?;
+        Verifier::new(0, &Limits::default()).shards(&shards)
+    };
+    assert!(verify(&shard).is_ok());
+    for at in (0..shard.len()).step_by(if cfg!(miri) { 997 } else { 1 }) {
+        shard[at] ^= 0x10;
+        assert!(verify(&shard).is_err(), "{at}");
+        shard[at] ^= 0x10;
+        assert!(verify(&shard[..at]).is_err(), "{at}");
+    }
+}
