@@ -12,7 +12,7 @@ mod zstd;
 pub(crate) use bools::validate_bools;
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
-pub use hasher::Verified;
+pub use hasher::{Mismatch, Verified};
 pub use reader::Content;
 
 #[cfg(feature = "zstd")]
@@ -100,7 +100,7 @@ impl From<ReadError<Self>> for Error {
 impl<E: core::fmt::Display> core::fmt::Display for ReadError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Source(_) => f.write_str("the bytes of the file could not be read"),
+            Self::Source(error) => write!(f, "the bytes of the file could not be read: {error}"),
             Self::Refused(error) => error.fmt(f),
         }
     }

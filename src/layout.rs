@@ -4,6 +4,7 @@ mod buffer;
 mod dense;
 mod index;
 mod normal;
+mod owned;
 mod quantized_group;
 mod slice;
 mod sparse_coo;

@@ -133,7 +133,7 @@ pub mod write;
 
 pub use archive::Archive;
 pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
-pub use codec::{Content, ReadAt, ReadError, Verified};
+pub use codec::{Content, Mismatch, ReadAt, ReadError, Verified};
 pub use digest::Digest;
 pub use element::{
     ByteOrder, Complex, Element, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0,
@@ -141,6 +141,7 @@ pub use element::{
 };
 pub use error::{Error, ErrorKind, Misuse, OutOfMemory, Place, Result};
 pub use format::{Encoding, Format, Generation, Version};
+pub use half;
 pub use layout::{
     ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Cut, Decoded, DecodedCoo, DecodedCsr,
     DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Nibbles, Normalization, Packing,
@@ -148,5 +149,5 @@ pub use layout::{
     Widened,
 };
 pub use limits::{Limits, Options, Tolerance};
-pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
-pub use verify::Verifier;
+pub use manifest::{Component, ElementType, Extent, Manifest, NotFound, Object, Shape};
+pub use verify::{Summary, Verifier};

@@ -22,14 +22,13 @@
 //! # Ok::<(), zten::Error>(())
 //! ```
 
-use alloc::borrow::Cow;
 use core::ops::Range;
 
 use crate::error::{Error, Misuse, Place};
 use crate::format::frame::{Container, Frame};
 use crate::format::named;
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Admitted, Manifest};
 use crate::num::{Assured as _, u64_from_usize};
 
 pub use crate::format::Named;
@@ -114,20 +113,23 @@ impl Body {
         self.frame.manifest().clone()
     }
 
-    /// Takes the manifest and validates it. The result borrows it, or owns it if a `Vec` is given.
+    /// Takes the manifest and validates it. The result holds `bytes`, whatever they are held in:
+    /// `&[u8]`, `Vec<u8>`, `Arc<[u8]>`.
     ///
     /// # Errors
     /// Any rule of the catalogue but those that need data; [`Misuse::Supply`]. The bytes come
     /// back with the error, to name its place.
-    pub fn manifest<'m>(
-        self,
-        bytes: impl Into<Cow<'m, [u8]>>,
-    ) -> Result<Manifest<'m>, RefusedManifest<'m>> {
-        let bytes = bytes.into();
-        if let Err(error) = supplied(&bytes, self.frame.manifest()) {
+    pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, RefusedManifest<B>> {
+        if let Err(error) = supplied(bytes.as_ref(), self.frame.manifest()) {
             return Err(RefusedManifest::new(error, self.frame, bytes));
         }
         Manifest::admit(self.frame, bytes, &self.options)
+    }
+
+    /// Validates the manifest, whose bytes will be found again elsewhere.
+    pub(crate) fn admit(&self, bytes: &[u8]) -> Result<Admitted, Error> {
+        supplied(bytes, self.frame.manifest())?;
+        Admitted::admit(&self.frame, bytes, &self.options)
     }
 
     /// What a place is called, in a manifest of which there may be a part only: a whole one that

@@ -14,6 +14,7 @@ use crate::limits::Options;
 use crate::manifest::{Manifest, RefusedManifest};
 use crate::num::Assured as _;
 use crate::open::Opening;
+use crate::verify::{Summary, Verifier};
 
 /// An open file and its manifest, which has been read and validated. It derefs to the manifest.
 ///
@@ -30,7 +31,7 @@ use crate::open::Opening;
 pub struct FileArchive {
     file: File,
     length: u64,
-    manifest: Manifest<'static>,
+    manifest: Manifest<Vec<u8>>,
 }
 
 impl FileArchive {
@@ -70,13 +71,25 @@ impl FileArchive {
     }
 
     /// The manifest.
-    pub fn manifest(&self) -> &Manifest<'static> {
+    pub fn manifest(&self) -> &Manifest<Vec<u8>> {
         &self.manifest
     }
 
     /// The manifest alone.
-    pub fn into_manifest(self) -> Manifest<'static> {
+    pub fn into_manifest(self) -> Manifest<Vec<u8>> {
         self.manifest
+    }
+
+    /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
+    /// indices; in a file opened as canonical the padding, too. With the limits that it was opened
+    /// with. Memory does not depend on the size of the file. [`Verifier`] does the same object by
+    /// object.
+    ///
+    /// # Errors
+    /// Any rule on content; what is unsupported, a digest that cannot be verified among it; what
+    /// keeps the file from being read.
+    pub fn verify(&self) -> Result<Summary, ReadError<io::Error>> {
+        Verifier::new(self.length, self.limits()).file(&self.manifest, self)
     }
 
     /// The length of the file when it was opened.
@@ -93,7 +106,7 @@ pub enum OpenError {
     /// It was refused before its manifest was looked at.
     Refused(Error),
     /// Its manifest was refused, which says what the place is called.
-    Manifest(RefusedManifest<'static>),
+    Manifest(RefusedManifest<Vec<u8>>),
 }
 
 impl From<Error> for OpenError {
@@ -115,7 +128,7 @@ impl From<OpenError> for ReadError<io::Error> {
 impl core::fmt::Display for OpenError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Source(_) => f.write_str("the bytes of the file could not be read"),
+            Self::Source(error) => write!(f, "the bytes of the file could not be read: {error}"),
             Self::Refused(error) => error.fmt(f),
             Self::Manifest(refused) => refused.fmt(f),
         }
@@ -132,9 +145,9 @@ impl std::error::Error for OpenError {
 }
 
 impl Deref for FileArchive {
-    type Target = Manifest<'static>;
+    type Target = Manifest<Vec<u8>>;
 
-    fn deref(&self) -> &Manifest<'static> {
+    fn deref(&self) -> &Manifest<Vec<u8>> {
         &self.manifest
     }
 }

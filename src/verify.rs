@@ -6,14 +6,12 @@ mod padding;
 #[cfg(feature = "v2")]
 mod rows;
 
-use crate::codec::{ReadAt, ReadError, Verified};
+use crate::codec::{Mismatch, ReadAt, ReadError, Verified};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
-#[cfg(feature = "write")]
-use crate::manifest::Manifest;
-use crate::manifest::{Component, Object, Shape};
+use crate::manifest::{Component, Manifest, ManifestRef, Object, Shape};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -41,13 +39,14 @@ pub struct Verifier {
     /// Bytes that compressed components may still decode to.
     left: u64,
     total: u64,
+    mismatch: Option<Mismatch>,
 }
 
 impl Verifier {
     /// A verifier for a file of `file_len` bytes.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
         let total = limits.decoded_total(file_len);
-        Self { limits: *limits, left: total, total }
+        Self { limits: *limits, left: total, total, mismatch: None }
     }
 
     /// Bytes that compressed components have decoded to so far.
@@ -79,6 +78,45 @@ impl Verifier {
         Ok(())
     }
 
+    /// Reads all objects of a file, and in one that was opened as canonical the padding.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object) and `canonical-padding`.
+    pub fn file<R: ReadAt + ?Sized>(
+        &mut self,
+        manifest: &Manifest<impl AsRef<[u8]>>,
+        source: &R,
+    ) -> Result<Summary, ReadError<R::Error>> {
+        self.whole(manifest.parts(), source)
+    }
+
+    fn whole<R: ReadAt + ?Sized>(
+        &mut self,
+        manifest: ManifestRef<'_>,
+        source: &R,
+    ) -> Result<Summary, ReadError<R::Error>> {
+        let mut summary = Summary::default();
+        for object in manifest.objects() {
+            self.object(&object, source, |_, _| ())?;
+            for component in object.components() {
+                let digest = u64::from(component.digest().is_some());
+                summary.components = summary.components.saturating_add(1);
+                summary.digests = summary.digests.saturating_add(digest);
+            }
+        }
+        #[cfg(feature = "write")]
+        if manifest.options().is_canonical() {
+            padding::validate(manifest, source)?;
+        }
+        Ok(summary)
+    }
+
+    /// The digest that the manifest gives and the one that was computed, if what failed last was
+    /// `digest-mismatch`.
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        self.mismatch.as_ref()
+    }
+
     /// Validates the padding of a file that was opened as a canonical one: all of it is zero.
     ///
     /// # Errors
@@ -86,10 +124,10 @@ impl Verifier {
     #[cfg(feature = "write")]
     pub fn padding<R: ReadAt + ?Sized>(
         &self,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
     ) -> Result<(), ReadError<R::Error>> {
-        padding::validate(manifest, source)
+        padding::validate(manifest.parts(), source)
     }
 
     /// Reads one component, validates it, and hands its chunks to `take`.
@@ -110,7 +148,8 @@ impl Verifier {
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.content(source, &self.limits)?;
         let mut bytes = 0_u64;
-        while let Some(chunk) = content.next_chunk()? {
+        self.mismatch = None;
+        while let Some(chunk) = content.next_or(&mut self.mismatch)? {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
@@ -214,6 +253,26 @@ impl Verifier {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
         }
         Ok(bytes)
+    }
+}
+
+/// What verifying a whole file has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    components: u64,
+    digests: u64,
+}
+
+impl Summary {
+    /// How many components were read, all of which keep every rule.
+    pub fn components(&self) -> u64 {
+        self.components
+    }
+
+    /// How many of them have a digest, all of which match: of the others, changed bytes that break
+    /// no rule go unseen.
+    pub fn digests(&self) -> u64 {
+        self.digests
     }
 }
 

@@ -37,7 +37,7 @@ fn attributes() -> Encoded {
 }
 
 fn limited(name: &str, value: u64) -> Limits {
-    Limits::default().with(name, value).unwrap()
+    Limits::default().with_named(name, value).unwrap()
 }
 
 /// A file of no objects whose root has so many keys, none of them `attributes`.

@@ -52,7 +52,7 @@ fn what_may_be_decoded_is_decoded() {
         let archive = Archive::open(&file).unwrap();
         let component = archive.objects().next().unwrap().components().next().unwrap();
         let read = |most: usize| {
-            let limits = Limits::default().with("decoded", most.try_into().unwrap()).unwrap();
+            let limits = Limits::default().with_decoded(most.try_into().unwrap());
             component.read_to_vec(&file[..], &limits).map_err(Error::from)
         };
         assert_eq!(read(bytes).unwrap().len(), bytes, "{name}");

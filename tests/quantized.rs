@@ -11,7 +11,7 @@ fn read(path: &str) -> Vec<u8> {
     std::fs::read(zten_testkit::corpus().join(path)).unwrap()
 }
 
-fn open(file: &[u8]) -> Archive<'_> {
+fn open(file: &[u8]) -> Archive<&[u8]> {
     Archive::open_with(file, &Options::default().tolerate(Tolerance::MissingZeros)).unwrap()
 }
 

@@ -329,7 +329,7 @@ impl serde::Serialize for Unwritable {
 
 #[test]
 fn limits_are_those_of_the_readers() {
-    let limits = Limits::default().with("manifest", 2000).unwrap();
+    let limits = Limits::default().with_manifest(2000);
     let settings = Settings::default().limits(limits);
     let (mut writer, mut written) = (writer(&settings), 0_u32);
     let error = loop {

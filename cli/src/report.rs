@@ -113,7 +113,7 @@ impl Problem {
     /// A file that was opened, and whose content is not valid.
     pub(crate) fn reading(
         file: &Path,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         error: &ReadError<io::Error>,
     ) -> Self {
         match error {
@@ -148,7 +148,7 @@ impl Problem {
     /// command itself finds.
     pub(crate) fn unsupported(
         file: &Path,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         component: &Component<'_>,
         id: &str,
     ) -> Self {
@@ -180,7 +180,7 @@ impl Problem {
     }
 
     /// The same, in that place.
-    pub(crate) fn named(mut self, manifest: &Manifest<'_>, place: Place) -> Self {
+    pub(crate) fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
         self.generation = Some(manifest.generation());
         self.place = place;

@@ -35,10 +35,10 @@ use crate::manifest::{Component, Object, Shape};
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/quantized_group.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
+/// let archive = zten::Archive::open(file)?;
 /// let group = archive.get("q_proj").unwrap().quantized_group()?;
 /// assert_eq!((group.quantization()?.bits(), group.quantization()?.group_size()), (4, 8));
-/// let quantized = group.bind(&file)?;
+/// let quantized = group.view()?;
 /// let mut weights = [0_f32; 8 * 8];
 /// quantized.dequantize(&mut weights)?;
 /// # assert_eq!(weights[0], -1.25 * (13.0 + 1.25));
@@ -103,6 +103,16 @@ impl<'a> QuantizedGroup<'a> {
     /// or a word is not just filled by as many codes of as many bits.
     pub fn quantization(&self) -> Result<Quantization, Error> {
         Quantization::read(self.object.attributes(), self.place())
+    }
+
+    /// The weights where they lie in the file, whose components are checked to fit together.
+    /// Neither memory nor time depends on their size. For objects of an
+    /// [`Archive`](crate::Archive), which holds that file.
+    ///
+    /// # Errors
+    /// As [`Component::view`] and [`bind`](Self::bind).
+    pub fn view(&self) -> Result<Quantized<'a>, Error> {
+        self.bind(self.packed_weight.file()?)
     }
 
     /// Binds the weights to the file they are in, all of whose bytes are in `file`, and checks

@@ -74,9 +74,10 @@ impl<S: Sink> Writer<S> {
     /// breaks; [`OutOfMemory`](crate::OutOfMemory).
     pub fn append(
         sink: S,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         settings: &Settings,
     ) -> Result<Self, WriteError<S::Error>> {
+        let manifest = manifest.parts();
         if !manifest.dialect().is_written || settings.is_canonical() {
             return Err(Error::misuse(Misuse::Append).into());
         }

@@ -39,3 +39,9 @@ pub fn borrows<T: Debug + PartialEq>(found: Result<&[T], Error>, order: ByteOrde
         }
     }
 }
+
+impl AsRef<[u8]> for Placed {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}

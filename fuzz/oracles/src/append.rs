@@ -147,7 +147,8 @@ impl Case<'_> {
 
     /// Appends with one limit at the least value with which `new` is valid, and near it.
     fn edge(&self, new: &[u8], (name, low, high): (&str, u64, u64), sum: &mut Appended) {
-        let limited = |value| limits().with(name, value).map(|limits| self.options.limits(limits));
+        let limited =
+            |value| limits().with_named(name, value).map(|limits| self.options.limits(limits));
         let is_good = |value| {
             let options = limited(value).expect("a value within the range");
             let read = OF_CONTENT.contains(&name);
@@ -218,7 +219,7 @@ fn valid(file: &[u8], options: &Options) -> Result<(), Error> {
 }
 
 /// A name that no object has.
-fn unused(manifest: &Manifest<'_>) -> String {
+fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let names = (0..).map(|number: u32| format!("appended {number}"));
     names.into_iter().find(|name| manifest.get(name).is_none()).expect("there are fewer objects")
 }

@@ -30,7 +30,7 @@ impl Work {
 }
 
 /// Reads one component in every way that there is.
-pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut Work) {
+pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
     let file = archive.data();
     let extent = component.extent();
     assert_eq!(extent.offset() % 64, 0);

@@ -9,7 +9,7 @@ use crate::components::{Work, same};
 use crate::{FEW, limits, slices};
 
 /// Reads an object as each format, of which it is one at most.
-pub(crate) fn read(object: &Object<'_>, archive: &Archive<'_>, work: &mut Work) {
+pub(crate) fn read(object: &Object<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
     let (format, file) = (object.format(), archive.data());
     let is = |wanted| format == wanted;
     let dense = object.dense();

@@ -31,7 +31,7 @@ pub enum Session {
 #[derive(Debug)]
 pub struct File {
     /// What its manifest says.
-    pub manifest: Manifest<'static>,
+    pub manifest: Manifest<Vec<u8>>,
     /// Bytes of the file.
     pub length: u64,
 }

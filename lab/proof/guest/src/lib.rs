@@ -58,7 +58,7 @@ pub extern "C" fn copy(canonical: u32) -> u64 {
     })
 }
 
-fn run(canonical: u32, work: impl FnOnce(&Archive<'_>, &[u8]) -> Result<(), Error>) -> u64 {
+fn run(canonical: u32, work: impl FnOnce(&Archive<&[u8]>, &[u8]) -> Result<(), Error>) -> u64 {
     let file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options::default();
     let options = if canonical == 1 { options.canonical() } else { options };

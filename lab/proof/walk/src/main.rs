@@ -56,7 +56,7 @@ fn walk(file: &[u8]) -> Result<(), zten::Error> {
     Ok(())
 }
 
-fn named(manifest: &Manifest<'_>) {
+fn named(manifest: &Manifest<impl AsRef<[u8]>>) {
     if let Some(object) = manifest.get(black_box("weight")) {
         black_box((object.ordinal(), object.component(black_box("data"))));
     }
@@ -97,7 +97,7 @@ fn elements<T: Element>(view: &View<'_>) {
 
 /// Copies the file into canonical form.
 #[cfg(feature = "write")]
-fn copied(archive: &Archive<'_>, file: &[u8]) {
+fn copied(archive: &Archive<&[u8]>, file: &[u8]) {
     use zten::write::{Copier, Settings};
     let copier = Copier::new(file.len() as u64, &Limits::embedded());
     let settings = Settings::default().canonical();
