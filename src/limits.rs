@@ -275,7 +275,7 @@ impl Options {
     ///
     /// Opening validates all of it but the padding, which [`Verifier::padding`] does.
     ///
-    /// [`Verifier::padding`]: crate::Verifier::padding
+    /// [`Verifier::padding`]: crate::verify::Verifier::padding
     #[cfg(feature = "write")]
     #[must_use]
     pub fn canonical(mut self) -> Self {

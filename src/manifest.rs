@@ -25,6 +25,7 @@ mod table;
 
 use core::ops::Range;
 
+pub use crate::format::Version;
 pub use blobs::Extent;
 #[cfg(feature = "write")]
 pub(crate) use canonical::{FIRST, VERSION, aligned};
@@ -39,8 +40,8 @@ pub use refused::RefusedManifest;
 pub(crate) use roles::{Part, Roles};
 
 use crate::cbor::Attributes;
+use crate::format::Generation;
 use crate::format::frame::Frame;
-use crate::format::{Generation, Version};
 use crate::limits::{Limits, Options};
 use parts::Index;
 use reader::Reader;

@@ -6,7 +6,7 @@ mod padding;
 #[cfg(feature = "v2")]
 mod rows;
 
-use crate::codec::{Mismatch, ReadAt, ReadError, Verified};
+use crate::codec::{ReadAt, ReadError};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
@@ -15,6 +15,7 @@ use crate::manifest::{Component, Manifest, ManifestRef, Object, Shape};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
+pub use crate::codec::{Mismatch, Verified};
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
 pub(crate) use indices::Sparse;
@@ -22,12 +23,12 @@ pub(crate) use indices::Sparse;
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Content`](crate::Content) needs.
+/// [`Content`](crate::source::Content) needs.
 ///
 /// ```
 /// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
 /// let archive = zten::Archive::open(file)?;
-/// let mut verifier = zten::Verifier::new(file.len() as u64, &zten::Limits::default());
+/// let mut verifier = zten::verify::Verifier::new(file.len() as u64, &zten::Limits::default());
 /// for object in archive.objects() {
 ///     verifier.object(&object, archive.data(), |_, _| ()).map_err(zten::Error::from)?;
 /// }

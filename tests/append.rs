@@ -7,7 +7,7 @@
 
 use zten::write::{Encoded, Level, NewObject, Settings, Writer};
 use zten::{
-    Archive, Error, ErrorKind, Generation, Limits, Misuse, Options, StorageType, Tolerance,
+    Archive, Error, ErrorKind, Generation, Limits, Options, StorageType, Tolerance, error::Misuse,
 };
 use zten_testkit::{check, corpus, reject_index};
 

@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use zten::{Archive, Error, Limits, Options, ReadAt, Verifier};
+use zten::{Archive, Error, Limits, Options, ReadAt, verify::Verifier};
 use zten_testkit::packed;
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.

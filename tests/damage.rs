@@ -7,7 +7,7 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-use zten::{Archive, Limits, Options, Verifier};
+use zten::{Archive, Limits, Options, verify::Verifier};
 use zten_testkit::sample::{least, stride};
 use zten_testkit::{accepted, reject_index};
 

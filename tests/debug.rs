@@ -4,7 +4,10 @@ use core::error::Error as _;
 use core::fmt::Debug;
 
 use zten::write::{Encoded, NewComponent, NewObject, Settings, Writer};
-use zten::{Archive, ElementType, ErrorKind, Limits, OutOfMemory, ReadError, StorageType, Value};
+use zten::{
+    Archive, ElementType, ErrorKind, Limits, ReadError, StorageType, attributes::Value,
+    error::OutOfMemory,
+};
 use zten_testkit::corpus;
 
 /// Far more than is shown.

@@ -11,7 +11,7 @@ use zten::open::Opening;
 use zten::source::FileArchive;
 use zten::{
     Archive, Digest, Encoding, Error, ErrorKind, Format, Generation, Limits, LogicalType, Manifest,
-    Misuse, Object, Options, ReadError, StorageType,
+    Object, Options, ReadError, StorageType, error::Misuse,
 };
 use zten_testkit::{Expected, corpus, placed, reject_index};
 
@@ -171,7 +171,7 @@ fn an_error_says_both_types() {
     );
     says(float.to_cow::<u8>().unwrap_err(), "component is f32, requested u8");
     says(
-        float.to_cow::<zten::Complex<f32>>().unwrap_err(),
+        float.to_cow::<zten::element::Complex<f32>>().unwrap_err(),
         "component is f32, requested complex64",
     );
     let error = float.read_elements::<i8, _>(&archive, archive.limits()).unwrap_err();
@@ -215,7 +215,7 @@ fn a_wrong_digest_is_told_with_the_right_one() {
     assert_ne!(expected, computed);
     let both = format!("expected {expected:08x}…, computed {computed:08x}…");
     assert!(error.to_string().contains(&both), "{error}");
-    let mut verifier = zten::Verifier::new(file.len() as u64, archive.limits());
+    let mut verifier = zten::verify::Verifier::new(file.len() as u64, archive.limits());
     assert!(verifier.object(&object, &archive, |_, _| ()).is_err());
     assert_eq!(verifier.mismatch(), Some(&mismatch));
 }

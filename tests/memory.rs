@@ -182,7 +182,7 @@ fn content_takes_a_chunk() {
                 assert_eq!(piece, &bytes[read..read + piece.len()]);
                 read += piece.len();
             }
-            assert_eq!(content.verified(), Some(zten::Verified::Digest));
+            assert_eq!(content.verified(), Some(zten::verify::Verified::Digest));
             read
         });
         assert_eq!((read, peak), (bytes.len(), chunk as u64), "{asked}");

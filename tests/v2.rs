@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use zten::rules::Scope;
-use zten::{Archive, F4E2M1, Generation, Options};
+use zten::{Archive, Generation, Options, element::F4E2M1};
 use zten_testkit::{Expected, accepted_v2, check, corpus, reject_index_v2};
 
 #[test]

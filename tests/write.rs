@@ -11,7 +11,8 @@ use zten::write::{
     Checksum, Encoded, NewComponent, NewObject, Settings, WriteError, Writer, canonical_order,
 };
 use zten::{
-    Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Misuse, Options, StorageType,
+    Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Options, StorageType,
+    error::Misuse,
 };
 use zten_testkit::check;
 

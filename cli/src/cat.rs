@@ -7,7 +7,9 @@ mod slice;
 use std::io;
 
 use zten::source::FileArchive;
-use zten::{Component, Format, Generation, Limits, Normalization, Object, ReadError, Verified};
+use zten::{
+    Component, Format, Generation, Limits, Object, ReadError, verify::Verified, view::Normalization,
+};
 
 use crate::app::App;
 use crate::args::Cat;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use zten::source::FileArchive;
-use zten::{Limits, Object, ReadError, Verifier};
+use zten::{Limits, Object, ReadError, verify::Verifier};
 
 use crate::file::stored;
 use crate::threads;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use zten::rules::Row;
 use zten::source::OpenError;
-use zten::{Component, Error, ErrorKind, Generation, Manifest, Place, ReadError};
+use zten::{Component, Error, ErrorKind, Generation, Manifest, ReadError, error::Place};
 
 use crate::clause::clause_of;
 use crate::escape;

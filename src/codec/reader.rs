@@ -31,7 +31,7 @@ use crate::rules::{Rule, Unsupported};
 /// while let Some(chunk) = content.next_chunk().map_err(zten::Error::from)? {
 ///     bytes += chunk.len();
 /// }
-/// assert_eq!(content.verified(), Some(zten::Verified::NoDigest));
+/// assert_eq!(content.verified(), Some(zten::verify::Verified::NoDigest));
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub struct Content<'a, R> {

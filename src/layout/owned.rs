@@ -46,7 +46,7 @@ impl<'a> Component<'a> {
     ///
     /// # Errors
     /// [`Misuse::Type`] where the elements are not of type `T`; as
-    /// [`content`](Self::content) and [`Content::next_chunk`](crate::Content::next_chunk);
+    /// [`content`](Self::content) and [`Content::next_chunk`](crate::source::Content::next_chunk);
     /// [`Misuse::Size`] where a 0.1 entry of unknown layout holds part of an element;
     /// [`OutOfMemory`].
     pub fn read_elements<T: Element, R: ReadAt + ?Sized>(

@@ -56,7 +56,7 @@ impl<'a> Object<'a> {
     /// The object as quantized groups.
     ///
     /// # Errors
-    /// [`Misuse::Format`](crate::Misuse::Format) where it is of another format;
+    /// [`Misuse::Format`](crate::error::Misuse::Format) where it is of another format;
     /// `unsupported-layout` where a 0.1 layout is not known.
     pub fn quantized_group(&self) -> Result<QuantizedGroup<'a>, Error> {
         let read = || {
@@ -98,7 +98,7 @@ impl<'a> QuantizedGroup<'a> {
     /// opening validates, and may be missing.
     ///
     /// # Errors
-    /// [`Misuse::Quantization`](crate::Misuse::Quantization) at the object, where one is missing
+    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object, where one is missing
     /// or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is not known,
     /// or a word is not just filled by as many codes of as many bits.
     pub fn quantization(&self) -> Result<Quantization, Error> {
@@ -120,7 +120,7 @@ impl<'a> QuantizedGroup<'a> {
     ///
     /// # Errors
     /// As [`quantization`](Self::quantization) and [`Component::bind`];
-    /// [`Misuse::Quantization`](crate::Misuse::Quantization) at the object where its rank is not
+    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object where its rank is not
     /// 2, and at the component that has not the type or the number of elements that shape and
     /// attributes ask for.
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<Quantized<'d>, Error> {

@@ -17,8 +17,8 @@ use crate::rules::{Rule, Unsupported};
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
 /// the same time whatever the size.
 ///
-/// Elements are asked for as the logical type of the component ([`Complex`](crate::Complex),
-/// [`F8E5M2`](crate::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
+/// Elements are asked for as the logical type of the component ([`Complex`](crate::element::Complex),
+/// [`F8E5M2`](crate::element::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
 /// there is where the logical type is not known.
 ///
 /// | what | when |

@@ -1,6 +1,8 @@
 //! Decoded components: aligned, little-endian, verified.
 
-use zten::{Archive, ByteOrder, Error, Limits, Misuse, StorageType, Verified};
+use zten::{
+    Archive, Error, Limits, StorageType, element::ByteOrder, error::Misuse, verify::Verified,
+};
 
 use super::{misuse, read};
 

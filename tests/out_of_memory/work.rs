@@ -114,7 +114,7 @@ fn ignore(outcome: Result<(), Error>) -> Result<(), Error> {
 }
 
 fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
-    vec.try_reserve_exact(count).map_err(|_| zten::OutOfMemory.into())
+    vec.try_reserve_exact(count).map_err(|_| zten::error::OutOfMemory.into())
 }
 
 /// Whether memory could not be had.

@@ -1,6 +1,6 @@
 //! What the manifest says, as it is written.
 
-use zten::{Component, Generation, Manifest, Value};
+use zten::{Component, Generation, Manifest, attributes::Value};
 
 /// The version that a 1.x file names: `1.2.0`.
 pub fn version(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {

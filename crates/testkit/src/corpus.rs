@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zten::{Archive, Error, Limits, Options, Verifier};
+use zten::{Archive, Error, Limits, Options, verify::Verifier};
 
 use crate::sample;
 

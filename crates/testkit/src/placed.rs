@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
-use zten::{ByteOrder, Error, ErrorKind, Misuse};
+use zten::{Error, ErrorKind, element::ByteOrder, error::Misuse};
 
 /// A copy of a file, at an address of the test's choice.
 pub struct Placed {

@@ -2,8 +2,8 @@
 
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
 use zten::{
-    Archive, ElementType, Error, ErrorKind, Generation, LogicalType, Manifest, Misuse, Object,
-    Options, StorageType, Verifier,
+    Archive, ElementType, Error, ErrorKind, Generation, LogicalType, Manifest, Object, Options,
+    StorageType, error::Misuse, verify::Verifier,
 };
 
 use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
@@ -245,7 +245,7 @@ fn same(old: &[u8], new: &[u8], options: &Options) {
 
 /// All that an object says.
 fn said(object: &Object<'_>) -> Vec<(String, Vec<u8>)> {
-    let fields = |fields: Option<zten::Attributes<'_>>| {
+    let fields = |fields: Option<zten::attributes::Attributes<'_>>| {
         let fields = fields.into_iter().flatten();
         fields.map(|(name, item)| (name.to_owned(), item.as_bytes().to_vec())).collect::<Vec<_>>()
     };

@@ -4,8 +4,10 @@ use core::fmt::Debug;
 
 use half::{bf16, f16};
 use zten::{
-    Archive, ByteOrder, Complex, Component, Element, Encoding, Error, ErrorKind, F8E4M3Fn,
-    F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, Generation, Misuse, StorageType, View,
+    Archive, Component, Element, Encoding, Error, ErrorKind, Generation, StorageType,
+    element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
+    error::Misuse,
+    view::View,
 };
 
 use crate::{DECODED, DECODED_TOTAL, FEW, heap, limits};

@@ -3,7 +3,10 @@
 use core::fmt::Debug;
 
 use half::{bf16, f16};
-use zten::{Archive, Coo, Csr, Element, Encoding, Error, Format, Object, Quantized, StorageType};
+use zten::{
+    Archive, Element, Encoding, Error, Format, Object, StorageType,
+    view::{Coo, Csr, Quantized},
+};
 
 use crate::components::{Work, same};
 use crate::{FEW, limits, slices};

@@ -4,7 +4,9 @@
 use sha2::Digest as _;
 use zten::write::{Copier, Settings};
 use zten::{
-    Archive, ByteOrder, Component, Digest, Encoding, Format, Generation, Object, Verified, Verifier,
+    Archive, Component, Digest, Encoding, Format, Generation, Object,
+    element::ByteOrder,
+    verify::{Verified, Verifier},
 };
 
 use crate::liar::{Liar, Plan};

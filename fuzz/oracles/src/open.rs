@@ -1,7 +1,7 @@
 //! Opening: how much heap it takes, who accepts what, and everything that can then be read.
 
 use zten::open::Opening;
-use zten::{Archive, Component, Error, Generation, Object, Options, Verifier};
+use zten::{Archive, Component, Error, Generation, Object, Options, verify::Verifier};
 
 use crate::components::{self, Work};
 use crate::{formats, heap, limits, options, tolerant, tree};
@@ -63,7 +63,7 @@ fn disjoint(archive: &Archive<&[u8]>) {
     let components = archive.objects().flat_map(|object| object.components());
     let extents = components.map(|component| component.extent());
     let mut blobs: Vec<_> = extents.filter(|extent| extent.length() > 0).collect();
-    blobs.sort_unstable_by_key(zten::Extent::offset);
+    blobs.sort_unstable_by_key(zten::manifest::Extent::offset);
     let mut end = 64;
     for blob in blobs {
         assert!(blob.offset() >= end, "{blob:?} begins before {end}");

@@ -3,9 +3,7 @@
 
 use std::io::{self, Write};
 
-use zten::{
-    Attributes, ByteOrder, Component, Digest, ElementType, Encoding, Format, Object, StorageType,
-};
+use zten::{attributes::Attributes, element::ByteOrder, Component, Digest, ElementType, Encoding, Format, Object, StorageType};
 
 use crate::diagnostic;
 use crate::escape::{Escaped, whole};

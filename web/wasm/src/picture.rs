@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zten::{ByteOrder, Component, Encoding, Error, Limits, Misuse, ReadAt, ReadError, StorageType};
+use zten::{element::ByteOrder, Component, Encoding, Error, Limits, error::Misuse, ReadAt, ReadError, StorageType};
 
 use crate::element::Kind;
 use crate::json::Json;

@@ -1,8 +1,6 @@
 //! Where the entries of a sparse object are.
 
-use zten::{
-    Component, Error, Format, Indices, Limits, Misuse, Object, OutOfMemory, ReadAt, ReadError,
-};
+use zten::{Component, Error, Format, view::Indices, Limits, error::{Misuse, OutOfMemory}, Object, ReadAt, ReadError};
 
 use crate::picture::{Grid, MOST};
 use crate::session::File;

@@ -6,7 +6,7 @@ use core::hint::black_box;
 
 use cortex_m_rt::entry;
 use cortex_m_semihosting::hio::{self, HostStream};
-use zten::{Archive, F8E4M3Fn, Limits, Options};
+use zten::{Archive, element::F8E4M3Fn, Limits, Options};
 use zten_images::{MODEL, end, memory};
 
 #[entry]

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use zten::write::{Copier, CopyError, Settings, WriteError};
-use zten::{Archive, Error, Limits, Options, Verifier};
+use zten::{Archive, Error, Limits, Options, verify::Verifier};
 
 /// The file at hand.
 static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());

@@ -9,7 +9,7 @@
 use core::hint::black_box;
 
 use linked_list_allocator::LockedHeap;
-use zten::{Archive, Component, Element, Limits, Manifest, Object, Verifier, View};
+use zten::{Archive, Component, Element, Limits, Manifest, Object, verify::Verifier, view::View};
 
 #[global_allocator]
 static HEAP: LockedHeap = LockedHeap::empty();
@@ -75,7 +75,7 @@ fn walk_object(object: &Object<'_>, file: &[u8]) {
     if let Ok(view) = object.dense().and_then(|dense| dense.bind(file)) {
         elements::<f32>(&view);
         elements::<u8>(&view);
-        elements::<zten::F8E4M3Fn>(&view);
+        elements::<zten::element::F8E4M3Fn>(&view);
     }
 }
 
