@@ -227,7 +227,7 @@ fn one_call_verifies_a_file() {
     for case in reject_index().filter(|case| case.content) {
         let archive = Archive::open_with(case.read(), &case.options).unwrap();
         let error = archive.verify().unwrap_err();
-        assert_eq!(Expected::of(&error), case.expected, "{}", case.file);
+        assert_eq!(Expected::from_error(&error), case.expected, "{}", case.file);
         let from_file = FileArchive::open(&case.path, &case.options).unwrap().verify();
         assert!(matches!(from_file, Err(ReadError::Refused(found)) if found == error));
         refused += 1;

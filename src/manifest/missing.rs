@@ -15,10 +15,10 @@ use crate::error::{Error, Misuse};
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
 /// let archive = zten::Archive::open(file)?;
-/// let missing = archive.require("t_f23").unwrap_err();
-/// assert_eq!(missing.name(), "t_f23");
+/// let missing = archive.require("t_fp32").unwrap_err();
+/// assert_eq!(missing.name(), "t_fp32");
 /// # assert_eq!(missing.nearest(), Some("t_f32"));
-/// println!("{missing}"); // there is no object "t_f23"; the nearest name is "t_f32"
+/// println!("{missing}"); // there is no object "t_fp32"; the nearest name is "t_f32"
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]

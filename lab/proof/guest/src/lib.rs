@@ -62,7 +62,7 @@ fn run(canonical: u32, work: impl FnOnce(&Archive<&[u8]>, &[u8]) -> Result<(), E
     let file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options::default();
     let options = if canonical == 1 { options.canonical() } else { options };
-    match Archive::open_with(&file, &options).and_then(|archive| work(&archive, &file)) {
+    match Archive::open_with(&file[..], &options).and_then(|archive| work(&archive, &file)) {
         Ok(()) => 0,
         Err(error) => {
             let id = error.id().unwrap_or("misuse");
