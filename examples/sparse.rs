@@ -36,8 +36,11 @@ fn row_sums(archive: &Archive<Vec<u8>>, name: &str) -> Result<Vec<f32>, Box<dyn 
     Ok(product)
 }
 
+/// A place, and the value there.
+type Entry = (Vec<u64>, f32);
+
 /// The entries of a tensor that is a list of coordinates, however it is stored.
-fn entries(archive: &Archive<Vec<u8>>, name: &str) -> Result<Vec<(Vec<u64>, f32)>, Box<dyn Error>> {
+fn entries(archive: &Archive<Vec<u8>>, name: &str) -> Result<Vec<Entry>, Box<dyn Error>> {
     let tensor = archive.require(name)?.sparse_coo()?.decode(archive, archive.limits())?;
     let entries = tensor.coo().entries::<f32>()?;
     Ok(entries.map(|(coordinate, value)| (coordinate.collect(), value)).collect())

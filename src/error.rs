@@ -204,8 +204,8 @@ impl Described {
 
     /// The two in a number.
     fn both(number: u64) -> (Self, Self) {
-        let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
-        (Self(u32::from_be_bytes([a, b, c, d])), Self(u32::from_be_bytes([e, f, g, h])))
+        let low = u32::try_from(number & u64::from(u32::MAX)).assured();
+        (Self(u32::try_from(number >> 32).assured()), Self(low))
     }
 }
 

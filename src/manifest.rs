@@ -189,6 +189,7 @@ impl<B> Manifest<B> {
     }
 }
 
+#[expect(clippy::missing_fields_in_debug, reason = "one line, and never the bytes")]
 impl<B> core::fmt::Debug for Manifest<B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Manifest")

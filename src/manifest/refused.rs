@@ -70,6 +70,7 @@ impl<B> From<RefusedManifest<B>> for Error {
     }
 }
 
+#[expect(clippy::missing_fields_in_debug, reason = "the frame is where the manifest lies")]
 impl<B: AsRef<[u8]>> fmt::Debug for RefusedManifest<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RefusedManifest")

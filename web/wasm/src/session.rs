@@ -5,7 +5,7 @@ use std::mem;
 use std::ops::Range;
 
 use zten::open::{Body, Footer, Named, Opening};
-use zten::{Component, Error, Manifest, error::Misuse, Options};
+use zten::{Component, Error, Manifest, Options, error::Misuse};
 
 use crate::describe;
 use crate::json::Json;

@@ -1,6 +1,10 @@
 //! Where the entries of a sparse object are.
 
-use zten::{Component, Error, Format, view::Indices, Limits, error::{Misuse, OutOfMemory}, Object, ReadAt, ReadError};
+use zten::{
+    Component, Error, Format, Limits, Object, ReadAt, ReadError,
+    error::{Misuse, OutOfMemory},
+    view::Indices,
+};
 
 use crate::picture::{Grid, MOST};
 use crate::session::File;

@@ -13,7 +13,7 @@ use core::ops::Range;
 use cortex_m_rt::entry;
 use embedded_storage::nor_flash::ReadNorFlash;
 use zten::open::Opening;
-use zten::{Limits, Manifest, Object, Options, error::OutOfMemory, ReadAt};
+use zten::{Limits, Manifest, Object, Options, ReadAt, error::OutOfMemory};
 use zten_images::failure::Failure;
 use zten_images::flash::{Flash, Simulated};
 use zten_images::network::{NotThatNetwork, Weights, classify};

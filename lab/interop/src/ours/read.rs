@@ -5,7 +5,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
 use zten::source::FileArchive;
-use zten::{Archive, attributes::{Chunks, Item}, Component, ElementType, view::Indices, Limits, Options, verify::{Verified, Verifier}};
+use zten::{
+    Archive, Component, ElementType, Limits, Options,
+    attributes::{Chunks, Item},
+    verify::{Verified, Verifier},
+    view::Indices,
+};
 
 use crate::content::{Attributes, Content, Part, Sum, le, same_attributes};
 use crate::elements::{Le as _, by_type};
@@ -139,7 +144,9 @@ fn value(item: &Item<'_>) -> Value {
         zten::attributes::Value::Text(chunks) => {
             Value::Text(String::from_utf8_lossy(&whole(&chunks)).into_owned())
         }
-        zten::attributes::Value::Array(array) => Value::Array(array.map(|item| value(&item)).collect()),
+        zten::attributes::Value::Array(array) => {
+            Value::Array(array.map(|item| value(&item)).collect())
+        }
         zten::attributes::Value::Map(map) => {
             Value::Map(map.map(|(key, item)| (value(&key), value(&item))).collect())
         }
