@@ -39,10 +39,12 @@ pub use refused::RefusedManifest;
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};
 
-use crate::cbor::Attributes;
+use crate::cbor::{Attributes, seek};
+use crate::error::Error;
 use crate::format::Generation;
 use crate::format::frame::Frame;
 use crate::limits::{Limits, Options};
+use crate::num::{len_u32, usize_from_u32};
 use parts::Index;
 use reader::Reader;
 
@@ -58,8 +60,6 @@ use reader::Reader;
 /// unspecified, and nothing panics but debug assertions, in builds that have them.
 pub struct Manifest<B> {
     bytes: B,
-    /// Where in `bytes` the manifest lies, if those are the whole file.
-    section: Option<Range<usize>>,
     admitted: Admitted,
 }
 
@@ -71,26 +71,20 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         options: &Options,
     ) -> Result<Self, RefusedManifest<B>> {
         match Admitted::admit(&frame, bytes.as_ref(), options) {
-            Ok(admitted) => Ok(Self { bytes, section: None, admitted }),
+            Ok(admitted) => Ok(Self { bytes, admitted }),
             Err(error) => Err(RefusedManifest::new(error, frame, bytes)),
         }
     }
 
     /// The manifest that was found at `section` of the file whose bytes are `file`.
-    pub(crate) fn within(file: B, section: Range<usize>, admitted: Admitted) -> Self {
-        Self { bytes: file, section: Some(section), admitted }
+    pub(crate) fn within(file: B, section: Range<usize>, mut admitted: Admitted) -> Self {
+        admitted.section = Some(section);
+        Self { bytes: file, admitted }
     }
 
     /// What objects and components read from.
     pub(crate) fn parts(&self) -> ManifestRef<'_> {
-        let (bytes, admitted) = (self.bytes.as_ref(), &self.admitted);
-        match &self.section {
-            None => ManifestRef { bytes, file: None, admitted },
-            Some(section) => {
-                let manifest = bytes.get(section.clone()).unwrap_or_default();
-                ManifestRef { bytes: manifest, file: Some(bytes), admitted }
-            }
-        }
+        ManifestRef { held: self.bytes.as_ref(), admitted: &self.admitted }
     }
 
     /// What holds the bytes: those of the manifest, or of the file it was found in.
@@ -170,7 +164,7 @@ impl<B> Manifest<B> {
 
     /// How many objects there are.
     pub fn len(&self) -> u32 {
-        crate::num::len_u32(self.admitted.index.objects.len())
+        len_u32(self.admitted.index.objects.len())
     }
 
     /// Whether there are no objects.
@@ -186,6 +180,75 @@ impl<B> Manifest<B> {
     /// Bytes of heap that the index takes, beside the manifest's own bytes.
     pub fn index_bytes(&self) -> usize {
         self.admitted.index.bytes()
+    }
+}
+
+impl Admitted {
+    /// Validates the bytes of a manifest.
+    pub(crate) fn admit(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
+        #[cfg(feature = "v2")]
+        frame.validate_hash(bytes)?;
+        let index = admit::admit(frame, bytes, options)?;
+        let admitted = Self { frame: frame.clone(), section: None, index, options: *options };
+        #[cfg(feature = "write")]
+        if options.is_canonical() {
+            canonical::validate(&ManifestRef { held: bytes, admitted: &admitted })?;
+        }
+        Ok(admitted)
+    }
+}
+
+impl<'a> ManifestRef<'a> {
+    pub(crate) fn attributes(&self) -> Option<Attributes<'a>> {
+        Attributes::read(seek(self.as_bytes(), self.index().attributes?))
+    }
+
+    pub(crate) fn fields(&self) -> Option<Attributes<'a>> {
+        if self.as_bytes().is_empty() {
+            // A data shard has no manifest.
+            return None;
+        }
+        // The root of 0.1 is an array.
+        Attributes::read(self.as_bytes())
+    }
+
+    /// Where in the file the manifest lies.
+    pub(crate) fn extent(&self) -> Range<u64> {
+        self.admitted.frame.manifest().clone()
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        len_u32(self.index().objects.len())
+    }
+
+    pub(crate) fn objects(self) -> impl ExactSizeIterator<Item = Object<'a>> + use<'a> {
+        let objects = self.index().objects.iter().enumerate();
+        objects.map(move |(ordinal, record)| Object::new(self, len_u32(ordinal), *record))
+    }
+
+    pub(crate) fn object(self, ordinal: u32) -> Option<Object<'a>> {
+        let record = self.index().objects.get(usize_from_u32(ordinal))?;
+        Some(Object::new(self, ordinal, *record))
+    }
+
+    pub(crate) fn get(self, name: &str) -> Option<Object<'a>> {
+        let reader = self.reader();
+        let objects = &self.index().objects;
+        let read = |ordinal| reader.name(objects, ordinal);
+        self.object(self.index().names.find(name.as_bytes(), self.len(), read)?)
+    }
+
+    /// The name of the object at that place, which costs nothing to read.
+    #[cfg(any(feature = "std", feature = "write"))]
+    pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
+        self.reader().name(&self.index().objects, ordinal)
+    }
+
+    /// Validates the same bytes by other options.
+    #[cfg(feature = "write")]
+    pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
+        Admitted::admit(&self.admitted.frame, self.as_bytes(), options)?;
+        Ok(())
     }
 }
 

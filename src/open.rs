@@ -40,6 +40,25 @@ fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
     if u64_from_usize(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
 }
 
+/// The same steps for a file whose bytes are all there: where its manifest lies, and what it says.
+pub(crate) fn admit(file: &[u8], options: &Options) -> Result<(Range<usize>, Admitted), Error> {
+    let section = |range: &Range<u64>| {
+        let start = usize::try_from(range.start).ok();
+        start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
+    };
+    let supply = Error::misuse(Misuse::Supply);
+    let fetch = |range| file.get(section(range)?);
+    let length = u64_from_usize(file.len());
+    let header = Container::header_range(length)?;
+    let container = Container::read(fetch(&header).ok_or(supply)?)?;
+    let footer = container.footer_range(length)?;
+    let bytes = fetch(&footer).ok_or(supply)?;
+    let frame = Frame::read(container, bytes, footer, options.limit())?;
+    let section = section(frame.manifest()).ok_or(supply)?;
+    let manifest = file.get(section.clone()).ok_or(supply)?;
+    Ok((section, Admitted::admit(&frame, manifest, options)?))
+}
+
 /// Needs the header.
 #[derive(Clone, Debug)]
 pub struct Opening {
@@ -124,12 +143,6 @@ impl Body {
             return Err(RefusedManifest::new(error, self.frame, bytes));
         }
         Manifest::admit(self.frame, bytes, &self.options)
-    }
-
-    /// Validates the manifest, whose bytes will be found again elsewhere.
-    pub(crate) fn admit(&self, bytes: &[u8]) -> Result<Admitted, Error> {
-        supplied(bytes, self.frame.manifest())?;
-        Admitted::admit(&self.frame, bytes, &self.options)
     }
 
     /// What a place is called, in a manifest of which there may be a part only: a whole one that

@@ -11,7 +11,7 @@ use crate::element::{ByteOrder, Element, F4E2M1, LogicalType, StorageType};
 use crate::error::{Described, Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::Component;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
@@ -70,6 +70,9 @@ impl Kind {
     /// The elements are not what was asked for.
     #[cold]
     fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> Error {
+        if SMALL {
+            return Error::misuse(Misuse::Type).at(self.place);
+        }
         let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
         let asked = Described::new(storage, logical, false);
         Error::types(held, asked).at(self.place)
