@@ -3,86 +3,119 @@
 use core::ops::Deref;
 
 use crate::brief::Bytes;
-use crate::error::{Error, Misuse};
+use crate::codec::ReadAt;
+use crate::error::Error;
 use crate::limits::Options;
 use crate::manifest::Manifest;
 use crate::num::u64_from_usize;
-use crate::open::Opening;
+use crate::open;
+use crate::verify::{Summary, Verifier};
 
-/// A file whose bytes are all in memory: a slice, or a map that the caller has made.
+/// A file whose bytes are all in memory, and its [`Manifest`], to which it derefs.
 ///
-/// It derefs to its [`Manifest`]. Views borrow the slice and outlive the archive.
+/// `B` holds the bytes of the whole file: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, or a map that the caller
+/// has made. An archive that owns them has no lifetime, and can be stored in a struct; it is
+/// `Send` and `Sync` where `B` is. Its objects know the file, so that their views cannot be of
+/// another one.
 ///
 /// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// let object = archive.get("t_f32").unwrap();
-/// let view = object.dense()?.bind(archive.data())?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let file: Vec<u8> = std::fs::read("corpus/accept/1.2.3/dense_all.zt")?;
+/// let archive = zten::Archive::open(file)?;
+/// let view = archive.get("t_f32").unwrap().dense()?.view()?;
 /// for x in view.elements::<f32>()? {
 ///     println!("{x}");
 /// }
-/// # Ok::<(), zten::Error>(())
+/// # Ok(())
+/// # }
 /// ```
-pub struct Archive<'d> {
-    data: &'d [u8],
-    manifest: Manifest<'d>,
+///
+/// What [`Manifest`] says of a `B` that gives other bytes each time holds here too.
+pub struct Archive<B> {
+    manifest: Manifest<B>,
 }
 
-impl<'d> Archive<'d> {
+impl<B: AsRef<[u8]>> Archive<B> {
     /// Opens a file with the default options.
     ///
     /// # Errors
     /// Any rule of the catalogue but those that need data.
-    pub fn open(data: &'d [u8]) -> Result<Self, Error> {
-        Self::open_with(data, &Options::default())
+    pub fn open(file: B) -> Result<Self, Error> {
+        Self::open_with(file, &Options::default())
     }
 
     /// Opens a file.
     ///
     /// # Errors
     /// Any rule of the catalogue but those that need data.
-    pub fn open_with(data: &'d [u8], options: &Options) -> Result<Self, Error> {
-        let fetch = |range: core::ops::Range<u64>| {
-            let start = usize::try_from(range.start).ok()?;
-            data.get(start..usize::try_from(range.end).ok()?)
-        };
-        let supply = Error::misuse(Misuse::Supply);
-        let opening = Opening::new(u64_from_usize(data.len()), options)?;
-        let footer = opening.header(fetch(opening.needs()).ok_or(supply)?)?;
-        let body = footer.footer(fetch(footer.needs()).ok_or(supply)?)?;
-        let manifest = fetch(body.needs()).ok_or(supply)?;
-        Ok(Self { data, manifest: body.manifest(manifest)? })
+    pub fn open_with(file: B, options: &Options) -> Result<Self, Error> {
+        let (section, admitted) = open::admit(file.as_ref(), options)?;
+        Ok(Self { manifest: Manifest::within(file, section, admitted) })
+    }
+
+    /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
+    /// indices; in a file opened as canonical the padding, too. With the limits that it was opened
+    /// with. Memory does not depend on the size of the file. [`Verifier`] does the same object by
+    /// object.
+    ///
+    /// ```
+    /// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
+    /// let verified = zten::Archive::open(file)?.verify()?;
+    /// assert_eq!((verified.components(), verified.digests()), (18, 0));
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Any rule on content; what is unsupported, a digest that cannot be verified among it.
+    pub fn verify(&self) -> Result<Summary, Error> {
+        let data = self.data();
+        let mut verifier = Verifier::new(u64_from_usize(data.len()), self.limits());
+        Ok(verifier.file(&self.manifest, data)?)
     }
 
     /// The bytes of the file.
-    pub fn data(&self) -> &'d [u8] {
-        self.data
+    pub fn data(&self) -> &[u8] {
+        self.manifest.holder().as_ref()
     }
+}
 
-    /// The manifest.
-    pub fn manifest(&self) -> &Manifest<'d> {
+impl<B> Archive<B> {
+    /// The manifest, whose objects know the file.
+    pub fn manifest(&self) -> &Manifest<B> {
         &self.manifest
     }
 
-    /// The manifest alone, which borrows the same bytes.
-    pub fn into_manifest(self) -> Manifest<'d> {
+    /// The manifest, with the file.
+    pub fn into_manifest(self) -> Manifest<B> {
         self.manifest
     }
 }
 
-impl core::fmt::Debug for Archive<'_> {
+impl<B: AsRef<[u8]>> core::fmt::Debug for Archive<B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Archive")
-            .field("data", &Bytes(self.data))
+            .field("data", &Bytes(self.data()))
             .field("manifest", &self.manifest)
             .finish()
     }
 }
 
-impl<'d> Deref for Archive<'d> {
-    type Target = Manifest<'d>;
+impl<B: AsRef<[u8]>> ReadAt for Archive<B> {
+    type Error = Error;
 
-    fn deref(&self) -> &Manifest<'d> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.data().read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.data().bytes_at(offset, length)
+    }
+}
+
+impl<B> Deref for Archive<B> {
+    type Target = Manifest<B>;
+
+    fn deref(&self) -> &Manifest<B> {
         &self.manifest
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use bools::validate_bools;
 pub use content_digest::{DigestAlgorithm, NoContentDigest};
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
-pub use hasher::Verified;
+pub use hasher::{Mismatch, Verified};
 pub(crate) use locate::{Locate, Located, Single};
 pub use reader::Content;
 #[cfg(feature = "v2")]
@@ -122,7 +122,7 @@ impl From<ReadError<Self>> for Error {
 impl<E: core::fmt::Display> core::fmt::Display for ReadError<E> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Source(_) => f.write_str("the bytes of the file could not be read"),
+            Self::Source(error) => write!(f, "the bytes of the file could not be read: {error}"),
             Self::Refused(error) => error.fmt(f),
         }
     }

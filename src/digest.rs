@@ -30,8 +30,9 @@ impl core::fmt::Debug for Digest<'_> {
     }
 }
 
-/// `ALGORITHM:DIGITS`, in lower-case digits; what is not known as it stands in the manifest.
 impl core::fmt::Display for Digest<'_> {
+    /// As a manifest spells it, in lower-case digits: `sha256:8f4a…`. One that is not known is the
+    /// text of the file, whatever characters that has.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Sha256(sum) => {
@@ -46,6 +47,16 @@ impl core::fmt::Display for Digest<'_> {
 }
 
 impl<'m> Digest<'m> {
+    /// Its first four bytes; 0 where its algorithm is not known.
+    pub(crate) fn head(&self) -> u32 {
+        match self {
+            Self::Sha256([a, b, c, d, ..]) => u32::from_be_bytes([*a, *b, *c, *d]),
+            Self::Crc32c(sum) => *sum,
+            Self::Xxh3(sum) => u32::try_from(sum >> 32).unwrap_or_default(),
+            Self::Unverifiable(_) => 0,
+        }
+    }
+
     /// Reads a digest of a 1.x file; none if it is malformed.
     pub(crate) fn read_v1(text: &'m str) -> Option<Self> {
         match Self::known(text) {

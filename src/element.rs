@@ -172,6 +172,20 @@ const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); LogicalType::COUNT] 
     (LogicalType::F4E2M1, "f4_e2m1", "", StorageType::U8, 1),
 ];
 
+impl core::fmt::Display for StorageType {
+    /// Its [name](Self::name).
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl core::fmt::Display for LogicalType {
+    /// Its [name](Self::name).
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 impl LogicalType {
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;

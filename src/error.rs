@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::element::{LogicalType, StorageType};
 use crate::num::Assured as _;
 use crate::rules::{Limit, Row, Rule, Unsupported};
 
@@ -27,6 +28,11 @@ pub enum Misuse {
     BoolBytes,
     /// The component is compressed: it has no elements to borrow.
     Compressed,
+    /// The manifest was opened without its file, so that there is no view: `bind` and `bind_blob`
+    /// take the bytes.
+    NoFile,
+    /// There is no object of the name that was asked for.
+    NoObject,
     /// The object is not of the format that was asked for.
     Format,
     /// The attributes of a quantized object, which no rule validates, are missing or not known; or
@@ -64,6 +70,10 @@ impl Misuse {
             Self::ByteOrder => "the bytes are not in this machine's byte order",
             Self::BoolBytes => "a 0.1 bool is any byte, and these cannot be borrowed as bools",
             Self::Compressed => "the component is compressed and cannot be borrowed",
+            Self::NoFile => {
+                "the manifest was opened without its file: call `bind` with the file's bytes, or open an `Archive`"
+            }
+            Self::NoObject => "there is no object of that name",
             Self::Format => "the object is not of the format that was asked for",
             Self::Quantization => "the quantization is not known, or does not fit the components",
             Self::Slice => "the array has no such slice",
@@ -79,7 +89,7 @@ impl Misuse {
     }
 }
 
-/// Memory could not be had. Neither the file nor the call is to blame, unless for asking for much.
+/// There is not as much memory as is needed. Neither the file nor the call is to blame, unless for asking for much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
@@ -95,7 +105,7 @@ pub enum ErrorKind {
     Limit(Limit),
     /// The call was wrong.
     Misuse(Misuse),
-    /// Memory could not be had.
+    /// There is not as much memory as is needed.
     OutOfMemory,
 }
 
@@ -177,6 +187,43 @@ impl fmt::Debug for Place {
     }
 }
 
+/// A type of elements in 32 bits, none of which describes nothing: 1, the storage type, and the
+/// logical type, 0 standing for none.
+#[derive(Clone, Copy)]
+pub(crate) struct Described(u32);
+
+impl Described {
+    /// A logical type that is not known.
+    const UNKNOWN: u8 = u8::MAX;
+
+    pub(crate) fn new(storage: StorageType, logical: Option<LogicalType>, unknown: bool) -> Self {
+        let logical = logical.map_or(0, |logical| logical.ordinal().wrapping_add(1));
+        let logical = if unknown { Self::UNKNOWN } else { logical };
+        Self(u32::from_be_bytes([1, storage.ordinal(), logical, 0]))
+    }
+
+    /// The two in a number.
+    fn both(number: u64) -> (Self, Self) {
+        let low = u32::try_from(number & u64::from(u32::MAX)).assured();
+        (Self(u32::try_from(number >> 32).assured()), Self(low))
+    }
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [_, storage, logical, _] = self.0.to_be_bytes();
+        let storage = StorageType::LIST.get(usize::from(storage)).map(|storage| storage.name());
+        let known = usize::from(logical).checked_sub(1).and_then(|at| LogicalType::LIST.get(at));
+        match known {
+            Some(logical) => f.write_str(logical.name()),
+            None if logical == Self::UNKNOWN => {
+                write!(f, "{} of an unknown type", storage.assured())
+            }
+            None => f.write_str(storage.assured()),
+        }
+    }
+}
+
 /// Why a file or a call was refused. Small, `Copy`, and made without allocating.
 ///
 /// `Display` gives the sentence, the rule and its clause, and the place in numbers;
@@ -222,6 +269,13 @@ impl Error {
         self
     }
 
+    /// Elements are of one type, and were asked for as another.
+    #[cold]
+    pub(crate) fn types(held: Described, asked: Described) -> Self {
+        let (held, asked) = (u64::from(held.0), u64::from(asked.0));
+        Self::misuse(Misuse::Type).found(held << 32 | asked)
+    }
+
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
@@ -258,8 +312,17 @@ struct Sentence(Error);
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0.kind {
+            ErrorKind::Misuse(Misuse::Type) if self.0.found != 0 => {
+                let (held, asked) = Described::both(self.0.found);
+                return write!(f, "component is {held}, requested {asked}");
+            }
+            ErrorKind::Malformed(rule @ Rule::DigestMismatch) if self.0.found != 0 => {
+                let (given, computed) = (self.0.found >> 32, self.0.found & u64::from(u32::MAX));
+                let broken = rule.row().broken;
+                return write!(f, "{broken}: expected {given:08x}…, computed {computed:08x}…");
+            }
             ErrorKind::Misuse(misuse) => misuse.sentence(),
-            ErrorKind::OutOfMemory => "memory could not be had",
+            ErrorKind::OutOfMemory => "out of memory",
             kind => kind.row().map(|row| row.broken).assured(),
         };
         match text.split_once("{}") {

@@ -84,6 +84,13 @@ impl Generation {
     }
 }
 
+impl core::fmt::Display for Generation {
+    /// As [`as_str`](Self::as_str).
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 listed! {
 /// How a component's bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,6 +130,50 @@ pub enum Format {
     /// A format that is not known, or a layout of 0.1 or 2 that is not.
     Unknown,
 }
+}
+
+impl Encoding {
+    /// Its name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
+    /// [`Component::encoding_name`](crate::Component::encoding_name) has.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Zstd => "zstd",
+            Self::ZstdSeekable => "zt.zstd-seekable/1",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl core::fmt::Display for Encoding {
+    /// Its [name](Self::name).
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Format {
+    /// Its name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
+    /// [`Object::format_name`](crate::Object::format_name) has.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::SparseCsr => "sparse_csr",
+            Self::SparseCoo => "sparse_coo",
+            Self::QuantizedGroup => "quantized_group",
+            Self::Mx => "zt.mx/1",
+            Self::QuantGroup => "zt.quant_group/1",
+            Self::GgufBlocks => "gguf",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl core::fmt::Display for Format {
+    /// Its [name](Self::name).
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 listed! {
@@ -168,4 +219,12 @@ pub struct Version {
     pub minor: u32,
     /// The third number, where there is one.
     pub patch: Option<u32>,
+}
+
+impl core::fmt::Display for Version {
+    /// As a manifest spells it: `1.2.0`.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
 }

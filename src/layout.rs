@@ -8,6 +8,7 @@ mod index;
 #[cfg(feature = "v2")]
 mod mx;
 mod normal;
+mod owned;
 mod partial;
 #[cfg(feature = "v2")]
 mod quant_group;

@@ -8,52 +8,82 @@
         reason = "what only the tables of a generation use that is not compiled in"
     )
 )]
-//! A strict, zero-copy reader of [zTensor] files (`.zt`), for untrusted
-//! input.
+//! A strict, zero-copy reader and writer of [zTensor] files (`.zt`), for untrusted input.
 //!
 //! Give it bytes; it gives back typed slices of those same bytes, or an error that says which
-//! rule was broken, by which object, at which byte. Nothing in between: no panic, no guess, no
-//! silent zero.
+//! rule was broken, by which object, at which byte. There is no panic, no guess, and no silent
+//! zero.
 //!
 //! ```
-//! # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
-//! let archive = zten::Archive::open(&file)?;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt")?;
+//! let archive = zten::Archive::open(file)?; // every rule that needs no data has been validated
+//! archive.verify()?; // and now those that do: digests, compression, indices
 //! for object in archive.objects() {
-//!     println!("{:?} {:?}", object.name(), object.shape().collect::<Vec<_>>());
+//!     println!("{:?} {} {:?}", object.name(), object.format(), object.shape());
 //! }
-//!
-//! let view = archive.get("t_f32").unwrap().dense()?.bind(&file)?;
-//! // Where alignment and byte order allow, without a copy:
-//! if let Ok(slice) = view.as_slice::<f32>() {
-//!     assert_eq!(slice.len(), 6);
-//! }
-//! // Always, each element read where it lies:
-//! let sum: f32 = view.elements::<f32>()?.sum();
-//! # let _ = sum;
-//! # Ok::<(), zten::Error>(())
+//! let weights = archive.require("t_f32")?.dense()?.to_cow::<f32>()?;
+//! println!("{}", weights.iter().sum::<f32>());
+//! # assert_eq!(weights.len(), 6);
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! [`Archive`] holds the whole file in whatever the caller has: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, a
+//! map. `source::FileArchive` reads a file at positions, and [`open`] asks for byte ranges, where the
+//! bytes are elsewhere.
+//!
+//! # From a file to numbers
+//!
+//! | object | what it is | where it lies | decoded |
+//! | --- | --- | --- | --- |
+//! | any | [`Object::components`] | [`Component::view`] | [`Component::decode`], [`Component::content`] |
+//! | `dense` | [`Object::dense`] | [`Dense::view`], [`Slice::view`] | [`Dense::to_cow`], [`Dense::read_elements`] |
+//! | `sparse_csr` | [`Object::sparse_csr`] | [`SparseCsr::view`] | [`SparseCsr::decode`] |
+//! | `sparse_coo` | [`Object::sparse_coo`] | [`SparseCoo::view`] | [`SparseCoo::decode`] |
+//! | `quantized_group` | [`Object::quantized_group`] | [`QuantizedGroup::view`] | [`QuantizedGroup::decode`] |
+//! | `zt.mx/1` (2) | `Object::mx` | `Mx::bind` | `Mx::decode`, dequantised to `f32` |
+//! | `zt.quant_group/1`, `gguf.NAME/1` (2) | `Object::quant_group`, `Object::gguf_blocks` | attributes and bytes | |
+//!
+//! [`Dense::to_cow`] borrows where it can and decodes where it must. A [`View`] gives a native slice
+//! ([`View::as_slice`]) where alignment and byte order allow, and its elements one by one
+//! ([`View::elements`]) always. Shapes are row-major, outermost dimension first. Elements are
+//! [`Element`]s: numbers, `bool`, those of [`half`], and those of [`element`].
 //!
 //! # What is checked, and when
 //!
-//! | step | what has been shown then |
-//! | --- | --- |
-//! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive` | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie |
-//! | [`Component::content`], [`Component::read_to_vec`] | the bytes of that component: compression, decoded size, digest, bools |
-//! | [`Verifier`] | all of that for every component, and the indices of sparse objects |
+//! | step | what has been shown then | cost |
+//! | --- | --- | --- |
+//! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive::open` | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie | time and memory in proportion to the manifest, none to the data |
+//! | a view: [`Component::view`], [`Dense::view`] | that it can be borrowed; bools are validated as they are asked for | none |
+//! | a sparse view: [`SparseCsr::view`], [`SparseCoo::view`] | all indices are in range | time in proportion to the indices |
+//! | decoding: [`Component::decode`], [`Component::content`], [`Dense::read_elements`] | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
+//! | verifying: [`Archive::verify`], [`verify::Verifier`] | all of that for every component | time in proportion to the data; 64 KiB, and a zstd window |
 //!
-//! Opening costs memory in proportion to the manifest and none to the data: a file of 100 GB is
-//! opened with its last bytes. Binding ([`Component::bind`]) costs neither memory nor time.
+//! A borrowed view has not been held against its digest: verify first what comes from elsewhere.
 //!
-//! # What is in it
+//! [`Dense::view`]: view::Dense::view
+//! [`Dense::to_cow`]: view::Dense::to_cow
+//! [`Dense::read_elements`]: view::Dense::read_elements
+//! [`Slice::view`]: view::Slice::view
+//! [`SparseCsr::view`]: view::SparseCsr::view
+//! [`SparseCsr::decode`]: view::SparseCsr::decode
+//! [`SparseCoo::view`]: view::SparseCoo::view
+//! [`SparseCoo::decode`]: view::SparseCoo::decode
+//! [`QuantizedGroup::view`]: view::QuantizedGroup::view
+//! [`QuantizedGroup::decode`]: view::QuantizedGroup::decode
+//! [`View`]: view::View
+//! [`View::as_slice`]: view::View::as_slice
+//! [`View::elements`]: view::View::elements
 //!
-//! | format | view |
-//! | --- | --- |
-//! | `dense` | [`Object::dense`], and [`Dense::slice`] for a part of it |
-//! | `sparse_csr`, `sparse_coo` | [`Object::sparse_csr`], [`Object::sparse_coo`] |
-//! | `quantized_group` | [`Object::quantized_group`] |
-//! | `zt.mx/1` (2) | `Object::mx`: values as `f32` |
-//! | `zt.quant_group/1`, `gguf.NAME/1` (2) | `Object::quant_group`, `Object::gguf_blocks`: attributes and bytes |
-//! | any | [`Component::bind`] borrows, [`Component::decode`] fills an aligned buffer, [`Component::content`] streams |
+//! # Errors
+//!
+//! [`Error`] is small, `Copy` and made without allocating. [`Error::kind`] says who is to blame: the
+//! file, which breaks a rule ([`ErrorKind::Malformed`]), goes beyond a limit or needs what is not
+//! supported; the call ([`error::Misuse`]); or neither, where memory runs out. [`Error::id`] is the
+//! stable name of the rule, of which [`rules`] has the catalogue; [`Error::offset`] the byte of the
+//! file; [`Error::place`] the object and component. [`open::Body::manifest`] and
+//! `source::FileArchive::open` also give their names.
 //!
 //! # Generations
 //!
@@ -64,11 +94,11 @@
 //! # Three environments
 //!
 //! * Services: no panic, no allocation out of proportion to the file's bytes, every limit a number
-//!   that can be set ([`Limits`]). Nothing is mapped: a map changes under its reader.
+//!   that can be set ([`Limits`]). The library maps nothing: a map changes under its reader.
 //! * `no_std` + `alloc`: without default features. A model is read in place from flash;
-//!   [`ReadAt`] reads one that is not in the address space.
+//!   [`ReadAt`] reads one that is not in the address space. `examples/embedded` can be copied.
 //! * `wasm32-unknown-unknown`, without a C toolchain: [`open`] asks for byte ranges, the caller
-//!   fetches them.
+//!   fetches them. `examples/wasm` can be copied.
 //!
 //! # Features
 //!
@@ -77,7 +107,7 @@
 //! | `v0` | yes | generation 0.1 |
 //! | `v1` | yes | generations 1.1 and 1.2 |
 //! | `v2` | no | generation 2, as far as [`Generation::V2`] says |
-//! | `std` | yes |  files, read at positions |
+//! | `std` | yes | files, read at positions; the nearest name where one is missing |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
 //! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, takes memory that it does not ask for, needs `std` and Rust 1.92 |
@@ -115,46 +145,53 @@ mod brief;
 mod cbor;
 mod codec;
 mod digest;
-mod element;
-mod error;
+pub mod element;
+pub mod error;
 mod format;
 mod layout;
 mod limits;
 #[cfg(feature = "std")]
 pub mod load;
-mod manifest;
+pub mod manifest;
 mod num;
 pub mod open;
 pub mod rules;
 mod sort;
-#[cfg(feature = "std")]
 pub mod source;
-mod verify;
+pub mod verify;
 #[cfg(feature = "write")]
 pub mod write;
 
+/// Attributes of files and objects: CBOR that has been checked, read where it lies.
+pub mod attributes {
+    pub use crate::cbor::{Array, Attributes, Chunks, Item, Map, Value};
+}
+
+/// Objects of each format, and their elements: borrowed where they lie, read one by one, or decoded.
+pub mod view {
+    pub use crate::layout::{
+        ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Cut, Decoded, DecodedCoo, DecodedCsr,
+        DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Nibbles, Normalization, Packing,
+        Quantization, Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr,
+        View, Widened,
+    };
+    #[cfg(feature = "v2")]
+    pub use crate::layout::{DecodedMx, GgufBlocks, Mx, MxArray, MxDequantizer, QuantGroup};
+}
+
+/// Shards (2): files that hold parts of another, found by the caller. v2 §7.
+#[cfg(feature = "v2")]
+pub mod shards {
+    pub use crate::codec::{BoundShard, Candidate, Files, Find, Shards};
+    pub use crate::manifest::{Shard, ShardTable};
+}
+
 pub use archive::Archive;
-pub use cbor::{Array, Attributes, Chunks, Item, Map, Value};
-#[cfg(feature = "v2")]
-pub use codec::{BoundShard, Candidate, DigestAlgorithm, Files, Find, NoContentDigest, Shards};
-pub use codec::{Content, ReadAt, ReadError, Verified};
+pub use codec::{ReadAt, ReadError};
 pub use digest::Digest;
-pub use element::{
-    ByteOrder, Complex, Element, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0,
-    LogicalType, StorageType,
-};
-pub use error::{Error, ErrorKind, Misuse, OutOfMemory, Place, Result};
-pub use format::{Encoding, Format, Generation, Version};
-pub use layout::{
-    ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Cut, Decoded, DecodedCoo, DecodedCsr,
-    DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Nibbles, Normalization, Packing,
-    Quantization, Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr, View,
-    Widened,
-};
-#[cfg(feature = "v2")]
-pub use layout::{DecodedMx, GgufBlocks, Mx, MxArray, MxDequantizer, QuantGroup};
+pub use element::{Element, LogicalType, StorageType};
+pub use error::{Error, ErrorKind, Result};
+pub use format::{Encoding, Format, Generation};
+pub use half;
 pub use limits::{Limits, Options, Tolerance};
-pub use manifest::{Component, ElementType, Extent, Manifest, Object, Shape};
-#[cfg(feature = "v2")]
-pub use manifest::{Shard, ShardTable};
-pub use verify::Verifier;
+pub use manifest::{Component, ElementType, Manifest, Object};

@@ -25,9 +25,8 @@ pub(crate) mod format {
 /// How much a file may ask for. Each limit is spent before memory or time is.
 ///
 /// ```
-/// let limits = zten::Limits::default().with("keys", 64)?;
+/// let limits = zten::Limits::default().with_keys(64);
 /// assert_eq!(limits.keys(), 64);
-/// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -59,7 +58,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The names that [`with`](Self::with) knows.
+    /// The names that [`with_named`](Self::with_named) knows.
     pub const NAMES: &'static [&'static str] =
         &["manifest", "depth", "rank", "keys", "shards", "window", "decoded", "decoded-total"];
 
@@ -67,26 +66,85 @@ impl Limits {
     /// chunks of 1 KiB.
     pub fn embedded() -> Self {
         Self { manifest: 1 << 20, window: 256 << 10, decoded: 8 << 20, ..Self::default() }
-            .chunks(1 << 10)
+            .with_chunk(1 << 10)
     }
 
     /// These limits with content read in chunks of at most so many bytes, from 16 to 64 KiB, and
     /// a multiple of 16. It bounds no file, but what reading one takes at a time where the
     /// source does not lend its bytes.
     #[must_use]
-    pub fn chunks(mut self, bytes: u32) -> Self {
+    pub fn with_chunk(mut self, bytes: u32) -> Self {
         let bytes = bytes.clamp(format::CHUNK_FLOOR, format::CHUNK_CAP);
         self.chunk = bytes & !(format::CHUNK_FLOOR - 1);
         self
     }
 
-    /// These limits with one changed, by its name in the catalogue (without `limit-`).
+    /// These limits with another number of bytes of manifest; at most 1 GiB, for which the index is
+    /// built.
+    #[must_use]
+    pub fn with_manifest(mut self, bytes: u64) -> Self {
+        self.manifest = bytes.min(format::MANIFEST_CAP);
+        self
+    }
+
+    /// These limits with another number of levels of nesting: at least 6, which the format itself
+    /// takes, and at most 64, for which the decoder is built.
+    #[must_use]
+    pub fn with_depth(mut self, levels: u8) -> Self {
+        self.depth = levels.clamp(format::DEPTH_FLOOR, format::DEPTH_CAP);
+        self
+    }
+
+    /// These limits with another number of dimensions.
+    #[must_use]
+    pub fn with_rank(mut self, dimensions: u32) -> Self {
+        self.rank = dimensions;
+        self
+    }
+
+    /// These limits with another number of keys of a map.
+    #[must_use]
+    pub fn with_keys(mut self, keys: u32) -> Self {
+        self.keys = keys;
+        self
+    }
+
+    /// These limits with another number of shards (2) that are looked for.
+    #[must_use]
+    pub fn with_shards(mut self, shards: u32) -> Self {
+        self.shards = shards;
+        self
+    }
+
+    /// These limits with another number of bytes of a zstd window.
+    #[must_use]
+    pub fn with_window(mut self, bytes: u64) -> Self {
+        self.window = bytes;
+        self
+    }
+
+    /// These limits with another number of bytes that a compressed component decodes to.
+    #[must_use]
+    pub fn with_decoded(mut self, bytes: u64) -> Self {
+        self.decoded = bytes;
+        self
+    }
+
+    /// These limits with another number of bytes that all compressed components decode to together.
+    #[must_use]
+    pub fn with_decoded_total(mut self, bytes: u64) -> Self {
+        self.decoded_total = Some(bytes);
+        self
+    }
+
+    /// These limits with one changed, by its name in the catalogue (without `limit-`), as
+    /// a command line gives it.
     ///
     /// # Errors
     /// [`Misuse::Limit`] where there is no such limit, or where it cannot be that number:
     /// `manifest` is at most 1 GiB and `depth` from 6 to 64; neither can be raised, because
     /// the index and the decoder are built for them.
-    pub fn with(mut self, name: &str, value: u64) -> Result<Self, Error> {
+    pub fn with_named(mut self, name: &str, value: u64) -> Result<Self, Error> {
         let misuse = Error::misuse(Misuse::Limit);
         match name {
             "manifest" if value <= format::MANIFEST_CAP => self.manifest = value,
@@ -233,7 +291,7 @@ impl Options {
     ///
     /// Opening validates all of it but the padding, which [`Verifier::padding`] does.
     ///
-    /// [`Verifier::padding`]: crate::Verifier::padding
+    /// [`Verifier::padding`]: crate::verify::Verifier::padding
     #[cfg(feature = "write")]
     #[must_use]
     pub fn canonical(mut self) -> Self {

@@ -27,7 +27,7 @@ use crate::rules::{Limit, Unsupported};
 /// verified, within the limits on a whole file.
 ///
 /// What comes back has the digest that the manifest gives, or the manifest gives none. That the
-/// indices of sparse objects are in range is shown by [`Verifier`](crate::Verifier), not here.
+/// indices of sparse objects are in range is shown by [`Verifier`](crate::verify::Verifier), not here.
 ///
 /// ```
 /// use std::num::NonZeroUsize;

@@ -1,6 +1,6 @@
 //! The proof that a manifest keeps every rule that can be validated without data, and what it says.
 //!
-//! A [`Manifest`] borrows the manifest's bytes and not the data: a file of 100 GB is opened with
+//! A [`Manifest`] holds the manifest's bytes and not the data: a file of 100 GB is opened with
 //! its last bytes. Names, shapes, digests and attributes are read from those bytes when asked
 //! for, which cannot fail, because they have been checked.
 
@@ -11,8 +11,10 @@ mod canonical;
 mod component;
 mod hash;
 mod index;
+mod missing;
 mod names;
 mod object;
+mod parts;
 mod reader;
 mod refused;
 mod roles;
@@ -23,227 +25,246 @@ mod shards;
 #[cfg(feature = "std")]
 mod table;
 
-use alloc::borrow::Cow;
-use alloc::vec::Vec;
+use core::ops::Range;
 
+pub use crate::format::Version;
 pub use blobs::Extent;
 #[cfg(feature = "write")]
 pub(crate) use canonical::{FIRST, VERSION, aligned};
 pub use component::{Component, ElementType};
 #[cfg(feature = "write")]
 pub(crate) use hash::hash;
+pub use missing::NotFound;
 pub use object::{Object, Shape};
+pub(crate) use parts::{Admitted, ManifestRef};
 pub use refused::RefusedManifest;
 #[cfg(feature = "write")]
 pub(crate) use roles::{Part, Roles};
 #[cfg(feature = "v2")]
 pub use shard::{Shard, ShardTable};
 
-use crate::cbor::{Attributes, Remaining, seek};
+use crate::cbor::{Attributes, seek};
 use crate::error::Error;
+use crate::format::Generation;
 use crate::format::frame::Frame;
-use crate::format::{Dialect, Generation, Version};
-use crate::limits::Options;
-use crate::num::len_u32;
-use index::{ComponentRecord, ObjectRecord};
-use names::Names;
+use crate::limits::{Limits, Options};
+use crate::num::{len_u32, usize_from_u32};
+use parts::Index;
 use reader::Reader;
-
-/// What opening finds out: where everything is, and how to find a name.
-struct Index {
-    objects: Vec<ObjectRecord>,
-    components: Vec<ComponentRecord>,
-    names: Names,
-    attributes: Option<Remaining>,
-    #[cfg(feature = "v2")]
-    shards: Option<Remaining>,
-    dialect: &'static Dialect,
-    version: Option<Version>,
-}
 
 /// A manifest that has been read and found to keep every rule that needs no data bytes.
 ///
-/// It is made by opening a file: [`Archive::open`](crate::Archive::open),
-/// [`open::Opening`](crate::open::Opening), or `source::FileArchive`.
-pub struct Manifest<'m> {
-    bytes: Cow<'m, [u8]>,
-    frame: Frame,
-    index: Index,
-    /// What it was opened with, and opens with again when it has been appended to.
-    #[cfg(feature = "write")]
-    options: Options,
+/// It is made by opening a file: [`Archive::open`](crate::Archive::open), which derefs to it,
+/// [`open::Opening`](crate::open::Opening), or `source::FileArchive`. `B` holds the manifest's
+/// bytes, or in an [`Archive`](crate::Archive) those of the whole file: `&[u8]`, `Vec<u8>`,
+/// `Cow<[u8]>`, `Arc<[u8]>`, or a map of the caller's. It is `Send` and `Sync` where `B` is.
+///
+/// `B` is asked for its bytes again by each call here, and has to give the same ones. Where it
+/// does not (a map whose file has been changed by another process), what is returned is
+/// unspecified, and nothing panics but debug assertions, in builds that have them.
+pub struct Manifest<B> {
+    bytes: B,
+    admitted: Admitted,
 }
 
-impl<'m> Manifest<'m> {
+impl<B: AsRef<[u8]>> Manifest<B> {
     /// Validates the bytes of a manifest.
     pub(crate) fn admit(
         frame: Frame,
-        bytes: Cow<'m, [u8]>,
+        bytes: B,
         options: &Options,
-    ) -> Result<Self, RefusedManifest<'m>> {
-        #[cfg(feature = "v2")]
-        if let Err(error) = frame.validate_hash(&bytes) {
-            return Err(RefusedManifest::new(error, frame, bytes));
+    ) -> Result<Self, RefusedManifest<B>> {
+        match Admitted::admit(&frame, bytes.as_ref(), options) {
+            Ok(admitted) => Ok(Self { bytes, admitted }),
+            Err(error) => Err(RefusedManifest::new(error, frame, bytes)),
         }
-        let index = match admit::admit(&frame, &bytes, options) {
-            Ok(index) => index,
-            Err(error) => return Err(RefusedManifest::new(error, frame, bytes)),
-        };
-        let manifest = Self {
-            bytes,
-            frame,
-            index,
-            #[cfg(feature = "write")]
-            options: *options,
-        };
-        #[cfg(feature = "write")]
-        if options.is_canonical()
-            && let Err(error) = canonical::validate(&manifest)
-        {
-            return Err(RefusedManifest::new(error, manifest.frame, manifest.bytes));
-        }
-        Ok(manifest)
     }
 
-    /// Validates the same bytes by other options.
-    #[cfg(feature = "write")]
-    pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
-        Manifest::admit(self.frame.clone(), Cow::Borrowed(&self.bytes), options)?;
-        Ok(())
+    /// The manifest that was found at `section` of the file whose bytes are `file`.
+    pub(crate) fn within(file: B, section: Range<usize>, mut admitted: Admitted) -> Self {
+        admitted.section = Some(section);
+        Self { bytes: file, admitted }
     }
 
-    /// What it was opened with.
-    #[cfg(feature = "write")]
-    pub(crate) fn options(&self) -> &Options {
-        &self.options
+    /// What objects and components read from.
+    pub(crate) fn parts(&self) -> ManifestRef<'_> {
+        ManifestRef::new(self.bytes.as_ref(), &self.admitted)
     }
 
-    fn reader(&self) -> Reader<'_> {
-        Reader { bytes: &self.bytes, dialect: self.index.dialect }
+    /// What holds the bytes: those of the manifest, or of the file it was found in.
+    pub(crate) fn holder(&self) -> &B {
+        &self.bytes
     }
 
-    /// Which rules the file follows.
-    pub fn generation(&self) -> Generation {
-        self.index.dialect.generation
-    }
-
-    /// The version that a 1.x file names.
-    pub fn version(&self) -> Option<Version> {
-        self.index.version
+    /// What holds the bytes: those of the manifest, or in an [`Archive`](crate::Archive) those of
+    /// the whole file.
+    pub fn into_inner(self) -> B {
+        self.bytes
     }
 
     /// The file's attributes, if it has any (1.x): v1.1 II.1, v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'_>> {
-        Attributes::read(seek(&self.bytes, self.index.attributes?))
+        self.parts().attributes()
     }
 
     /// All fields of the root (1.x) as the manifest spells them, unknown ones included.
     pub fn fields(&self) -> Option<Attributes<'_>> {
-        if self.bytes.is_empty() {
-            // A data shard has no manifest.
-            return None;
-        }
-        // The root of 0.1 is an array.
-        Attributes::read(&self.bytes)
-    }
-
-    /// Whether the file has no manifest, and holds blobs for other files only (2): v2 §7.2.
-    pub fn is_data_shard(&self) -> bool {
-        self.frame.is_data_shard()
+        self.parts().fields()
     }
 
     /// The manifest's CBOR; none in a data shard.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Where in the file the manifest lies. Before 2, all blobs end before it. Empty, and at the
-    /// footer, in a data shard.
-    pub fn extent(&self) -> core::ops::Range<u64> {
-        self.frame.manifest().clone()
-    }
-
-    /// How many objects there are.
-    pub fn len(&self) -> u32 {
-        len_u32(self.index.objects.len())
-    }
-
-    /// Whether there are no objects.
-    pub fn is_empty(&self) -> bool {
-        self.index.objects.is_empty()
+        self.parts().as_bytes()
     }
 
     /// The objects, in the order of the manifest.
     pub fn objects(&self) -> impl ExactSizeIterator<Item = Object<'_>> {
-        self.index
-            .objects
-            .iter()
-            .enumerate()
-            .map(|(ordinal, record)| Object::new(self.parts(), len_u32(ordinal), *record))
+        self.parts().objects()
     }
 
-    /// The object at that place in the manifest.
+    /// The object at that place in the manifest, counted from 0.
     pub fn object(&self, ordinal: u32) -> Option<Object<'_>> {
-        let record = self.index.objects.get(crate::num::usize_from_u32(ordinal))?;
-        Some(Object::new(self.parts(), ordinal, *record))
+        self.parts().object(ordinal)
     }
 
     /// The object of that name. In O(log n); or, with `std`, in a few steps, for which the
     /// first call puts 256 names or more that are in order into a table, of 6 bytes each.
     pub fn get(&self, name: &str) -> Option<Object<'_>> {
-        let reader = self.reader();
-        let read = |ordinal| reader.name(&self.index.objects, ordinal);
-        self.object(self.index.names.find(name.as_bytes(), self.len(), read)?)
+        self.parts().get(name)
     }
 
-    /// The name of the object at that place, which costs nothing to read.
-    #[cfg(feature = "write")]
-    pub(crate) fn name(&self, ordinal: u32) -> &[u8] {
-        self.reader().name(&self.index.objects, ordinal)
+    /// The object of that name, or an error that says which name there is not, and with the
+    /// feature `std` which one is nearest to it.
+    ///
+    /// # Errors
+    /// [`NotFound`], for which all names are looked at, as many as 65,536 of at most 128 bytes.
+    pub fn require(&self, name: &str) -> Result<Object<'_>, NotFound> {
+        let parts = self.parts();
+        parts.get(name).ok_or_else(|| NotFound::new(name, parts))
+    }
+}
+
+impl<B> Manifest<B> {
+    /// Which rules the file follows.
+    pub fn generation(&self) -> Generation {
+        self.admitted.index.dialect.generation
+    }
+
+    /// The version that a 1.x file names.
+    pub fn version(&self) -> Option<Version> {
+        self.admitted.index.version
+    }
+
+    /// Whether the file has no manifest, and holds blobs for other files only (2): v2 §7.2.
+    pub fn is_data_shard(&self) -> bool {
+        self.admitted.frame.is_data_shard()
+    }
+
+    /// Where in the file the manifest lies. Before 2, all blobs end before it. Empty, and at the
+    /// footer, in a data shard.
+    pub fn extent(&self) -> Range<u64> {
+        self.admitted.frame.manifest().clone()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> u32 {
+        len_u32(self.admitted.index.objects.len())
+    }
+
+    /// Whether there are no objects.
+    pub fn is_empty(&self) -> bool {
+        self.admitted.index.objects.is_empty()
+    }
+
+    /// The limits that it was opened with.
+    pub fn limits(&self) -> &Limits {
+        self.admitted.options.limit()
     }
 
     /// Bytes of heap that the index takes, beside the manifest's own bytes.
     pub fn index_bytes(&self) -> usize {
-        let names = self.index.names.bytes();
-        size_of_val(self.index.objects.as_slice())
-            .saturating_add(size_of_val(self.index.components.as_slice()))
-            .saturating_add(names)
-    }
-
-    /// What distinguishes the file's generation.
-    #[cfg(feature = "write")]
-    pub(crate) fn dialect(&self) -> &'static Dialect {
-        self.index.dialect
-    }
-
-    fn parts(&self) -> ManifestRef<'_> {
-        ManifestRef {
-            reader: self.reader(),
-            index: &self.index,
-            #[cfg(feature = "v2")]
-            at_hand: None,
-        }
+        self.admitted.index.bytes()
     }
 }
 
-impl core::fmt::Debug for Manifest<'_> {
+impl Admitted {
+    /// Validates the bytes of a manifest.
+    pub(crate) fn admit(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
+        #[cfg(feature = "v2")]
+        frame.validate_hash(bytes)?;
+        let index = admit::admit(frame, bytes, options)?;
+        let admitted = Self { frame: frame.clone(), section: None, index, options: *options };
+        #[cfg(feature = "write")]
+        if options.is_canonical() {
+            canonical::validate(&ManifestRef::new(bytes, &admitted))?;
+        }
+        Ok(admitted)
+    }
+}
+
+impl<'a> ManifestRef<'a> {
+    pub(crate) fn attributes(&self) -> Option<Attributes<'a>> {
+        Attributes::read(seek(self.as_bytes(), self.index().attributes?))
+    }
+
+    pub(crate) fn fields(&self) -> Option<Attributes<'a>> {
+        if self.as_bytes().is_empty() {
+            // A data shard has no manifest.
+            return None;
+        }
+        // The root of 0.1 is an array.
+        Attributes::read(self.as_bytes())
+    }
+
+    /// Where in the file the manifest lies.
+    pub(crate) fn extent(&self) -> Range<u64> {
+        self.admitted.frame.manifest().clone()
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        len_u32(self.index().objects.len())
+    }
+
+    pub(crate) fn objects(self) -> impl ExactSizeIterator<Item = Object<'a>> + use<'a> {
+        let objects = self.index().objects.iter().enumerate();
+        objects.map(move |(ordinal, record)| Object::new(self, len_u32(ordinal), *record))
+    }
+
+    pub(crate) fn object(self, ordinal: u32) -> Option<Object<'a>> {
+        let record = self.index().objects.get(usize_from_u32(ordinal))?;
+        Some(Object::new(self, ordinal, *record))
+    }
+
+    pub(crate) fn get(self, name: &str) -> Option<Object<'a>> {
+        let reader = self.reader();
+        let objects = &self.index().objects;
+        let read = |ordinal| reader.name(objects, ordinal);
+        self.object(self.index().names.find(name.as_bytes(), self.len(), read)?)
+    }
+
+    /// The name of the object at that place, which costs nothing to read.
+    #[cfg(any(feature = "std", feature = "write"))]
+    pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
+        self.reader().name(&self.index().objects, ordinal)
+    }
+
+    /// Validates the same bytes by other options.
+    #[cfg(feature = "write")]
+    pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
+        Admitted::admit(&self.admitted.frame, self.as_bytes(), options)?;
+        Ok(())
+    }
+}
+
+#[expect(clippy::missing_fields_in_debug, reason = "one line, and never the bytes")]
+impl<B> core::fmt::Debug for Manifest<B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Manifest")
             .field("generation", &self.generation())
             .field("version", &self.version())
             .field("extent", &self.extent())
             .field("objects", &self.len())
-            .field("components", &self.index.components.len())
+            .field("components", &self.admitted.index.components.len())
             .finish()
     }
-}
-
-/// What objects and components read from.
-#[derive(Clone, Copy)]
-struct ManifestRef<'a> {
-    reader: Reader<'a>,
-    index: &'a Index,
-    /// The name of the shard that is read from; none where it is the file itself.
-    #[cfg(feature = "v2")]
-    at_hand: Option<&'a str>,
 }

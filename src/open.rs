@@ -22,14 +22,13 @@
 //! # Ok::<(), zten::Error>(())
 //! ```
 
-use alloc::borrow::Cow;
 use core::ops::Range;
 
 use crate::error::{Error, Misuse, Place};
 use crate::format::frame::{Container, Frame};
 use crate::format::named;
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Admitted, Manifest};
 use crate::num::{Assured as _, u64_from_usize};
 
 pub use crate::format::Named;
@@ -39,6 +38,25 @@ pub use crate::manifest::RefusedManifest;
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
     let wanted = needs.end.checked_sub(needs.start).assured();
     if u64_from_usize(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
+}
+
+/// The same steps for a file whose bytes are all there: where its manifest lies, and what it says.
+pub(crate) fn admit(file: &[u8], options: &Options) -> Result<(Range<usize>, Admitted), Error> {
+    let section = |range: &Range<u64>| {
+        let start = usize::try_from(range.start).ok();
+        start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
+    };
+    let supply = Error::misuse(Misuse::Supply);
+    let fetch = |range| file.get(section(range)?);
+    let length = u64_from_usize(file.len());
+    let header = Container::header_range(length)?;
+    let container = Container::read(fetch(&header).ok_or(supply)?)?;
+    let footer = container.footer_range(length)?;
+    let bytes = fetch(&footer).ok_or(supply)?;
+    let frame = Frame::read(container, bytes, footer, options.limit())?;
+    let section = section(frame.manifest()).ok_or(supply)?;
+    let manifest = file.get(section.clone()).ok_or(supply)?;
+    Ok((section, Admitted::admit(&frame, manifest, options)?))
 }
 
 /// Needs the header.
@@ -114,17 +132,14 @@ impl Body {
         self.frame.manifest().clone()
     }
 
-    /// Takes the manifest and validates it. The result borrows it, or owns it if a `Vec` is given.
+    /// Takes the manifest and validates it. The result holds `bytes`, whatever they are held in:
+    /// `&[u8]`, `Vec<u8>`, `Arc<[u8]>`.
     ///
     /// # Errors
     /// Any rule of the catalogue but those that need data; [`Misuse::Supply`]. The bytes come
     /// back with the error, to name its place.
-    pub fn manifest<'m>(
-        self,
-        bytes: impl Into<Cow<'m, [u8]>>,
-    ) -> Result<Manifest<'m>, RefusedManifest<'m>> {
-        let bytes = bytes.into();
-        if let Err(error) = supplied(&bytes, self.frame.manifest()) {
+    pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, RefusedManifest<B>> {
+        if let Err(error) = supplied(bytes.as_ref(), self.frame.manifest()) {
             return Err(RefusedManifest::new(error, self.frame, bytes));
         }
         Manifest::admit(self.frame, bytes, &self.options)

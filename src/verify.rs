@@ -10,17 +10,18 @@ mod rows;
 
 #[cfg(feature = "v2")]
 use crate::codec::{Files, Shards};
-use crate::codec::{Locate, Located, ReadAt, ReadError, Single, Verified};
+use crate::codec::{Locate, Located, ReadAt, ReadError, Single};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
-#[cfg(feature = "write")]
-use crate::manifest::Manifest;
-use crate::manifest::{Component, Object, Shape};
+use crate::manifest::{Component, Manifest, ManifestRef, Object, Shape};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
+#[cfg(feature = "v2")]
+pub use crate::codec::{DigestAlgorithm, NoContentDigest};
+pub use crate::codec::{Mismatch, Verified};
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
 pub(crate) use indices::Sparse;
@@ -28,13 +29,13 @@ pub(crate) use indices::Sparse;
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Content`](crate::Content) needs. Only a list of coordinates of 2, no cell of which may be there
+/// [`Content`](crate::source::Content) needs. Only a list of coordinates of 2, no cell of which may be there
 /// twice, takes 8 bytes a value, at most as many as [`Limits::decoded`] says.
 ///
 /// ```
 /// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
 /// let archive = zten::Archive::open(file)?;
-/// let mut verifier = zten::Verifier::new(file.len() as u64, &zten::Limits::default());
+/// let mut verifier = zten::verify::Verifier::new(file.len() as u64, &zten::Limits::default());
 /// for object in archive.objects() {
 ///     verifier.object(&object, archive.data(), |_, _| ()).map_err(zten::Error::from)?;
 /// }
@@ -46,13 +47,14 @@ pub struct Verifier {
     /// Bytes that compressed components may still decode to.
     left: u64,
     total: u64,
+    mismatch: Option<Mismatch>,
 }
 
 impl Verifier {
     /// A verifier for a file of `file_len` bytes.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
         let total = limits.decoded_total(file_len);
-        Self { limits: *limits, left: total, total }
+        Self { limits: *limits, left: total, total, mismatch: None }
     }
 
     /// Bytes that compressed components have decoded to so far.
@@ -146,6 +148,45 @@ impl Verifier {
         Ok(())
     }
 
+    /// Reads all objects of a file, and in one that was opened as canonical the padding.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object) and `canonical-padding`.
+    pub fn file<R: ReadAt + ?Sized>(
+        &mut self,
+        manifest: &Manifest<impl AsRef<[u8]>>,
+        source: &R,
+    ) -> Result<Summary, ReadError<R::Error>> {
+        self.whole(manifest.parts(), source)
+    }
+
+    fn whole<R: ReadAt + ?Sized>(
+        &mut self,
+        manifest: ManifestRef<'_>,
+        source: &R,
+    ) -> Result<Summary, ReadError<R::Error>> {
+        let mut summary = Summary::default();
+        for object in manifest.objects() {
+            self.object(&object, source, |_, _| ())?;
+            for component in object.components() {
+                let digest = u64::from(component.digest().is_some());
+                summary.components = summary.components.saturating_add(1);
+                summary.digests = summary.digests.saturating_add(digest);
+            }
+        }
+        #[cfg(feature = "write")]
+        if manifest.options().is_canonical() {
+            padding::validate(manifest, source)?;
+        }
+        Ok(summary)
+    }
+
+    /// The digest that the manifest gives and the one that was computed, if what failed last was
+    /// `digest-mismatch`.
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        self.mismatch.as_ref()
+    }
+
     /// Validates the padding of a file that was opened as a canonical one: all of it is zero.
     ///
     /// # Errors
@@ -153,10 +194,10 @@ impl Verifier {
     #[cfg(feature = "write")]
     pub fn padding<R: ReadAt + ?Sized>(
         &self,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
     ) -> Result<(), ReadError<R::Error>> {
-        padding::validate(manifest, source)
+        padding::validate(manifest.parts(), source)
     }
 
     /// Reads one component, validates it, and hands its chunks to `take`.
@@ -178,7 +219,8 @@ impl Verifier {
         let mut content = component.content(source, &self.limits)?;
         self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
-        while let Some(chunk) = content.next_chunk()? {
+        self.mismatch = None;
+        while let Some(chunk) = content.next_or(&mut self.mismatch)? {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
                 let over = Error::new(Limit::DecodedTotal, component.extent().offset());
@@ -295,6 +337,26 @@ impl Verifier {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
         }
         Ok(bytes)
+    }
+}
+
+/// What verifying a whole file has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    components: u64,
+    digests: u64,
+}
+
+impl Summary {
+    /// How many components were read, all of which keep every rule.
+    pub fn components(&self) -> u64 {
+        self.components
+    }
+
+    /// How many of them have a digest, all of which match: of the others, changed bytes that break
+    /// no rule go unseen.
+    pub fn digests(&self) -> u64 {
+        self.digests
     }
 }
 

@@ -1,6 +1,10 @@
 //! What a manifest says, asked of it by accessors: values, names, fields, orders.
 
-use zten::{Archive, Array, ByteOrder, Component, ElementType, Item, Map, StorageType, Value};
+use zten::{
+    Archive, Component, ElementType, StorageType,
+    attributes::{Array, Item, Map, Value},
+    element::ByteOrder,
+};
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(zten_testkit::corpus().join("accept").join(name)).unwrap()

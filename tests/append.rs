@@ -7,7 +7,7 @@
 
 use zten::write::{Encoded, Level, NewObject, Settings, Writer};
 use zten::{
-    Archive, Error, ErrorKind, Generation, Limits, Misuse, Options, StorageType, Tolerance,
+    Archive, Error, ErrorKind, Generation, Limits, Options, StorageType, Tolerance, error::Misuse,
 };
 use zten_testkit::{check, corpus, reject_index};
 
@@ -37,7 +37,7 @@ fn attributes() -> Encoded {
 }
 
 fn limited(name: &str, value: u64) -> Limits {
-    Limits::default().with(name, value).unwrap()
+    Limits::default().with_named(name, value).unwrap()
 }
 
 /// A file of no objects whose root has so many keys, none of them `attributes`.

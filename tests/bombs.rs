@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use zten::{Archive, Error, Limits, Options, ReadAt, Verifier};
+use zten::{Archive, Error, Limits, Options, ReadAt, verify::Verifier};
 use zten_testkit::packed;
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
@@ -57,7 +57,7 @@ fn bombs_of_five_gib() {
     assert!(frame.len() < 165_000);
     // Declared small, undeclared, and declared honestly: at the first byte too many, at the
     // limit (lowered here, so that less is decoded), and before anything is.
-    let lower = Limits::default().with("decoded", 64 << 20).unwrap();
+    let lower = Limits::default().with_decoded(64 << 20);
     for (declared, limits, rule) in [
         (Some(64), Limits::default(), "decoded-size"),
         (None, lower, "limit-decoded"),

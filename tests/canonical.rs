@@ -6,7 +6,7 @@
 )]
 
 use zten::write::{Copier, Settings};
-use zten::{Archive, Attributes, Error, Limits, Options};
+use zten::{Archive, Error, Limits, Options, attributes::Attributes};
 use zten_corpus::base::{component, dense_object, v1};
 use zten_corpus::cbor::text;
 use zten_testkit::sample::{least, stride};

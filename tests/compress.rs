@@ -9,7 +9,7 @@
 use fastrand::Rng;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use zten::write::{Checksum, Level, NewObject, Settings, Writer};
-use zten::{Archive, Limits, StorageType, Verifier};
+use zten::{Archive, Limits, StorageType, verify::Verifier};
 
 const BLOCK: usize = 128 << 10;
 const SIZES: [usize; 8] = [0, 1, 127 << 10, BLOCK, BLOCK + 1, 3 * BLOCK, (1 << 20) + 3, 5 << 20];

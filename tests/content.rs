@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use zten::{Archive, Error, ErrorKind, Limits, Misuse, ReadAt, ReadError, Verified};
+use zten::{Archive, Error, ErrorKind, Limits, ReadAt, ReadError, error::Misuse, verify::Verified};
 use zten_testkit::sample::least;
 use zten_testkit::{corpus, reject_index};
 
@@ -52,7 +52,7 @@ fn what_may_be_decoded_is_decoded() {
         let archive = Archive::open(&file).unwrap();
         let component = archive.objects().next().unwrap().components().next().unwrap();
         let read = |most: usize| {
-            let limits = Limits::default().with("decoded", most.try_into().unwrap()).unwrap();
+            let limits = Limits::default().with_decoded(most.try_into().unwrap());
             component.read_to_vec(&file[..], &limits).map_err(Error::from)
         };
         assert_eq!(read(bytes).unwrap().len(), bytes, "{name}");
@@ -104,7 +104,7 @@ fn what_is_measured_is_what_is_judged() {
     let validate = |left| {
         let archive = Archive::open(&honest).unwrap();
         let source = Changing { files: [&honest, &other], left: Cell::new(left) };
-        let mut verifier = zten::Verifier::new(honest.len() as u64, &Limits::default());
+        let mut verifier = zten::verify::Verifier::new(honest.len() as u64, &Limits::default());
         let mut values = 0;
         let object = archive.get("x").unwrap();
         let validated = verifier.object(&object, &source, |component, chunk| {

@@ -7,13 +7,13 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-use zten::{Archive, Limits, Options, Verifier};
+use zten::{Archive, Limits, Options, verify::Verifier};
 use zten_testkit::sample::{least, stride};
 use zten_testkit::{accepted, reject_index};
 
 /// Opens a file and touches everything in it.
 fn walk(file: &[u8]) -> bool {
-    let limits = Limits::default().with("decoded", 1 << 20).unwrap();
+    let limits = Limits::default().with_decoded(1 << 20);
     let Ok(archive) = Archive::open_with(file, &Options::default().limits(limits)) else {
         return false;
     };

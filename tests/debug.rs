@@ -4,7 +4,10 @@ use core::error::Error as _;
 use core::fmt::Debug;
 
 use zten::write::{Encoded, NewComponent, NewObject, Settings, Writer};
-use zten::{Archive, ElementType, ErrorKind, Limits, OutOfMemory, ReadError, StorageType, Value};
+use zten::{
+    Archive, ElementType, ErrorKind, Limits, ReadError, StorageType, attributes::Value,
+    error::OutOfMemory,
+};
 use zten_testkit::corpus;
 
 /// Far more than is shown.
@@ -93,8 +96,9 @@ fn errors_have_sources() {
     let error = missing.unwrap_err();
     let source = error.source().unwrap().downcast_ref::<std::io::Error>().unwrap();
     assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
-    // What it displays is the source, so that a chain of errors would say it twice.
-    assert_eq!(error.to_string(), "the bytes of the file could not be read");
+    let said = error.to_string();
+    assert_eq!(said, format!("the bytes of the file could not be read: {source}"));
+    assert_eq!(ReadError::from(error).to_string(), said);
     let refusal = Archive::open(b"").unwrap_err();
     let refused = ReadError::<std::io::Error>::from(refusal);
     assert_eq!((refused.to_string(), refused.source().is_none()), (refusal.to_string(), true));
@@ -104,5 +108,5 @@ fn errors_have_sources() {
 fn want_of_memory_is_no_misuse() {
     let error = zten::Error::from(OutOfMemory);
     assert_eq!((error.kind(), error.id()), (ErrorKind::OutOfMemory, None));
-    assert_eq!(error.to_string(), "memory could not be had");
+    assert_eq!(error.to_string(), "out of memory");
 }

@@ -17,7 +17,7 @@ use zten_testkit::sample::least;
 use zten_testkit::{accepted, reject_index};
 
 /// All that a manifest says, as text.
-fn facts(manifest: &Manifest<'_>) -> String {
+fn facts(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
     let (generation, version) = (manifest.generation(), manifest.version());
     writeln!(text, "{generation:?} {version:?} {:?}", manifest.attributes()).unwrap();
@@ -36,7 +36,10 @@ fn facts(manifest: &Manifest<'_>) -> String {
 }
 
 /// The content of every component, or why it cannot be read.
-fn content<R: ReadAt + ?Sized>(manifest: &Manifest<'_>, source: &R) -> Vec<Result<Vec<u8>, Error>> {
+fn content<R: ReadAt + ?Sized>(
+    manifest: &Manifest<impl AsRef<[u8]>>,
+    source: &R,
+) -> Vec<Result<Vec<u8>, Error>> {
     let read = |component: Component<'_>| match component.read_to_vec(source, &Limits::default()) {
         Ok(bytes) => Ok(bytes),
         Err(ReadError::Refused(error)) => Err(error),

@@ -5,8 +5,9 @@
 mod decoded;
 
 use zten::{
-    Archive, ByteOrder, Complex, Element, ElementType, Error, ErrorKind, F8E4M3Fn, F8E4M3Fnuz,
-    F8E5M2, F8E5M2Fnuz, Limits, LogicalType, Misuse, StorageType,
+    Archive, Element, ElementType, Error, ErrorKind, Limits, LogicalType, StorageType,
+    element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
+    error::Misuse,
 };
 use zten_testkit::{borrows, corpus, placed};
 

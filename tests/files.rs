@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zten::source::FileArchive;
 use zten::write::{FileSink, NewObject, PublishError, Settings, Sink, Writer, append};
-use zten::{Options, ReadError, StorageType, Verifier};
+use zten::{Options, ReadError, StorageType, verify::Verifier};
 
 /// Adds one object of those bytes.
 fn add<S: Sink>(writer: &mut Writer<S>, name: &str, bytes: &[u8])

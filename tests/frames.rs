@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use zten::{Archive, Error, Limits, ReadAt, Verified, Verifier};
+use zten::{Archive, Error, Limits, ReadAt, verify::Verified, verify::Verifier};
 use zten_corpus::cbor::uints;
 use zten_corpus::v2::{encoded, frame, table};
 use zten_testkit::corpus;
@@ -96,7 +96,7 @@ fn slices_decode_the_frames_that_they_need_and_no_others() {
             for chunk in [16, 64, 65536] {
                 let source = Noted::new(&made.file);
                 let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
-                let limits = Limits::default().chunks(chunk);
+                let limits = Limits::default().with_chunk(chunk);
                 let verified = slice.read(&source, &limits, &mut buffer).unwrap();
                 assert_eq!(verified, None);
                 assert_eq!(buffer, made.part(first..end, columns.clone()), "{first}..{end}");
@@ -223,7 +223,7 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
     };
     assert_eq!(verify(&made.file, &Limits::default()), (Ok(()), FRAMES));
     for limit in ["decoded", "decoded-total"] {
-        let limits = |most| Limits::default().with(limit, most).unwrap();
+        let limits = |most| Limits::default().with_named(limit, most).unwrap();
         assert_eq!(verify(&made.file, &limits(length)), (Ok(()), FRAMES));
         let (outcome, read) = verify(&made.file, &limits(length - 1));
         assert_eq!((outcome.unwrap_err(), read), (&*format!("limit-{limit}"), 0));
@@ -233,9 +233,9 @@ fn claims_of_a_table_are_spent_before_anything_is_decoded() {
     let stored = table(&vec![(0, 16 << 20); 4096], 0);
     let file = encoded(entries * claimed, &stored).start(40960).bytes();
     assert_eq!(verify(&file, &Limits::default()).0, Err("limit-decoded"));
-    let wide = Limits::default().with("decoded", 1 << 40).unwrap();
+    let wide = Limits::default().with_named("decoded", 1 << 40).unwrap();
     assert_eq!(verify(&file, &wide).0, Err("zstd-frame-single"));
-    let small = wide.with("decoded-total", 1 << 20).unwrap();
+    let small = wide.with_named("decoded-total", 1 << 20).unwrap();
     assert_eq!(verify(&file, &small).0, Err("limit-decoded-total"));
     // Nothing is allocated for what is claimed.
     let archive = Archive::open(&file).unwrap();

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use zten::load::{Loader, Target};
-use zten::{Archive, Component, Error, Limits, ReadAt, ReadError, Verified};
+use zten::{Archive, Component, Error, Limits, ReadAt, ReadError, verify::Verified};
 use zten_testkit::{accepted, reject_index};
 
 fn loader(file: &[u8], limits: &Limits, threads: usize) -> Loader {
@@ -26,7 +26,7 @@ fn one_by_one(components: &[Component<'_>], file: &[u8]) -> Result<Vec<Vec<u8>>,
 
 /// What a verifier says of a digest that cannot be verified.
 fn unverifiable(component: &Component<'_>, file: &[u8]) -> Error {
-    let mut verifier = zten::Verifier::new(file.len() as u64, &Limits::default());
+    let mut verifier = zten::verify::Verifier::new(file.len() as u64, &Limits::default());
     verifier.object(&component.object(), file, |_, _| ()).unwrap_err().into()
 }
 
@@ -73,7 +73,7 @@ fn all_together_have_a_limit() {
     let total: u64 = packed.map(|component| component.decoded_length().unwrap()).sum();
     assert!(total > 0);
     for (most, wanted) in [(total, None), (total - 1, Some("limit-decoded-total"))] {
-        let limits = Limits::default().with("decoded-total", most).unwrap();
+        let limits = Limits::default().with_decoded_total(most);
         for threads in [1, 3] {
             let loader = loader(&file, &limits, threads);
             let result = loader.decode(components.iter().copied(), &file[..]);

@@ -175,14 +175,14 @@ fn content_takes_a_chunk() {
     let ask = zten::Limits::default();
     for (asked, chunk) in [(0, 16), (17, 16), (1000, 992), (65_536, 65_536), (u32::MAX, 65_536)] {
         let (peak, read) = peak(|| {
-            let mut content = component.content(Far(&file), &ask.chunks(asked)).unwrap();
+            let mut content = component.content(Far(&file), &ask.with_chunk(asked)).unwrap();
             let mut read = 0;
             while let Some(piece) = content.next_chunk().unwrap() {
                 assert_eq!(piece.len(), (bytes.len() - read).min(chunk));
                 assert_eq!(piece, &bytes[read..read + piece.len()]);
                 read += piece.len();
             }
-            assert_eq!(content.verified(), Some(zten::Verified::Digest));
+            assert_eq!(content.verified(), Some(zten::verify::Verified::Digest));
             read
         });
         assert_eq!((read, peak), (bytes.len(), chunk as u64), "{asked}");

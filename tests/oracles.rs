@@ -6,7 +6,7 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
-use zten::Value;
+use zten::attributes::Value;
 use zten_oracles::{Form, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{least, rounds};
 use zten_testkit::{accepted, reject_index};

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use zten::{
-    Archive, Encoding, Error, ErrorKind, Limits, Misuse, Options, Packing, QuantizedGroup,
-    StorageType, Tolerance,
+    Archive, Encoding, Error, ErrorKind, Limits, Options, StorageType, Tolerance,
+    error::Misuse,
+    view::{Packing, QuantizedGroup},
 };
 
 fn read(path: &str) -> Vec<u8> {
     std::fs::read(zten_testkit::corpus().join(path)).unwrap()
 }
 
-fn open(file: &[u8]) -> Archive<'_> {
+fn open(file: &[u8]) -> Archive<&[u8]> {
     Archive::open_with(file, &Options::default().tolerate(Tolerance::MissingZeros)).unwrap()
 }
 
@@ -50,7 +51,7 @@ fn expected() -> BTreeMap<String, Vec<Row>> {
     files
 }
 
-fn check(group: &QuantizedGroup<'_>, quantized: &zten::Quantized<'_>, row: &Row) {
+fn check(group: &QuantizedGroup<'_>, quantized: &zten::view::Quantized<'_>, row: &Row) {
     let name = &row.object;
     assert_eq!(group.shape().collect::<Vec<_>>(), row.shape, "{name}");
     assert_eq!([quantized.inputs(), quantized.outputs()], row.shape, "{name}");

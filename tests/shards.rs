@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zten::{
-    Archive, Candidate, Digest, Error, Files, Find, Limits, Options, ReadAt, Shard, Verifier,
+    Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::Files,
+    shards::Find, shards::Shard, verify::Verifier,
 };
 use zten_testkit::{Expected, corpus, sharded};
 
@@ -181,7 +182,7 @@ fn no_more_shards_are_looked_for_than_the_limit_allows() {
     let root = std::fs::read(&path).unwrap();
     let archive = Archive::open(&root).unwrap();
     for (most, asked) in [(0, 0), (1, 0), (2, 2), (3, 2)] {
-        let limits = Limits::default().with("shards", most).unwrap();
+        let limits = Limits::default().with_named("shards", most).unwrap();
         let finder = Beside::new(&path);
         assert_eq!(archive.bind_shards(&finder, &limits).is_ok(), asked > 0, "{most}");
         assert_eq!(finder.asked.get(), asked, "{most}");

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use fastrand::Rng;
 use made::{KINDS, Kind, file};
-use zten::{Archive, Dense, Error, ErrorKind, Misuse, ReadError};
+use zten::{Archive, Error, ErrorKind, ReadError, error::Misuse, view::Dense};
 use zten_testkit::sample::{least, rounds};
 
 fn misuse(error: Error) -> Misuse {

@@ -12,7 +12,12 @@ mod refused;
 #[path = "sparse/types.rs"]
 mod types;
 
-use zten::{Archive, Coo, Csr, Element, Error, ErrorKind, Limits, Misuse, Options, Verifier};
+use zten::{
+    Archive, Element, Error, ErrorKind, Limits, Options,
+    error::Misuse,
+    verify::Verifier,
+    view::{Coo, Csr},
+};
 use zten_testkit::corpus;
 
 fn read(name: &str) -> Vec<u8> {

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use zten::rules::Scope;
-use zten::{Archive, DigestAlgorithm, F4E2M1, Generation, NoContentDigest, Options};
+use zten::verify::{DigestAlgorithm, NoContentDigest};
+use zten::{Archive, Generation, Options, element::F4E2M1};
 use zten_testkit::{Expected, accepted_v2, check, corpus, reject_index_v2, sharded};
 
 #[test]
@@ -202,7 +203,7 @@ fn cells_that_have_two_values_are_found_wherever_they_are() {
 fn cells_are_spent_against_the_limit() {
     let file = std::fs::read(corpus().join("v2/accept/coo.zt")).unwrap();
     let with = |decoded| {
-        let limits = zten::Limits::default().with("decoded", decoded).unwrap();
+        let limits = zten::Limits::default().with_named("decoded", decoded).unwrap();
         check(&file, &Options::default().limits(limits)).map_err(|error| error.id())
     };
     assert_eq!(with(16), Ok(()));

@@ -1,7 +1,10 @@
 //! The profiles of generation 2: values of `zt.mx/1` by the definition, and what the others say.
 #![cfg(feature = "v2")]
 
-use zten::{Archive, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, Format, Limits, Misuse};
+use zten::{
+    Archive, Format, Limits, element::F4E2M1, element::F8E4M3Fn, element::F8E5M2, element::F8E8M0,
+    error::Misuse,
+};
 use zten_corpus::cbor::{map, text, uint};
 use zten_corpus::v2::{file, object, part, typed};
 use zten_testkit::corpus;

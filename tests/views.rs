@@ -7,7 +7,9 @@
 )]
 
 use half::{bf16, f16};
-use zten::{Archive, ByteOrder, Element, ErrorKind, Misuse, Value, View};
+use zten::{
+    Archive, Element, ErrorKind, attributes::Value, element::ByteOrder, error::Misuse, view::View,
+};
 use zten_testkit::{borrows, placed};
 
 fn read(path: &str) -> Vec<u8> {

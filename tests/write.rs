@@ -11,7 +11,8 @@ use zten::write::{
     Checksum, Encoded, NewComponent, NewObject, Settings, WriteError, Writer, canonical_order,
 };
 use zten::{
-    Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Misuse, Options, StorageType,
+    Archive, ElementType, Error, ErrorKind, Limits, LogicalType, Options, StorageType,
+    error::Misuse,
 };
 use zten_testkit::check;
 
@@ -329,7 +330,7 @@ impl serde::Serialize for Unwritable {
 
 #[test]
 fn limits_are_those_of_the_readers() {
-    let limits = Limits::default().with("manifest", 2000).unwrap();
+    let limits = Limits::default().with_manifest(2000);
     let settings = Settings::default().limits(limits);
     let (mut writer, mut written) = (writer(&settings), 0_u32);
     let error = loop {

@@ -10,7 +10,8 @@ mod unpacked;
 use std::io;
 
 use zten::{
-    Component, Format, Generation, Limits, Normalization, Object, ReadError, StorageType, Verified,
+    Component, Format, Generation, Limits, Object, ReadError, StorageType, verify::Verified,
+    view::Normalization,
 };
 
 use crate::app::App;

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use zten::{ErrorKind, Limits, Object, ReadError, Verifier};
+use zten::{ErrorKind, Limits, Object, ReadError, verify::Verifier};
 
 use crate::app::App;
 use crate::args::Check;

@@ -4,9 +4,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use zten::source::FileArchive;
+use zten::{Object, error::Place};
 #[cfg(feature = "v2")]
-use zten::{DigestAlgorithm, NoContentDigest};
-use zten::{Object, Place};
+use zten::{verify::DigestAlgorithm, verify::NoContentDigest};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};

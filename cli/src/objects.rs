@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
-use zten::{Limits, Object, ReadError, Verifier};
+use zten::{Limits, Object, ReadError, verify::Verifier};
 
 use crate::file::{FileWithShards, stored};
 use crate::threads;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use zten::rules::Row;
 use zten::source::OpenError;
-use zten::{Component, Error, ErrorKind, Generation, Manifest, Place, ReadError};
+use zten::{Component, Error, ErrorKind, Generation, Manifest, ReadError, error::Place};
 
 use crate::clause::clause_of;
 use crate::escape;
@@ -115,7 +115,7 @@ impl Problem {
     /// A file that was opened, and whose content is not valid.
     pub(crate) fn reading(
         file: &Path,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         error: &ReadError<io::Error>,
     ) -> Self {
         match error {
@@ -150,7 +150,7 @@ impl Problem {
     /// command itself finds.
     pub(crate) fn unsupported(
         file: &Path,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         component: &Component<'_>,
         id: &str,
     ) -> Self {
@@ -182,7 +182,7 @@ impl Problem {
     }
 
     /// The same, in that place.
-    pub(crate) fn named(mut self, manifest: &Manifest<'_>, place: Place) -> Self {
+    pub(crate) fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
         self.generation = Some(manifest.generation());
         self.place = place;
@@ -276,7 +276,7 @@ impl Problem {
 }
 
 /// The name of the shard that an error is about as a whole, which is where its name stands.
-fn shard_at(manifest: &Manifest<'_>, offset: Option<u64>) -> Option<String> {
+fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
     #[cfg(feature = "v2")]
     {
         let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;

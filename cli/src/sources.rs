@@ -11,9 +11,9 @@
 
 use std::io;
 
+use zten::{Component, Limits, Object, ReadAt, verify::Verifier};
 #[cfg(feature = "v2")]
-use zten::{Candidate, Files, Find, Shard, Shards};
-use zten::{Component, Limits, Object, ReadAt, Verifier};
+use zten::{shards::Candidate, shards::Files, shards::Find, shards::Shard, shards::Shards};
 
 use crate::file::FileWithShards;
 #[cfg(feature = "v2")]

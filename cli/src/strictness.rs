@@ -39,7 +39,7 @@ impl Strictness {
     pub(crate) fn options(&self) -> Options {
         let limits = self.limit.iter().fold(Limits::default(), |limits, limit| {
             // It was accepted when the command line was read.
-            limits.with(&limit.name, limit.value).unwrap_or(limits)
+            limits.with_named(&limit.name, limit.value).unwrap_or(limits)
         });
         let options = Options::default().limits(limits);
         self.tolerate.iter().fold(options, |options, tolerance| options.tolerate(*tolerance))
@@ -62,7 +62,7 @@ fn limit(text: &str) -> Result<NamedLimit, String> {
         return Err(format!("there is no such limit; there are {}", Limits::NAMES.join(", ")));
     }
     let value = size_of_text(size).ok_or("the size is not a number of bytes that can be")?;
-    match Limits::default().with(name, value) {
+    match Limits::default().with_named(name, value) {
         Ok(_) => Ok(NamedLimit { name: name.to_owned(), value }),
         Err(_) => Err(format!("the limit {name} cannot be {value}")),
     }

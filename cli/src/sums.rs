@@ -6,7 +6,9 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use zten::rules::Unsupported;
-use zten::{Component, ErrorKind, Limits, Normalization, Object, ReadError, Verifier};
+use zten::{
+    Component, ErrorKind, Limits, Object, ReadError, verify::Verifier, view::Normalization,
+};
 
 use crate::file::{FileWithShards, stored};
 use crate::num::u64_from_usize;

@@ -110,7 +110,7 @@ fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     manifest.extend(b"\x66offset\x18\x40\x68encoding\x64zstd\x66length\x1b");
     manifest.extend((frames.len() as u64).to_be_bytes());
     let file = zten_oracles::file(frames, &manifest);
-    let limits = zten::Limits::default().with("decoded", MOST).expect("a known limit");
+    let limits = zten::Limits::default().with_decoded(MOST);
     let archive = zten::Archive::open(&file).expect("a file around the frames");
     let object = archive.get("w").expect("the one object");
     let component = object.component("data").expect("its one component");

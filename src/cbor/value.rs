@@ -256,7 +256,7 @@ impl<'m> Iterator for Map<'m> {
 /// Attributes: a map whose keys are text and stand there once. v1.1 II.1, v1.2 §1.
 ///
 /// ```
-/// # fn f(attributes: zten::Attributes<'_>) -> Result<(), zten::Error> {
+/// # fn f(attributes: zten::attributes::Attributes<'_>) -> Result<(), zten::Error> {
 /// let bits: Option<u32> = attributes.get("bits")?;
 /// for (key, item) in attributes {
 ///     println!("{key}: {:?}", item.value());

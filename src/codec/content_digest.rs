@@ -42,7 +42,7 @@ impl fmt::Display for NoContentDigest {
 
 impl core::error::Error for NoContentDigest {}
 
-impl Manifest<'_> {
+impl<B: AsRef<[u8]>> Manifest<B> {
     /// The content digest (2): over names, shapes, layouts, attributes of objects, types, and the
     /// digests of the parts as the manifest spells them. Files of equal tensors have equal ones
     /// wherever their blobs lie, if their parts' digests are of the same algorithm; attributes of
@@ -54,7 +54,7 @@ impl Manifest<'_> {
     /// ```
     /// # #[cfg(feature = "v2")] {
     /// # let file = std::fs::read("corpus/v2/2.1/walk.zt").unwrap();
-    /// use zten::{Archive, DigestAlgorithm};
+    /// use zten::{Archive, verify::DigestAlgorithm};
     /// let archive = Archive::open(&file)?;
     /// let digest = archive.content_digest(DigestAlgorithm::Xxh3).unwrap();
     /// assert_eq!(digest.to_string(), "xxh3:b362c9344aa222a2");

@@ -16,6 +16,36 @@ pub enum Verified {
     Unverifiable,
 }
 
+/// Two digests that are to be the same: what the manifest gives, and what the bytes have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    expected: Digest<'static>,
+    computed: Digest<'static>,
+}
+
+impl Mismatch {
+    /// The digest that the manifest gives.
+    pub fn expected(&self) -> Digest<'static> {
+        self.expected
+    }
+
+    /// The digest that the bytes have, by the same algorithm.
+    pub fn computed(&self) -> Digest<'static> {
+        self.computed
+    }
+
+    /// The first four bytes of each, as an error has room for them.
+    pub(super) fn heads(&self) -> u64 {
+        u64::from(self.expected.head()) << 32 | u64::from(self.computed.head())
+    }
+}
+
+impl core::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "expected {}, computed {}", self.expected, self.computed)
+    }
+}
+
 /// A digest that is being computed.
 #[cfg(feature = "digest")]
 #[derive(Clone)]
@@ -114,21 +144,26 @@ impl Hasher {
         }
     }
 
-    /// What has come of it; none if the digest is another.
+    /// What has come of it.
     #[cfg_attr(
         not(any(feature = "digest", feature = "v2")),
         expect(clippy::unnecessary_wraps, reason = "only what is computed can be another")
     )]
-    pub(super) fn finish(self) -> Option<Verified> {
+    pub(super) fn finish(self) -> Result<Verified, Mismatch> {
         match self {
-            Self::Absent => Some(Verified::NoDigest),
+            Self::Absent => Ok(Verified::NoDigest),
             #[cfg(feature = "digest")]
-            Self::Sum(sum, wanted) => (sum.finish() == wanted).then_some(Verified::Digest),
+            Self::Sum(sum, wanted) => same(wanted, sum.finish()),
             #[cfg(feature = "v2")]
             Self::Xxh3(hasher, wanted) => {
-                (core::hash::Hasher::finish(&hasher) == wanted).then_some(Verified::Digest)
+                same(Digest::Xxh3(wanted), Digest::Xxh3(core::hash::Hasher::finish(&hasher)))
             }
-            Self::Unverifiable => Some(Verified::Unverifiable),
+            Self::Unverifiable => Ok(Verified::Unverifiable),
         }
     }
+}
+
+#[cfg(any(feature = "digest", feature = "v2"))]
+fn same(expected: Digest<'static>, computed: Digest<'static>) -> Result<Verified, Mismatch> {
+    if expected == computed { Ok(Verified::Digest) } else { Err(Mismatch { expected, computed }) }
 }

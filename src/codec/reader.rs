@@ -5,7 +5,7 @@ mod seek;
 use alloc::vec::Vec;
 
 use super::bools::validate_bools;
-use super::hasher::{Hasher, Verified};
+use super::hasher::{Hasher, Mismatch, Verified};
 #[cfg(all(feature = "zstd", feature = "v2"))]
 use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
@@ -33,7 +33,7 @@ use crate::rules::{Rule, Unsupported};
 /// while let Some(chunk) = content.next_chunk().map_err(zten::Error::from)? {
 ///     bytes += chunk.len();
 /// }
-/// assert_eq!(content.verified(), Some(zten::Verified::NoDigest));
+/// assert_eq!(content.verified(), Some(zten::verify::Verified::NoDigest));
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub struct Content<'a, R> {
@@ -57,6 +57,7 @@ struct Reading<'a> {
     /// The last of them.
     last: u8,
     verified: Option<Verified>,
+    mismatch: Option<Mismatch>,
 }
 
 /// How the stored bytes become decoded ones.
@@ -115,6 +116,7 @@ impl<'a> Component<'a> {
             position: 0,
             last: 0,
             verified: None,
+            mismatch: None,
         };
         Ok(Content { source, reading, buffer: Vec::new(), failed: None })
     }
@@ -160,12 +162,21 @@ impl<R: ReadAt> Content<'_, R> {
     /// An error is final: every later call returns it, or [`Misuse::Aborted`] after one of the
     /// source.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
+        self.next_or(&mut None)
+    }
+
+    /// As [`next_chunk`](Self::next_chunk); where the digest is another, `mismatch` tells both.
+    pub(crate) fn next_or(
+        &mut self,
+        mismatch: &mut Option<Mismatch>,
+    ) -> Result<Option<&[u8]>, ReadError<R::Error>> {
         if let Some(error) = self.failed {
             return Err(error.into());
         }
         let chunk = self.reading.next(&self.source, &mut self.buffer);
         if let Err(error) = &chunk {
             self.failed = Some(last(error));
+            *mismatch = self.reading.mismatch;
         }
         chunk
     }
@@ -191,6 +202,12 @@ impl<R: ReadAt> Content<'_, R> {
     /// Bytes that the next chunk has, or some more.
     pub(crate) fn wanted(&self) -> usize {
         self.reading.wanted()
+    }
+
+    /// The digest that the manifest gives and the one that was computed, after
+    /// `digest-mismatch`.
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        self.reading.mismatch.as_ref()
     }
 
     /// What has been shown, once everything has been read.
@@ -346,10 +363,16 @@ impl Reading<'_> {
     fn end(&mut self) -> Result<(), Error> {
         self.whole()?;
         self.last_nibble()?;
-        let outcome = self.hasher.take().and_then(Hasher::finish);
-        let offset = self.component.extent().offset();
-        let mismatch = || Error::new(Rule::DigestMismatch, offset).at(self.component.place());
-        self.verified = Some(outcome.ok_or_else(mismatch)?);
+        // There is a hasher as long as the end has not come.
+        match self.hasher.take().map(Hasher::finish) {
+            Some(Ok(verified)) => self.verified = Some(verified),
+            Some(Err(mismatch)) => {
+                self.mismatch = Some(mismatch);
+                let error = Error::new(Rule::DigestMismatch, self.component.extent().offset());
+                return Err(error.found(mismatch.heads()).at(self.component.place()));
+            }
+            None => {}
+        }
         Ok(())
     }
 

@@ -28,7 +28,7 @@ pub struct Candidate<S> {
 ///
 /// ```
 /// # #[cfg(feature = "v2")] {
-/// use zten::{Candidate, Find, Shard};
+/// use zten::{shards::Candidate, shards::Find, shards::Shard};
 ///
 /// struct InMemory<'d>(&'d [(&'d str, &'d [u8])]);
 ///
@@ -159,7 +159,7 @@ impl<'a, S: ReadAt> BoundShard<'a, S> {
             }
             start = start.saturating_add(u64_from_usize(length));
         }
-        Ok(hasher.finish().ok_or_else(|| self.shard.error(Rule::ShardDigest))?)
+        Ok(hasher.finish().map_err(|_| self.shard.error(Rule::ShardDigest))?)
     }
 }
 
@@ -177,7 +177,7 @@ impl<S> Default for Shards<'_, S> {
     }
 }
 
-impl Manifest<'_> {
+impl<B: AsRef<[u8]>> Manifest<B> {
     /// Has all its shards looked for, and validates the frame and size of those that are found.
     /// None is looked for more than once.
     ///

@@ -70,7 +70,7 @@ impl Element for F8E8M0 {
 }
 
 /// `f4_e2m1`: sign, two bits of exponent, one of mantissa. Two share a byte, the first in its low
-/// nibble, so that they are read by [`View::nibbles`](crate::View::nibbles).
+/// nibble, so that they are read by [`View::nibbles`](crate::view::View::nibbles).
 ///
 /// Equality is that of the bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

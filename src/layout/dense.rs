@@ -54,6 +54,16 @@ impl<'a> Dense<'a> {
         self.data
     }
 
+    /// The elements where they lie in the file. For objects of an [`Archive`](crate::Archive),
+    /// which holds that file. The view has `product(shape)` elements, times the ratio of a complex
+    /// type. [`to_cow`](Self::to_cow) also takes what is compressed or not aligned.
+    ///
+    /// # Errors
+    /// As [`Component::view`].
+    pub fn view(&self) -> Result<View<'a>, Error> {
+        self.data.view()
+    }
+
     /// Binds the array to the file it is in, all of whose bytes are in `file`. The view has
     /// `product(shape)` elements, times the ratio of a complex type.
     ///

@@ -91,9 +91,9 @@ impl<'d> Indices<'d> {
     /// All of them, borrowed.
     ///
     /// # Errors
-    /// What is in the way: [`Misuse::Type`](crate::Misuse::Type) where they are not `u64`,
-    /// [`Misuse::ByteOrder`](crate::Misuse::ByteOrder),
-    /// [`Misuse::Alignment`](crate::Misuse::Alignment).
+    /// What is in the way: [`Misuse::Type`](crate::error::Misuse::Type) where they are not `u64`,
+    /// [`Misuse::ByteOrder`](crate::error::Misuse::ByteOrder),
+    /// [`Misuse::Alignment`](crate::error::Misuse::Alignment).
     pub fn as_slice(&self) -> Result<&'d [u64], Error> {
         self.view.as_slice()
     }

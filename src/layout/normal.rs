@@ -15,7 +15,7 @@ use crate::manifest::Component;
 /// let mut content = indices.content(archive.data(), &zten::Limits::default())?;
 /// let mut wide = Vec::new();
 /// while let Some(chunk) = content.next_chunk()? {
-///     let Ok(()) = zten::Normalization::content(&indices).chunk(chunk, |bytes| {
+///     let Ok(()) = zten::view::Normalization::content(&indices).chunk(chunk, |bytes| {
 ///         wide.extend_from_slice(bytes);
 ///         Ok::<(), Infallible>(())
 ///     });
@@ -70,8 +70,8 @@ impl Normalization {
     }
 
     /// Hands on what the bytes of a chunk become, piece by piece, until `take` fails. A chunk holds
-    /// whole elements, decoded and little-endian, as [`Content`](crate::Content) and
-    /// [`Verifier`](crate::Verifier) give it; the indices in it are not negative.
+    /// whole elements, decoded and little-endian, as [`Content`](crate::source::Content) and
+    /// [`Verifier`](crate::verify::Verifier) give it; the indices in it are not negative.
     ///
     /// # Errors
     /// What `take` fails with.

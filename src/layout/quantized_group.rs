@@ -35,10 +35,10 @@ use crate::manifest::{Component, Object, Shape};
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/quantized_group.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
+/// let archive = zten::Archive::open(file)?;
 /// let group = archive.get("q_proj").unwrap().quantized_group()?;
 /// assert_eq!((group.quantization()?.bits(), group.quantization()?.group_size()), (4, 8));
-/// let quantized = group.bind(&file)?;
+/// let quantized = group.view()?;
 /// let mut weights = [0_f32; 8 * 8];
 /// quantized.dequantize(&mut weights)?;
 /// # assert_eq!(weights[0], -1.25 * (13.0 + 1.25));
@@ -56,7 +56,7 @@ impl<'a> Object<'a> {
     /// The object as quantized groups.
     ///
     /// # Errors
-    /// [`Misuse::Format`](crate::Misuse::Format) where it is of another format;
+    /// [`Misuse::Format`](crate::error::Misuse::Format) where it is of another format;
     /// `unsupported-layout` where a 0.1 layout is not known.
     pub fn quantized_group(&self) -> Result<QuantizedGroup<'a>, Error> {
         let read = || {
@@ -98,11 +98,21 @@ impl<'a> QuantizedGroup<'a> {
     /// opening validates, and may be missing.
     ///
     /// # Errors
-    /// [`Misuse::Quantization`](crate::Misuse::Quantization) at the object, where one is missing
+    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object, where one is missing
     /// or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is not known,
     /// or a word is not just filled by as many codes of as many bits.
     pub fn quantization(&self) -> Result<Quantization, Error> {
         Quantization::read(self.object.attributes(), self.place())
+    }
+
+    /// The weights where they lie in the file, whose components are checked to fit together.
+    /// Neither memory nor time depends on their size. For objects of an
+    /// [`Archive`](crate::Archive), which holds that file.
+    ///
+    /// # Errors
+    /// As [`Component::view`] and [`bind`](Self::bind).
+    pub fn view(&self) -> Result<Quantized<'a>, Error> {
+        self.bind(self.packed_weight.file()?)
     }
 
     /// Binds the weights to the file they are in, all of whose bytes are in `file`, and checks
@@ -110,7 +120,7 @@ impl<'a> QuantizedGroup<'a> {
     ///
     /// # Errors
     /// As [`quantization`](Self::quantization) and [`Component::bind`];
-    /// [`Misuse::Quantization`](crate::Misuse::Quantization) at the object where its rank is not
+    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object where its rank is not
     /// 2, and at the component that has not the type or the number of elements that shape and
     /// attributes ask for.
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<Quantized<'d>, Error> {

@@ -139,7 +139,7 @@ impl<'a> Dense<'a> {
     }
 }
 
-impl Slice<'_> {
+impl<'a> Slice<'a> {
     /// Finds the runs, of dimensions none of which is taken empty.
     fn lay_out(&mut self, dimensions: &[(u64, u64, u64)], size: u64) -> Option<()> {
         (self.elements, self.run, self.runs) = (1, size, 1);
@@ -180,6 +180,16 @@ impl Slice<'_> {
     /// the next.
     pub fn ranges(&self) -> SliceRanges<'_> {
         SliceRanges { slice: self, left: 0..self.runs }
+    }
+
+    /// Its elements where they lie in the file, if it is one run of bytes. None if it is not, and
+    /// has to be [read](Self::read). For objects of an [`Archive`](crate::Archive), which holds
+    /// that file.
+    ///
+    /// # Errors
+    /// As [`Component::view`].
+    pub fn view(&self) -> Result<Option<View<'a>>, Error> {
+        self.as_view(self.component.file()?)
     }
 
     /// Its elements where they lie, if it is one run of bytes; all bytes of the file are in

@@ -76,6 +76,16 @@ impl<'a> SparseCoo<'a> {
         self.coords
     }
 
+    /// The tensor where it lies in the file, all of whose coordinates are checked: O(rank × nnz)
+    /// time, 8 bytes of memory a dimension. For objects of an [`Archive`](crate::Archive), which
+    /// holds that file. Digests are not looked at.
+    ///
+    /// # Errors
+    /// As [`Component::view`] and [`bind`](Self::bind).
+    pub fn view(&self) -> Result<Coo<'a>, Error> {
+        self.bind(self.values.file()?)
+    }
+
     /// Binds the tensor to the file it is in, all of whose bytes are in `file`, and checks all
     /// coordinates: O(rank × nnz) time, 8 bytes of memory a dimension. Digests are not looked
     /// at.

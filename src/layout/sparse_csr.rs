@@ -22,8 +22,8 @@ use crate::rules::Rule;
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// let matrix = archive.get("csr_f32").unwrap().sparse_csr()?.bind(&file)?;
+/// let archive = zten::Archive::open(file)?;
+/// let matrix = archive.get("csr_f32").unwrap().sparse_csr()?.view()?;
 /// for (row, column, value) in matrix.entries::<f32>()? {
 ///     println!("{row} {column} {value}");
 /// }
@@ -87,6 +87,16 @@ impl<'a> SparseCsr<'a> {
     /// The component `indptr`: rows + 1 positions in `indices`.
     pub fn indptr(&self) -> Component<'a> {
         self.indptr
+    }
+
+    /// The matrix where it lies in the file, all of whose row pointers and indices are checked:
+    /// O(rows + nnz) time, no memory. For objects of an [`Archive`](crate::Archive), which holds
+    /// that file. Digests are not looked at.
+    ///
+    /// # Errors
+    /// As [`Component::view`] and [`bind`](Self::bind).
+    pub fn view(&self) -> Result<Csr<'a>, Error> {
+        self.bind(self.values.file()?)
     }
 
     /// Binds the matrix to the file it is in, all of whose bytes are in `file`, and checks all

@@ -8,17 +8,17 @@ use core::ops::Range;
 use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
 use crate::element::{ByteOrder, Element, F4E2M1, LogicalType, StorageType};
-use crate::error::{Error, Misuse, OutOfMemory, Place};
+use crate::error::{Described, Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::Component;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
 /// the same time whatever the size.
 ///
-/// Elements are asked for as the logical type of the component ([`Complex`](crate::Complex),
-/// [`F8E5M2`](crate::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
+/// Elements are asked for as the logical type of the component ([`Complex`](crate::element::Complex),
+/// [`F8E5M2`](crate::element::F8E5M2) and the like) or as its storage type, `f32` or `u8`, which is all
 /// there is where the logical type is not known.
 ///
 /// | what | when |
@@ -56,8 +56,43 @@ pub(crate) struct Kind {
     pub(crate) place: Place,
 }
 
-impl Component<'_> {
-    /// Binds the component to the file it is in, all of whose bytes are in `file`.
+impl Kind {
+    /// Checks that elements can be read as `T`: as their logical type, or as their storage type.
+    pub(crate) fn is_of<T: Element>(&self) -> Result<(), Error> {
+        let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical.known;
+        if T::DTYPE == self.storage && meant {
+            Ok(())
+        } else {
+            Err(self.mismatch(T::DTYPE, T::LOGICAL))
+        }
+    }
+
+    /// The elements are not what was asked for.
+    #[cold]
+    fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> Error {
+        if SMALL {
+            return Error::misuse(Misuse::Type).at(self.place);
+        }
+        let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
+        let asked = Described::new(storage, logical, false);
+        Error::types(held, asked).at(self.place)
+    }
+}
+
+impl<'a> Component<'a> {
+    /// The elements where they lie in the file. For components of an
+    /// [`Archive`](crate::Archive), which holds that file.
+    ///
+    /// # Errors
+    /// [`Misuse::NoFile`] where the component comes from a manifest without its file; as
+    /// [`bind`](Self::bind).
+    pub fn view(&self) -> Result<View<'a>, Error> {
+        self.bind(self.file()?)
+    }
+
+    /// Binds the component to the file it is in, all of whose bytes are in `file`. This is for
+    /// those who have opened a manifest by itself; it is up to them that it is that file's.
+    /// Components of an [`Archive`](crate::Archive) have a [`view`](Self::view).
     ///
     /// # Errors
     /// [`Misuse::Compressed`] where it is not raw; [`Misuse::Size`] where `file` is shorter than
@@ -227,7 +262,7 @@ impl<'d> View<'d> {
         if elements.len() == count {
             return Ok(elements);
         }
-        Err(Error::misuse(Misuse::Type).at(self.kind.place))
+        Err(self.kind.mismatch(T::DTYPE, T::LOGICAL))
     }
 
     /// The elements, copied.
@@ -252,7 +287,7 @@ impl<'d> View<'d> {
     pub fn nibbles(&self, count: usize) -> Result<Nibbles<'d>, Error> {
         let misuse = |misuse| Error::misuse(misuse).at(self.kind.place);
         if !self.kind.logical.is_packed() {
-            return Err(misuse(Misuse::Type));
+            return Err(self.kind.mismatch(StorageType::U8, Some(LogicalType::F4E2M1)));
         }
         let bytes = self.bytes.get(..count.div_ceil(2)).ok_or(misuse(Misuse::Size))?;
         let odd = count & 1 == 1 && bytes.len() == self.bytes.len();
@@ -269,10 +304,7 @@ impl<'d> View<'d> {
 
     /// Checks that the elements are of type `T`, and valid ones.
     fn checked<T: Element>(&self) -> Result<(), Error> {
-        let meant = T::LOGICAL.is_none() || T::LOGICAL == self.logical_type();
-        if T::DTYPE != self.kind.storage || !meant {
-            return Err(Error::misuse(Misuse::Type).at(self.kind.place));
-        }
+        self.kind.is_of::<T>()?;
         if self.kind.strict_bools && self.kind.storage == StorageType::Bool {
             validate_bools(self.bytes, self.kind.offset)
                 .map_err(|error| error.at(self.kind.place))?;

@@ -3,7 +3,7 @@
 
 use nom::Parser as _;
 
-use super::Manifest;
+use super::ManifestRef;
 use super::component::Component;
 use super::object::Object;
 use super::reader::Reader;
@@ -30,8 +30,8 @@ pub(crate) fn aligned(offset: u64) -> Option<u64> {
 pub(crate) const FIRST: u64 = ALIGNMENT;
 
 /// Validates a manifest that keeps all other rules.
-pub(super) fn validate(manifest: &Manifest<'_>) -> Result<(), Error> {
-    let form = Form { manifest, root: &manifest.bytes, reader: manifest.reader() };
+pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
+    let form = Form { manifest: *manifest, root: manifest.as_bytes(), reader: manifest.reader() };
     if !manifest.dialect().is_written {
         return Err(Error::new(Rule::CanonicalGeneration, 0));
     }
@@ -71,13 +71,13 @@ fn is_empty(value: Input<'_>) -> bool {
     head.is_ok_and(|(_, entries)| entries.are_over())
 }
 
-struct Form<'a, 'm> {
-    manifest: &'a Manifest<'m>,
+struct Form<'a> {
+    manifest: ManifestRef<'a>,
     root: Input<'a>,
     reader: Reader<'a>,
 }
 
-impl<'a> Form<'a, '_> {
+impl<'a> Form<'a> {
     fn offset(&self, remaining: Remaining) -> u64 {
         self.manifest.extent().end.checked_sub(remaining.left().into()).assured()
     }

@@ -9,8 +9,9 @@ use crate::brief::Start;
 use crate::cbor::{Attributes, Input, text, uint};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
-use crate::error::Place;
+use crate::error::{Error, Misuse, Place};
 use crate::format::{Dialect, Encoding, Field, Format, Generation, Logical, Role};
+use crate::limits::Limits;
 use crate::num::Assured as _;
 use crate::rules::Rule;
 
@@ -50,6 +51,13 @@ impl<'a> ElementType<'a> {
             Self::Logical(logical) | Self::UnknownOnLogical(_, logical) => Some(logical.storage()),
             Self::Unknown(_) => None,
         }
+    }
+}
+
+impl core::fmt::Display for ElementType<'_> {
+    /// Its [name](Self::name), which may be any text of the file where it is not known.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -99,13 +107,13 @@ impl<'a> Component<'a> {
 
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
-        core::str::from_utf8(self.parts.reader.role(self.record)).assured()
+        core::str::from_utf8(self.parts.reader().role(self.record)).assured()
     }
 
     /// Its role, which costs nothing to read.
     #[cfg(feature = "write")]
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
-        self.parts.reader.role(self.record)
+        self.parts.reader().role(self.record)
     }
 
     /// Where in the manifest it stands: object and component, from 0.
@@ -120,12 +128,22 @@ impl<'a> Component<'a> {
 
     /// What distinguishes its generation.
     pub(crate) fn dialect(&self) -> &'static Dialect {
-        self.parts.reader.dialect
+        self.parts.dialect()
+    }
+
+    /// All bytes of the file that it is in, or in whose shard.
+    pub(crate) fn file(&self) -> Result<&'a [u8], Error> {
+        self.parts.file().ok_or(Error::misuse(Misuse::NoFile).at(self.place()))
+    }
+
+    /// The limits that the file was opened with.
+    pub(crate) fn limits(&self) -> &'a Limits {
+        self.parts.options().limit()
     }
 
     /// The value of a field.
     fn field(&self, field: Field) -> Option<Input<'a>> {
-        field.find(self.parts.reader.component_map(self.record))
+        field.find(self.parts.reader().component_map(self.record))
     }
 
     /// The value of a field that is a text.
@@ -162,10 +180,8 @@ impl<'a> Component<'a> {
     /// The name of its encoding, known or not.
     pub fn encoding_name(&self) -> &'a str {
         match self.encoding() {
-            Encoding::Raw => "raw",
-            Encoding::Zstd => "zstd",
-            Encoding::ZstdSeekable => "zt.zstd-seekable/1",
             Encoding::Unknown => self.text(self.dialect().encoding).assured(),
+            known => known.name(),
         }
     }
 
@@ -176,7 +192,7 @@ impl<'a> Component<'a> {
 
     /// Where its blob lies in the file; in another one, where it has a [`shard`](Self::shard).
     pub fn extent(&self) -> Extent {
-        self.parts.reader.extent(self.record)
+        self.parts.reader().extent(self.record)
     }
 
     /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
@@ -273,7 +289,7 @@ impl<'a> Component<'a> {
     /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these
     /// are the fields of the entry.
     pub fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.parts.reader.component_map(self.record))
+        Attributes::read(self.parts.reader().component_map(self.record))
     }
 }
 

@@ -28,7 +28,7 @@ impl<'a> Object<'a> {
 
     /// What distinguishes its generation.
     pub(crate) fn dialect(&self) -> &'static Dialect {
-        self.parts.reader.dialect
+        self.parts.dialect()
     }
 
     /// Its place in the manifest, from 0.
@@ -38,7 +38,7 @@ impl<'a> Object<'a> {
 
     /// Its name: any UTF-8, the empty string and control characters included.
     pub fn name(&self) -> &'a str {
-        core::str::from_utf8(self.parts.reader.name_of(self.record)).assured()
+        core::str::from_utf8(self.parts.reader().name_of(self.record)).assured()
     }
 
     /// How its components make up a tensor.
@@ -80,8 +80,8 @@ impl<'a> Object<'a> {
     /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let first = self.record.first();
-        let records = &self.parts.index.components;
-        let next = self.parts.index.objects.get(usize_from_u32(self.ordinal).saturating_add(1));
+        let records = &self.parts.index().components;
+        let next = self.parts.index().objects.get(usize_from_u32(self.ordinal).saturating_add(1));
         let end = next.map_or(len_u32(records.len()), |next| next.first());
         let own = records.get(usize_from_u32(first)..usize_from_u32(end)).assured();
         let (parts, ordinal) = (self.parts, self.ordinal);
@@ -99,10 +99,10 @@ impl<'a> Object<'a> {
     pub(super) fn map(&self) -> Input<'a> {
         match self.dialect().nesting {
             Nesting::Flat(_) => {
-                let record = self.parts.index.components.get(usize_from_u32(self.record.first()));
-                record.map(|record| self.parts.reader.component_map(*record)).assured()
+                let record = self.parts.index().components.get(usize_from_u32(self.record.first()));
+                record.map(|record| self.parts.reader().component_map(*record)).assured()
             }
-            Nesting::Named => self.parts.reader.object_map(self.record),
+            Nesting::Named => self.parts.reader().object_map(self.record),
         }
     }
 }
@@ -119,7 +119,7 @@ impl core::fmt::Debug for Object<'_> {
 impl<'a> Component<'a> {
     /// The object it is a component of.
     pub fn object(&self) -> Object<'a> {
-        let record = self.parts.index.objects.get(usize_from_u32(self.object)).copied();
+        let record = self.parts.index().objects.get(usize_from_u32(self.object)).copied();
         Object::new(self.parts, self.object, record.assured())
     }
 }

@@ -1,7 +1,6 @@
 //! A manifest that was refused: its bytes are still there, and say what the place of the error is
 //! called.
 
-use alloc::borrow::Cow;
 use core::fmt;
 use core::ops::Range;
 
@@ -29,15 +28,15 @@ use crate::format::{Named, named};
 /// # Ok::<(), zten::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct RefusedManifest<'m> {
+pub struct RefusedManifest<B> {
     pub(super) error: Error,
     pub(super) frame: Frame,
-    pub(super) bytes: Cow<'m, [u8]>,
+    pub(super) bytes: B,
 }
 
-impl<'m> RefusedManifest<'m> {
+impl<B> RefusedManifest<B> {
     /// The bytes of the manifest of `frame`, which were refused for that reason.
-    pub(crate) fn new(error: Error, frame: Frame, bytes: Cow<'m, [u8]>) -> Self {
+    pub(crate) fn new(error: Error, frame: Frame, bytes: B) -> Self {
         Self { error, frame, bytes }
     }
 
@@ -46,38 +45,46 @@ impl<'m> RefusedManifest<'m> {
         self.error
     }
 
-    /// What the place of the error is called, as far as the manifest can be read. Nothing is
-    /// allocated; time is linear in the bytes before the place.
-    pub fn named(&self) -> Named<'_> {
-        named(self.frame.container(), &self.bytes, self.error.place())
-    }
-
     /// Where in the file the manifest lies.
     pub fn extent(&self) -> Range<u64> {
         self.frame.manifest().clone()
     }
+
+    /// What holds the bytes of the manifest.
+    pub fn into_inner(self) -> B {
+        self.bytes
+    }
 }
 
-impl From<RefusedManifest<'_>> for Error {
-    fn from(refused: RefusedManifest<'_>) -> Self {
+impl<B: AsRef<[u8]>> RefusedManifest<B> {
+    /// What the place of the error is called, as far as the manifest can be read. Nothing is
+    /// allocated; time is linear in the bytes before the place.
+    pub fn named(&self) -> Named<'_> {
+        named(self.frame.container(), self.bytes.as_ref(), self.error.place())
+    }
+}
+
+impl<B> From<RefusedManifest<B>> for Error {
+    fn from(refused: RefusedManifest<B>) -> Self {
         refused.error
     }
 }
 
-impl fmt::Debug for RefusedManifest<'_> {
+#[expect(clippy::missing_fields_in_debug, reason = "the frame is where the manifest lies")]
+impl<B: AsRef<[u8]>> fmt::Debug for RefusedManifest<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RefusedManifest")
             .field("error", &self.error)
             .field("extent", &self.extent())
-            .field("bytes", &Bytes(&self.bytes))
+            .field("bytes", &Bytes(self.bytes.as_ref()))
             .finish()
     }
 }
 
-impl fmt::Display for RefusedManifest<'_> {
+impl<B> fmt::Display for RefusedManifest<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl core::error::Error for RefusedManifest<'_> {}
+impl<B: AsRef<[u8]>> core::error::Error for RefusedManifest<B> {}

@@ -84,12 +84,13 @@ impl<'a> Iterator for ShardTable<'a> {
 
 impl ExactSizeIterator for ShardTable<'_> {}
 
-impl Manifest<'_> {
+impl<B: AsRef<[u8]>> Manifest<B> {
     /// The shards that it lists (2), whether a component is in them or not: v2 §7.1.
     pub fn shards(&self) -> ShardTable<'_> {
-        let listed = Listed::new(&self.bytes, self.index.shards);
+        let parts = self.parts();
+        let listed = Listed::new(parts.as_bytes(), parts.index().shards);
         let left = usize_from_u32(listed.len());
-        ShardTable { listed, end: self.frame.manifest().end, left }
+        ShardTable { listed, end: parts.extent().end, left }
     }
 }
 

@@ -3,14 +3,14 @@
 use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
 use crate::limits::format::ALIGNMENT;
-use crate::manifest::Manifest;
+use crate::manifest::ManifestRef;
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::Rule;
 
 /// Validates that all bytes from the header to the manifest that are in no blob are zero, the
 /// blobs being in order.
 pub(super) fn validate<R: ReadAt + ?Sized>(
-    manifest: &Manifest<'_>,
+    manifest: ManifestRef<'_>,
     source: &R,
 ) -> Result<(), ReadError<R::Error>> {
     let mut end = u64_from_usize(crate::format::frame::header_v1().len());

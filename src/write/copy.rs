@@ -188,11 +188,12 @@ impl Copier {
     /// As [`object`](Self::object).
     pub fn file<R: ReadAt + ?Sized, S: Sink>(
         mut self,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
         sink: S,
         settings: &Settings,
     ) -> Result<S, CopyError<R::Error, S::Error>> {
+        let manifest = manifest.parts();
         copyable(manifest.dialect())?;
         let mut writer = Writer::new(sink, settings)?;
         let fields = manifest.fields();

@@ -13,7 +13,7 @@ use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::{FOOTER_V1, footer_v1, header_v1};
 use crate::format::v1::RootKey;
 use crate::limits::{Limits, Options};
-use crate::manifest::{Manifest, VERSION};
+use crate::manifest::{ManifestRef, VERSION};
 use crate::num::{len_u32, u64_from_usize};
 use crate::open::Opening;
 use crate::rules::{Limit, Rule};
@@ -66,7 +66,7 @@ impl Draft {
 
     /// Of a 1.x file that has that manifest already.
     pub(super) fn from_manifest(
-        manifest: &Manifest<'_>,
+        manifest: ManifestRef<'_>,
         settings: &Settings,
     ) -> Result<Self, Error> {
         let options = settings.options_behind(manifest.options());

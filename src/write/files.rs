@@ -22,6 +22,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::Path;
+use std::vec::Vec;
 
 use super::copy::CopyError;
 use super::settings::Settings;
@@ -117,7 +118,7 @@ impl FileSink {
     pub fn edition(
         target: &Path,
         options: &Options,
-    ) -> Result<(Self, Manifest<'static>), ReadError<io::Error>> {
+    ) -> Result<(Self, Manifest<Vec<u8>>), ReadError<io::Error>> {
         let target = Target::new(target).map_err(ReadError::Source)?;
         let old = target.open().map_err(ReadError::Source)?;
         let blobs = old.try_clone().map_err(ReadError::Source)?;

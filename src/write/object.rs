@@ -26,7 +26,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// Every rule on objects and components that needs no data, `duplicate-name`, and the
     /// limits; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
-    /// where canonical form asks for another order; [`OutOfMemory`](crate::OutOfMemory).
+    /// where canonical form asks for another order; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
         self.declare(object)?;
         ObjectWriter::begin(self, *object)

@@ -9,7 +9,7 @@ use crate::format::frame::FOOTER_V1;
 use crate::format::v1::RootKey;
 use crate::limits::Limits;
 use crate::limits::format::DEPTH_CAP;
-use crate::manifest::Manifest;
+use crate::manifest::ManifestRef;
 use crate::num::{Assured as _, impossible, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
@@ -24,7 +24,7 @@ pub(super) struct Root {
 }
 
 /// The fields of a manifest's root, and the entries of its `objects`.
-pub(super) fn taken_apart(manifest: &Manifest<'_>) -> Result<(Root, Output), OutOfMemory> {
+pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
     let (mut root, mut objects) = (Root::default(), Output::default());
     for (name, item) in manifest.fields().into_iter().flatten() {
         match RootKey::named(name.as_bytes()) {
@@ -66,7 +66,7 @@ const MOST: u64 = (128 << 10) / 4;
 ///
 /// # Errors
 /// `limit-decoded`, `limit-decoded-total` where they allow less.
-pub(super) fn decoded(manifest: &Manifest<'_>, limits: &Limits) -> Result<u64, Error> {
+pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64, Error> {
     let (mut said, mut unsaid) = (0_u64, 0_u64);
     let components = manifest.objects().flat_map(|object| object.components());
     for component in components.filter(|component| component.encoding() == Encoding::Zstd) {

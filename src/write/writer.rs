@@ -46,7 +46,7 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; `limit-keys` and `limit-manifest` where the limits allow no
-    /// file at all; [`OutOfMemory`](crate::OutOfMemory).
+    /// file at all; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
         let mut writer = Self::at(sink, settings, Draft::new(settings)?, 0);
         writer.put(&header_v1())?;
@@ -71,12 +71,13 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1, or canonical
     /// form is asked for; where the settings give limits, any rule `limit-…` that the file itself
-    /// breaks; [`OutOfMemory`](crate::OutOfMemory).
+    /// breaks; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn append(
         sink: S,
-        manifest: &Manifest<'_>,
+        manifest: &Manifest<impl AsRef<[u8]>>,
         settings: &Settings,
     ) -> Result<Self, WriteError<S::Error>> {
+        let manifest = manifest.parts();
         if !manifest.dialect().is_written || settings.is_canonical() {
             return Err(Error::misuse(Misuse::Append).into());
         }
@@ -96,7 +97,7 @@ impl<S: Sink> Writer<S> {
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
     /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
     /// key stands twice in one of the values. `limit-keys` where the root of a file that is
-    /// appended to has no room for another key; `limit-manifest`; [`OutOfMemory`](crate::OutOfMemory). The file
+    /// appended to has no room for another key; `limit-manifest`; [`OutOfMemory`](crate::error::OutOfMemory). The file
     /// keeps those that it has.
     pub fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
         self.draft.attributes(attributes)
@@ -127,7 +128,7 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object has not ended;
-    /// [`OutOfMemory`](crate::OutOfMemory). What opening the file would fail with: `limit-manifest`, and
+    /// [`OutOfMemory`](crate::error::OutOfMemory). What opening the file would fail with: `limit-manifest`, and
     /// `duplicate-name` where names were chosen to hide it until now. `limit-decoded-total` where
     /// the file has become shorter, as its old manifest was spelled at length.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {

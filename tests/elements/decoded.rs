@@ -1,6 +1,8 @@
 //! Decoded components: aligned, little-endian, verified.
 
-use zten::{Archive, ByteOrder, Error, Limits, Misuse, StorageType, Verified};
+use zten::{
+    Archive, Error, Limits, StorageType, element::ByteOrder, error::Misuse, verify::Verified,
+};
 
 use super::{misuse, read};
 
@@ -97,7 +99,7 @@ fn a_digest_is_verified_or_not() {
 fn limits_are_spent_before_memory() {
     let file = read("1.2.3/zstd.zt");
     let archive = Archive::open(&file).unwrap();
-    let limits = Limits::default().with("decoded", 1).unwrap();
+    let limits = Limits::default().with_decoded(1);
     let mut refused = 0;
     for object in archive.objects() {
         let component = object.components().next().unwrap();

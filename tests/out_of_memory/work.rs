@@ -58,6 +58,7 @@ fn decode_one(part: &Component<'_>, file: &[u8], limits: &Limits) -> Result<(), 
     let decoded = part.decode(file, limits)?;
     if decoded.view().storage_type() == StorageType::U8 {
         decoded.view().to_vec::<u8>()?;
+        part.read_elements::<u8, _>(file, limits)?;
     }
     Ok(())
 }
@@ -73,6 +74,7 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
     match object.format() {
         Format::Dense => {
             let dense = object.dense()?;
+            ignore(dense.to_cow::<f32>().map(drop))?;
             if !compressed {
                 dense.bind(file)?;
                 ignore(dense.rows(0..0).map(drop))?;
@@ -114,7 +116,7 @@ fn ignore(outcome: Result<(), Error>) -> Result<(), Error> {
 }
 
 fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
-    vec.try_reserve_exact(count).map_err(|_| zten::OutOfMemory.into())
+    vec.try_reserve_exact(count).map_err(|_| zten::error::OutOfMemory.into())
 }
 
 /// Whether memory could not be had.

@@ -2,8 +2,8 @@
 
 use half::bf16;
 #[cfg(feature = "zstd")]
-use zten::Verified;
-use zten::{ByteOrder, Element, Misuse};
+use zten::verify::Verified;
+use zten::{Element, element::ByteOrder, error::Misuse};
 
 use super::{coo, csr, dense, misuse, read};
 use zten_testkit::{borrows, placed};

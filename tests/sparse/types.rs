@@ -2,7 +2,7 @@
 
 #[cfg(feature = "zstd")]
 use zten::Limits;
-use zten::{Archive, ByteOrder, Misuse, StorageType};
+use zten::{Archive, StorageType, element::ByteOrder, error::Misuse};
 
 use super::reference::{FLOATS, expected};
 use super::{coo, csr, dense, misuse, read};
@@ -124,14 +124,14 @@ fn values_can_be_of_any_type() {
         assert_eq!(dense::<bool>(&csr), [true, false, true, false, true, false]);
     });
     coo(&read("v12-coo-of-f8.zt"), "w", "decode", |coo| {
-        assert_eq!(coo.entries::<zten::F8E5M2>().unwrap().len(), 2);
+        assert_eq!(coo.entries::<zten::element::F8E5M2>().unwrap().len(), 2);
         assert_eq!(coo.entries::<u8>().unwrap().len(), 2);
-        assert_eq!(misuse(coo.entries::<zten::F8E4M3Fn>().unwrap_err()), Misuse::Type);
+        assert_eq!(misuse(coo.entries::<zten::element::F8E4M3Fn>().unwrap_err()), Misuse::Type);
     });
     coo(&read("v12-coo-of-complex64.zt"), "w", "bind", |coo| {
         assert_eq!(coo.nnz(), 1);
         let parts = coo.values().elements::<f32>().unwrap().collect::<Vec<_>>();
-        let (at, value) = coo.entries::<zten::Complex<f32>>().unwrap().next().unwrap();
+        let (at, value) = coo.entries::<zten::element::Complex<f32>>().unwrap().next().unwrap();
         assert_eq!((at.collect(), value.re, value.im), (vec![1, 2], parts[0], parts[1]));
         // Two storage elements are one entry.
         assert_eq!(misuse(coo.entries::<f32>().unwrap_err()), Misuse::Type);

@@ -1,6 +1,6 @@
 //! The values of an object whose elements have scales in common.
 
-use zten::{Component, Format, Mx, Object, Verified};
+use zten::{Component, Format, Object, verify::Verified, view::Mx};
 
 use super::feed::{ComponentReader, Failure, Take};
 use crate::args::Cat;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use zten::{
-    ByteOrder, Component, Dense, Encoding, Generation, Limits, ReadAt, ReadError, StorageType,
-    Verified,
+    Component, Encoding, Generation, Limits, ReadAt, ReadError, StorageType, element::ByteOrder,
+    verify::Verified, view::Dense,
 };
 
 use super::print::Printer;

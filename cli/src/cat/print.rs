@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zten::Normalization;
+use zten::view::Normalization;
 
 use crate::element::{Kind, Style};
 use crate::json::SCHEMA;

@@ -5,7 +5,7 @@
 //! sorted by the sums of their keys: memory follows neither the attributes nor their depth.
 
 use sha2::{Digest as _, Sha256};
-use zten::{Chunks, Item, Map, Value};
+use zten::attributes::{Chunks, Item, Map, Value};
 
 /// Major types, as they stand in heads.
 const UINT: u8 = 0;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use zten::source::FileArchive;
-use zten::{Attributes, ByteOrder, Component, ElementType, Format, Object};
+use zten::{Component, ElementType, Format, Object, attributes::Attributes, element::ByteOrder};
 
 use crate::json::Json;
 use crate::spelled::{digest, version};

@@ -27,7 +27,7 @@ pub(crate) fn may_have(file: &Opened) -> io::Result<bool> {
 }
 
 /// The shards of a file; none if they are more than the limit allows.
-pub(crate) fn wanted(manifest: &Manifest<'_>, options: &Options) -> Vec<Wanted> {
+pub(crate) fn wanted(manifest: &Manifest<Vec<u8>>, options: &Options) -> Vec<Wanted> {
     let shards = manifest.shards();
     let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
     if shards.len() > most {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zten::Shard;
+use zten::shards::Shard;
 
 /// Characters of a file's name, at most.
 pub(super) const NAME: usize = 255;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use zten::{Item, Value};
+use zten::attributes::{Item, Value};
 
 use crate::escape::Escaped;
 use crate::value::{ONE_NAN, nan};

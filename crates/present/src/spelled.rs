@@ -1,9 +1,9 @@
 //! What the manifest says, as it is written.
 
-use zten::{Component, Generation, Manifest, Value};
+use zten::{Component, Generation, Manifest, attributes::Value};
 
 /// The version that a 1.x file names: `1.2.0`.
-pub fn version(manifest: &Manifest<'_>) -> Option<String> {
+pub fn version(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
     let version = manifest.version()?;
     let last = version.patch.map_or_else(String::new, |patch| format!(".{patch}"));
     Some(format!("{}.{}{last}", version.major, version.minor))

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, Write};
 
-use zten::{Attributes, Chunks, Item, Map, Value};
+use zten::attributes::{Attributes, Chunks, Item, Map, Value};
 
 use crate::json::Json;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zten::{Archive, Error, Limits, Options, Verifier};
+use zten::{Archive, Error, Limits, Options, verify::Verifier};
 
 use crate::sample;
 
@@ -72,7 +72,7 @@ pub fn options(text: &str) -> Options {
             ("tolerate", name) => options = options.tolerate_named(name).unwrap(),
             ("limit", limit) => {
                 let (name, value) = limit.split_once(':').unwrap();
-                limits = limits.with(name, value.parse().unwrap()).unwrap();
+                limits = limits.with_named(name, value.parse().unwrap()).unwrap();
             }
             other => panic!("unknown option {other:?}"),
         }

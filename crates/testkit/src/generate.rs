@@ -24,7 +24,7 @@ impl File {
     ///
     /// # Errors
     /// What is wrong with the manifest.
-    pub fn open(&self) -> Result<zten::Manifest<'_>, zten::Error> {
+    pub fn open(&self) -> Result<zten::Manifest<&[u8]>, zten::Error> {
         self.open_with(&zten::Options::default())
     }
 
@@ -32,7 +32,7 @@ impl File {
     ///
     /// # Errors
     /// What is wrong with the manifest.
-    pub fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<'_>, zten::Error> {
+    pub fn open_with(&self, options: &zten::Options) -> Result<zten::Manifest<&[u8]>, zten::Error> {
         let mut footer = (self.manifest.len() as u64).to_le_bytes().to_vec();
         if &self.head == b"ZTEN1000" {
             footer.extend(self.head);

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
-use zten::{ByteOrder, Error, ErrorKind, Misuse};
+use zten::{Error, ErrorKind, element::ByteOrder, error::Misuse};
 
 /// A copy of a file, at an address of the test's choice.
 pub struct Placed {
@@ -37,5 +37,11 @@ pub fn borrows<T: Debug + PartialEq>(found: Result<&[T], Error>, order: ByteOrde
             assert_eq!(error.kind(), ErrorKind::Misuse(Misuse::ByteOrder));
             assert_ne!(order, ByteOrder::NATIVE);
         }
+    }
+}
+
+impl AsRef<[u8]> for Placed {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }

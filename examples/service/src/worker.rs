@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::source::FileArchive;
-use zten::{Object, Options, ReadError, Verifier};
+use zten::{Object, Options, ReadError, verify::Verifier};
 use zten_sandbox::{Budget, Role, confine};
 
 use crate::answer::{self, Answer, Component, Facts, Refusal};

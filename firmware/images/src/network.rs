@@ -1,7 +1,7 @@
 //! The network: three layers, each `weight × input + bias`, and negative activations cut to 0
 //! between them.
 
-use zten::Manifest;
+use zten::Object;
 
 /// How many digits are classified.
 pub const DIGITS: usize = 8;
@@ -29,8 +29,8 @@ pub trait Weights {
     /// Why they could not be read.
     type Error: From<NotThatNetwork>;
 
-    /// What is in the file.
-    fn manifest(&self) -> &Manifest<'_>;
+    /// The object of that name.
+    fn object(&self, name: &str) -> Option<Object<'_>>;
 
     /// Hands all elements of a dense object to `take`, in row-major order. What they came to is
     /// not to be used if this fails.
@@ -54,7 +54,7 @@ pub fn classify<W: Weights>(weights: &W) -> Result<[Logits; DIGITS], W::Error> {
                 *element = element.max(0.0);
             }
         }
-        let rows = rows(weights.manifest(), layer, width)?;
+        let rows = rows(weights, layer, width)?;
         batch = outputs(weights, layer, &batch, width)?;
         width = rows;
     }
@@ -66,14 +66,14 @@ pub fn classify<W: Weights>(weights: &W) -> Result<[Logits; DIGITS], W::Error> {
 }
 
 /// How many outputs a layer of `width` inputs has, if the shapes of its parts agree.
-fn rows(
-    manifest: &Manifest<'_>,
+fn rows<W: Weights>(
+    weights: &W,
     [weight, scale, bias]: [&str; 3],
     width: usize,
 ) -> Result<usize, NotThatNetwork> {
-    let mut shape = manifest.get(weight).ok_or(NotThatNetwork)?.shape();
+    let mut shape = weights.object(weight).ok_or(NotThatNetwork)?.shape();
     let (rows, columns, more) = (shape.next(), shape.next(), shape.next());
-    let one_each = |name| match manifest.get(name) {
+    let one_each = |name| match weights.object(name) {
         Some(object) => object.shape().eq(rows),
         None => name == scale,
     };
@@ -103,7 +103,7 @@ fn outputs<W: Weights>(
             (row, column) = (row + 1, 0);
         }
     })?;
-    if weights.manifest().get(scale).is_some() {
+    if weights.object(scale).is_some() {
         by_row(weights, scale, &mut sums, |sum, scale| *sum *= scale)?;
     }
     by_row(weights, bias, &mut sums, |sum, bias| *sum += bias)?;

@@ -2,8 +2,8 @@
 
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
 use zten::{
-    Archive, ElementType, Error, ErrorKind, Generation, LogicalType, Manifest, Misuse, Object,
-    Options, StorageType, Verifier,
+    Archive, ElementType, Error, ErrorKind, Generation, LogicalType, Manifest, Object, Options,
+    StorageType, error::Misuse, verify::Verifier,
 };
 
 use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
@@ -147,7 +147,8 @@ impl Case<'_> {
 
     /// Appends with one limit at the least value with which `new` is valid, and near it.
     fn edge(&self, new: &[u8], (name, low, high): (&str, u64, u64), sum: &mut Appended) {
-        let limited = |value| limits().with(name, value).map(|limits| self.options.limits(limits));
+        let limited =
+            |value| limits().with_named(name, value).map(|limits| self.options.limits(limits));
         let is_good = |value| {
             let options = limited(value).expect("a value within the range");
             let read = OF_CONTENT.contains(&name);
@@ -218,7 +219,7 @@ fn valid(file: &[u8], options: &Options) -> Result<(), Error> {
 }
 
 /// A name that no object has.
-fn unused(manifest: &Manifest<'_>) -> String {
+fn unused(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let names = (0..).map(|number: u32| format!("appended {number}"));
     names.into_iter().find(|name| manifest.get(name).is_none()).expect("there are fewer objects")
 }
@@ -244,7 +245,7 @@ fn same(old: &[u8], new: &[u8], options: &Options) {
 
 /// All that an object says.
 fn said(object: &Object<'_>) -> Vec<(String, Vec<u8>)> {
-    let fields = |fields: Option<zten::Attributes<'_>>| {
+    let fields = |fields: Option<zten::attributes::Attributes<'_>>| {
         let fields = fields.into_iter().flatten();
         fields.map(|(name, item)| (name.to_owned(), item.as_bytes().to_vec())).collect::<Vec<_>>()
     };

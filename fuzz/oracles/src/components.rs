@@ -4,8 +4,10 @@ use core::fmt::Debug;
 
 use half::{bf16, f16};
 use zten::{
-    Archive, ByteOrder, Complex, Component, Element, Encoding, Error, ErrorKind, F8E4M3Fn,
-    F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, Generation, Misuse, StorageType, View,
+    Archive, Component, Element, Encoding, Error, ErrorKind, Generation, StorageType,
+    element::{ByteOrder, Complex, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz},
+    error::Misuse,
+    view::View,
 };
 
 use crate::{DECODED, DECODED_TOTAL, FEW, heap, limits};
@@ -30,7 +32,7 @@ impl Work {
 }
 
 /// Reads one component in every way that there is.
-pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut Work) {
+pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
     let file = archive.data();
     let extent = component.extent();
     assert_eq!(extent.offset() % 64, 0);
@@ -48,6 +50,8 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut 
     let bound = component.bind(file);
     assert_eq!(bound.is_ok(), raw && component.readable().is_ok(), "{bound:?}");
     assert_eq!(raw, component.encoding_name() == "raw");
+    let bytes = |view: &Result<View<'_>, Error>| view.map(|view| view.as_bytes().as_ptr_range());
+    assert_eq!(bytes(&component.view()), bytes(&bound));
     if let Ok(view) = &bound {
         let place = |at| usize::try_from(at).expect("a place in memory");
         let blob = &file[place(extent.offset())..place(extent.end())];
@@ -68,6 +72,7 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut 
                 assert_eq!(&*decoded, view.as_bytes());
             }
             every_type(&decoded.view(), component.generation());
+            as_slice(component, file, &decoded.view());
             let mut buffer = vec![0; decoded.len()];
             let view = component.read_into(file, &limits(), &mut buffer).expect("it was decoded");
             assert_eq!(view.as_bytes(), &*decoded);
@@ -78,6 +83,22 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<'_>, work: &mut 
             work.spend(DECODED / 8);
             assert_eq!(streamed, Err(error));
         }
+    }
+}
+
+/// Elements of one type in one call are those that are read one by one.
+fn as_slice(component: &Component<'_>, file: &[u8], decoded: &View<'_>) {
+    let expected = decoded.elements::<f32>().map(|elements| elements.map(f32::to_bits));
+    let bits = |elements: &[f32]| elements.iter().map(|element| element.to_bits()).collect();
+    let expected: Result<Vec<u32>, Error> = expected.map(Iterator::collect);
+    let read = component.read_elements::<f32, _>(file, &limits()).map_err(Error::from);
+    // Part of an element (0.1) is no element.
+    if decoded.as_bytes().len().is_multiple_of(4) || expected.is_err() {
+        assert_eq!(read.map(|elements| bits(&elements)), expected);
+    }
+    // It has the limits that the file was opened with.
+    if let (Ok(elements), Ok(expected)) = (component.to_cow::<f32>(), expected) {
+        assert_eq!(bits(&elements), expected);
     }
 }
 

@@ -7,13 +7,13 @@ use zten::{Component, Error, Manifest, ReadAt, ReadError};
 use crate::{DECODED_TOTAL, limits};
 
 /// All that a manifest says.
-pub(crate) fn said(manifest: &Manifest<'_>) -> String {
+pub(crate) fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
     write(manifest, &mut text).expect("a string takes all");
     text
 }
 
-fn write(manifest: &Manifest<'_>, to: &mut String) -> core::fmt::Result {
+fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::Result {
     let (generation, version) = (manifest.generation(), manifest.version());
     writeln!(to, "{generation:?} {version:?} {:?}", manifest.extent())?;
     let fields = (manifest.attributes(), manifest.fields());
@@ -35,7 +35,10 @@ fn write(manifest: &Manifest<'_>, to: &mut String) -> core::fmt::Result {
 pub(crate) type Held = Option<Result<Vec<u8>, Error>>;
 
 /// The content of components as long as the work stays small.
-pub(crate) fn held<R: ReadAt + ?Sized>(manifest: &Manifest<'_>, source: &R) -> Vec<Held> {
+pub(crate) fn held<R: ReadAt + ?Sized>(
+    manifest: &Manifest<impl AsRef<[u8]>>,
+    source: &R,
+) -> Vec<Held> {
     let mut left = DECODED_TOTAL;
     let mut read = |component: Component<'_>| {
         let held = match component.read_to_vec(source, &limits()) {

@@ -3,13 +3,16 @@
 use core::fmt::Debug;
 
 use half::{bf16, f16};
-use zten::{Archive, Coo, Csr, Element, Encoding, Error, Format, Object, Quantized, StorageType};
+use zten::{
+    Archive, Element, Encoding, Error, Format, Object, StorageType,
+    view::{Coo, Csr, Quantized},
+};
 
 use crate::components::{Work, same};
 use crate::{FEW, limits, slices};
 
 /// Reads an object as each format, of which it is one at most.
-pub(crate) fn read(object: &Object<'_>, archive: &Archive<'_>, work: &mut Work) {
+pub(crate) fn read(object: &Object<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
     let (format, file) = (object.format(), archive.data());
     let is = |wanted| format == wanted;
     let dense = object.dense();

@@ -57,7 +57,8 @@ const FEW: usize = 1024;
 
 /// Limits that keep the work small.
 fn limits() -> Limits {
-    let limit = |limits: Limits, name, value| limits.with(name, value).expect("a known limit");
+    let limit =
+        |limits: Limits, name, value| limits.with_named(name, value).expect("a known limit");
     let limits = limit(Limits::default(), "decoded", DECODED);
     limit(limit(limits, "window", DECODED), "decoded-total", DECODED_TOTAL)
 }

@@ -4,7 +4,9 @@
 use sha2::Digest as _;
 use zten::write::{Copier, Settings};
 use zten::{
-    Archive, ByteOrder, Component, Digest, Encoding, Format, Generation, Object, Verified, Verifier,
+    Archive, Component, Digest, Encoding, Format, Generation, Object,
+    element::ByteOrder,
+    verify::{Verified, Verifier},
 };
 
 use crate::liar::{Liar, Plan};
@@ -137,7 +139,7 @@ fn has_digest(stored: &[u8], component: &Component<'_>) -> bool {
 }
 
 /// Validates all objects.
-fn verified(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
+fn verified(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
     let mut verifier = Verifier::new(archive.data().len() as u64, &limits());
     for object in archive.objects() {
         let mut read = vec![Vec::new(); object.components().len()];
@@ -179,7 +181,7 @@ fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
 }
 
 /// Copies the file: what the copy holds may be lies, but it is a valid file.
-fn copied(archive: &Archive<'_>, source: &Liar<'_>, lied: &mut Lied) {
+fn copied(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
     let copier = Copier::new(archive.data().len() as u64, &limits());
     let copy = copier.file(archive.manifest(), source, Vec::new(), &Settings::default());
     if let Ok(copy) = &copy {

@@ -1,6 +1,6 @@
 //! What a CBOR item means, whichever decoder read it.
 
-use zten::{Attributes, Item, Value};
+use zten::attributes::{Attributes, Item, Value};
 
 /// A CBOR item, without regard to how it was spelled: RFC 8949 §2.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

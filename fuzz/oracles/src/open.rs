@@ -1,7 +1,7 @@
 //! Opening: how much heap it takes, who accepts what, and everything that can then be read.
 
 use zten::open::Opening;
-use zten::{Archive, Component, Error, Generation, Object, Options, Verifier};
+use zten::{Archive, Component, Error, Generation, Object, Options, verify::Verifier};
 
 use crate::components::{self, Work};
 use crate::{formats, heap, limits, options, tolerant, tree};
@@ -36,7 +36,7 @@ pub fn open(bytes: &[u8]) -> bool {
 const TOLERATED: [&str; 3] = ["index-dtype", "blob-overlap", "quantized-zeros"];
 
 /// Opens a file, and holds the heap that it takes against the bound for any file.
-fn bounded<'d>(bytes: &'d [u8], options: &Options) -> Result<Archive<'d>, Error> {
+fn bounded<'d>(bytes: &'d [u8], options: &Options) -> Result<Archive<&'d [u8]>, Error> {
     let (peak, opened) = heap::peak(|| Archive::open_with(bytes, options));
     let manifest = match &opened {
         Ok(archive) => archive.as_bytes().len() as u64,
@@ -59,11 +59,11 @@ fn manifest(bytes: &[u8], options: &Options) -> Result<u64, Error> {
 }
 
 /// No byte of a file is in two blobs, in the header, or in the manifest.
-fn disjoint(archive: &Archive<'_>) {
+fn disjoint(archive: &Archive<&[u8]>) {
     let components = archive.objects().flat_map(|object| object.components());
     let extents = components.map(|component| component.extent());
     let mut blobs: Vec<_> = extents.filter(|extent| extent.length() > 0).collect();
-    blobs.sort_unstable_by_key(zten::Extent::offset);
+    blobs.sort_unstable_by_key(zten::manifest::Extent::offset);
     let mut end = 64;
     for blob in blobs {
         assert!(blob.offset() >= end, "{blob:?} begins before {end}");
@@ -73,7 +73,7 @@ fn disjoint(archive: &Archive<'_>) {
 }
 
 /// Reads all that an opened file says and holds.
-fn walk(archive: &Archive<'_>) {
+fn walk(archive: &Archive<&[u8]>) {
     let manifest = archive.manifest();
     let extent = manifest.extent();
     assert_eq!(extent.end - extent.start, manifest.as_bytes().len() as u64);
@@ -106,7 +106,7 @@ fn walk(archive: &Archive<'_>) {
 }
 
 /// Reads one object.
-fn object<'a>(object: &Object<'a>, archive: &Archive<'_>, work: &mut Work) {
+fn object<'a>(object: &Object<'a>, archive: &Archive<&[u8]>, work: &mut Work) {
     let shape = object.shape();
     assert_eq!(shape.clone().count(), usize::try_from(shape.rank()).expect("a small rank"));
     let zero = shape.clone().any(|dimension| dimension == 0);
@@ -128,7 +128,7 @@ fn object<'a>(object: &Object<'a>, archive: &Archive<'_>, work: &mut Work) {
 }
 
 /// What validates all of an object agrees with what reads it part by part.
-fn validated(object: &Object<'_>, archive: &Archive<'_>, verifier: &mut Verifier) {
+fn validated(object: &Object<'_>, archive: &Archive<&[u8]>, verifier: &mut Verifier) {
     let file = archive.data();
     let (mut seen, before) = (0_u64, verifier.decoded());
     let verdict = verifier.object(object, file, |_, chunk| seen += chunk.len() as u64);

@@ -2,7 +2,12 @@
 
 use core::ops::Range;
 
-use zten::{ByteOrder, Dense, Error, ErrorKind, Misuse, Slice};
+use zten::{
+    Error, ErrorKind,
+    element::ByteOrder,
+    error::Misuse,
+    view::{Dense, Slice},
+};
 
 use crate::FEW;
 

@@ -14,7 +14,7 @@ use crate::{options, tolerant};
 /// What a file says and holds: its manifest, what is read of it, and the content.
 type Read = (Vec<u8>, String, Vec<Held>);
 
-fn read<R: ReadAt + ?Sized>(manifest: &Manifest<'_>, source: &R) -> Read {
+fn read<R: ReadAt + ?Sized>(manifest: &Manifest<impl AsRef<[u8]>>, source: &R) -> Read {
     (manifest.as_bytes().to_vec(), said(manifest), held(manifest, source))
 }
 
@@ -82,7 +82,7 @@ fn opened(
     source: &Pieces<'_>,
     length: usize,
     options: &Options,
-) -> Result<Manifest<'static>, ReadError<GaveUp>> {
+) -> Result<Manifest<Vec<u8>>, ReadError<GaveUp>> {
     let fetch = |range: core::ops::Range<u64>| {
         assert!(range.start <= range.end && range.end <= length as u64, "beyond the file");
         let mut bytes = vec![0; usize::try_from(range.end - range.start).expect("a length")];

@@ -1,6 +1,6 @@
 //! Uninterpreted values.
 
-use zten::{Attributes, Item, Value};
+use zten::attributes::{Attributes, Item, Value};
 
 /// Reads the fields of a map, and every value in them.
 pub(crate) fn fields(fields: Attributes<'_>) {

@@ -47,7 +47,7 @@ impl DecodedQuantized {
 }
 
 /// A matrix of quantized weights, whose components fit together: types and sizes are what the
-/// attributes and the shape ask for. [`QuantizedGroup`](crate::QuantizedGroup) says how they
+/// attributes and the shape ask for. [`QuantizedGroup`](crate::view::QuantizedGroup) says how they
 /// are laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantized<'d> {

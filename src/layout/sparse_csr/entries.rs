@@ -13,7 +13,7 @@ impl<'d> Csr<'d> {
     /// The rows, one after another or by their number.
     ///
     /// # Errors
-    /// [`Misuse::Type`](crate::Misuse::Type) where the values are not one `T` an entry;
+    /// [`Misuse::Type`](crate::error::Misuse::Type) where the values are not one `T` an entry;
     /// `bool-value`.
     pub fn by_row<T: Element>(&self) -> Result<ByRow<'d, T>, Error> {
         let values = self.values().one_each(self.nnz())?;

@@ -3,9 +3,7 @@
 
 use std::io::{self, Write};
 
-use zten::{
-    Attributes, ByteOrder, Component, Digest, ElementType, Encoding, Format, Object, StorageType,
-};
+use zten::{Component, Digest, ElementType, Encoding, Format, Object, StorageType, attributes::Attributes, element::ByteOrder};
 
 use crate::diagnostic;
 use crate::escape::{Escaped, whole};

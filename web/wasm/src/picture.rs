@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zten::{ByteOrder, Component, Encoding, Error, Limits, Misuse, ReadAt, ReadError, StorageType};
+use zten::{Component, Encoding, Error, Limits, ReadAt, ReadError, StorageType, element::ByteOrder, error::Misuse};
 
 use crate::element::Kind;
 use crate::json::Json;

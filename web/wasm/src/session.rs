@@ -5,7 +5,7 @@ use std::mem;
 use std::ops::Range;
 
 use zten::open::{Body, Footer, Named, Opening};
-use zten::{Component, Error, Manifest, Misuse, Options};
+use zten::{Component, Error, Manifest, Options, error::Misuse};
 
 use crate::describe;
 use crate::json::Json;
@@ -31,7 +31,7 @@ pub enum Session {
 #[derive(Debug)]
 pub struct File {
     /// What its manifest says.
-    pub manifest: Manifest<'static>,
+    pub manifest: Manifest<Vec<u8>>,
     /// Bytes of the file.
     pub length: u64,
 }

@@ -1,7 +1,9 @@
 //! Where the entries of a sparse object are.
 
 use zten::{
-    Component, Error, Format, Indices, Limits, Misuse, Object, OutOfMemory, ReadAt, ReadError,
+    Component, Error, Format, Limits, Object, ReadAt, ReadError,
+    error::{Misuse, OutOfMemory},
+    view::Indices,
 };
 
 use crate::picture::{Grid, MOST};

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use zten::{Error, ErrorKind, Limits, ReadAt, ReadError, Verified, Verifier};
+use zten::{
+    Error, ErrorKind, Limits, ReadAt, ReadError,
+    verify::{Verified, Verifier},
+};
 
 use crate::json::Json;
 use crate::problem;

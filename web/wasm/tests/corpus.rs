@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use zten::{Archive, Limits, ReadAt, Verifier};
+use zten::{Archive, Limits, ReadAt, verify::Verifier};
 use zten_web::session::{File, Session};
 use zten_web::{describe, picture, save, statistics, validate};
 

@@ -4,9 +4,7 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use zten::{
-    Archive, Component, Encoding, F8E4M3Fn, Limits, LogicalType, Manifest, Options, Verified, View,
-};
+use zten::{Archive, Component, Encoding, Limits, LogicalType, Object, Options, element::F8E4M3Fn, verify::Verified, view::View};
 use zten_images::failure::Failure;
 use zten_images::network::{NotThatNetwork, Weights, classify};
 use zten_images::{MODEL, report, stream};
@@ -22,15 +20,15 @@ fn main() -> ! {
 }
 
 struct InPlace {
-    archive: Archive<'static>,
+    archive: Archive<&'static [u8]>,
     limits: Limits,
 }
 
 impl Weights for InPlace {
     type Error = Failure;
 
-    fn manifest(&self) -> &Manifest<'_> {
-        self.archive.manifest()
+    fn object(&self, name: &str) -> Option<Object<'_>> {
+        self.archive.get(name)
     }
 
     fn each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {
@@ -40,7 +38,7 @@ impl Weights for InPlace {
             return stream::each(&component, file, &self.limits, take);
         }
         self.verify(&component)?;
-        borrowed(&component.bind(file)?, take)
+        borrowed(&component.view()?, take)
     }
 }
 

@@ -13,7 +13,7 @@ use core::ops::Range;
 use cortex_m_rt::entry;
 use embedded_storage::nor_flash::ReadNorFlash;
 use zten::open::Opening;
-use zten::{Limits, Manifest, Options, OutOfMemory, ReadAt};
+use zten::{Limits, Manifest, Object, Options, ReadAt, error::OutOfMemory};
 use zten_images::failure::Failure;
 use zten_images::flash::{Flash, Simulated};
 use zten_images::network::{NotThatNetwork, Weights, classify};
@@ -22,7 +22,7 @@ use zten_images::{MODEL, report, stream};
 #[entry]
 fn main() -> ! {
     report::run(|out| {
-        let limits = Limits::embedded().chunks(256);
+        let limits = Limits::embedded().with_chunk(256);
         let flash = Flash(RefCell::new(Simulated::new(MODEL)));
         let manifest = open(&flash, &Options::default().limits(limits))?;
         for object in manifest.objects() {
@@ -44,7 +44,7 @@ fn print_reads(out: &mut impl Write, of: &str, flash: &Flash<Simulated>) -> Resu
 }
 
 /// Opens the file with three ranges of its bytes.
-fn open(flash: &Flash<Simulated>, options: &Options) -> Result<Manifest<'static>, Failure> {
+fn open(flash: &Flash<Simulated>, options: &Options) -> Result<Manifest<Vec<u8>>, Failure> {
     let length = flash.0.borrow().capacity();
     let opening = Opening::new(u64::try_from(length).unwrap_or(u64::MAX), options)?;
     let footer = opening.header(&fetch(flash, opening.needs())?)?;
@@ -64,7 +64,7 @@ fn fetch(flash: &Flash<Simulated>, range: Range<u64>) -> Result<Vec<u8>, Failure
 }
 
 struct Remote {
-    manifest: Manifest<'static>,
+    manifest: Manifest<Vec<u8>>,
     flash: Flash<Simulated>,
     limits: Limits,
 }
@@ -72,8 +72,8 @@ struct Remote {
 impl Weights for Remote {
     type Error = Failure;
 
-    fn manifest(&self) -> &Manifest<'_> {
-        &self.manifest
+    fn object(&self, name: &str) -> Option<Object<'_>> {
+        self.manifest.get(name)
     }
 
     fn each(&self, name: &str, take: &mut dyn FnMut(f32)) -> Result<(), Failure> {

@@ -1,7 +1,9 @@
 //! Reading a model back.
 
 use zten::write::Checksum;
-use zten::{Archive, Attributes, ElementType, Encoding, LogicalType, Options, Verifier};
+use zten::{
+    Archive, ElementType, Encoding, LogicalType, Options, attributes::Attributes, verify::Verifier,
+};
 
 use super::{Element, Model, Object, Part};
 use crate::file::around;

@@ -1,7 +1,7 @@
 //! Writing a model, and what being refused leaves behind.
 
 use zten::write::{Encoded, Level, NewComponent, NewObject, Settings, Writer};
-use zten::{Archive, Error, ErrorKind, Misuse, StorageType};
+use zten::{Archive, Error, ErrorKind, StorageType, error::Misuse};
 
 use super::{Model, Object, Part};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use zten::{Archive, Error, Verifier};
+use zten::{Archive, Error, verify::Verifier};
 use zten_subject::Report;
 
 /// Everything that `zten check` looks at.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use zten::{Archive, Error, Options, Tolerance, Verifier};
+use zten::{Archive, Error, Options, Tolerance, verify::Verifier};
 use ztensor::{Checksum, Compression, DType, Format, Writer};
 
 use super::Disagreement;

@@ -6,7 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 use ciborium::Value;
 use zten::source::FileArchive;
 use zten::{
-    Archive, Chunks, Component, ElementType, Indices, Item, Limits, Options, Verified, Verifier,
+    Archive, Component, ElementType, Limits, Options,
+    attributes::{Chunks, Item},
+    verify::{Verified, Verifier},
+    view::Indices,
 };
 
 use crate::content::{Attributes, Content, Part, Sum, le, same_attributes};
@@ -126,28 +129,30 @@ fn indices(indices: Indices<'_>, wanted: Option<&Part>) -> Result<()> {
     Ok(())
 }
 
-fn attributes(attributes: zten::Attributes<'_>) -> Attributes {
+fn attributes(attributes: zten::attributes::Attributes<'_>) -> Attributes {
     attributes.map(|(key, item)| (key.to_owned(), value(&item))).collect()
 }
 
 fn value(item: &Item<'_>) -> Value {
     match item.value() {
-        zten::Value::Uint(number) => Value::Integer(number.into()),
-        zten::Value::Negative(below) => {
+        zten::attributes::Value::Uint(number) => Value::Integer(number.into()),
+        zten::attributes::Value::Negative(below) => {
             let negative = -1 - i128::from(below);
             negative.try_into().map_or(Value::Null, Value::Integer)
         }
-        zten::Value::Bytes(chunks) => Value::Bytes(whole(&chunks)),
-        zten::Value::Text(chunks) => {
+        zten::attributes::Value::Bytes(chunks) => Value::Bytes(whole(&chunks)),
+        zten::attributes::Value::Text(chunks) => {
             Value::Text(String::from_utf8_lossy(&whole(&chunks)).into_owned())
         }
-        zten::Value::Array(array) => Value::Array(array.map(|item| value(&item)).collect()),
-        zten::Value::Map(map) => {
+        zten::attributes::Value::Array(array) => {
+            Value::Array(array.map(|item| value(&item)).collect())
+        }
+        zten::attributes::Value::Map(map) => {
             Value::Map(map.map(|(key, item)| (value(&key), value(&item))).collect())
         }
-        zten::Value::Tag(tag, item) => Value::Tag(tag, Box::new(value(&item))),
-        zten::Value::Bool(value) => Value::Bool(value),
-        zten::Value::Float(float) => Value::Float(float),
+        zten::attributes::Value::Tag(tag, item) => Value::Tag(tag, Box::new(value(&item))),
+        zten::attributes::Value::Bool(value) => Value::Bool(value),
+        zten::attributes::Value::Float(float) => Value::Float(float),
         _ => Value::Null,
     }
 }

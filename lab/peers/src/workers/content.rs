@@ -56,7 +56,7 @@ pub(crate) fn csr(reader: &str, file: &[u8]) -> Result<()> {
             let vector = vec![1.0_f32; usize::try_from(csr.columns())?];
             serve(|| {
                 let rows = csr.by_row::<f32>().expect("values");
-                let product = |row: zten::Row<'_, f32>| {
+                let product = |row: zten::view::Row<'_, f32>| {
                     row.map(|(column, value)| value * vector[column as usize]).sum::<f32>()
                 };
                 rows.map(product).sum::<f32>()

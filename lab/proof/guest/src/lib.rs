@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use zten::write::{Copier, CopyError, Settings, WriteError};
-use zten::{Archive, Error, Limits, Options, Verifier};
+use zten::{Archive, Error, Limits, Options, verify::Verifier};
 
 /// The file at hand.
 static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -58,11 +58,11 @@ pub extern "C" fn copy(canonical: u32) -> u64 {
     })
 }
 
-fn run(canonical: u32, work: impl FnOnce(&Archive<'_>, &[u8]) -> Result<(), Error>) -> u64 {
+fn run(canonical: u32, work: impl FnOnce(&Archive<&[u8]>, &[u8]) -> Result<(), Error>) -> u64 {
     let file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options::default();
     let options = if canonical == 1 { options.canonical() } else { options };
-    match Archive::open_with(&file, &options).and_then(|archive| work(&archive, &file)) {
+    match Archive::open_with(&file[..], &options).and_then(|archive| work(&archive, &file)) {
         Ok(()) => 0,
         Err(error) => {
             let id = error.id().unwrap_or("misuse");

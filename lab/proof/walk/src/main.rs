@@ -9,7 +9,7 @@
 use core::hint::black_box;
 
 use linked_list_allocator::LockedHeap;
-use zten::{Archive, Component, Element, Limits, Manifest, Object, Verifier, View};
+use zten::{Archive, Component, Element, Limits, Manifest, Object, verify::Verifier, view::View};
 
 #[global_allocator]
 static HEAP: LockedHeap = LockedHeap::empty();
@@ -56,7 +56,7 @@ fn walk(file: &[u8]) -> Result<(), zten::Error> {
     Ok(())
 }
 
-fn named(manifest: &Manifest<'_>) {
+fn named(manifest: &Manifest<impl AsRef<[u8]>>) {
     if let Some(object) = manifest.get(black_box("weight")) {
         black_box((object.ordinal(), object.component(black_box("data"))));
     }
@@ -75,7 +75,7 @@ fn walk_object(object: &Object<'_>, file: &[u8]) {
     if let Ok(view) = object.dense().and_then(|dense| dense.bind(file)) {
         elements::<f32>(&view);
         elements::<u8>(&view);
-        elements::<zten::F8E4M3Fn>(&view);
+        elements::<zten::element::F8E4M3Fn>(&view);
     }
 }
 
@@ -97,7 +97,7 @@ fn elements<T: Element>(view: &View<'_>) {
 
 /// Copies the file into canonical form.
 #[cfg(feature = "write")]
-fn copied(archive: &Archive<'_>, file: &[u8]) {
+fn copied(archive: &Archive<&[u8]>, file: &[u8]) {
     use zten::write::{Copier, Settings};
     let copier = Copier::new(file.len() as u64, &Limits::embedded());
     let settings = Settings::default().canonical();

@@ -279,8 +279,8 @@ fn members_lie_one_after_the_other() {
 #[test]
 fn what_is_decompressed_is_limited() {
     let limits = |decoded: u64, total: u64| {
-        let limits = Limits::default().with("decoded", decoded).unwrap();
-        limits.with("decoded-total", total).unwrap()
+        let limits = Limits::default().with_decoded(decoded);
+        limits.with_decoded_total(total)
     };
     let member = npy::file("|u1", false, "(5000,)", &[0; 5000]);
     let size = member.len() as u64;

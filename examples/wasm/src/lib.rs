@@ -1,0 +1,81 @@
+//! A file as JavaScript sees it. `wasm-pack build examples/wasm` makes a package of it:
+//!
+//! ```js
+//! import init, { Model } from "./pkg/zten_wasm.js";
+//! await init();
+//! const model = new Model(new Uint8Array(await file.arrayBuffer())); // throws why it is refused
+//! for (const name of model.names()) console.log(name, model.shape(name));
+//! const weights = model.elements("weight"); // a Float32Array
+//! ```
+#![forbid(unsafe_code)]
+
+use wasm_bindgen::prelude::wasm_bindgen;
+use zten::{Archive, Error};
+
+/// A file that has been opened and verified, in the memory of the module.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Model {
+    archive: Archive<Vec<u8>>,
+}
+
+/// An error as a text, which JavaScript throws.
+fn thrown(error: impl Into<Error>) -> String {
+    error.into().to_string()
+}
+
+#[wasm_bindgen]
+impl Model {
+    /// Opens a file and verifies all of it.
+    ///
+    /// # Errors
+    /// Any rule.
+    #[wasm_bindgen(constructor)]
+    pub fn new(file: Vec<u8>) -> Result<Model, String> {
+        let archive = Archive::open(file).map_err(thrown)?;
+        archive.verify().map_err(thrown)?;
+        Ok(Self { archive })
+    }
+
+    /// The names of the objects: any UTF-8. Set them as text, never as HTML.
+    pub fn names(&self) -> Vec<String> {
+        self.archive.objects().map(|object| object.name().to_owned()).collect()
+    }
+
+    /// The dimensions of an object, outermost first, as `BigInt`s.
+    ///
+    /// # Errors
+    /// Where there is no object of that name.
+    pub fn shape(&self, name: &str) -> Result<Vec<u64>, String> {
+        let object = self.archive.require(name).map_err(|missing| missing.to_string())?;
+        Ok(object.shape().collect())
+    }
+
+    /// All elements of a dense object of `f32`, in row-major order.
+    ///
+    /// # Errors
+    /// Where there is no object of that name, or it is of another format or type.
+    pub fn elements(&self, name: &str) -> Result<Vec<f32>, String> {
+        let object = self.archive.require(name).map_err(|missing| missing.to_string())?;
+        let elements = object.dense().and_then(|dense| dense.to_cow::<f32>()).map_err(thrown)?;
+        Ok(elements.into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Model;
+
+    #[test]
+    fn a_file_is_read() {
+        let file = include_bytes!("../../../corpus/accept/1.2.3/dense_all.zt");
+        let model = Model::new(file.to_vec()).unwrap();
+        assert_eq!(model.names().len(), 13);
+        assert_eq!(model.shape("t_f32").unwrap(), [2, 3]);
+        assert_eq!(model.elements("t_f32").unwrap()[..2], [-1.25, -0.75]);
+        assert_eq!(model.elements("f32").unwrap_err(), "there is no object \"f32\"");
+        let error = model.elements("t_u8").unwrap_err();
+        assert!(error.starts_with("component is u8, requested f32"), "{error}");
+        assert!(Model::new(file[1..].to_vec()).unwrap_err().contains("header-magic"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Elements as a slice of one type: borrowed where they lie, or decoded into memory of their own.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use super::Dense;
+use crate::codec::{ReadAt, ReadError};
+use crate::element::{ByteOrder, Element};
+use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
+use crate::format::Encoding;
+use crate::limits::Limits;
+use crate::manifest::Component;
+use crate::num::u64_from_usize;
+
+impl<'a> Component<'a> {
+    /// All elements, in this machine's byte order: borrowed from the file where they lie raw,
+    /// aligned and in that order; else decoded into memory of their own, within the limits that the
+    /// file was opened with. For components of an [`Archive`](crate::Archive).
+    ///
+    /// What is decoded or copied has been verified by its digest on the way. What is borrowed has
+    /// not been read: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the elements are not of type `T`; `bool-value` where a 1.x bool is
+    /// neither 0 nor 1; [`Misuse::NoFile`] where the component comes from a manifest without its
+    /// file; as [`read_elements`](Self::read_elements).
+    pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
+        let file = self.file()?;
+        if self.encoding() == Encoding::Raw {
+            match self.bind(file)?.as_slice() {
+                Ok(elements) => return Ok(Cow::Borrowed(elements)),
+                Err(error) => match error.kind() {
+                    // Each element can be read by itself.
+                    ErrorKind::Misuse(
+                        Misuse::Alignment | Misuse::ByteOrder | Misuse::BoolBytes,
+                    ) => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(Cow::Owned(self.read_elements(file, self.limits())?))
+    }
+
+    /// All elements, decoded and verified, in this machine's byte order, in memory of their own.
+    /// Memory grows as bytes come and never by what is claimed.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the elements are not of type `T`; as
+    /// [`content`](Self::content) and [`Content::next_chunk`](crate::source::Content::next_chunk);
+    /// [`Misuse::Size`] where a 0.1 entry of unknown layout holds part of an element;
+    /// [`OutOfMemory`].
+    pub fn read_elements<T: Element, R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Vec<T>, ReadError<R::Error>> {
+        self.kind()?.is_of::<T>()?;
+        let declared = self.decoded_length();
+        let mut content = self.content(source, limits)?;
+        let mut elements = Vec::new();
+        while let Some(chunk) = content.next_chunk()? {
+            let pieces = chunk.chunks_exact(size_of::<T>());
+            if !pieces.remainder().is_empty() {
+                return Err(Error::misuse(Misuse::Size).at(self.place()).into());
+            }
+            make_room(&mut elements, pieces.len(), declared)
+                .map_err(|error| Error::from(error).at(self.place()))?;
+            for element in pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)) {
+                elements.push(element);
+            }
+        }
+        Ok(elements)
+    }
+}
+
+impl<'a> Dense<'a> {
+    /// All elements in row-major order, `product(shape)` of them (of a complex type as its storage
+    /// type, twice as many): as [`Component::to_cow`].
+    ///
+    /// ```
+    /// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+    /// let archive = zten::Archive::open(file)?;
+    /// let weights = archive.require("t_f32")?.dense()?.to_cow::<f32>()?;
+    /// assert_eq!(weights.len(), 2 * 3);
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Component::to_cow`].
+    pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
+        self.component().to_cow()
+    }
+
+    /// All elements in row-major order, in memory of their own: as [`Component::read_elements`].
+    ///
+    /// # Errors
+    /// As [`Component::read_elements`].
+    pub fn read_elements<T: Element, R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Vec<T>, ReadError<R::Error>> {
+        self.component().read_elements(source, limits)
+    }
+}
+
+/// Makes room for `more` elements. Memory doubles as they come, and stops at the bytes declared.
+fn make_room<T>(
+    elements: &mut Vec<T>,
+    more: usize,
+    declared: Option<u64>,
+) -> Result<(), OutOfMemory> {
+    let needed = elements.len().checked_add(more).ok_or(OutOfMemory)?;
+    if needed <= elements.capacity() {
+        return Ok(());
+    }
+    let most = declared.and_then(|bytes| bytes.checked_div(u64_from_usize(size_of::<T>())));
+    let most = most.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
+    let target = elements.capacity().saturating_mul(2).min(most).max(needed);
+    let room = target.saturating_sub(elements.len());
+    elements.try_reserve_exact(room).map_err(|_| OutOfMemory)
+}

@@ -1,0 +1,219 @@
+//! An object that there is not, and what its name may have been meant to be.
+
+use alloc::string::String;
+use core::fmt;
+
+use super::parts::ManifestRef;
+use crate::brief::Start;
+use crate::error::{Error, Misuse};
+
+/// There is no object of the name that was asked for. With the feature `std` it knows the name that
+/// is nearest to it, if one is near.
+///
+/// By `?` it becomes an [`Error`], without the names.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();
+/// let archive = zten::Archive::open(file)?;
+/// let missing = archive.require("t_fp32").unwrap_err();
+/// assert_eq!(missing.name(), "t_fp32");
+/// # assert_eq!(missing.nearest(), Some("t_f32"));
+/// println!("{missing}"); // there is no object "t_fp32"; the nearest name is "t_f32"
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct NotFound {
+    name: String,
+    nearest: Option<String>,
+}
+
+impl NotFound {
+    #[cold]
+    pub(super) fn new(name: &str, manifest: ManifestRef<'_>) -> Self {
+        Self { name: copied(name).unwrap_or_default(), nearest: nearest(name, manifest) }
+    }
+
+    /// The name that was asked for; empty if there was no memory to keep it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The nearest name that there is: any UTF-8, from the file.
+    pub fn nearest(&self) -> Option<&str> {
+        self.nearest.as_deref()
+    }
+}
+
+/// A text in memory of its own, if there is any.
+fn copied(text: &str) -> Option<String> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len()).ok()?;
+    copy.push_str(text);
+    Some(copy)
+}
+
+#[cfg(not(feature = "std"))]
+fn nearest(_: &str, _: ManifestRef<'_>) -> Option<String> {
+    None
+}
+
+#[cfg(feature = "std")]
+fn nearest(name: &str, manifest: ManifestRef<'_>) -> Option<String> {
+    let mut search = near::Search::new(name.as_bytes())?;
+    let mut found = None;
+    for ordinal in 0..manifest.len().min(near::NAMES) {
+        let other = manifest.name(ordinal);
+        if search.is_nearer(other) {
+            found = Some(other);
+        }
+    }
+    copied(core::str::from_utf8(found?).ok()?)
+}
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no object {:?}", Start(&self.name))?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; the nearest name is {:?}", Start(nearest)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for NotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotFound")
+            .field("name", &Start(&self.name))
+            .field("nearest", &self.nearest.as_deref().map(Start))
+            .finish()
+    }
+}
+
+impl core::error::Error for NotFound {}
+
+impl From<NotFound> for Error {
+    fn from(_: NotFound) -> Self {
+        Self::misuse(Misuse::NoObject)
+    }
+}
+
+/// The distance of names. Of our own, because what other crates have takes memory for each
+/// comparison, and aborts where there is none.
+#[cfg(feature = "std")]
+mod near {
+    use crate::num::usize_from_u32;
+
+    /// Names that are looked at, at most.
+    pub(super) const NAMES: u32 = 65_536;
+    /// Bytes of a name that is looked at, at most.
+    const LONGEST: usize = 128;
+    /// Comparisons of two bytes, at most.
+    const WORK: u32 = 1 << 26;
+
+    /// A search for the name that is nearest to another: by the fewest bytes to insert, to take
+    /// away or to change.
+    pub(super) struct Search<'n> {
+        name: &'n [u8],
+        /// The distance that would be nearer is below this.
+        below: usize,
+        work: usize,
+    }
+
+    impl<'n> Search<'n> {
+        /// None where the name is too long.
+        pub(super) fn new(name: &'n [u8]) -> Option<Self> {
+            // With more than a third changed it is another name.
+            let below = name.len().checked_div(3)?.checked_add(2)?;
+            (name.len() <= LONGEST).then_some(Self { name, below, work: usize_from_u32(WORK) })
+        }
+
+        /// Whether `other` is nearer than all before.
+        pub(super) fn is_nearer(&mut self, other: &[u8]) -> bool {
+            let far = other.len().abs_diff(self.name.len()) >= self.below;
+            if far || other.len() > LONGEST {
+                return false;
+            }
+            match self.distance(other) {
+                Some(distance) if distance < self.below => {
+                    self.below = distance;
+                    true
+                }
+                _ => false,
+            }
+        }
+
+        /// None where it is not near, or all work has been done.
+        fn distance(&mut self, other: &[u8]) -> Option<usize> {
+            // Distances of what has been read of the name to each start of the other.
+            let mut row = [0_usize; LONGEST];
+            let row = row.get_mut(..other.len())?;
+            for (start, distance) in row.iter_mut().enumerate() {
+                *distance = start.saturating_add(1);
+            }
+            let mut whole = other.len();
+            for (read, byte) in self.name.iter().enumerate() {
+                self.work = self.work.checked_sub(other.len().saturating_add(1))?;
+                // Those to the empty start, in the row before and in this one.
+                let (mut diagonal, mut left) = (read, read.saturating_add(1));
+                let mut least = left;
+                for (distance, at) in row.iter_mut().zip(other) {
+                    let changed = diagonal.saturating_add(usize::from(byte != at));
+                    diagonal = *distance;
+                    left = changed.min(left.min(*distance).saturating_add(1));
+                    *distance = left;
+                    least = least.min(left);
+                }
+                whole = left;
+                if least >= self.below {
+                    return None;
+                }
+            }
+            Some(whole)
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::Search;
+
+        fn distance(one: &str, other: &str) -> Option<usize> {
+            let mut search = Search::new(one.as_bytes()).unwrap();
+            search.below = usize::MAX;
+            search.distance(other.as_bytes())
+        }
+
+        #[test]
+        fn distances_are_what_they_are() {
+            for (one, other, edits) in [
+                ("", "", 0),
+                ("", "abc", 3),
+                ("abc", "", 3),
+                ("kitten", "sitting", 3),
+                ("flaw", "lawn", 2),
+                ("layers.0.weight", "layers.0.weights", 1),
+                ("layers.0.weight", "layers.0.weight", 0),
+            ] {
+                assert_eq!(distance(one, other), Some(edits), "{one} {other}");
+            }
+        }
+
+        #[test]
+        fn the_nearest_stays() {
+            let mut search = Search::new(b"layers.10.weight").unwrap();
+            assert!(!search.is_nearer(b"output.bias"));
+            assert!(search.is_nearer(b"layers.20.weigh"));
+            assert!(search.is_nearer(b"layers.11.weight"));
+            assert!(!search.is_nearer(b"layers.12.weight"));
+            assert!(!search.is_nearer(&[b'x'; 129]));
+            assert!(Search::new(&[b'x'; 129]).is_none());
+        }
+
+        #[test]
+        fn work_ends() {
+            let name = [b'a'; 128];
+            let mut search = Search::new(&name).unwrap();
+            search.below = usize::MAX;
+            assert_eq!((0..10_000).filter(|_| search.distance(&name).is_some()).count(), 4064);
+        }
+    }
+}
