@@ -1,6 +1,9 @@
 //! Elements out of bytes that are not borrowed.
 
-use zten::{Component, ElementType, Limits, LogicalType, ReadAt, StorageType, element::F8E4M3Fn, verify::Verified};
+use zten::{
+    Component, ElementType, Limits, LogicalType, ReadAt, StorageType, element::F8E4M3Fn,
+    verify::Verified,
+};
 
 use crate::failure::Failure;
 use crate::network::NotThatNetwork;

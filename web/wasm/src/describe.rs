@@ -3,7 +3,10 @@
 
 use std::io::{self, Write};
 
-use zten::{Component, Digest, ElementType, Encoding, Format, Object, StorageType, attributes::Attributes, element::ByteOrder};
+use zten::{
+    Component, Digest, ElementType, Encoding, Format, Object, StorageType, attributes::Attributes,
+    element::ByteOrder,
+};
 
 use crate::diagnostic;
 use crate::escape::{Escaped, whole};

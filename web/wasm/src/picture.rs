@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use zten::{Component, Encoding, Error, Limits, ReadAt, ReadError, StorageType, element::ByteOrder, error::Misuse};
+use zten::{
+    Component, Encoding, Error, Limits, ReadAt, ReadError, StorageType, element::ByteOrder,
+    error::Misuse,
+};
 
 use crate::element::Kind;
 use crate::json::Json;

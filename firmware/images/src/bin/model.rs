@@ -4,7 +4,10 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use zten::{Archive, Component, Encoding, Limits, LogicalType, Object, Options, element::F8E4M3Fn, verify::Verified, view::View};
+use zten::{
+    Archive, Component, Encoding, Limits, LogicalType, Object, Options, element::F8E4M3Fn,
+    verify::Verified, view::View,
+};
 use zten_images::failure::Failure;
 use zten_images::network::{NotThatNetwork, Weights, classify};
 use zten_images::{MODEL, report, stream};
