@@ -68,7 +68,7 @@ pub enum Generation {
     V1_2,
     /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
     ///
-    /// Parts in shards are listed, and cannot be read yet.
+    /// Files of it are not written yet, nor copied into 1.2.
     V2,
 }
 

@@ -87,8 +87,9 @@
 //!
 //! # Generations
 //!
-//! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Version 2 is another container; without the feature
-//! `v2` it is rejected as not supported. Rules cite the clause that they come from, and
+//! `ZTEN0001` (0.1) and `ZTEN1000` (1.1, 1.2). Generation 2 is another container,
+//! with a magic of its own. Each can be left out by its feature; its files are then rejected as not
+//! supported, or as no zTensor files. Rules cite the clause that they come from, and
 //! `docs/format.md` describes each clause; [`rules`] is the catalogue.
 //!
 //! # Three environments
@@ -106,7 +107,7 @@
 //! | --- | --- | --- |
 //! | `v0` | yes | generation 0.1 |
 //! | `v1` | yes | generations 1.1 and 1.2 |
-//! | `v2` | no | generation 2, as far as [`Generation::V2`] says |
+//! | `v2` | yes | generation 2, as far as [`Generation::V2`] says; XXH3 |
 //! | `std` | yes | files, read at positions; the nearest name where one is missing |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use zten::{Archive, Options};
 use zten_testkit::sample::least;
-use zten_testkit::{Expected, accepted, check, corpus, reject_index};
+use zten_testkit::{Expected, accepted, check, corpus, reject_index, whole_reject_index};
 
 /// Blocks that decoders from elsewhere decode all the same: four streams of fewer than six bytes,
 /// and Huffman trees that are too deep or deeper than their codes.
@@ -20,15 +20,10 @@ fn is_lax(file: &str) -> bool {
     foreign && cases.iter().any(|case| file.ends_with(case))
 }
 
-/// Containers of generation 2 with nothing in them, which are refused as such where it is not built in.
-fn is_v2_as_such(file: &str) -> bool {
-    cfg!(feature = "v2") && file.starts_with("unsupported-container--")
-}
-
 #[test]
 fn every_reject_file_ends_in_its_rule_at_its_place() {
     let mut wrong = Vec::new();
-    for row in reject_index().filter(|row| !is_lax(&row.file) && !is_v2_as_such(&row.file)) {
+    for row in reject_index().filter(|row| !is_lax(&row.file)) {
         let file = row.read();
         let opened = Archive::open_with(&file, &row.options).map(drop);
         if row.content {
@@ -47,7 +42,7 @@ fn every_reject_file_ends_in_its_rule_at_its_place() {
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
 fn every_rule_has_a_reject_file() {
-    let broken: BTreeSet<String> = reject_index().map(|row| row.expected.rule).collect();
+    let broken: BTreeSet<String> = whole_reject_index().map(|row| row.expected.rule).collect();
     // What does not spoil a file has accepted files instead; a missing feature needs none.
     let listed = ["unsupported-dtype", "unsupported-encoding", "unsupported-layout"];
     let readable = ["unsupported-format", "unsupported-type"];
@@ -64,7 +59,7 @@ fn every_rule_has_a_reject_file() {
 
 #[test]
 fn every_reject_file_has_an_accepted_neighbour() {
-    for row in reject_index() {
+    for row in whole_reject_index() {
         let path = corpus().join("accept").join(&row.neighbour);
         let file = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", row.file));
         Archive::open(&file).unwrap_or_else(|error| panic!("{}: {error}", row.neighbour));
@@ -74,7 +69,7 @@ fn every_reject_file_has_an_accepted_neighbour() {
 #[test]
 #[cfg_attr(miri, ignore = "it reads nothing but names")]
 fn the_index_names_every_reject_file() {
-    let indexed: BTreeSet<_> = reject_index().map(|row| row.path).collect();
+    let indexed: BTreeSet<_> = whole_reject_index().map(|row| row.path).collect();
     let mut count = 0;
     for folder in ["reject", "reject/interop"] {
         for entry in std::fs::read_dir(corpus().join(folder)).unwrap() {
@@ -82,7 +77,7 @@ fn the_index_names_every_reject_file() {
             if path.extension().is_some_and(|extension| extension == "zt") {
                 assert!(indexed.contains(&path), "{} is not in the index", path.display());
                 let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-                let row = reject_index().find(|row| row.path == path).unwrap();
+                let row = whole_reject_index().find(|row| row.path == path).unwrap();
                 assert!(name.starts_with(&format!("{}--", row.expected.rule)), "{name}");
                 count += 1;
             }

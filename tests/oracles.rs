@@ -9,7 +9,7 @@
 use zten::attributes::Value;
 use zten_oracles::{Form, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{least, rounds};
-use zten_testkit::{accepted, reject_index};
+use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
 /// Says which input it was, if the test ends in a panic.
 struct Named(String);
@@ -27,7 +27,16 @@ fn corpus() -> impl Iterator<Item = (Named, std::path::PathBuf, Vec<u8>)> {
     let root = zten_testkit::corpus().join("accept");
     let valid = accepted().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
     let bad = reject_index().map(|row| (row.file.clone(), row.path.clone(), row.read()));
-    valid.chain(bad).map(|(name, path, bytes)| (Named(name), path, bytes))
+    valid.chain(bad).chain(corpus_v2()).map(|(name, path, bytes)| (Named(name), path, bytes))
+}
+
+/// The same of generation 2; none where it is left out.
+fn corpus_v2() -> impl Iterator<Item = (String, std::path::PathBuf, Vec<u8>)> {
+    let root = zten_testkit::corpus().join("v2/accept");
+    let valid =
+        accepted_v2().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
+    let bad = reject_index_v2().map(|row| (row.file.clone(), row.path.clone(), row.read()));
+    valid.chain(bad).filter(|_| cfg!(feature = "v2"))
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub fn append(bytes: &[u8], addition: usize, limit: usize) -> Appended {
     let (checksum, add) = ADDITIONS[addition % ADDITIONS.len()];
     let settings = Settings::default().checksum(checksum);
     let case = Case { old: bytes, options, settings, add };
-    if !case.is_old() {
+    if !case.is_closed() {
         case.run(LIMITS[limit % LIMITS.len()], &mut sum);
     }
     sum
@@ -107,13 +107,13 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Whether the file is of 0.1, which nothing can be appended to.
-    fn is_old(&self) -> bool {
+    /// Whether the file is of 0.1 or 2, which nothing can be appended to.
+    fn is_closed(&self) -> bool {
         let old = Archive::open_with(self.old, &self.options).map(|file| file.generation());
         let misuse = Err(Misuse::Append.into());
-        let is_old = old == Ok(Generation::V0_1);
-        assert!(!is_old || self.write(&self.options, &self.settings) == misuse);
-        is_old
+        let is_closed = matches!(old, Ok(Generation::V0_1 | Generation::V2));
+        assert!(!is_closed || self.write(&self.options, &self.settings) == misuse);
+        is_closed
     }
 
     /// Appends to the file, opened with `options`.

@@ -1,7 +1,7 @@
 //! The canonical form: one content has one file.
 
 use zten::write::{Copier, CopyError, Settings};
-use zten::{Archive, Error, Format, Object, Options, verify::Verifier};
+use zten::{Archive, Error, Format, Generation, Object, Options, ReadError, verify::Verifier};
 
 use crate::meaning::all;
 use crate::{limits, options};
@@ -33,6 +33,13 @@ pub fn canonical(bytes: &[u8]) -> Form {
         let first = opened.is_ok() || own == opened;
         assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
         return Form::Refused;
+    }
+    let generation = Archive::open_with(bytes, &options()).map(|archive| archive.generation());
+    if generation == Ok(Generation::V2) {
+        // It is not written, and so has no form.
+        assert!(own.is_err(), "canonical, and has no form");
+        assert!(rewritten(bytes).is_err(), "what is not written was");
+        return Form::None;
     }
     let form = match rewritten(bytes) {
         Ok(form) => form,
@@ -75,6 +82,11 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let settings = Settings::default().canonical();
     copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
         CopyError::Inexpressible(what) => what.error(),
+        CopyError::Read(ReadError::Refused(error))
+            if error.id() == Some("unsupported-container") =>
+        {
+            error
+        }
         // It was found to be valid, and a vector takes all.
         other => panic!("it cannot be read again: {other:?}"),
     })

@@ -232,11 +232,11 @@ fn content() -> Vec<Generator> {
     vec![
         kind("components of no bytes", content::empty)
             .call(Open, 45)
-            .call(Check, 110)
+            .call(Check, 135)
             .call(Copy, 1400),
         kind("components of one byte", content::tiny)
             .call(Open, 15)
-            .call(Check, 40)
+            .call(Check, 50)
             .call(Copy, 490),
         kind("bools", content::bools).call(Check, 11).call(Copy, 130),
         kind("the last bool is 2", content::bad_bool).refused(Check, "bool-value", 35),
@@ -297,7 +297,7 @@ fn packed() -> Vec<Generator> {
         zstd("zstd: corrupt at the end", packed::corrupt).refused(Check, "zstd-corrupt", 3700),
         kind("zstd: tiny components", packed::components)
             .call(Open, 13)
-            .call(Check, 80)
+            .call(Check, 105)
             .call(Copy, 440),
         kind("zstd: tiny csr without sizes in 1.1", packed::unsized_csr)
             .call(Check, 420)
@@ -313,7 +313,7 @@ fn packed() -> Vec<Generator> {
             .call(Copy, 590),
         kind("0.1: the last name twice", old::twice).refused(Open, "duplicate-name", 25),
         kind("0.1: big-endian", old::big_endian).call(Check, 25),
-        kind("0.1: tiny zstd", old::zstd).call(Check, 100).call(Copy, 640),
+        kind("0.1: tiny zstd", old::zstd).call(Check, 130).call(Copy, 640),
         kind("0.1: unknown fields", old::fields).call(Open, 540).call(Copy, 1900),
     ]
 }
