@@ -40,7 +40,7 @@ pub(super) fn listed(most: usize) -> io::Result<Vec<Listed>> {
             line.clear();
         }
     }
-    // It may have more to say, which nobody wants to hear.
+    // What more it may say is not needed.
     let _ = child.kill();
     child.wait()?;
     Ok(listed)

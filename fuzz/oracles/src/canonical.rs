@@ -104,7 +104,7 @@ fn same_content(file: &[u8], form: &[u8]) {
         assert_eq!(object.format_name(), other.format_name());
         assert_eq!(object.components().len(), other.components().len());
         let first = object.components().next();
-        if first.is_some_and(|first| first.generation() != zten::Generation::V0_1) {
+        if first.is_some_and(|first| first.generation() != Generation::V0_1) {
             assert_eq!(all(object.attributes()), all(other.attributes()), "of {object:?}");
         }
         same_components(&object, archive.data(), &other, form.data());
