@@ -100,7 +100,7 @@ impl Verifier {
     ///
     /// # Errors
     /// `shard-digest`; `unsupported-shard`, `unsupported-digest` where nothing else is wrong;
-    /// whatever a source fails with. Offsets are those of [`Shard::offset`](crate::Shard::offset).
+    /// whatever a source fails with. Offsets are those of [`Shard::offset`](crate::shards::Shard::offset).
     #[cfg(feature = "v2")]
     pub fn shards<S: ReadAt>(&self, shards: &Shards<'_, S>) -> Result<(), ReadError<S::Error>> {
         let mut unverifiable = None;

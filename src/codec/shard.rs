@@ -44,7 +44,8 @@ pub struct Candidate<S> {
 /// # let root = std::fs::read("corpus/v2/shards/dense.zt").unwrap();
 /// # let s = std::fs::read("corpus/v2/shards/dense-s.zt").unwrap();
 /// let archive = zten::Archive::open(&root)?;
-/// let shards = archive.bind_shards(&InMemory(&[("s", &s)]), &zten::Limits::default())?;
+/// let files = [("s", &s[..])];
+/// let shards = archive.bind_shards(&InMemory(&files), &zten::Limits::default())?;
 /// let object = archive.get("w").unwrap();
 /// let shard = shards.get("s").unwrap();
 /// let view = object.in_shard(shard).dense()?.bind(shard.source())?;

@@ -18,7 +18,7 @@ impl<'a> Object<'a> {
     /// The object as blocks of a type of GGUF.
     ///
     /// # Errors
-    /// [`Misuse::Format`](crate::Misuse::Format) where it is of another format; `unsupported-layout`,
+    /// [`Misuse::Format`](crate::error::Misuse::Format) where it is of another format; `unsupported-layout`,
     /// `unsupported-format` where that is not known.
     pub fn gguf_blocks(&self) -> Result<GgufBlocks<'a>, Error> {
         let read = || {

@@ -19,7 +19,7 @@ impl DecodedSlice<'_> {
     ///
     /// # Errors
     /// As [`Component::content`](crate::Component::content) and
-    /// [`Content::next_chunk`](crate::Content::next_chunk); whatever `take` fails with.
+    /// [`Content::next_chunk`](crate::source::Content::next_chunk); whatever `take` fails with.
     pub fn parts<R, E>(
         &self,
         source: R,

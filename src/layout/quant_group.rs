@@ -24,7 +24,7 @@ impl<'a> Object<'a> {
     /// The object as groups of codes (2).
     ///
     /// # Errors
-    /// [`Misuse::Format`](crate::Misuse::Format) where it is of another format; `unsupported-layout`,
+    /// [`Misuse::Format`](crate::error::Misuse::Format) where it is of another format; `unsupported-layout`,
     /// `unsupported-format` where that is not known.
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
         let read = || {

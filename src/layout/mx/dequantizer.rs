@@ -13,7 +13,7 @@ const PIECE: usize = 256;
 
 /// Makes values of the elements of a `zt.mx/1` object, from the first on, as they are read.
 ///
-/// It is made by [`Mx::dequantizer`](crate::Mx::dequantizer), and keeps no values: memory does not
+/// It is made by [`Mx::dequantizer`](crate::view::Mx::dequantizer), and keeps no values: memory does not
 /// depend on their number.
 ///
 /// ```
