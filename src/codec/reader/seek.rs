@@ -23,6 +23,10 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// Goes on with the decoded bytes `run`, which are elements further on, in chunks of `most`
     /// bytes, and none that begins in the run goes beyond what has to be decoded for it.
+    #[cfg_attr(
+        not(all(feature = "zstd", feature = "v2")),
+        expect(clippy::unnecessary_wraps, reason = "only what lies in frames is decoded for it")
+    )]
     pub(crate) fn seek(
         &mut self,
         run: &Range<u64>,
@@ -52,6 +56,10 @@ impl<R: ReadAt> Content<'_, R> {
     }
 
     /// Validates what has been begun: the rest of a frame is decoded for its checksum.
+    #[cfg_attr(
+        not(all(feature = "zstd", feature = "v2")),
+        expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "only frames are begun")
+    )]
     pub(crate) fn settle(&mut self, most: usize) -> Result<(), ReadError<R::Error>> {
         #[cfg(all(feature = "zstd", feature = "v2"))]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
