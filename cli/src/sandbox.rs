@@ -72,6 +72,8 @@ pub(crate) fn files<'a>(
         }
         files.push(opened.map_err(|error| problem(path, error)));
     }
+    // Listing a folder takes one, too.
+    drop(spare);
     #[cfg(target_os = "linux")]
     if task.reads_content() && strictness.looks_for_shards() {
         match shards::find(&mut files, &strictness.options()) {
@@ -84,6 +86,7 @@ pub(crate) fn files<'a>(
             }
         }
     }
+    let spare = io::pipe();
     let worth_it = task.takes_threads() && lengths.iter().any(|length| *length >= WORTH_IT);
     let number = if worth_it { threads::wanted() } else { 1 };
     progress::ask();

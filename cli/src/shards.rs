@@ -7,6 +7,8 @@ mod beneath;
 #[cfg(feature = "v2")]
 mod find;
 #[cfg(feature = "v2")]
+mod neighbours;
+#[cfg(feature = "v2")]
 mod wanted;
 #[cfg(all(feature = "v2", target_os = "linux"))]
 mod worker;

@@ -9,6 +9,9 @@ use zten::source::FileArchive;
 use zten::{Manifest, Options};
 
 use super::beneath;
+#[cfg(target_os = "linux")]
+use super::neighbours::Neighbours;
+use super::neighbours::{BLOBS, parent};
 use super::wanted::Wanted;
 #[cfg(target_os = "linux")]
 use super::worker::{self, Listed};
@@ -18,8 +21,6 @@ use crate::report::Problem;
 
 /// The first bytes of a file of generation 2, the only one that has shards.
 const MAGIC: [u8; 8] = [0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n'];
-/// The folder of files that are called by their digests.
-const BLOBS: &str = "blobs";
 
 /// Whether a file may have shards, as its first bytes tell.
 pub(crate) fn may_have(file: &Opened) -> io::Result<bool> {
@@ -51,15 +52,16 @@ pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Resul
     Ok(())
 }
 
-/// Looks for the shards of all files, none of which is read here, but for whether it may have any:
-/// another process, confined, lists them. The lengths of those that were found.
+/// Looks for the shards of all files, none of which is read here: where there is something that may
+/// be a shard, another process, confined, lists them. The lengths of those that were found.
 #[cfg(target_os = "linux")]
 pub(crate) fn find(
     files: &mut [Result<Opened, Box<Problem>>],
     options: &Options,
 ) -> io::Result<Vec<u64>> {
     let mut lengths = Vec::new();
-    if !files.iter().flatten().any(|file| may_have(file).unwrap_or_default()) {
+    let mut neighbours = Neighbours::default();
+    if !files.iter().flatten().any(|file| neighbours.may_be_shards(&file.path)) {
         return Ok(lengths);
     }
     let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
@@ -93,10 +95,7 @@ const TOO_MANY: i32 = 24;
 
 /// Opens a shard of the file at the path; none where there is no regular file that can be it.
 fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
-    let folder = match root.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = parent(root);
     let mut beside = root.file_stem().unwrap_or_default().to_owned();
     beside.push(format!("-{}.zt", wanted.name));
     let steps = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
