@@ -11,6 +11,9 @@ pub(crate) fn group(rule: &str) -> &'static str {
         "limit-manifest",
         "unsupported-container",
         "data-shard",
+        "shard-length",
+        "shard-frame",
+        "limit-shards",
     ]) {
         "framing"
     } else if starts(&["cbor-", "limit-depth"]) {
@@ -22,13 +25,14 @@ pub(crate) fn group(rule: &str) -> &'static str {
     } else if starts(&["zstd-", "seek-", "frame-", "decoded-size", "limit-window", "limit-decoded"])
     {
         "zstd"
-    } else if starts(&["digest-", "unsupported-digest"]) {
+    } else if rule == "shard-digest" || starts(&["digest-", "unsupported-digest"]) {
         "digests"
     } else if starts(&[
         "csr-indptr-start",
         "csr-indptr-order",
         "csr-indptr-end",
         "csr-index-order",
+        "coo-cell-repeated",
         "index-range",
     ]) {
         "sparse indices"
@@ -45,7 +49,19 @@ pub(crate) fn group(rule: &str) -> &'static str {
         || rule.ends_with("-indptr-size")
     {
         "sizes"
-    } else if starts(&["dense-", "csr-", "coo-", "quantized-", "index-"]) {
+    } else if starts(&[
+        "dense-",
+        "csr-",
+        "coo-",
+        "quantized-",
+        "index-",
+        "mx-",
+        "quant-",
+        "gguf-",
+        "profile-",
+        "scale-",
+        "attribute-axis",
+    ]) {
         "layouts"
     } else {
         "schema"
