@@ -1,4 +1,4 @@
-//! What a service answers to whoever has uploaded a file: an error, as an HTTP status and a text.
+//! What a service answers to the client that has uploaded a file: an error as an HTTP status and a text.
 //! `cargo run --example http_status -- FILE`.
 
 use std::error::Error;

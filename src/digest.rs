@@ -69,7 +69,7 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Reads a checksum of a 0.1 file, where the form of others is left to the parties.
+    /// Reads a checksum of a 0.1 file, where the form of other algorithms is left to the parties.
     pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
         match Self::known(text) {
             Known::Valid(digest) => Some(digest),

@@ -14,7 +14,7 @@ use zten::{Archive, Limits, StorageType, verify::Verifier};
 const BLOCK: usize = 128 << 10;
 const SIZES: [usize; 8] = [0, 1, 127 << 10, BLOCK, BLOCK + 1, 3 * BLOCK, (1 << 20) + 3, 5 << 20];
 
-/// Bytes of noise, of floats, of mostly zeros, of rising numbers, of zeros.
+/// Bytes of noise, of floats, of mostly zeros, of ascending numbers, of zeros.
 fn content(kind: u64, size: usize) -> Vec<u8> {
     let (mut rng, mut sum) = (Rng::with_seed(kind), 0);
     let mut bytes = Vec::new();

@@ -83,7 +83,7 @@ impl ReadAt for Changing<'_> {
 /// to validate them. What is validated is as many elements as were measured.
 #[cfg(feature = "zstd")]
 #[test]
-fn what_is_measured_is_what_is_judged() {
+fn what_is_measured_is_what_is_validated() {
     // One frame of so many bytes, all of them 1: RFC 8878 §3.1.1, with a block that repeats one.
     let frame = |bytes: u8| [0x28, 0xb5, 0x2f, 0xfd, 0x20, bytes, bytes << 3 | 3, 0, 0, 1];
     let component = |dtype: &[u8], offset: u8, encoding: &[u8]| {

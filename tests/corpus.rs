@@ -149,7 +149,7 @@ fn content_of_the_reference_writers_is_what_they_wrote() {
 /// zstd, it decodes to the same bytes.
 #[test]
 #[cfg_attr(miri, ignore = "it needs the whole corpus")]
-fn content_of_the_corpus_is_the_same_whoever_decodes_it() {
+fn content_of_the_corpus_is_the_same_with_every_decoder() {
     let mut sum = <sha2::Sha256 as sha2::Digest>::new();
     let mut compressed = 0;
     for file in accepted() {

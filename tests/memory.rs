@@ -123,8 +123,8 @@ fn order_takes_no_more_than_the_index() {
 fn the_index_knows_its_heap() {
     let mut names = generate::names(10_000);
     let wanted = names[777].clone();
-    for rising in [false, true] {
-        if rising {
+    for ascending in [false, true] {
+        if ascending {
             names.sort();
         } else {
             Rng::with_seed(1).shuffle(&mut names);
@@ -134,11 +134,11 @@ fn the_index_knows_its_heap() {
         let opening = allocation_counter::measure(|| opened = Some(file.open().unwrap()));
         let manifest = opened.unwrap();
         let before = manifest.index_bytes();
-        assert_eq!(usize::try_from(opening.bytes_current), Ok(before), "rising {rising}");
+        assert_eq!(usize::try_from(opening.bytes_current), Ok(before), "ascending {ascending}");
         let looking = allocation_counter::measure(|| assert!(manifest.get(&wanted).is_some()));
-        let table = if rising { 6 * names.len() } else { 0 };
-        assert_eq!(usize::try_from(looking.bytes_current), Ok(table), "rising {rising}");
-        assert_eq!(manifest.index_bytes(), before + table, "rising {rising}");
+        let table = if ascending { 6 * names.len() } else { 0 };
+        assert_eq!(usize::try_from(looking.bytes_current), Ok(table), "ascending {ascending}");
+        assert_eq!(manifest.index_bytes(), before + table, "ascending {ascending}");
     }
 }
 

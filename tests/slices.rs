@@ -78,7 +78,7 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
         assert_eq!(bytes, expected, "{what}, {length} bytes at a time");
     }
 
-    // Runs rise, do not touch, and are all within the blob.
+    // Runs are ascending, do not touch, and are all within the blob.
     let runs: Vec<Range<u64>> = slice.ranges().collect();
     assert_eq!(slice.ranges().len(), runs.len() as u64, "{what}");
     assert_eq!(slice.ranges().size_hint(), (runs.len(), Some(runs.len())));
@@ -242,7 +242,7 @@ fn what_there_is_no_slice_of() {
 }
 
 #[test]
-fn bools_are_judged_where_they_are_read() {
+fn bools_are_validated_where_they_are_read() {
     let kind = (false, "bool", "", false, 1, 1);
     let bools = file(kind, &[2, 2], &[0, 1, 2, 1]);
     let archive = Archive::open(&bools).unwrap();

@@ -159,7 +159,7 @@ fn nothing_is_aligned_everywhere_and_part_of_an_element_nowhere() {
 }
 
 #[test]
-fn bools_are_judged_before_they_are_handed_out() {
+fn bools_are_validated_before_they_are_handed_out() {
     let path = zten_testkit::corpus().join("reject/interop/bool-value--1.2.3-bool_two.zt");
     let file = std::fs::read(path).unwrap();
     let view = view(&file, "b");

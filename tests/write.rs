@@ -290,7 +290,7 @@ fn a_name_is_written_once() {
 }
 
 #[test]
-fn attributes_are_judged() {
+fn attributes_are_validated() {
     let with = |cbor: &[u8]| {
         let attributes = Encoded::from_cbor(cbor.to_vec());
         let object = NewObject::dense("x", &[0], StorageType::U8).attributes(&attributes);

@@ -52,16 +52,16 @@ fn copies(sum: &mut Sha256, settings: &Settings, level: Option<Level>) -> u32 {
     count
 }
 
-/// Noise, rising numbers, floats, and a few values of many, for blocks of more than one kind.
+/// Noise, ascending numbers, floats, and a few values of many, for blocks of more than one kind.
 fn content() -> Vec<u8> {
-    let (mut rng, mut rising) = (Rng::with_seed(7), 0_u64);
+    let (mut rng, mut ascending) = (Rng::with_seed(7), 0_u64);
     let mut bytes = Vec::new();
     for place in 0..60_000_u32 {
         let number = rng.u32(..);
-        rising += u64::from(number % 200);
+        ascending += u64::from(number % 200);
         match place / 15_000 {
             0 => bytes.extend(number.to_le_bytes()),
-            1 => bytes.extend(rising.to_le_bytes()),
+            1 => bytes.extend(ascending.to_le_bytes()),
             2 => bytes.extend((number as f32 / 1e6 - 2e3).to_le_bytes()),
             _ => bytes.extend([[7_u8, 7, 200, 3][number as usize % 4]]),
         }

@@ -1,6 +1,6 @@
 //! Deterministic CBOR: one form for each item. RFC 8949 §4.2.1.
 //!
-//! Shortest heads and floats, definite lengths, one NaN, and the keys of every map in rising
+//! Shortest heads and floats, definite lengths, one NaN, and the keys of every map in ascending
 //! order of their encodings, which none stands twice in. [`validate`] says whether an item has that
 //! form; [`rewrite`] gives it that form.
 
@@ -269,11 +269,11 @@ fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
 
 /// Puts the entries of a map, the last thing that was written, in order.
 fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
-    let rise = |pair: &[Entry], out: &Output| match pair {
+    let ascending = |pair: &[Entry], out: &Output| match pair {
         [first, second] => first.key(out.as_bytes()) < second.key(out.as_bytes()),
         _ => true,
     };
-    if entries.windows(2).all(|pair| rise(pair, out)) {
+    if entries.windows(2).all(|pair| ascending(pair, out)) {
         return Ok(());
     }
     let mut end = out.len();

@@ -13,7 +13,7 @@ use crate::sort::by_text;
 
 /// Watches the keys of one map go by.
 ///
-/// Keys that rise strictly are unique, and cost one comparison each and no memory. Only a map
+/// Keys that are strictly ascending are unique, and cost one comparison each and no memory. Only a map
 /// whose keys do not is walked a second time, when its size is known.
 #[derive(Default)]
 pub(crate) struct Keys<'m> {

@@ -176,7 +176,7 @@ impl<'a> Slice<'a> {
         self.runs <= 1
     }
 
-    /// The bytes of the file that it is: runs in rising order, none of them empty, none touching
+    /// The bytes of the file that it is: runs in ascending order, none of them empty, none touching
     /// the next.
     pub fn ranges(&self) -> SliceRanges<'_> {
         SliceRanges { slice: self, left: 0..self.runs }
@@ -305,7 +305,7 @@ impl<'a> DecodedSlice<'a> {
         self.0.byte_len()
     }
 
-    /// The decoded bytes that it is: runs in rising order, none of them empty, none touching the
+    /// The decoded bytes that it is: runs in ascending order, none of them empty, none touching the
     /// next.
     pub fn ranges(&self) -> SliceRanges<'_> {
         self.0.ranges()

@@ -57,7 +57,7 @@ struct Validator<'m, 'o> {
 
     blobs: InOrder,
     last_name: Option<&'m [u8]>,
-    names_rise: bool,
+    names_are_sorted: bool,
 
     /// Of the object at hand: its name, its first component, its parts.
     name: Remaining,
@@ -83,7 +83,7 @@ impl<'m, 'o> Validator<'m, 'o> {
             begin: Remaining::default(),
             blobs: InOrder::default(),
             last_name: None,
-            names_rise: true,
+            names_are_sorted: true,
             name: Remaining::default(),
             first: 0,
             parts: Roles::default(),
@@ -161,8 +161,8 @@ impl<'m, 'o> Validator<'m, 'o> {
 
         let count = crate::num::len_u32(objects.len());
         let read = |ordinal| reader.name(&objects, ordinal);
-        let names = if self.names_rise {
-            Names::rising(if dialect.sorts_by_length() { Order::Length } else { Order::Bytes })
+        let names = if self.names_are_sorted {
+            Names::sorted(if dialect.sorts_by_length() { Order::Length } else { Order::Bytes })
         } else {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
@@ -300,7 +300,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         self.name = at;
         // In 2, their order has been validated.
         if !self.dialect.sorts_by_length() {
-            self.names_rise &= self.last_name.is_none_or(|last| last < name);
+            self.names_are_sorted &= self.last_name.is_none_or(|last| last < name);
             self.last_name = Some(name);
         }
         self.first = self.components.len();

@@ -46,7 +46,7 @@ impl Order {
 pub(super) enum Clash {
     /// The object of this ordinal has the name of one before it; no object before does.
     Duplicate(u32),
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     Memory,
 }
 
@@ -55,7 +55,7 @@ fn ordinal(entry: u64) -> u32 {
 }
 
 impl Names {
-    /// The index of `count` names that do not rise.
+    /// The index of `count` names that are not sorted.
     pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
         let mut entries = Vec::new();
         entries.try_reserve_exact(usize_from_u32(count)).map_err(|_| Clash::Memory)?;
@@ -74,8 +74,8 @@ impl Names {
         duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| Err(Clash::Duplicate(ordinal)))
     }
 
-    /// The index of names that rise strictly.
-    pub(super) fn rising(order: Order) -> Self {
+    /// The index of names that are strictly ascending.
+    pub(super) fn sorted(order: Order) -> Self {
         Self::Rising(
             order,
             #[cfg(feature = "std")]
@@ -216,11 +216,11 @@ mod tests {
         let mut names: Vec<Vec<u8>> =
             (0..count).map(|n| alloc::format!("layer.{n:05}.weight").into_bytes()).collect();
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
-        let rising = Names::rising(Order::Bytes);
+        let ascending = Names::sorted(Order::Bytes);
         for ordinal in 0..count {
-            assert_eq!(rising.find(read(ordinal), count, read), Some(ordinal));
+            assert_eq!(ascending.find(read(ordinal), count, read), Some(ordinal));
         }
-        assert_eq!(rising.find(b"layer.0000", count, read), None);
+        assert_eq!(ascending.find(b"layer.0000", count, read), None);
         names.reverse();
         check(&names);
     }
@@ -247,7 +247,7 @@ mod tests {
             reads.set(reads.get() + 1);
             names[ordinal as usize].as_bytes()
         };
-        let index = Names::rising(Order::Bytes);
+        let index = Names::sorted(Order::Bytes);
         assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
         reads.set(0);
         assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));

@@ -389,7 +389,7 @@ catalogue! {
     CanonicalGeneration "canonical-generation", Policy("one content has one file"), V1From2,
         "A canonical file is of version `1.2.0`.", "the file is not of version `1.2.0`", CANONICAL;
     CanonicalCbor "canonical-cbor", Policy("one content has one file: RFC 8949 §4.2.1"), V1From2,
-        "The manifest is deterministic CBOR: shortest heads and floats, definite lengths, keys in rising order of their encodings.",
+        "The manifest is deterministic CBOR: shortest heads and floats, definite lengths, keys in ascending order of their encodings.",
         "an item of the manifest is not in the one form that deterministic CBOR has for it", CANONICAL;
     CanonicalField "canonical-field", Policy("one content has one file"), V1From2,
         "No field is unknown, and none says what holds without it.",

@@ -44,8 +44,8 @@ impl Names {
     /// # Errors
     /// `duplicate-name`; [`OutOfMemory`].
     pub(super) fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), ErrorKind> {
-        let rises = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
-        if self.table.is_none() && !rises {
+        let sorted = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
+        if self.table.is_none() && !sorted {
             let mut table = Table::default();
             for earlier in places(entries, usize_from_u32(at)) {
                 table.add(entries, earlier)?;
@@ -212,13 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn rising_or_not_all_are_remembered() {
-        let rising = || (100..200).map(|n| alloc::format!("layer.{n}"));
-        assert_eq!(add(rising()), Ok(()));
-        assert_eq!(add(rising().rev()), Ok(()));
+    fn sorted_or_not_all_are_remembered() {
+        let ascending = || (100..200).map(|n| alloc::format!("layer.{n}"));
+        assert_eq!(add(ascending()), Ok(()));
+        assert_eq!(add(ascending().rev()), Ok(()));
         for twice in ["layer.100", "layer.150", "layer.199"] {
-            assert_eq!(add(rising().chain([twice.into()])), Err(twice.into()));
-            assert_eq!(add(rising().rev().chain([twice.into()])), Err(twice.into()));
+            assert_eq!(add(ascending().chain([twice.into()])), Err(twice.into()));
+            assert_eq!(add(ascending().rev().chain([twice.into()])), Err(twice.into()));
         }
     }
 

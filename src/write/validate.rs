@@ -124,8 +124,8 @@ fn compressed(decoded: u64, options: &Options) -> Result<(), Error> {
 /// Validates that no role stands twice; in canonical form, that they are in order.
 fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<(), Error> {
     let roles = || components.iter().map(|component| component.role);
-    let rise = roles().zip(roles().skip(1)).all(|(a, b)| super::canonical_order(a, b).is_lt());
-    if rise {
+    let sorted = roles().zip(roles().skip(1)).all(|(a, b)| super::canonical_order(a, b).is_lt());
+    if sorted {
         return Ok(());
     }
     let mut sorted = alloc::vec::Vec::new();

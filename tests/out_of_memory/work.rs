@@ -119,7 +119,7 @@ fn reserve<T>(vec: &mut Vec<T>, count: usize) -> Result<(), Error> {
     vec.try_reserve_exact(count).map_err(|_| zten::error::OutOfMemory.into())
 }
 
-/// Whether memory could not be had.
+/// Whether memory could not be allocated.
 pub(crate) fn is_memory(error: &Error) -> bool {
     error.kind() == zten::ErrorKind::OutOfMemory
 }
@@ -164,7 +164,7 @@ fn append(file: &[u8], options: &Options) -> Result<(), Error> {
     Ok(writer.finish().map(drop)?)
 }
 
-/// Names that do not rise: they go into a table, which grows.
+/// Names that are not sorted: they go into a table, which grows.
 const NAMES: &str = "zyxwvutsrqponmlkjihgfedcba9876543210ZYXWVUTSRQPONMLKJIHGFEDCBA_-.:";
 
 /// Writes objects of every format, with every kind of checksum, compressed or not.

@@ -94,7 +94,7 @@ export class Detail {
     const check = button(component.digest ? 'Verify digest' : 'Verify', async () => {
       fill(verified)
       const said = await this.run('Verifying', bytes, progress =>
-        session.askJson<Validated | Problem>('judge_component', place, progress))
+        session.askJson<Validated | Problem>('validate_component', place, progress))
       if (!said) return
       if (isProblem(said)) {
         fill(verified, make('b', { class: 'bad' }, `✗ ${said.sentence}`))

@@ -64,11 +64,11 @@ const refuse = async (problem: Problem, opened: boolean) => {
   say(`${problem.verdict}: ${problem.sentence}`)
 }
 
-const judgeAll = async () => {
+const validateAll = async () => {
   const [here, known] = [session, summary]
   if (!here || !known) return
   const said = await run('Verifying', known.stored, progress =>
-    here.askJson<Validated | Problem>('judge_all', [], progress))
+    here.askJson<Validated | Problem>('validate_all', [], progress))
   if (!said || here !== session) return
   if (isProblem(said)) await refuse(said, true)
   else {
@@ -127,9 +127,9 @@ const opens = async (here: Session, known: Summary) => {
   fill(byId('list-note'), known.objects > most && `Only the first ${grouped(most)} objects are listed.`)
   byId('file-attributes').hidden = known.attributes.length === 0
   fill(byId('file-attributes'), known.attributes.length > 0 && attributes(known.attributes))
-  if (known.stored <= AT_ONCE) await judgeAll()
+  if (known.stored <= AT_ONCE) await validateAll()
   else {
-    byId('verdict').append(button(`Verify all ${size(known.stored)}`, () => void judgeAll()))
+    byId('verdict').append(button(`Verify all ${size(known.stored)}`, () => void validateAll()))
     say('The manifest is valid; the data has not been read')
   }
 }

@@ -13,7 +13,7 @@ pub(super) enum Pair<T> {
     Both(T, T),
 }
 
-/// Pairs up two lists, in each of which names rise.
+/// Pairs up two lists, each of which is sorted by name.
 pub(super) fn paired<'a, T>(
     old: Vec<T>,
     new: Vec<T>,

@@ -52,7 +52,7 @@ fn manifest_only_is_not_good() {
 }
 
 #[test]
-fn padding_is_judged_where_it_is_asked_for() {
+fn padding_is_validated_where_it_is_asked_for() {
     let file = "reject/canonical-padding--byte-ff.zt";
     let valid = succeeded_text(in_corpus(&["check", file]));
     assert!(valid.starts_with(&format!("{file}: valid (")), "{valid}");

@@ -140,7 +140,7 @@ pub fn smallest(count: u64, component: bool, indefinite: bool) -> File {
     File::v1(out, 64, count)
 }
 
-/// Short names that do not rise.
+/// Short names that are not sorted.
 fn short_name(i: u64, count: u64) -> String {
     let mut n = (i * 7919 + 13) % count.max(1);
     let mut name = String::new();
@@ -200,7 +200,7 @@ pub fn claims() -> Vec<File> {
     kinds.iter().flat_map(|kind| ["x", "objects", "attributes"].map(|f| file(*kind, f))).collect()
 }
 
-/// One attribute map of `count` keys that do not rise and differ in their last bytes only.
+/// One attribute map of `count` keys that are not sorted and differ in their last bytes only.
 pub fn attributes(count: usize, maps: usize) -> File {
     let mut out = Vec::new();
     head(&mut out, 5, 2);

@@ -1,7 +1,7 @@
 //! How the modules of a crate lie on each other: which uses which, and where they form a circle.
 //!
 //! A module is a file. It uses another one if a path in it leads to an item that the other one
-//! *defines*: re-exports are followed to where the item is, so a facade stands in nobody's way,
+//! *defines*: re-exports are followed to where the item is, so a facade is no dependency,
 //! neither up nor down. Naming a module, or declaring it, is no use; calling a method is none
 //! either, as no path leads there. What is compiled for tests alone does not count.
 
@@ -36,7 +36,7 @@ pub fn uses(root: &Path) -> Uses {
     found
 }
 
-/// The circles: modules each of which uses all others, directly or by way of others.
+/// The circles: modules each of which uses all others, directly or through others.
 pub fn circles(uses: &Uses) -> Vec<BTreeSet<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         uses.keys().map(|module| (module, reach(uses, module))).collect();
@@ -71,7 +71,7 @@ pub fn siblings(uses: &Uses, parent: &str) -> Uses {
     folded
 }
 
-/// All that can be reached from a module, itself only by way of others.
+/// All that can be reached from a module, itself only through others.
 fn reach<'u>(uses: &'u Uses, module: &str) -> BTreeSet<&'u String> {
     let mut reached = BTreeSet::new();
     let mut ahead: Vec<&String> = uses.get(module).into_iter().flatten().collect();

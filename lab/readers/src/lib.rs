@@ -1,4 +1,4 @@
-//! The readers of others, each in the versions that the documents name: as a subject of the
+//! Third-party readers, each in the versions that the documents name: as a subject of the
 //! comparison, whose limits and report it works under, and as a contestant of the races.
 //!
 //! `ztensor` 1.1.1 has a workspace of its own.

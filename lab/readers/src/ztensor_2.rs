@@ -12,7 +12,7 @@ pub fn open(path: &Path) -> Result<Source, Error> {
     Source::open(path)
 }
 
-/// Writes matrices of `bf16` of that shape, of one byte each that is not those of others, so that no
+/// Writes matrices of `bf16` of that shape, each of bytes of its own, so that no
 /// two share a blob, as close to each other as the format allows.
 ///
 /// # Errors

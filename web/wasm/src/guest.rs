@@ -148,12 +148,12 @@ exports! {
     }
 
     /// Validates all content.
-    fn judge_all() -> u32 {
+    fn validate_all() -> u32 {
         on_file(|file, out| validate::all(file, &Source, out))
     }
 
     /// Validates one component.
-    fn judge_component(object: u32, component: u32) -> u32 {
+    fn validate_component(object: u32, component: u32) -> u32 {
         on_file(|file, out| validate::component(file, (object, component), &Source, out))
     }
 

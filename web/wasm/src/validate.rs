@@ -1,4 +1,4 @@
-//! Judging content: one component, or all of the file.
+//! Validating content: one component, or all of the file.
 
 use std::io::{self, Write};
 

@@ -184,7 +184,7 @@ impl ReadAt for Fails<'_> {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_not_judged() {
+fn a_file_that_cannot_be_read_is_not_validated() {
     for path in accepted().into_iter().filter(|path| path.parent().unwrap().ends_with("1.2.3")) {
         let bytes = fs::read(&path).unwrap();
         let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };

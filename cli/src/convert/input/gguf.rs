@@ -9,7 +9,7 @@ use zten::Limits;
 use super::cbor::{self, Map};
 use super::cursor::Cursor;
 use super::kind::Kind;
-use super::limits::{judge_keys, judge_rank};
+use super::limits::{validate_keys, validate_rank};
 use super::listing::{Attributes, Listing, Tensors};
 use super::place::Place;
 use super::source::Source;
@@ -30,7 +30,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     let mut cursor = Cursor::new(source, 0, HEADER);
     // What the file is has been told by its magic.
     cursor.skip(4)?;
-    judge_version(cursor.u32()?)?;
+    validate_version(cursor.u32()?)?;
     let (tensors, keys) = (cursor.u64()?, cursor.u64()?);
     let (attributes, alignment) = metadata(&mut cursor, keys, limits)?;
     let mut tensors = infos(&mut cursor, tensors, &Rules { alignment, limits })?;
@@ -42,7 +42,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     Ok(Listing { attributes, tensors })
 }
 
-fn judge_version(version: u32) -> Result<(), Trouble> {
+fn validate_version(version: u32) -> Result<(), Trouble> {
     let sentence = match version {
         2 | 3 => return Ok(()),
         1 => "version 1 of GGUF is not supported".to_owned(),
@@ -59,7 +59,7 @@ fn metadata(
     keys: u64,
     limits: &Limits,
 ) -> Result<(Attributes, u64), Trouble> {
-    judge_keys(keys, limits, "the metadata")?;
+    validate_keys(keys, limits, "the metadata")?;
     let mut map = Map::default();
     let mut alignment = ALIGNMENT;
     let mut other_nan = None;
@@ -127,7 +127,7 @@ fn infos(cursor: &mut Cursor<'_>, count: u64, rules: &Rules<'_>) -> Result<Tenso
 fn info(cursor: &mut Cursor<'_>, name: String, rules: &Rules<'_>) -> Result<Tensor, Trouble> {
     let refused = |sentence| Trouble::refused(sentence).about(&name);
     let rank = cursor.u32()?;
-    judge_rank(usize::try_from(rank).unwrap_or(usize::MAX), rules.limits, "it")
+    validate_rank(usize::try_from(rank).unwrap_or(usize::MAX), rules.limits, "it")
         .map_err(|trouble| trouble.about(&name))?;
     let mut shape = Vec::new();
     for _ in 0..rank {

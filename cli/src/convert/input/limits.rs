@@ -6,7 +6,7 @@ use super::trouble::Trouble;
 use crate::num::u64_from_usize;
 
 /// Refuses a shape of more dimensions than the limits allow.
-pub(super) fn judge_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+pub(super) fn validate_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {
     if u64_from_usize(rank) <= limits.rank().into() {
         return Ok(());
     }
@@ -14,7 +14,7 @@ pub(super) fn judge_rank(rank: usize, limits: &Limits, whose: &str) -> Result<()
 }
 
 /// Refuses more keys than the limits allow.
-pub(super) fn judge_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
+pub(super) fn validate_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(), Trouble> {
     if keys <= limits.keys().into() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use zten::Limits;
 
 use super::chunk::{CHUNK, Take};
 use super::kind::Kind;
-use super::limits::judge_rank;
+use super::limits::validate_rank;
 use super::listing::{Listing, Tensors};
 use super::place::{Array, Place};
 use super::source::{Source, buffer};
@@ -79,7 +79,7 @@ impl Header {
         let literal = header::parse(literal).map_err(Trouble::refused)?;
         let Type { kind, is_big } = Type::parse(literal.descr).map_err(Trouble::refused)?;
         let shape = literal.shape;
-        judge_rank(shape.len(), limits, "the array")?;
+        validate_rank(shape.len(), limits, "the array")?;
         let bytes = kind.bytes(&shape);
         let bytes = bytes.ok_or_else(|| Trouble::refused("the array is larger than can be"))?;
         let array = Array { start, is_big, columns_first: literal.columns_first };

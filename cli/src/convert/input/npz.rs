@@ -63,14 +63,14 @@ pub(super) fn open(source: &Source, limits: &Limits) -> Result<(Archive, Listing
         extents.try_reserve(1).map_err(|_| Trouble::memory())?;
         extents.push((found.start, found.end));
     }
-    directory.judge_count(extents.len())?;
-    judge_extents(extents, directory.start)?;
+    directory.validate_count(extents.len())?;
+    validate_extents(extents, directory.start)?;
     Ok((archive, Listing { tensors, ..Listing::default() }))
 }
 
 /// Whether the members lie one after the other, from the first byte to `end`: no bytes belong to
 /// two, and none to no one.
-fn judge_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Trouble> {
+fn validate_extents(mut extents: Vec<(u64, u64)>, end: u64) -> Result<(), Trouble> {
     extents.sort_unstable();
     let mut from = 0;
     for (start, after) in extents.into_iter().chain([(end, end)]) {

@@ -15,7 +15,7 @@ use zten::{Limits, LogicalType, StorageType};
 
 use super::cbor::{self, Map};
 use super::kind::Kind;
-use super::limits::{judge_keys, judge_rank};
+use super::limits::{validate_keys, validate_rank};
 use super::listing::{Attributes, Listing, Tensors};
 use super::place::Place;
 use super::record::{self, Record};
@@ -50,7 +50,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     let header = Header::parse(&source.fetch(LENGTH, length)?, limits)?;
     let mut tensors = header.tensors;
     tensors.put_in_order(data);
-    judge_cover(&tensors, data, source.len())?;
+    validate_cover(&tensors, data, source.len())?;
     let cbor = header.metadata.unwrap_or_default().finish().map_err(|key| {
         let sentence = format!("the key {} stands there twice", escape::quoted(&key));
         Trouble::refused(sentence).about(METADATA)
@@ -59,7 +59,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
 }
 
 /// Validates that each tensor begins where the one before it ends, and the last ends with the file.
-fn judge_cover(tensors: &Tensors, data: u64, length: u64) -> Result<(), Trouble> {
+fn validate_cover(tensors: &Tensors, data: u64, length: u64) -> Result<(), Trouble> {
     let mut end = data;
     for tensor in tensors.iter() {
         if tensor.place.offset() != end {
@@ -120,7 +120,7 @@ impl Entry {
         let deserializer: StrDeserializer<'_, ValueError> = self.dtype.as_str().into_deserializer();
         let dtype = Dtype::deserialize(deserializer).map_err(|_| unsupported(&self.dtype))?;
         let kind = kind(dtype).ok_or_else(|| unsupported(&self.dtype))?;
-        judge_rank(self.shape.rank, limits, "it")?;
+        validate_rank(self.shape.rank, limits, "it")?;
         let shape = self.shape.dimensions();
         let (begin, end) = self.data_offsets;
         let bytes = end.checked_sub(begin).map(u64_from_usize);
@@ -270,7 +270,7 @@ impl<'de> Visitor<'de> for &mut Header<'_> {
             self.entry = key;
             if self.entry == METADATA {
                 let Texts(texts) = map.next_value()?;
-                judge_keys(u64_from_usize(texts.len()), self.limits, "it")
+                validate_keys(u64_from_usize(texts.len()), self.limits, "it")
                     .map_err(|trouble| self.refuse(trouble))?;
                 if self.metadata.replace(texts).is_some() {
                     return Err(self.refuse(Trouble::refused("it stands there twice")));

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 /// when its first dimension has been turned, and what that becomes with the next.
 const MOST: usize = 3;
 
-/// Those that there are, or why they could not be had. Unset as long as one may be made at need.
+/// Those that there are, or why they could not be made. Unset as long as one may be made at need.
 static KEPT: OnceLock<Vec<io::Result<Arc<File>>>> = OnceLock::new();
 
 /// Makes as many as will be needed, as none can be made later.

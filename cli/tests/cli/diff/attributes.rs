@@ -167,9 +167,9 @@ fn order_counts_where_entries_are_too_many_to_sort() {
         bytes
     };
     for (count, sorted) in [((1 << 19) - 1, true), (1 << 19, false)] {
-        let rising = numbers(&mut (0..count), count);
+        let ascending = numbers(&mut (0..count), count);
         let falling = numbers(&mut (0..count).rev(), count);
-        assert_eq!(same("many", &rising, &falling), sorted, "{count}");
+        assert_eq!(same("many", &ascending, &falling), sorted, "{count}");
         let mut other = falling.clone();
         *other.last_mut().unwrap() = 1;
         assert!(!same("many", &falling, &other));

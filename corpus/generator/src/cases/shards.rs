@@ -17,7 +17,7 @@ pub(crate) fn cases(t: &mut Table) {
     };
     accept("dense", root(&shard), &[("s", &shard)]);
     accept("sha256", listing(text("s"), shard.len(), &sha256(&shard)), &[("s", &shard)]);
-    // The shard is a file by itself, which lists another shard that is not there: nobody looks.
+    // The shard is a file by itself, which lists another shard that is not there: it is not looked for.
     let whole = root(&shard).blob(4096, &DATA).bytes();
     accept("not-recursive", root(&whole), &[("s", &whole)]);
     let wrong = full().hash(7).bytes();

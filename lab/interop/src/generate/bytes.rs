@@ -46,7 +46,7 @@ fn weights(rng: &mut Rng, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Numbers that rise by little, as indices do.
+/// Numbers that grow by little, as indices do.
 fn steps(rng: &mut Rng, length: usize) -> Vec<u8> {
     let mut number = rng.u64(..1 << 20);
     let mut bytes = Vec::with_capacity(length + 8);

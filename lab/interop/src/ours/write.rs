@@ -139,7 +139,7 @@ fn element(part: &Part) -> ElementType<'_> {
     }
 }
 
-/// Attributes as CBOR: by our own encoder from a type of serde's, or by that of others.
+/// Attributes as CBOR: by our own encoder from a type of serde's, or by a third-party one.
 fn encoded(attributes: &Attributes, rng: &mut Rng) -> Result<Encoded> {
     if attributes.values().all(plain) && rng.bool() {
         return Ok(Encoded::from_value(attributes)?);

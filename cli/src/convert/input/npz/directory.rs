@@ -55,7 +55,7 @@ pub(super) fn find(source: &Source) -> Result<Directory, Trouble> {
 
 impl Directory {
     /// Validates how many members have been found.
-    pub(super) fn judge_count(&self, found: usize) -> Result<(), Trouble> {
+    pub(super) fn validate_count(&self, found: usize) -> Result<(), Trouble> {
         let counted = self.members;
         if u64_from_usize(found) == counted {
             return Ok(());

@@ -156,10 +156,10 @@ fn memory_follows_the_manifest_that_is_written() {
         let end = at + 1;
         format!(r#""{name:x}":{{"dtype":"U8","shape":[],"data_offsets":[{at},{end}]}}"#)
     };
-    // Names that rise, and names that do not.
-    let rising: Vec<_> = (0..count).map(|at| entry(at + 0x10_0000, at)).collect();
+    // Names that are sorted, and names that are not.
+    let ascending: Vec<_> = (0..count).map(|at| entry(at + 0x10_0000, at)).collect();
     let falling: Vec<_> = (0..count).map(|at| entry(0x20_0000 - at, at)).collect();
-    let mut files: Vec<_> = [rising, falling]
+    let mut files: Vec<_> = [ascending, falling]
         .map(|entries| {
             let header = format!("{{{}}}", entries.join(","));
             (safetensors::file(&header, &vec![0; entries.len()]), header.len())

@@ -109,7 +109,7 @@ fn members_are_as_long_as_their_arrays() {
 }
 
 #[test]
-fn checksums_are_judged_whatever_the_order() {
+fn checksums_are_validated_whatever_the_order() {
     for columns_first in [false, true] {
         let member = npy::file("|u1", columns_first, "(2, 2)", &[251, 252, 253, 254]);
         let mut bytes = archive(&[("a.npy", member)], false);
