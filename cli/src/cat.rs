@@ -1,6 +1,5 @@
 //! `zten cat`: the elements of one component.
 
-#[cfg(feature = "v2")]
 mod dequantized;
 mod feed;
 mod print;
@@ -10,7 +9,7 @@ mod unpacked;
 use std::io;
 
 use zten::{
-    Component, Format, Generation, Limits, Object, ReadError, StorageType, verify::Verified,
+    Component, Format, Generation, Object, ReadError, StorageType, verify::Verified,
     view::Normalization,
 };
 
@@ -23,7 +22,7 @@ use crate::mode::Mode;
 use crate::npy;
 use crate::progress::Watched;
 use crate::report::Problem;
-use crate::sandbox::{self, Task};
+use crate::sandbox::{self, Access, Task};
 use crate::sources::Placed;
 use feed::{ComponentReader, Failure, HoldUntilVerified};
 use print::{Nested, Printer};
@@ -35,15 +34,15 @@ const ROLES: usize = 16;
 /// Prints one component.
 pub(crate) fn run(app: &mut App, args: &Cat, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
-    let Some(file) = sandbox::file(app, mode, &args.file, Task::Print, &args.strictness)? else {
+    let access = Access { mode, task: Task::Print, strictness: &args.strictness };
+    let Some(file) = sandbox::file(app, &args.file, access)? else {
         return Ok(());
     };
     let archive = match file.archive(&options) {
         Ok(archive) => archive,
         Err(problem) => return app.problem(&problem),
     };
-    let outcome = find(&archive, args)
-        .and_then(|component| print(app, args, &archive, options.limit(), component));
+    let outcome = find(&archive, args).and_then(|component| print(app, args, &archive, component));
     match outcome {
         Ok(()) => Ok(()),
         Err(Stop::Usage(message)) => {
@@ -113,9 +112,10 @@ fn print(
     app: &mut App,
     args: &Cat,
     archive: &FileWithShards,
-    limits: &Limits,
     component: Component<'_>,
 ) -> Result<(), Stop> {
+    // Those that it was opened with.
+    let limits = archive.limits();
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
     let watched = Watched::new(archive, component.extent().length()).quiet_on_terminal();
     let Placed { object, component, source } =
@@ -140,7 +140,6 @@ fn print(
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),
     };
-    #[cfg(feature = "v2")]
     if let Some(mx) = dequantized::asked(object, args) {
         if args.slice.is_some() {
             return Err(Stop::Usage("--slice is for dense objects".to_owned()));

@@ -13,14 +13,15 @@ use crate::mode::Mode;
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
 use crate::report::{Problem, Verdict, good_json};
-use crate::sandbox::{self, Task};
+use crate::sandbox::{self, Access, Task};
 use crate::sources::Sources;
 
 /// Checks all the files.
 pub(crate) fn run(app: &mut App, args: &Check, mode: Mode) -> io::Result<()> {
     let paths = args.files.iter().map(PathBuf::as_path);
     let task = if args.manifest_only { Task::Look } else { Task::Decode };
-    let Some(files) = sandbox::files(app, mode, paths, task, &args.strictness)? else {
+    let access = Access { mode, task, strictness: &args.strictness };
+    let Some(files) = sandbox::files(app, paths, access)? else {
         return Ok(());
     };
     for (path, file) in args.files.iter().zip(files) {

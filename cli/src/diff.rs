@@ -16,7 +16,7 @@ use crate::args::Diff;
 use crate::file::{FileWithShards, Opened};
 use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox::{self, Task};
+use crate::sandbox::{self, Access, Task};
 use crate::status::Status;
 use crate::sums::{Of, Sums, sorted, sums};
 use change::{Change, Summed};
@@ -45,7 +45,8 @@ impl Side {
 pub(crate) fn run(app: &mut App, args: &Diff, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
     let paths = [args.old.as_path(), args.new.as_path()];
-    let files = sandbox::files(app, mode, paths, Task::Compare, &args.strictness)?;
+    let access = Access { mode, task: Task::Compare, strictness: &args.strictness };
+    let files = sandbox::files(app, paths, access)?;
     let mut sides = files
         .into_iter()
         .flatten()

@@ -21,10 +21,6 @@ pub(crate) struct Opened {
 }
 
 /// A regular file that is open, and may be a shard of another.
-#[cfg_attr(
-    not(feature = "v2"),
-    expect(dead_code, reason = "of generation 2 alone there are shards")
-)]
 pub(crate) struct ShardFile {
     pub(crate) name: String,
     pub(crate) file: File,
@@ -66,7 +62,6 @@ pub(crate) struct FileWithShards {
 
 impl FileWithShards {
     /// The file that may be the shard of that name.
-    #[cfg(feature = "v2")]
     pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardFile> {
         self.shards.iter().find(|shard| shard.name == name)
     }

@@ -4,9 +4,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use zten::source::FileArchive;
+use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{Object, error::Place};
-#[cfg(feature = "v2")]
-use zten::{verify::DigestAlgorithm, verify::NoContentDigest};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
@@ -14,13 +13,14 @@ use crate::escape::Name;
 use crate::json::Json;
 use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox::{self, Task};
+use crate::sandbox::{self, Access, Task};
 use crate::sums::{Of, Sums, sorted, sums};
 
 /// Hashes all components, and prints nothing before all have been verified.
 pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
-    let Some(file) = sandbox::file(app, mode, &args.file, Task::Decode, &args.strictness)? else {
+    let access = Access { mode, task: Task::Decode, strictness: &args.strictness };
+    let Some(file) = sandbox::file(app, &args.file, access)? else {
         return Ok(());
     };
     let archive = match file.archive(&options) {
@@ -62,7 +62,6 @@ impl NoContent {
 }
 
 /// The content digest of a file, all of which has been verified.
-#[cfg(feature = "v2")]
 fn content(archive: &FileArchive, algorithm: ContentAlgorithm) -> Result<String, NoContent> {
     let algorithm = match algorithm {
         ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,
@@ -76,12 +75,6 @@ fn content(archive: &FileArchive, algorithm: ContentAlgorithm) -> Result<String,
         },
     })?;
     Ok(digest.to_string())
-}
-
-#[cfg(not(feature = "v2"))]
-fn content(_: &FileArchive, _: ContentAlgorithm) -> Result<String, NoContent> {
-    let sentence = "files of this kind have no content digest, those of 2 do".to_owned();
-    Err(NoContent { sentence, place: Place::default() })
 }
 
 fn hex(sum: [u8; 32]) -> String {

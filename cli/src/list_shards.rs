@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::app::App;
 use crate::args::Command;
 use crate::mode::Mode;
-use crate::sandbox::{self, Task};
+use crate::sandbox::{self, Access, Task};
 use crate::shards;
 use crate::strictness::Strictness;
 
@@ -22,7 +22,8 @@ pub(crate) fn run(app: &mut App, command: &Command, mode: Mode) -> io::Result<()
     zten_sandbox::end_with_parent();
     let Some(Call { paths, strictness }) = call(command) else { return Ok(()) };
     let options = strictness.options();
-    let Some(files) = sandbox::files(app, mode, paths, Task::Look, strictness)? else {
+    let access = Access { mode, task: Task::Look, strictness };
+    let Some(files) = sandbox::files(app, paths, access)? else {
         return Ok(());
     };
     for (ordinal, file) in (0_u64..).zip(files) {

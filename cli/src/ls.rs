@@ -14,7 +14,7 @@ use crate::diagnostic;
 use crate::escape::{self, Name};
 use crate::file::counted;
 use crate::mode::Mode;
-use crate::sandbox::{self, Task};
+use crate::sandbox::{self, Access, Task};
 use crate::spelled::version;
 use crate::table::{Column, Table, human};
 use row::{Row, Totals};
@@ -26,7 +26,8 @@ const VALUE: usize = 120;
 pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
     let options = args.strictness.options();
     let paths = args.files.iter().map(PathBuf::as_path);
-    let Some(files) = sandbox::files(app, mode, paths, Task::Look, &args.strictness)? else {
+    let access = Access { mode, task: Task::Look, strictness: &args.strictness };
+    let Some(files) = sandbox::files(app, paths, access)? else {
         return Ok(());
     };
     let mut first = true;

@@ -10,7 +10,7 @@ mod diff;
 mod explain;
 mod file;
 mod hash;
-#[cfg(all(feature = "v2", target_os = "linux"))]
+#[cfg(target_os = "linux")]
 mod list_shards;
 mod ls;
 mod mode;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
     let mut app = App::new();
     let written = match &args.command {
-        #[cfg(all(feature = "v2", target_os = "linux"))]
+        #[cfg(target_os = "linux")]
         command if args.worker && !matches!(command, Command::Convert(_)) => {
             list_shards::run(&mut app, command, mode)
         }

@@ -87,7 +87,6 @@ impl<'a> Watched<'a> {
     }
 
     /// So many bytes more are done, of another file.
-    #[cfg(feature = "v2")]
     pub(crate) fn note(&self, bytes: usize) {
         self.progress.note(bytes);
     }

@@ -277,16 +277,8 @@ impl Problem {
 
 /// The name of the shard that an error is about as a whole, which is where its name stands.
 fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
-    #[cfg(feature = "v2")]
-    {
-        let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
-        Some(shard.name().to_owned())
-    }
-    #[cfg(not(feature = "v2"))]
-    {
-        let _ = (manifest, offset);
-        None
-    }
+    let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
+    Some(shard.name().to_owned())
 }
 
 /// The line of JSON for a file that nothing is wrong with.

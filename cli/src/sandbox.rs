@@ -26,16 +26,23 @@ pub(crate) use trials::run;
 /// Files, in the order in which they were asked for.
 pub(crate) type Files<'a> = Box<dyn Iterator<Item = Result<Opened, Box<Problem>>> + 'a>;
 
+/// What files are opened for, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Access<'s> {
+    pub(crate) mode: Mode,
+    pub(crate) task: Task,
+    pub(crate) strictness: &'s Strictness,
+}
+
 /// Opens all files, then confines the process. None, and all is said, where that cannot be.
 ///
 /// Where nothing is confined, each file is opened when its turn comes.
 pub(crate) fn files<'a>(
     app: &mut App,
-    mode: Mode,
     paths: impl IntoIterator<Item = &'a Path> + 'a,
-    task: Task,
-    strictness: &Strictness,
+    access: Access<'_>,
 ) -> io::Result<Option<Files<'a>>> {
+    let Access { mode, task, strictness } = access;
     let problem = |path: &Path, error| Box::new(Problem::io(path, &error));
     if !mode.confines() {
         let files = paths.into_iter();
@@ -101,14 +108,8 @@ pub(crate) fn files<'a>(
 }
 
 /// The same for one file. None where it cannot be opened, either; all is said then.
-pub(crate) fn file(
-    app: &mut App,
-    mode: Mode,
-    path: &Path,
-    task: Task,
-    strictness: &Strictness,
-) -> io::Result<Option<Opened>> {
-    let file = files(app, mode, [path], task, strictness)?;
+pub(crate) fn file(app: &mut App, path: &Path, access: Access<'_>) -> io::Result<Option<Opened>> {
+    let file = files(app, [path], access)?;
     match file.and_then(|mut file| file.next()).transpose() {
         Ok(file) => Ok(file),
         Err(problem) => app.problem(&problem).map(|()| None),

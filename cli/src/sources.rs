@@ -1,22 +1,11 @@
 //! Where content is read: a file and the shards of it that were found.
-#![cfg_attr(
-    not(feature = "v2"),
-    allow(
-        clippy::allow_attributes,
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "of generation 2 alone there are shards"
-    )
-)]
 
 use std::io;
 
+use zten::shards::{Candidate, Files, Find, Shard, Shards};
 use zten::{Component, Limits, Object, ReadAt, verify::Verifier};
-#[cfg(feature = "v2")]
-use zten::{shards::Candidate, shards::Files, shards::Find, shards::Shard, shards::Shards};
 
 use crate::file::FileWithShards;
-#[cfg(feature = "v2")]
 use crate::file::ShardFile;
 use crate::objects::Failure;
 use crate::progress::Watched;
@@ -25,7 +14,6 @@ use crate::progress::Watched;
 /// it should have.
 pub(crate) struct Sources<'a> {
     root: &'a Watched<'a>,
-    #[cfg(feature = "v2")]
     shards: Shards<'a, WatchedShard<'a>>,
 }
 
@@ -36,14 +24,8 @@ impl<'a> Sources<'a> {
         root: &'a Watched<'a>,
         limits: &Limits,
     ) -> Result<Self, Failure> {
-        #[cfg(feature = "v2")]
         let shards = archive.bind_shards(&Opened { archive, root }, limits)?;
-        let _ = (archive, limits);
-        Ok(Self {
-            root,
-            #[cfg(feature = "v2")]
-            shards,
-        })
+        Ok(Self { root, shards })
     }
 
     /// Validates an object.
@@ -53,29 +35,21 @@ impl<'a> Sources<'a> {
         object: &Object<'_>,
         tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), Failure> {
-        #[cfg(feature = "v2")]
-        return verifier.object_in(object, Files { root: self.root, shards: &self.shards }, tap);
-        #[cfg(not(feature = "v2"))]
-        verifier.object(object, self.root, tap)
+        verifier.object_in(object, Files { root: self.root, shards: &self.shards }, tap)
     }
 
     /// Validates the shards as a whole: all are there, with their digests.
     pub(crate) fn whole(&self, limits: &Limits) -> Result<(), Failure> {
-        #[cfg(feature = "v2")]
-        Verifier::new(0, limits).shards(&self.shards)?;
-        let _ = limits;
-        Ok(())
+        Verifier::new(0, limits).shards(&self.shards)
     }
 }
 
 /// A shard that is being read, and how much has been.
-#[cfg(feature = "v2")]
 struct WatchedShard<'a> {
     shard: &'a ShardFile,
     root: &'a Watched<'a>,
 }
 
-#[cfg(feature = "v2")]
 impl ReadAt for WatchedShard<'_> {
     type Error = io::Error;
 
@@ -87,13 +61,11 @@ impl ReadAt for WatchedShard<'_> {
 }
 
 /// The files that were opened before any was read.
-#[cfg(feature = "v2")]
 struct Opened<'a> {
     archive: &'a FileWithShards,
     root: &'a Watched<'a>,
 }
 
-#[cfg(feature = "v2")]
 impl<'a> Find for Opened<'a> {
     type Source = WatchedShard<'a>;
 
@@ -102,7 +74,6 @@ impl<'a> Find for Opened<'a> {
     }
 }
 
-#[cfg(feature = "v2")]
 impl<'a> Opened<'a> {
     fn candidate(&self, shard: &Shard<'_>) -> Option<Candidate<WatchedShard<'a>>> {
         let shard = self.archive.shard_file(shard.name())?;
@@ -126,7 +97,6 @@ impl<'a> Placed<'a> {
         component: Component<'a>,
     ) -> Result<Self, Failure> {
         let object = component.object();
-        #[cfg(feature = "v2")]
         if let Some(name) = component.shard()
             && let Some(shard) = archive.shards().find(|shard| shard.name() == name)
             && let Some(candidate) = (Opened { archive, root }).candidate(&shard)
@@ -135,7 +105,6 @@ impl<'a> Placed<'a> {
             let (object, component) = (object.in_shard(&bound), component.in_shard(&bound));
             return Ok(Self { object, component, source: Box::new(bound.into_source()) });
         }
-        let _ = archive;
         Ok(Self { object, component, source: Box::new(root) })
     }
 }

@@ -49,7 +49,6 @@ fn attributes<W: Write>(
 /// Other files that hold blobs.
 fn shards<W: Write>(json: &mut Json<'_, W>, archive: &FileArchive) -> io::Result<()> {
     json.open('[')?;
-    #[cfg(feature = "v2")]
     for shard in archive.shards() {
         json.open('{')?;
         json.key("name")?;

@@ -58,7 +58,6 @@ pub(super) fn object<'a>(object: &Object<'a>) -> Row<'a> {
 }
 
 /// How the elements of an object of 2 lie in blocks: bits of each, and how many have a scale in common.
-#[cfg(feature = "v2")]
 fn blocks(object: &Object<'_>) -> String {
     if let Ok(group) = object.quant_group() {
         let size = group.group_size();
@@ -66,11 +65,6 @@ fn blocks(object: &Object<'_>) -> String {
         return format!("{} bits, {groups}", group.bits());
     }
     object.mx().map_or(String::new(), |mx| format!("blocks of {}", mx.block_size()))
-}
-
-#[cfg(not(feature = "v2"))]
-fn blocks(_: &Object<'_>) -> String {
-    String::new()
 }
 
 /// A component, below its object.

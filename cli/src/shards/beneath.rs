@@ -5,6 +5,14 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+/// The folder that a file is in.
+pub(super) fn parent(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
 #[cfg(unix)]
 pub(super) fn open(folder: &Path, steps: &[OsString]) -> io::Result<Option<File>> {
     use rustix::fs::{CWD, Mode, OFlags, openat};

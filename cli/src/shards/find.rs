@@ -8,11 +8,10 @@ use std::path::Path;
 use zten::source::FileArchive;
 use zten::{Manifest, Options};
 
-use super::beneath;
+use super::beneath::{self, parent};
 #[cfg(target_os = "linux")]
 use super::neighbours::Neighbours;
-use super::neighbours::{BLOBS, parent};
-use super::wanted::Wanted;
+use super::wanted::{BLOBS, Wanted};
 #[cfg(target_os = "linux")]
 use super::worker::{self, Listed};
 use crate::file::{Opened, ShardFile};

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The folder of files that are called by their digests.
-pub(super) const BLOBS: &str = "blobs";
+use super::beneath::parent;
+use super::wanted::BLOBS;
 
 /// The folders of files, each of which is listed once.
 #[derive(Debug, Default)]
@@ -51,14 +51,6 @@ impl Folder {
         }
         names.sort_unstable();
         Ok(Self::Listed(names))
-    }
-}
-
-/// The folder that a file is in.
-pub(super) fn parent(file: &Path) -> &Path {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }
 

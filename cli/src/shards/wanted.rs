@@ -4,6 +4,8 @@ use std::fmt;
 
 use zten::shards::Shard;
 
+/// The folder of files that are called by their digests.
+pub(super) const BLOBS: &str = "blobs";
 /// Characters of a file's name, at most.
 pub(super) const NAME: usize = 255;
 

@@ -113,7 +113,6 @@ fn entries_that_cannot_be_read_have_no_sum() {
 }
 
 /// Those that the reference implementation computed.
-#[cfg(feature = "v2")]
 #[test]
 fn content_digests() {
     let folder = corpus_folder().join("v2/2.1");

@@ -12,11 +12,9 @@ mod hash;
 mod ls;
 #[cfg(target_os = "linux")]
 mod memory;
-#[cfg(feature = "v2")]
 mod profiles;
 mod sandbox;
 mod schema;
-#[cfg(feature = "v2")]
 mod shards;
 mod threads;
 
