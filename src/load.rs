@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::{ReadAt, ReadError, Verified};
+use crate::codec::{ReadAt, ReadError};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
 use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::u64_from_usize;
-use crate::rules::{Limit, Unsupported};
+use crate::verify::{beyond_total, required};
 
 /// Reads whole components of one file into memory on several threads: decoded, little-endian, and
 /// verified, within the limits on a whole file.
@@ -96,7 +96,7 @@ impl Loader {
             if component.decoded_length().is_none() {
                 self.spend(&component, u64_from_usize(decoded.len()))?;
             }
-            verified(&component, decoded.verified())?;
+            required(&component, Some(decoded.verified()))?;
             Ok(decoded)
         })
     }
@@ -117,8 +117,7 @@ impl Loader {
         let read = |Target { component, buffer }: Target<'_, '_>| {
             self.spend(&component, u64_from_usize(buffer.len()))?;
             let view = component.read_into(source, &self.limits, buffer)?;
-            let outcome = view.verified().unwrap_or(Verified::Unverifiable);
-            verified(&component, outcome).map_err(ReadError::Refused)
+            required(&component, view.verified()).map_err(ReadError::Refused)
         };
         self.each(targets, read)?;
         Ok(())
@@ -131,10 +130,7 @@ impl Loader {
         }
         let less = |left: u64| left.checked_sub(bytes);
         let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        spent.map(drop).map_err(|_| {
-            let error = Error::new(Limit::DecodedTotal, component.extent().offset());
-            error.found(self.total.saturating_add(1)).at(component.place())
-        })
+        spent.map(drop).map_err(|_| beyond_total(component, self.total))
     }
 
     /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
@@ -212,15 +208,4 @@ fn push<T, E: From<Error>>(all: &mut Vec<T>, one: T) -> Result<(), E> {
     all.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
     all.push(one);
     Ok(())
-}
-
-/// A digest that cannot be verified is an error.
-fn verified(component: &Component<'_>, verified: Verified) -> Result<(), Error> {
-    match verified {
-        Verified::Digest | Verified::NoDigest => Ok(()),
-        Verified::Unverifiable => {
-            let error = Error::new(Unsupported::Digest, component.extent().offset());
-            Err(error.at(component.place()))
-        }
-    }
 }

@@ -12,7 +12,7 @@ mod rows;
 use crate::codec::{Files, Shards};
 use crate::codec::{Locate, Located, ReadAt, ReadError, Single};
 use crate::element::StorageType;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, ErrorKind, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Object, Shape};
@@ -110,8 +110,7 @@ impl Verifier {
             }
         }
         shards.complete()?;
-        let unverifiable =
-            unverifiable.map(|shard| Error::new(Unsupported::Digest, shard.offset()).into());
+        let unverifiable = unverifiable.map(|shard| shard.error(Unsupported::Digest).into());
         unverifiable.map_or(Ok(()), Err)
     }
 
@@ -148,10 +147,12 @@ impl Verifier {
         Ok(())
     }
 
-    /// Reads all objects of a file, and in one that was opened as canonical the padding.
+    /// Reads all objects of a file, and in one that was opened as canonical the padding. What is not
+    /// supported does not keep the rest from being validated: a broken rule further on says more
+    /// about the file.
     ///
     /// # Errors
-    /// As [`object`](Self::object) and `canonical-padding`.
+    /// As [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`.
     pub fn file<R: ReadAt + ?Sized>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -160,14 +161,38 @@ impl Verifier {
         self.whole(manifest.parts(), source)
     }
 
+    /// Validates that a file lists no shards (2), whether components are in them or not: they are
+    /// other files than the one at hand. v2 §7.1. After all objects, it is what
+    /// [`file`](Self::file) does.
+    ///
+    /// # Errors
+    /// `unsupported-shard`, at the first one.
+    pub fn alone(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
+        #[cfg(feature = "v2")]
+        if let Some(error) = manifest.parts().missing_shard() {
+            return Err(error);
+        }
+        let _ = manifest;
+        Ok(())
+    }
+
     fn whole<R: ReadAt + ?Sized>(
         &mut self,
         manifest: ManifestRef<'_>,
         source: &R,
     ) -> Result<Summary, ReadError<R::Error>> {
         let mut summary = Summary::default();
+        let mut unsupported = None;
         for object in manifest.objects() {
-            self.object(&object, source, |_, _| ())?;
+            match self.object(&object, source, |_, _| ()) {
+                Ok(()) => {}
+                Err(ReadError::Refused(error))
+                    if matches!(error.kind(), ErrorKind::Unsupported(_)) =>
+                {
+                    unsupported = unsupported.or(Some(error));
+                }
+                Err(error) => return Err(error),
+            }
             for component in object.components() {
                 let digest = u64::from(component.digest().is_some());
                 summary.components = summary.components.saturating_add(1);
@@ -178,7 +203,9 @@ impl Verifier {
         if manifest.options().is_canonical() {
             padding::validate(manifest, source)?;
         }
-        Ok(summary)
+        #[cfg(feature = "v2")]
+        let unsupported = unsupported.or(manifest.missing_shard());
+        unsupported.map_or(Ok(summary), |error| Err(error.into()))
     }
 
     /// The digest that the manifest gives and the one that was computed, if what failed last was
@@ -223,18 +250,13 @@ impl Verifier {
         while let Some(chunk) = content.next_or(&mut self.mismatch)? {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
-                let over = Error::new(Limit::DecodedTotal, component.extent().offset());
-                let over = over.found(self.total.saturating_add(1)).at(component.place());
                 let left = self.left.checked_sub(u64_from_usize(chunk.len()));
-                self.left = left.ok_or_else(|| refused(over))?;
+                self.left = left.ok_or_else(|| refused(beyond_total(component, self.total)))?;
             }
             check.validate(chunk).map_err(|bad| refused(bad.error(component)))?;
             take(chunk)?;
         }
-        if content.verified() == Some(Verified::Unverifiable) {
-            let error = Error::new(Unsupported::Digest, component.extent().offset());
-            return Err(refused(error.at(component.place())));
-        }
+        required(component, content.verified()).map_err(refused)?;
         // What had to be measured has been read twice, and a source may change between.
         if let (Some(count), Some(size)) =
             (sparse.count(component.role()), component.element_size())
@@ -252,8 +274,7 @@ impl Verifier {
         if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
             return Ok(());
         }
-        let error = Error::new(Limit::DecodedTotal, component.extent().offset());
-        Err(error.found(self.total.saturating_add(1)).at(component.place()))
+        Err(beyond_total(component, self.total))
     }
 
     /// What the indices of an object are held against.
@@ -357,6 +378,24 @@ impl Summary {
     /// no rule go unseen.
     pub fn digests(&self) -> u64 {
         self.digests
+    }
+}
+
+/// All compressed components together decode to more than `total`, which this one goes beyond.
+#[cold]
+pub(crate) fn beyond_total(component: &Component<'_>, total: u64) -> Error {
+    let error = Error::new(Limit::DecodedTotal, component.extent().offset());
+    error.found(total.saturating_add(1)).at(component.place())
+}
+
+/// Where there is a digest, it has to have been verified.
+pub(crate) fn required(component: &Component<'_>, verified: Option<Verified>) -> Result<(), Error> {
+    match verified {
+        Some(Verified::Digest | Verified::NoDigest) | None => Ok(()),
+        Some(Verified::Unverifiable) => {
+            let error = Error::new(Unsupported::Digest, component.extent().offset());
+            Err(error.at(component.place()))
+        }
     }
 }
 

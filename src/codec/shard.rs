@@ -106,10 +106,6 @@ impl<'a> Shard<'a> {
         Ok(BoundShard { shard: *self, source })
     }
 
-    fn error(&self, kind: impl Into<ErrorKind>) -> Error {
-        Error::new(kind, self.offset())
-    }
-
     /// What an error of its frame is to the file that lists it.
     fn frame(&self, error: Error) -> Error {
         match error.kind() {

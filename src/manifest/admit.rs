@@ -95,13 +95,13 @@ impl<'m, 'o> Validator<'m, 'o> {
         Error::new(fault.kind, offset).found(fault.found)
     }
 
-    /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
     /// What offsets are a multiple of.
     #[inline(always)]
     fn alignment(&self) -> u64 {
         if cfg!(feature = "v2") { self.alignment } else { ALIGNMENT }
     }
 
+    /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
     #[inline(always)]
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
@@ -133,6 +133,7 @@ impl<'m, 'o> Validator<'m, 'o> {
         }
         Err(Fault::with(Rule::BlobOverlap, claim.offset.remaining, extent.offset()))
     }
+
     /// What can only be validated when everything is there.
     fn whole(mut self, manifest: Input<'m>, walked: &Walked) -> Result<Index, Error> {
         let dialect = self.dialect;

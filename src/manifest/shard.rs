@@ -1,11 +1,13 @@
 //! Shards: other files that hold blobs, as the manifest lists them, and which of them is read from.
 //! v2 §7.1.
 
-use super::{Component, Manifest, Object};
+use super::{Component, Manifest, ManifestRef, Object};
 use crate::brief::Start;
 use crate::digest::Digest;
+use crate::error::{Error, ErrorKind};
 use crate::format::v2::Listed;
 use crate::num::{Assured as _, usize_from_u32};
+use crate::rules::Unsupported;
 
 /// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
 ///
@@ -39,6 +41,11 @@ impl<'a> Shard<'a> {
     /// as a whole.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// An error of the shard as a whole.
+    pub(crate) fn error(&self, kind: impl Into<ErrorKind>) -> Error {
+        Error::new(kind, self.offset)
     }
 }
 
@@ -87,10 +94,20 @@ impl ExactSizeIterator for ShardTable<'_> {}
 impl<B: AsRef<[u8]>> Manifest<B> {
     /// The shards that it lists (2), whether a component is in them or not: v2 §7.1.
     pub fn shards(&self) -> ShardTable<'_> {
-        let parts = self.parts();
-        let listed = Listed::new(parts.as_bytes(), parts.index().shards);
+        self.parts().shards()
+    }
+}
+
+impl<'a> ManifestRef<'a> {
+    fn shards(&self) -> ShardTable<'a> {
+        let listed = Listed::new(self.as_bytes(), self.index().shards);
         let left = usize_from_u32(listed.len());
-        ShardTable { listed, end: parts.extent().end, left }
+        ShardTable { listed, end: self.extent().end, left }
+    }
+
+    /// The error of a file that lists a shard where none has been found.
+    pub(crate) fn missing_shard(&self) -> Option<Error> {
+        self.shards().next().map(|shard| shard.error(Unsupported::Shard))
     }
 }
 

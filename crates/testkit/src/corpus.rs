@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zten::{Archive, Error, Limits, Options, verify::Verifier};
+use zten::{Archive, Error, Limits, Options};
 
 use crate::sample;
 
@@ -25,6 +25,16 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// What an index says of it: a rule; a byte, an object and a component, each a number or none.
+    pub(crate) fn parse(rule: &str, [offset, object, component]: [&str; 3]) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            offset: offset.parse().ok(),
+            object: object.parse().ok(),
+            component: component.parse().ok(),
+        }
+    }
+
     /// What an error is.
     pub fn from_error(error: &Error) -> Self {
         Self {
@@ -122,12 +132,7 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
     lines.into_iter().map(|(path, rest)| {
         let [rule, offset, object, component, stage, option, neighbour]: [&str; 7] =
             rest.split('\t').collect::<Vec<_>>().try_into().unwrap();
-        let expected = Expected {
-            rule: rule.to_owned(),
-            offset: offset.parse().ok(),
-            object: object.parse().ok(),
-            component: component.parse().ok(),
-        };
+        let expected = Expected::parse(rule, [offset, object, component]);
         Reject {
             file: path.file_name().unwrap().to_str().unwrap().to_owned(),
             path,
@@ -199,19 +204,10 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
     })
 }
 
-/// Validates all of a file, as `zten check` does: opens it and reads all of it; under the option `canonical`, its padding too.
+/// Validates all of a file by itself, as `zten check --no-shards` does.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn check(file: &[u8], options: &Options) -> Result<(), Error> {
-    let archive = Archive::open_with(file, options)?;
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        verifier.object(&object, file, |_, _| ())?;
-    }
-    #[cfg(feature = "write")]
-    if *options == options.canonical() {
-        verifier.padding(archive.manifest(), file)?;
-    }
-    Ok(())
+    Archive::open_with(file, options)?.verify().map(drop)
 }

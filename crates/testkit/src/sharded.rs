@@ -27,12 +27,7 @@ pub fn sharded() -> impl Iterator<Item = Sharded> {
     lines.into_iter().map(move |line| {
         let [file, rule, offset, object, component, given, near]: [&str; 7] =
             line.split('\t').collect::<Vec<_>>().try_into().unwrap();
-        let expected = Expected {
-            rule: rule.to_owned(),
-            offset: offset.parse().ok(),
-            object: object.parse().ok(),
-            component: component.parse().ok(),
-        };
+        let expected = Expected::parse(rule, [offset, object, component]);
         Sharded {
             path: folder.join(file),
             expected: (rule != "-").then_some(expected),

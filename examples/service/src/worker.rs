@@ -92,6 +92,7 @@ fn check(file: File, length: u64, mut content: Option<&mut Content>) -> Result<F
         }
         objects.push(facts);
     }
+    verifier.alone(&archive).map_err(|error| refusal(error.into()))?;
     if let Some(content) = content {
         content.seal().map_err(|error| failure(&error))?;
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use zten::{
-    Error, ErrorKind, Limits, ReadAt, ReadError,
+    Limits, ReadAt, ReadError,
     verify::{Verified, Verifier},
 };
 
@@ -11,29 +11,12 @@ use crate::json::Json;
 use crate::problem;
 use crate::session::File;
 
-/// Validates all objects. What is not supported does not keep the rest from being validated: a broken
-/// rule further on says more about the file.
+/// Validates all of the file.
 pub fn all<R: ReadAt>(file: &File, source: &R, out: &mut impl Write) -> io::Result<()> {
-    let mut verifier = Verifier::new(file.length, &Limits::default());
-    let mut unsupported = None;
-    for object in file.manifest.objects() {
-        match verifier.object(&object, source, |_, _| ()) {
-            Ok(()) => {}
-            Err(error) if is_unsupported(&error) => {
-                unsupported.get_or_insert(error);
-            }
-            Err(error) => return problem::reading(file, &error, &mut Json::new(out)),
-        }
+    match Verifier::new(file.length, &Limits::default()).file(&file.manifest, source) {
+        Ok(_) => valid(Verified::NoDigest, out),
+        Err(error) => problem::reading(file, &error, &mut Json::new(out)),
     }
-    match unsupported {
-        Some(error) => problem::reading(file, &error, &mut Json::new(out)),
-        None => valid(Verified::NoDigest, out),
-    }
-}
-
-fn is_unsupported<E>(error: &ReadError<E>) -> bool {
-    let kind = |error: &Error| matches!(error.kind(), ErrorKind::Unsupported(_));
-    matches!(error, ReadError::Refused(error) if kind(error))
 }
 
 /// Reads one component to its end: its digest, its size, its compression, its bools.
