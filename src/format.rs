@@ -29,7 +29,7 @@ pub(crate) mod v2;
 #[cfg(feature = "write")]
 pub(crate) use claims::Dtype;
 pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFault, Walk, Walked};
-pub(crate) use dialect::{Dialect, Field, IndexTypes, Nesting};
+pub(crate) use dialect::{Dialect, Facts, Field, IndexTypes, Nesting};
 pub use named::Named;
 pub(crate) use named::named;
 #[cfg(feature = "v2")]

@@ -381,7 +381,7 @@ impl Reading<'_> {
     fn whole(&self) -> Result<(), Error> {
         let unit = self.component.unit().unwrap_or(1);
         let left = self.position.checked_rem(unit).assured();
-        if left == 0 || !self.component.dialect().whole_elements {
+        if left == 0 || !self.component.dialect().facts.whole_elements {
             return Ok(());
         }
         let error = Error::nowhere(Rule::WholeElements).found(self.position);

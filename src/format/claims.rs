@@ -4,7 +4,7 @@ use core::num::NonZeroU8;
 
 #[cfg(feature = "v2")]
 use super::profile::Profile;
-use super::{Dialect, Encoding, Format, Role, Shape, Uint, Version};
+use super::{Dialect, Encoding, Facts, Format, Role, Shape, Uint, Version};
 use crate::cbor::{Checked, Fault, Remaining};
 use crate::element::{LogicalType, StorageType};
 use crate::error::Place;
@@ -88,6 +88,7 @@ pub(crate) struct ComponentClaim {
     pub(crate) big_endian: Option<Remaining>,
     /// Where the name of the other file stands that it is in, if it is not in this one.
     pub(crate) shard: Option<Remaining>,
+    pub(crate) facts: Facts,
 }
 
 /// What the manifest claims of one object, its components having been claimed before.
@@ -97,6 +98,7 @@ pub(crate) struct ObjectClaim {
     pub(crate) format: Format,
     /// Where its components begin.
     pub(crate) components: Remaining,
+    pub(crate) facts: Facts,
 }
 
 /// What is wrong with an object.
@@ -125,7 +127,7 @@ pub(crate) trait Claims<'m> {
     /// One component of the object that is next to come.
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
     /// The name of the object whose components come next. Its head is at `at`.
-    fn name(&mut self, at: Remaining, name: &'m [u8]);
+    fn name(&mut self, at: Remaining, name: &'m [u8], facts: Facts);
     /// What attributes and shape ask of the object that comes next, if it is one of a profile.
     #[cfg(feature = "v2")]
     fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault>;

@@ -6,6 +6,8 @@ use super::Generation;
 use crate::cbor::{Input, UNLIMITED, array_head, find, key, uint};
 use crate::digest::Digest;
 use crate::element::StorageType;
+#[cfg(any(feature = "v0", feature = "v1"))]
+use crate::limits::format;
 use crate::num::Assured as _;
 use crate::rules::{Rule, Unsupported};
 
@@ -40,8 +42,6 @@ pub(crate) struct Dialect {
     pub(crate) logical_dtypes: bool,
     /// Whether bools are bytes 0 and 1; else any byte, and all but 0 are true.
     pub(crate) strict_bools: bool,
-    /// Whether components hold whole elements, whatever their format.
-    pub(crate) whole_elements: bool,
     /// Whether a compressed component has to say how long it is when decoded.
     pub(crate) needs_decoded_length: bool,
     /// Why an object of a format that is not known cannot be validated, if its components being
@@ -49,14 +49,7 @@ pub(crate) struct Dialect {
     pub(crate) unknown_format: Option<Unsupported>,
     /// Why a component of a type that is not known cannot be read, if it cannot.
     pub(super) unknown_type: Option<Unsupported>,
-    /// What offsets are a multiple of.
-    pub(crate) alignment: u64,
-    /// Whether blobs may be identical, the manifest being one of them.
-    pub(super) shares_blobs: bool,
-    /// Whether names are sorted by length first, and by their bytes where lengths are equal.
-    pub(super) sorted_by_length: bool,
-    /// Whether objects of a known format have no components but those of the format.
-    pub(crate) exact_roles: bool,
+    pub(crate) facts: Facts,
     /// Whether no cell of a sparse object is there twice, and those of a row are in order.
     pub(crate) single_cells: bool,
     /// Whether what files of it hold is copied into others.
@@ -68,6 +61,35 @@ pub(crate) struct Dialect {
     /// Whether an object has a field of that key.
     #[cfg(feature = "write")]
     pub(crate) is_object_field: fn(&[u8]) -> bool,
+}
+
+/// Facts that hold for all of a container. Its walker hands them on as a constant, so that what only
+/// 2 has costs the others nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// What offsets are a multiple of.
+    pub(crate) alignment: u64,
+    /// Whether blobs may be identical, the manifest being one of them.
+    pub(crate) shares_blobs: bool,
+    /// Whether names are sorted by length first, and by their bytes where lengths are equal; the
+    /// walker has validated that.
+    pub(crate) sorted_by_length: bool,
+    /// Whether objects of a known format have no components but those of the format.
+    pub(crate) exact_roles: bool,
+    /// Whether components hold whole elements of one byte or more, whatever their format.
+    pub(crate) whole_elements: bool,
+}
+
+impl Facts {
+    /// Those of the containers before 2.
+    #[cfg(any(feature = "v0", feature = "v1"))]
+    pub(super) const BEFORE_2: Self = Self {
+        alignment: format::ALIGNMENT,
+        shares_blobs: false,
+        sorted_by_length: false,
+        exact_roles: false,
+        whole_elements: true,
+    };
 }
 
 /// How the records of objects and components nest.
@@ -128,18 +150,6 @@ impl Dialect {
     #[inline(always)]
     pub(crate) fn unknown_type(&self) -> Option<Unsupported> {
         self.unknown_type.filter(|_| cfg!(feature = "v2"))
-    }
-
-    /// Whether blobs may be identical, the manifest being one of them.
-    #[inline(always)]
-    pub(crate) fn shares_blobs(&self) -> bool {
-        cfg!(feature = "v2") && self.shares_blobs
-    }
-
-    /// Whether names are sorted by length first, and by their bytes where lengths are equal.
-    #[inline(always)]
-    pub(crate) fn sorts_by_length(&self) -> bool {
-        cfg!(feature = "v2") && self.sorted_by_length
     }
 }
 

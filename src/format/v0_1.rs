@@ -3,7 +3,7 @@
 use nom::Parser as _;
 
 use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
-use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
+use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
 use super::shape::{Shape, Uint};
 use super::slots::{Slot, Text};
 use super::table::table;
@@ -14,7 +14,7 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::Place;
-use crate::limits::format::{self, DEPTH_CAP};
+use crate::limits::format::DEPTH_CAP;
 use crate::num::SMALL;
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -52,14 +52,10 @@ pub(crate) static V0_1: Dialect = Dialect {
     index_types: IndexTypes::Integers,
     logical_dtypes: false,
     strict_bools: false,
-    whole_elements: false,
     needs_decoded_length: false,
     unknown_format: Some(Unsupported::Layout),
     unknown_type: None,
-    alignment: format::ALIGNMENT,
-    shares_blobs: false,
-    sorted_by_length: false,
-    exact_roles: false,
+    facts: FACTS,
     single_cells: false,
     #[cfg(feature = "write")]
     is_copied: true,
@@ -68,6 +64,8 @@ pub(crate) static V0_1: Dialect = Dialect {
     #[cfg(feature = "write")]
     is_object_field: |key| EntryKey::named(key).is_some(),
 };
+
+const FACTS: Facts = Facts { whole_elements: false, ..Facts::BEFORE_2 };
 
 /// Walks a 0.1 manifest.
 pub(crate) fn walk<'m, C: Claims<'m>>(
@@ -92,7 +90,7 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(walk, at, |walk, entry| {
         check_utf8(entry.name.remaining, entry.name.bytes)?;
-        walk.claims.name(entry.name.remaining, entry.name.bytes);
+        walk.claims.name(entry.name.remaining, entry.name.bytes, FACTS);
         walk.place = walk.place.in_component(Some(0));
         walk.claims.component(&entry.component(at)?)?;
         walk.place = walk.place.in_component(None);
@@ -100,6 +98,7 @@ fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<I
             shape: entry.shape,
             format: entry.format(),
             components: Remaining::of(at),
+            facts: FACTS,
         };
         walk.object(&claim)
     })?;
@@ -149,6 +148,7 @@ impl Entry<'_> {
                 _ => None,
             },
             shard: None,
+            facts: FACTS,
         })
     }
 

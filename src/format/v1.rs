@@ -7,7 +7,7 @@ use nom::Parser as _;
 
 use self::values::{DigestText, DtypeName, TypeName};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
-use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
+use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
 use super::shape::{Shape, Uint};
 use super::slots::{Attributes, Slot};
 use super::table::table;
@@ -18,7 +18,6 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::error::Place;
-use crate::limits::format;
 use crate::num::{Assured as _, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -55,6 +54,8 @@ table! {
     "type"                => logical_type:   TypeName,   nullable,                      else Rule::LogicalTypeType;
 }
 
+const FACTS: Facts = Facts::BEFORE_2;
+
 /// The rules of 1.2, which canonical files follow and those that are written.
 pub(crate) static V1_2: Dialect = Dialect {
     generation: Generation::V1_2,
@@ -73,14 +74,10 @@ pub(crate) static V1_2: Dialect = Dialect {
     index_types: IndexTypes::U64,
     logical_dtypes: false,
     strict_bools: true,
-    whole_elements: true,
     needs_decoded_length: true,
     unknown_format: None,
     unknown_type: None,
-    alignment: format::ALIGNMENT,
-    shares_blobs: false,
-    sorted_by_length: false,
-    exact_roles: false,
+    facts: FACTS,
     single_cells: false,
     #[cfg(feature = "write")]
     is_copied: true,
@@ -229,12 +226,13 @@ impl<'m> Objects<'m> {
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     check_utf8(Remaining::of(at), name)?;
-    walk.claims.name(Remaining::of(at), name);
+    walk.claims.name(Remaining::of(at), name, FACTS);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
             shape: object.shape,
             format: object.format,
             components: object.components.0,
+            facts: FACTS,
         };
         walk.object(&claim)
     })?;
@@ -312,7 +310,8 @@ fn fields<'m, C: Claims<'m>>(
     value: Input<'m>,
 ) -> Checked<Input<'m>> {
     let (rest, ()) = Component::read(walk, value, |walk, component| {
-        Ok(walk.claims.component(&component.claim(at, Remaining::of(value), role))?)
+        let claim = component.claim(at, Remaining::of(value), role);
+        Ok(walk.claims.component(&claim)?)
     })?;
     Ok(rest)
 }
@@ -332,6 +331,7 @@ impl Component<'_> {
             digest: self.digest.is_some(),
             big_endian: None,
             shard: None,
+            facts: FACTS,
         }
     }
 }

@@ -17,7 +17,7 @@ use self::values::{
     TypeName, validate_name,
 };
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
-use super::dialect::{Blob, Dialect, IndexTypes, Nesting};
+use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
 use super::slots::{Slot, Text};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
@@ -61,6 +61,14 @@ table! {
     "decoded_length" => decoded_length: DecodedLength, optional,                     else Rule::DecodedLengthType;
 }
 
+const FACTS: Facts = Facts {
+    alignment: format::ALIGNMENT_V2,
+    shares_blobs: true,
+    sorted_by_length: true,
+    exact_roles: true,
+    whole_elements: false,
+};
+
 /// The rules of 2.
 pub(crate) static V2: Dialect = Dialect {
     generation: Generation::V2,
@@ -79,14 +87,10 @@ pub(crate) static V2: Dialect = Dialect {
     index_types: IndexTypes::Unsigned,
     logical_dtypes: false,
     strict_bools: true,
-    whole_elements: false,
     needs_decoded_length: true,
     unknown_format: Some(Unsupported::Format),
     unknown_type: Some(Unsupported::LogicalType),
-    alignment: format::ALIGNMENT_V2,
-    shares_blobs: true,
-    sorted_by_length: true,
-    exact_roles: true,
+    facts: FACTS,
     single_cells: true,
     #[cfg(feature = "write")]
     is_copied: false,
@@ -162,12 +166,13 @@ impl<'m> Slot<'m> for Objects {
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     validate_name(at, name)?;
-    walk.claims.name(Remaining::of(at), name);
+    walk.claims.name(Remaining::of(at), name, FACTS);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
             shape: object.shape.0,
             format: object.layout.0,
             components: object.parts.0,
+            facts: FACTS,
         };
         if claim.shape.product.is_none() {
             return Err(Fault::new(Rule::ShapeOverflow, claim.shape.remaining).into());
@@ -244,6 +249,7 @@ impl Part<'_> {
             digest: self.digest.is_some(),
             big_endian: None,
             shard: self.shard.map(|shard| shard.remaining),
+            facts: FACTS,
         })
     }
 }

@@ -16,10 +16,9 @@ use crate::format::frame::Frame;
 #[cfg(feature = "v2")]
 use crate::format::v2::Shards;
 use crate::format::{
-    self, Claims, ComponentClaim, Dialect, Encoding, Logical, ObjectClaim, ObjectFault, Walk,
-    Walked,
+    self, Claims, ComponentClaim, Dialect, Encoding, Facts, Logical, ObjectClaim, ObjectFault,
+    Walk, Walked,
 };
-use crate::limits::format::ALIGNMENT;
 use crate::limits::{Options, Tolerance};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
@@ -44,7 +43,6 @@ struct Validator<'m, 'o> {
     options: &'o Options,
     frame: &'o Frame,
     dialect: &'static Dialect,
-    alignment: u64,
     blobs_end: u64,
     /// The components that are in other files, in order.
     #[cfg(feature = "v2")]
@@ -74,7 +72,6 @@ impl<'m, 'o> Validator<'m, 'o> {
             options,
             frame,
             dialect: frame.container().dialect(),
-            alignment: frame.container().dialect().alignment,
             blobs_end: frame.blobs_end(),
             #[cfg(feature = "v2")]
             elsewhere: BoundedVec::default(),
@@ -95,20 +92,14 @@ impl<'m, 'o> Validator<'m, 'o> {
         Error::new(fault.kind, offset).found(fault.found)
     }
 
-    /// What offsets are a multiple of.
-    #[inline(always)]
-    fn alignment(&self) -> u64 {
-        if cfg!(feature = "v2") { self.alignment } else { ALIGNMENT }
-    }
-
     /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
     #[inline(always)]
     fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
         let (offset, length) = (claim.offset.value, claim.length.value);
-        if offset & self.alignment().wrapping_sub(1) != 0 {
+        if offset & claim.facts.alignment.wrapping_sub(1) != 0 {
             return Err(Fault::with(Rule::BlobAlignment, claim.offset.remaining, offset));
         }
-        if offset == 0 && (length > 0 || self.dialect.shares_blobs()) {
+        if offset == 0 && (length > 0 || claim.facts.shares_blobs) {
             return Err(Fault::new(Rule::BlobHeader, claim.offset.remaining));
         }
         // The length of another file is looked at when all of them are known.
@@ -145,8 +136,8 @@ impl<'m, 'o> Validator<'m, 'o> {
             let here = components.iter().enumerate().filter(|(_, record)| !record.is_elsewhere());
             let extents = here.map(|(ordinal, record)| (ordinal, reader.extent(*record)));
             let identical =
-                dialect.shares_blobs() || self.options.tolerates(Tolerance::SharedBlobs);
-            let sharing = Sharing { identical, alignment: self.alignment() };
+                dialect.facts.shares_blobs || self.options.tolerates(Tolerance::SharedBlobs);
+            let sharing = Sharing { identical, alignment: dialect.facts.alignment };
             let blobs = extents.clone().map(|(_, extent)| extent);
             let clash = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
             if let Some(clash) = clash {
@@ -163,7 +154,7 @@ impl<'m, 'o> Validator<'m, 'o> {
         let count = crate::num::len_u32(objects.len());
         let read = |ordinal| reader.name(&objects, ordinal);
         let names = if self.names_are_sorted {
-            Names::sorted(if dialect.sorts_by_length() { Order::Length } else { Order::Bytes })
+            Names::sorted(if dialect.facts.sorted_by_length { Order::Length } else { Order::Bytes })
         } else {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
@@ -243,7 +234,6 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         at: Remaining,
     ) -> Result<(), Fault> {
         self.dialect = dialect;
-        self.alignment = dialect.alignment;
         self.begin = at;
         self.objects.expect(claimed, at.left(), OBJECT_BYTES)?;
         // Most objects have one component.
@@ -272,7 +262,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         }
         if claim.shard.is_none() {
             #[cfg(feature = "v2")]
-            if self.dialect.shares_blobs() {
+            if claim.facts.shares_blobs {
                 self.beside_manifest(extent, claim)?;
             }
             self.blobs.note(extent);
@@ -297,10 +287,9 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     }
 
     #[inline(always)]
-    fn name(&mut self, at: Remaining, name: &'m [u8]) {
+    fn name(&mut self, at: Remaining, name: &'m [u8], facts: Facts) {
         self.name = at;
-        // In 2, their order has been validated.
-        if !self.dialect.sorts_by_length() {
+        if !facts.sorted_by_length {
             self.names_are_sorted &= self.last_name.is_none_or(|last| last < name);
             self.last_name = Some(name);
         }
@@ -310,7 +299,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
 
     #[cfg(feature = "v2")]
     fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault> {
-        self.parts.profile(claim, profile, self.dialect)
+        self.parts.profile(claim, profile)
     }
 
     #[inline(always)]

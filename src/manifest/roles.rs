@@ -8,8 +8,8 @@ use core::num::NonZeroU8;
 use crate::cbor::{Fault, Remaining};
 use crate::element::StorageType;
 use crate::format::{
-    ComponentClaim, Dialect, Encoding, Format, IndexTypes, Logical, ObjectClaim, ObjectFault, Role,
-    Shape,
+    ComponentClaim, Dialect, Encoding, Facts, Format, IndexTypes, Logical, ObjectClaim,
+    ObjectFault, Role, Shape,
 };
 use crate::limits::{Options, Tolerance};
 use crate::num::usize_from_u32;
@@ -44,7 +44,7 @@ impl Part {
         let dtype = &claim.dtype;
         let (size, size_remaining) = size(claim, dialect)?;
         let each = dtype.storage.and_then(|storage| dtype.logical.element_size(storage));
-        if let (Some(bytes), true) = (size, dialect.whole_elements) {
+        if let (Some(bytes), true) = (size, claim.facts.whole_elements) {
             let unit = dtype.storage.map_or(1, |storage| dtype.logical.unit(storage));
             if bytes & u64::from(unit.wrapping_sub(1)) != 0 {
                 return Err(Fault::with(Rule::WholeElements, size_remaining, bytes));
@@ -151,11 +151,11 @@ impl Roles {
         self.others = true;
     }
 
-    /// Whether the object has no roles but `known`, as far as the dialect wants it so.
+    /// Whether the object has no roles but `known`, as far as they have to be exact.
     #[inline(always)]
-    fn exact(&self, known: &[Role], dialect: &Dialect) -> bool {
+    fn exact(&self, known: &[Role], facts: Facts) -> bool {
         let set = known.iter().fold(0, |set, role| set | 1 << role.ordinal());
-        !(cfg!(feature = "v2") && dialect.exact_roles) || self.present == set && !self.others
+        !facts.exact_roles || self.present == set && !self.others
     }
 
     /// Notes a component.
@@ -182,7 +182,7 @@ impl Roles {
         options: &Options,
     ) -> Result<(), ObjectFault> {
         match claim.format {
-            Format::Dense => self.dense(claim, dialect),
+            Format::Dense => self.dense(claim),
             Format::SparseCsr => self.sparse_csr(claim, dialect, options),
             Format::SparseCoo => self.sparse_coo(claim, dialect, options),
             Format::QuantizedGroup => self.quantized_group(claim, options),
@@ -192,8 +192,8 @@ impl Roles {
     }
 
     #[inline(always)]
-    fn dense(&self, claim: &ObjectClaim, dialect: &Dialect) -> Result<(), ObjectFault> {
-        let data = self.get(Role::Data).filter(|_| self.exact(&[Role::Data], dialect));
+    fn dense(&self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
+        let data = self.get(Role::Data).filter(|_| self.exact(&[Role::Data], claim.facts));
         let data = data.ok_or_else(|| in_object(Rule::DenseRoles, claim.components))?;
         if data.storage.is_none() || data.encoding == Encoding::Unknown && data.size.is_none() {
             // Of what 0.1 leaves open, no size follows from the shape.
@@ -226,7 +226,7 @@ impl Roles {
         else {
             return Err(in_object(Rule::CsrRoles, claim.components));
         };
-        if !self.exact(&[Role::Values, Role::Indices, Role::Indptr], dialect) {
+        if !self.exact(&[Role::Values, Role::Indices, Role::Indptr], claim.facts) {
             return Err(in_object(Rule::CsrRoles, claim.components));
         }
         let Shape { remaining, rank, first: rows, .. } = claim.shape;
@@ -257,7 +257,7 @@ impl Roles {
         let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
             return Err(in_object(Rule::CooRoles, claim.components));
         };
-        if !self.exact(&[Role::Values, Role::Coords], dialect) {
+        if !self.exact(&[Role::Values, Role::Coords], claim.facts) {
             return Err(in_object(Rule::CooRoles, claim.components));
         }
         let Shape { remaining, rank, .. } = claim.shape;

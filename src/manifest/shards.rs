@@ -78,7 +78,7 @@ fn clash(
     if seen.holds() {
         return Ok(None);
     }
-    let sharing = Sharing { identical: true, alignment: reader.dialect.alignment };
+    let sharing = Sharing { identical: true, alignment: reader.dialect.facts.alignment };
     let clash = overlap(seen, extents.clone().map(|(_, extent)| extent), sharing)?;
     let Some(clash) = clash else { return Ok(None) };
     Ok(extents.rev().find(|(_, extent)| *extent == clash).map(|(component, _)| component))

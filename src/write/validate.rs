@@ -52,6 +52,7 @@ pub(super) fn object(
         shape: Shape::from_dimensions(object.shape),
         format,
         components: Remaining::END,
+        facts: V1_2.facts,
     };
     roles.validate(&claim, &V1_2, &Options::default()).map_err(
         |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component)),
@@ -100,6 +101,7 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
         digest: false,
         big_endian: None,
         shard: None,
+        facts: V1_2.facts,
     })
 }
 

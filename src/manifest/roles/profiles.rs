@@ -4,7 +4,7 @@ use super::{Part, Roles, in_object, in_part};
 use crate::cbor::Fault;
 use crate::element::{LogicalType, StorageType};
 use crate::format::{
-    Dialect, Factors, ObjectClaim, ObjectFault, Profile, QuantGroup, Role, ScaleForm, Zeros,
+    Factors, ObjectClaim, ObjectFault, Profile, QuantGroup, Role, ScaleForm, Zeros,
 };
 use crate::rules::Rule;
 
@@ -15,7 +15,6 @@ impl Roles {
         &self,
         claim: &ObjectClaim,
         profile: &Profile,
-        dialect: &Dialect,
     ) -> Result<(), ObjectFault> {
         let roles: &[Role] = match profile {
             Profile::QuantGroup(group) if group.zeros != Zeros::Absent => {
@@ -25,7 +24,7 @@ impl Roles {
             Profile::Gguf { .. } => &[Role::Data],
         };
         let wrong = || in_object(Rule::ProfileRoles, claim.components);
-        if !self.exact(roles, dialect) {
+        if !self.exact(roles, claim.facts) {
             return Err(wrong());
         }
         let part = |role| self.get(role).ok_or_else(wrong);
