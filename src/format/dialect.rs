@@ -66,6 +66,7 @@ pub(crate) struct Dialect {
 /// Facts that hold for all of a container. Its walker hands them on as a constant, so that what only
 /// 2 has costs the others nothing.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Facts {
     /// What offsets are a multiple of.
     pub(crate) alignment: u64,
