@@ -7,6 +7,8 @@
 )]
 
 use zten::attributes::Value;
+#[cfg(feature = "v2")]
+use zten_oracles::Grown;
 use zten_oracles::{Form, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{least, rounds};
 use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
@@ -162,4 +164,22 @@ fn what_is_written_can_be_read_again() {
         "{sum:?}"
     );
     assert!(sum.damaged >= least(4001) && sum.opened >= least(401), "{sum:?}");
+}
+
+#[test]
+#[cfg(feature = "v2")]
+fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
+    let mut sum = Grown::default();
+    for seed in 0..rounds(3000) as u64 {
+        let _name = Named(format!("the file of seed {seed}"));
+        let grown = zten_oracles::grammar(&chance(seed));
+        sum.objects += grown.objects;
+        sum.damaged += grown.damaged;
+        sum.opened += grown.opened;
+    }
+    println!("{sum:?}");
+    assert!(
+        sum.objects >= least(3001) && sum.damaged >= least(3001) && sum.opened >= least(301),
+        "{sum:?}"
+    );
 }

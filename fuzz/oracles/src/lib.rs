@@ -14,14 +14,17 @@
 //! | [`lies`] | a file | from a source that lies: nothing that was not there is verified |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
+//! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
 mod append;
 mod canonical;
 mod cbor;
 mod components;
+mod damage;
 mod facts;
 mod file;
 mod formats;
+mod grammar;
 mod heap;
 mod liar;
 mod lies;
@@ -37,6 +40,7 @@ pub use append::{Appended, append};
 pub use canonical::{Form, canonical};
 pub use cbor::cbor;
 pub use file::file;
+pub use grammar::{Grown, grammar};
 pub use liar::{Lie, Plan};
 pub use lies::{Lied, lies};
 pub use model::{Model, Outcome, model};

@@ -1,7 +1,6 @@
 //! Models of files: written, read again, damaged.
 
 mod compare;
-mod damage;
 mod generate;
 mod mistakes;
 mod objects;
@@ -12,8 +11,8 @@ use arbitrary::{Arbitrary as _, Unstructured};
 use zten::write::Checksum;
 use zten::{ElementType, LogicalType, StorageType};
 
+use crate::damage::{Broken, Damage};
 use crate::{append, open, steps};
-use damage::Damage;
 
 /// What is to be written, right or wrong, and what is done to the file then.
 #[derive(Clone, Debug)]
@@ -140,7 +139,7 @@ pub fn model(model: &Model) -> Outcome {
     }
     let pick = |at: usize| usize::from(model.splits.get(at).copied().unwrap_or_default());
     append(&written.file, pick(0), pick(1));
-    let mut broken = damage::Broken::parse(&written.file);
+    let mut broken = Broken::parse(&written.file);
     for damage in &model.damage {
         broken.suffer(damage);
         let file = broken.file();

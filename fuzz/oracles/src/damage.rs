@@ -3,11 +3,12 @@
 use core::ops::Range;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use zten::Archive;
+use zten::{Archive, Generation};
+use zten_corpus::v2::footer;
 
 /// One thing that is done to a file. Places count tokens or bytes, round and round.
 #[derive(Clone, Debug)]
-pub(super) enum Damage {
+pub(crate) enum Damage {
     Flip {
         at: u16,
         bit: u8,
@@ -88,27 +89,39 @@ impl<'a> Arbitrary<'a> for Damage {
     }
 }
 
-/// A file that is being damaged.
-pub(super) struct Broken {
+/// A file that is being damaged, whose manifest stands before its footer.
+pub(crate) struct Broken {
+    is_v2: bool,
     data: Vec<u8>,
     manifest: Vec<u8>,
     more: u64,
 }
 
 impl Broken {
-    pub(super) fn parse(file: &[u8]) -> Self {
+    pub(crate) fn parse(file: &[u8]) -> Self {
         let archive = Archive::open(file).expect("a file that was written");
         let start = usize::try_from(archive.extent().start).expect("a small file");
-        Self { data: file[..start].to_vec(), manifest: archive.as_bytes().to_vec(), more: 0 }
+        Self {
+            is_v2: archive.generation() == Generation::V2,
+            data: file[..start].to_vec(),
+            manifest: archive.as_bytes().to_vec(),
+            more: 0,
+        }
     }
 
     /// The file, whose footer fits the manifest unless it was damaged too.
-    pub(super) fn file(&self) -> Vec<u8> {
+    pub(crate) fn file(&self) -> Vec<u8> {
         let size = (self.manifest.len() as u64).wrapping_add(self.more);
+        if self.is_v2 {
+            // The hash is right, as no chance would make it.
+            let mut footer = footer(&self.manifest, self.data.len() as u64);
+            footer[8..16].copy_from_slice(&size.to_le_bytes());
+            return [&self.data, &self.manifest, &footer[..]].concat();
+        }
         [&self.data, &self.manifest, &size.to_le_bytes()[..], b"ZTEN1000"].concat()
     }
 
-    pub(super) fn suffer(&mut self, damage: &Damage) {
+    pub(crate) fn suffer(&mut self, damage: &Damage) {
         let tokens = tokens(&self.manifest);
         let token = |at: u16| run(&tokens, at, 1);
         let place = |at: u16, length: usize| usize::from(at) % length.max(1);
