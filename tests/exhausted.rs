@@ -13,7 +13,7 @@ use cap::Cap;
 use work::{WORKS, is_memory};
 use zten::write::Checksum;
 use zten::{Error, Options};
-use zten_testkit::{accepted, reject_index};
+use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
 /// It lets no more than a limit be had, and counts what is had.
 #[global_allocator]
@@ -74,11 +74,11 @@ fn main() {
     }
     let mut differences = 0;
     for (name, work) in WORKS {
-        for file in accepted() {
+        for file in accepted().chain(accepted_v2()) {
             let what = format!("{name}, {}", file.name);
             differences += sweep(&what, &|| work(&file.bytes, &Options::default()));
         }
-        for row in reject_index().step_by(10) {
+        for row in reject_index().chain(reject_index_v2()).step_by(10) {
             let file = row.read();
             let what = format!("{name}, {}", row.file);
             differences += sweep(&what, &|| work(&file, &row.options));

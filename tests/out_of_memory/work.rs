@@ -8,6 +8,11 @@ use zten::{
     Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError, StorageType,
 };
 
+#[cfg(feature = "v2")]
+use zten::{
+    shards::{Candidate, Files, Find, Shard},
+    verify::Verifier,
+};
 use zten_testkit::check;
 
 /// Something that may be done with a file.
@@ -102,9 +107,48 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
         Format::QuantizedGroup => {
             object.quantized_group()?.decode(file, limits).map(drop).map_err(Error::from)?;
         }
+        #[cfg(feature = "v2")]
+        Format::Mx => {
+            let mx = object.mx()?;
+            mx.decode(file, limits)?;
+            if !compressed {
+                mx.bind(file)?;
+            }
+        }
         _ => {}
     }
     Ok(())
+}
+
+/// The other files of a file with shards, by the names of the shards.
+#[cfg(feature = "v2")]
+pub(crate) struct Beside<'a>(pub(crate) &'a [(String, Vec<u8>)]);
+
+#[cfg(feature = "v2")]
+impl<'a> Find for Beside<'a> {
+    type Source = &'a [u8];
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<&'a [u8]>>, Error> {
+        let found = self.0.iter().find(|(name, _)| name == shard.name());
+        Ok(found.map(|(_, file)| Candidate { source: &file[..], length: file.len() as u64 }))
+    }
+}
+
+/// Binds the shards of a file, which are found in memory, and validates all of it with them.
+#[cfg(feature = "v2")]
+pub(crate) fn with_shards(
+    file: &[u8],
+    beside: &Beside<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let shards = archive.bind_shards(beside, options.limit())?;
+    let files = Files { root: file, shards: &shards };
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    for object in archive.objects() {
+        verifier.object_in(&object, files, |_, _| ())?;
+    }
+    Ok(verifier.shards(&shards)?)
 }
 
 /// Passes over any error but the one that is tested here.
