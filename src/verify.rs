@@ -22,6 +22,8 @@ use crate::rules::{Limit, Rule, Unsupported};
 #[cfg(feature = "v2")]
 pub use crate::codec::{DigestAlgorithm, NoContentDigest};
 pub use crate::codec::{Mismatch, Verified};
+#[cfg(all(feature = "write", feature = "v2"))]
+pub(crate) use cells::CellList;
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
 pub(crate) use indices::Sparse;

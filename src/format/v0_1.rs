@@ -62,9 +62,7 @@ pub(crate) static V0_1: Dialect = Dialect {
     exact_roles: false,
     single_cells: false,
     #[cfg(feature = "write")]
-    is_copied: true,
-    #[cfg(feature = "write")]
-    is_written: false,
+    writing: None,
     #[cfg(feature = "write")]
     is_object_field: |key| EntryKey::named(key).is_some(),
 };

@@ -22,13 +22,13 @@ use crate::cbor::Output;
 use crate::codec::{ReadAt, ReadError, Single};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
+use crate::format::Format;
 use crate::format::v1::RootKey;
-use crate::format::{Dialect, Format};
 use crate::layout::Widened;
 use crate::limits::Limits;
 use crate::manifest::{Component, ElementType, Manifest, Object};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
-use crate::rules::{Limit, Rule, Unsupported};
+use crate::rules::{Limit, Rule};
 use crate::sort::by_length;
 use crate::verify::{Verifier, foreign};
 
@@ -194,7 +194,6 @@ impl Copier {
         settings: &Settings,
     ) -> Result<S, CopyError<R::Error, S::Error>> {
         let manifest = manifest.parts();
-        copyable(manifest.dialect())?;
         let mut writer = Writer::new(sink, settings)?;
         let fields = manifest.fields();
         if let Some(item) = fields.and_then(|fields| fields.item(RootKey::attributes.field().key()))
@@ -227,14 +226,13 @@ impl Copier {
         source: &R,
         writer: &mut Writer<S>,
     ) -> Result<(), CopyError<R::Error, S::Error>> {
-        copyable(object.dialect())?;
         foreign(object)?;
         let sparse = self.verifier.sparse(object, Single(source))?;
         let mut parts = Vec::new();
         let count = object.components().len();
         parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         parts.extend(object.components());
-        if writer.settings().is_canonical() {
+        if writer.target().canonical {
             by_length(&mut parts, |part: Component<'_>| part.role_bytes()).map_err(no_memory)?;
         }
         let mut components = Vec::new();
@@ -397,9 +395,4 @@ impl Change {
         }
         Ok(())
     }
-}
-
-/// Whether what a file of that generation holds can be copied yet.
-fn copyable(dialect: &Dialect) -> Result<(), Error> {
-    if dialect.is_copied { Ok(()) } else { Err(Error::nowhere(Unsupported::ContainerV2)) }
 }
