@@ -255,6 +255,14 @@ impl<'a> ManifestRef<'a> {
         self.reader().name(&self.index().objects, ordinal)
     }
 
+    /// The file's attributes as the manifest spells them.
+    #[cfg(feature = "write")]
+    pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
+        let at = seek(self.as_bytes(), self.index().attributes?);
+        let (rest, ()) = crate::cbor::skip(at, 0, crate::limits::format::DEPTH_CAP).ok()?;
+        at.get(..at.len().saturating_sub(rest.len()))
+    }
+
     /// Its container.
     #[cfg(feature = "write")]
     pub(crate) fn frame(&self) -> &Frame {

@@ -162,6 +162,11 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// The generation that is written.
+    pub(super) fn generation(&self) -> Generation {
+        self.writing.dialect.generation
+    }
+
     /// The order in which names of objects, and roles in an object, come in canonical form.
     pub(super) fn order(&self, a: &str, b: &str) -> Ordering {
         if self.writing.deterministic { a.cmp(b) } else { super::canonical_order(a, b) }
