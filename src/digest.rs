@@ -207,7 +207,8 @@ impl Spelled {
         let length = match digest {
             Digest::Sha256(bytes) => spell(&mut text, b"sha256:", bytes, b'a'),
             Digest::Crc32c(sum) => spell(&mut text, b"crc32c:0x", &sum.to_be_bytes(), b'A'),
-            Digest::Xxh3(_) | Digest::Unverifiable(_) => return None,
+            Digest::Xxh3(sum) => spell(&mut text, b"xxh3:", &sum.to_be_bytes(), b'a'),
+            Digest::Unverifiable(_) => return None,
         };
         Some(Self { text, length })
     }

@@ -50,10 +50,12 @@ pub enum Misuse {
     Order,
     /// An object was begun and has not ended.
     Unfinished,
-    /// A 0.1 file cannot be appended to, nor one be appended to in canonical form.
+    /// A 0.1 file or a data shard cannot be appended to, nor a file be appended to in canonical form.
     Append,
     /// There is no such level of compression.
     Level,
+    /// Files of that generation are not written, or have no such digest or alignment.
+    Settings,
     /// Reading or writing failed before, and what it would have gone on with is not known.
     Aborted,
 }
@@ -82,8 +84,13 @@ impl Misuse {
             Self::Length => "the bytes are more or fewer than were declared",
             Self::Order => "another component or object comes first",
             Self::Unfinished => "an object was begun and has not ended",
-            Self::Append => "a 0.1 file cannot be appended to, nor one in canonical form",
+            Self::Append => {
+                "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form"
+            }
             Self::Level => "there is no such level of compression",
+            Self::Settings => {
+                "files of that generation are not written, or have no such digest or alignment"
+            }
             Self::Aborted => "reading or writing failed before; begin again",
         }
     }

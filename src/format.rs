@@ -29,6 +29,8 @@ pub(crate) mod v2;
 #[cfg(feature = "write")]
 pub(crate) use claims::Dtype;
 pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFault, Walk, Walked};
+#[cfg(feature = "write")]
+pub(crate) use dialect::Writing;
 pub(crate) use dialect::{Dialect, Facts, Field, IndexTypes, Nesting};
 pub use named::Named;
 pub(crate) use named::named;
@@ -67,9 +69,18 @@ pub enum Generation {
     /// `ZTEN1000`, minor version 2 or more.
     V1_2,
     /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
-    ///
-    /// Files of it are not written yet, nor copied into 1.2.
     V2,
+}
+
+/// How files of that generation are written, if they are.
+#[cfg(feature = "write")]
+pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
+    match generation {
+        Generation::V1_2 => v1::V1_2.writing,
+        #[cfg(feature = "v2")]
+        Generation::V2 => v2::V2.writing,
+        _ => None,
+    }
 }
 
 impl Generation {

@@ -30,7 +30,7 @@ use core::ops::Range;
 pub use crate::format::Version;
 pub use blobs::Extent;
 #[cfg(feature = "write")]
-pub(crate) use canonical::{FIRST, VERSION, aligned};
+pub(crate) use canonical::VERSION;
 pub use component::{Component, ElementType};
 #[cfg(feature = "write")]
 pub(crate) use hash::hash;
@@ -166,6 +166,13 @@ impl<B> Manifest<B> {
         self.admitted.frame.manifest().clone()
     }
 
+    /// How many of the file's first bytes are kept by what [appends](crate::write::Writer::append) to
+    /// it: in 1.x those before its manifest, in 2 all of them.
+    #[cfg(feature = "write")]
+    pub fn appends_at(&self) -> u64 {
+        self.admitted.frame.appends_at()
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> u32 {
         len_u32(self.admitted.index.objects.len())
@@ -246,6 +253,20 @@ impl<'a> ManifestRef<'a> {
     #[cfg(any(feature = "std", feature = "write"))]
     pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
         self.reader().name(&self.index().objects, ordinal)
+    }
+
+    /// The file's attributes as the manifest spells them.
+    #[cfg(feature = "write")]
+    pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
+        let at = seek(self.as_bytes(), self.index().attributes?);
+        let (rest, ()) = crate::cbor::skip(at, 0, crate::limits::format::DEPTH_CAP).ok()?;
+        at.get(..at.len().saturating_sub(rest.len()))
+    }
+
+    /// Its container.
+    #[cfg(feature = "write")]
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.admitted.frame
     }
 
     /// Validates the same bytes by other options.

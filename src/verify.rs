@@ -22,6 +22,8 @@ use crate::rules::{Limit, Rule, Unsupported};
 #[cfg(feature = "v2")]
 pub use crate::codec::{DigestAlgorithm, NoContentDigest};
 pub use crate::codec::{Mismatch, Verified};
+#[cfg(all(feature = "write", feature = "v2"))]
+pub(crate) use cells::CellList;
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
 pub(crate) use indices::Sparse;
@@ -114,7 +116,7 @@ impl Verifier {
         unverifiable.map_or(Ok(()), Err)
     }
 
-    fn located<L: Locate>(
+    pub(crate) fn located<L: Locate>(
         &mut self,
         object: &Object<'_>,
         files: L,
@@ -127,6 +129,7 @@ impl Verifier {
             #[cfg(feature = "v2")]
             let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
             let Located { component, source } = files.locate(&component);
+            component.readable()?;
             self.component(&component, &sparse, &source, |chunk| {
                 #[cfg(feature = "v2")]
                 if let Some(cells) = &mut cells {
@@ -227,7 +230,7 @@ impl Verifier {
         padding::validate(manifest.parts(), source)
     }
 
-    /// Reads one component, validates it, and hands its chunks to `take`.
+    /// Reads one component, validates it, and hands its chunks to `take`, whatever its elements mean.
     pub(crate) fn component<R, E>(
         &mut self,
         component: &Component<'_>,
@@ -243,7 +246,7 @@ impl Verifier {
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         let mut check = sparse.check(component.role(), storage);
         let compressed = component.encoding() != Encoding::Raw;
-        let mut content = component.content(source, &self.limits)?;
+        let mut content = component.any_content(source, &self.limits)?;
         self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
         self.mismatch = None;

@@ -7,14 +7,20 @@
 
 #[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
 mod compress;
+#[cfg_attr(not(feature = "v2"), path = "write/free.rs")]
+mod content;
 mod copy;
 mod declare;
 mod draft;
 mod entry;
+#[cfg(feature = "v2")]
+mod entry_v2;
 #[cfg(feature = "files")]
 mod files;
 mod names;
 mod object;
+#[cfg(feature = "v2")]
+mod order;
 mod seed;
 mod settings;
 mod sink;

@@ -46,6 +46,25 @@ impl Output {
         Ok(())
     }
 
+    /// Takes memory for so many bytes, and no more.
+    #[cfg(feature = "v2")]
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
+    }
+
+    /// Replaces what stands from `from` on by as many other bytes.
+    #[cfg(feature = "v2")]
+    pub(crate) fn replace(&mut self, from: usize, other: Self) {
+        if from == 0 {
+            *self = other;
+            return;
+        }
+        match self.0.get_mut(from..) {
+            Some(room) if room.len() == other.len() => room.copy_from_slice(&other.0),
+            _ => impossible(),
+        }
+    }
+
     /// Bytes that are CBOR already, before all others.
     // Not inlined, so that the proof that nothing panics finds its copies by its name.
     #[inline(never)]

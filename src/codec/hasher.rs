@@ -49,9 +49,15 @@ impl core::fmt::Display for Mismatch {
 /// A digest that is being computed.
 #[cfg(feature = "digest")]
 #[derive(Clone)]
+#[cfg_attr(
+    all(feature = "v2", feature = "write"),
+    expect(clippy::large_enum_variant, reason = "there is one for each component at hand")
+)]
 pub(crate) enum Sum {
     Sha256(sha2::Sha256),
     Crc32c(crc::Digest<'static, u32, Tables>),
+    #[cfg(all(feature = "v2", feature = "write"))]
+    Xxh3(Xxh3),
 }
 
 #[cfg(feature = "digest")]
@@ -71,10 +77,17 @@ impl Sum {
         Self::Crc32c(CRC32C.digest())
     }
 
+    #[cfg(all(feature = "v2", feature = "write"))]
+    pub(crate) fn xxh3() -> Self {
+        Self::Xxh3(xxh3())
+    }
+
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(hasher) => sha2::Digest::update(hasher, bytes),
             Self::Crc32c(hasher) => hasher.update(bytes),
+            #[cfg(all(feature = "v2", feature = "write"))]
+            Self::Xxh3(hasher) => core::hash::Hasher::write(hasher, bytes),
         }
     }
 
@@ -82,13 +95,15 @@ impl Sum {
         match self {
             Self::Sha256(hasher) => Digest::Sha256(sha2::Digest::finalize(hasher).into()),
             Self::Crc32c(hasher) => Digest::Crc32c(hasher.finalize()),
+            #[cfg(all(feature = "v2", feature = "write"))]
+            Self::Xxh3(hasher) => Digest::Xxh3(core::hash::Hasher::finish(&hasher)),
         }
     }
 }
 
 /// A digest that is being computed, and what it should be.
 #[cfg_attr(
-    feature = "v2",
+    all(feature = "v2", not(feature = "write")),
     expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
 )]
 pub(super) enum Hasher {

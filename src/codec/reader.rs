@@ -85,7 +85,17 @@ impl<'a> Component<'a> {
         source: R,
         limits: &Limits,
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
-        let storage = self.readable()?;
+        self.readable()?;
+        self.any_content(source, limits)
+    }
+
+    /// As [`content`](Self::content), whatever its elements mean.
+    pub(crate) fn any_content<R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
+        let storage = self.stored()?;
         let extent = self.extent();
         let stored = match self.encoding() {
             Encoding::Raw => Stored::Raw(extent),

@@ -3,8 +3,14 @@
 use nom::Parser as _;
 
 use super::Generation;
+#[cfg(feature = "write")]
+use super::frame::Container;
+#[cfg(feature = "write")]
+use super::{Encoding, Format};
 use crate::cbor::{Input, UNLIMITED, array_head, find, key, uint};
 use crate::digest::Digest;
+#[cfg(feature = "write")]
+use crate::element::LogicalType;
 use crate::element::StorageType;
 #[cfg(any(feature = "v0", feature = "v1"))]
 use crate::limits::format;
@@ -52,12 +58,9 @@ pub(crate) struct Dialect {
     pub(crate) facts: Facts,
     /// Whether no cell of a sparse object is there twice, and those of a row are in order.
     pub(crate) single_cells: bool,
-    /// Whether what files of it hold is copied into others.
+    /// What files of it are written as, if they are written, and appended to.
     #[cfg(feature = "write")]
-    pub(crate) is_copied: bool,
-    /// Whether files of it are written, and appended to.
-    #[cfg(feature = "write")]
-    pub(crate) is_written: bool,
+    pub(crate) writing: Option<&'static Writing>,
     /// Whether an object has a field of that key.
     #[cfg(feature = "write")]
     pub(crate) is_object_field: fn(&[u8]) -> bool,
@@ -91,6 +94,34 @@ impl Facts {
         exact_roles: false,
         whole_elements: true,
     };
+}
+
+/// What distinguishes the files of a generation that is written.
+#[cfg(feature = "write")]
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
+pub(crate) struct Writing {
+    /// Which container it is in, and what its manifest follows.
+    pub(crate) container: Container,
+    pub(crate) dialect: &'static Dialect,
+    /// How components are compressed.
+    pub(crate) compression: Encoding,
+    /// Whether the manifest is deterministic CBOR, whose maps may have any number of keys.
+    pub(crate) deterministic: bool,
+    /// Whether digests are those of decoded bytes.
+    pub(crate) digests_decoded: bool,
+    /// Whether the bools are a type, and not a dtype.
+    pub(crate) bool_is_type: bool,
+    /// Whether the product of every shape has to fit in 64 bits.
+    pub(crate) bounded_shapes: bool,
+    /// What blobs of a canonical file are aligned to, and where the first one begins.
+    pub(crate) canonical_alignment: u64,
+    /// The type of that name.
+    pub(crate) logical_type: fn(&[u8]) -> Option<LogicalType>,
+    /// The format of that name.
+    pub(crate) format: fn(&[u8]) -> Format,
+    /// The name of a format, if there is one.
+    pub(crate) format_name: fn(Format) -> Option<&'static str>,
 }
 
 /// How the records of objects and components nest.

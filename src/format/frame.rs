@@ -61,7 +61,7 @@ struct FooterV1 {
 
 /// The end of a file of generation 2: v2 §2.3. Of a data shard, offset, length and hash are 0.
 #[cfg(feature = "v2")]
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV2 {
     manifest_offset: U64,
@@ -71,6 +71,10 @@ struct FooterV2 {
     _reserved: U32,
     magic: Magic,
 }
+
+/// The version that a footer of generation 2 names.
+#[cfg(feature = "v2")]
+const VERSION_V2: u32 = 2;
 
 impl Magic {
     /// Validates the magic at the end of a file of `file_len` bytes.
@@ -92,7 +96,8 @@ fn fits(size: u64, at: u64, limits: &Limits) -> Result<(), Error> {
     Ok(())
 }
 
-const HEADER: u64 = u64_from_usize(size_of::<Magic>());
+/// Bytes of the header.
+pub(crate) const HEADER: u64 = u64_from_usize(size_of::<Magic>());
 
 /// One fixed record, as a nom parser.
 fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T> {
@@ -251,7 +256,7 @@ impl Frame {
         // Offset and length stand at the beginning, the version 24 bytes on.
         let (offset_at, size_at) = (range.start, range.start.saturating_add(8));
         let version = footer.version.get();
-        if version != 2 {
+        if version != VERSION_V2 {
             let at = range.start.saturating_add(24);
             return Err(Error::new(Unsupported::Version, at).found(version.into()));
         }
@@ -313,22 +318,79 @@ impl Frame {
     }
 }
 
-/// The header of a 1.x file.
+/// What stands at the end of a file, with room for any.
 #[cfg(feature = "write")]
-pub(crate) fn header_v1() -> [u8; size_of::<Magic>()] {
-    Magic::V1.0
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Footer {
+    bytes: [u8; Self::MOST],
+    length: usize,
 }
 
-/// Bytes of the footer of a 1.x file.
 #[cfg(feature = "write")]
-pub(crate) const FOOTER_V1: usize = size_of::<FooterV1>();
+impl Footer {
+    const MOST: usize = 40;
 
-/// The footer of a 1.x file whose manifest has so many bytes.
+    fn new(record: &(impl IntoBytes + Immutable)) -> Self {
+        let mut bytes = [0; Self::MOST];
+        // It fits: no record is longer.
+        let _ = record.write_to_prefix(&mut bytes);
+        Self { bytes, length: size_of_val(record) }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).assured()
+    }
+}
+
+/// How files begin and end. Of 0.1, none are written.
 #[cfg(feature = "write")]
-pub(crate) fn footer_v1(manifest_size: u64) -> [u8; FOOTER_V1] {
-    let mut bytes = [0; FOOTER_V1];
-    let footer = FooterV1 { manifest_size: U64::new(manifest_size), magic: Magic::V1 };
-    // It fits: the length is its own.
-    let _ = footer.write_to(&mut bytes);
-    bytes
+impl Container {
+    pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
+        match self {
+            #[cfg(feature = "v0")]
+            Self::V0 => Magic::V0.0,
+            Self::V1 => Magic::V1.0,
+            #[cfg(feature = "v2")]
+            Self::V2 => Magic::V2.0,
+        }
+    }
+
+    /// The footer of a file whose manifest begins at `start`.
+    pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
+        let size = U64::new(u64_from_usize(manifest.len()));
+        match self {
+            #[cfg(feature = "v2")]
+            Self::V2 => Footer::new(&FooterV2 {
+                manifest_offset: U64::new(start),
+                manifest_size: size,
+                manifest_hash: U64::new(twox_hash::XxHash3_64::oneshot(manifest)),
+                version: U32::new(VERSION_V2),
+                _reserved: U32::ZERO,
+                magic: Magic::V2,
+            }),
+            _ => {
+                let _ = start;
+                Footer::new(&FooterV1 { manifest_size: size, magic: Magic::V1 })
+            }
+        }
+    }
+}
+
+#[cfg(feature = "write")]
+impl Frame {
+    /// How many bytes the file has.
+    pub(crate) fn file_len(&self) -> u64 {
+        let footer = self.blobs_end.max(self.manifest.end);
+        footer.saturating_add(self.container.footer_len())
+    }
+
+    /// Where what is appended to the file goes: in 1.x in the place of its manifest; in 2 nothing of
+    /// it is given up. v2 §2.5.
+    pub(crate) fn appends_at(&self) -> u64 {
+        match self.container {
+            #[cfg(feature = "v2")]
+            Container::V2 => self.file_len(),
+            _ => self.manifest.start,
+        }
+    }
 }

@@ -58,9 +58,7 @@ pub(crate) static V0_1: Dialect = Dialect {
     facts: FACTS,
     single_cells: false,
     #[cfg(feature = "write")]
-    is_copied: true,
-    #[cfg(feature = "write")]
-    is_written: false,
+    writing: None,
     #[cfg(feature = "write")]
     is_object_field: |key| EntryKey::named(key).is_some(),
 };

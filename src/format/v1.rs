@@ -7,7 +7,11 @@ use nom::Parser as _;
 
 use self::values::{DigestText, DtypeName, TypeName};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
+#[cfg(feature = "write")]
+use super::dialect::Writing;
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
+#[cfg(feature = "write")]
+use super::frame::Container;
 use super::shape::{Shape, Uint};
 use super::slots::{Attributes, Slot};
 use super::table::table;
@@ -17,7 +21,10 @@ use crate::cbor::{
     map_head, nth_key, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
+#[cfg(feature = "write")]
+use crate::element::LogicalType;
 use crate::error::Place;
+use crate::limits::format;
 use crate::num::{Assured as _, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -80,11 +87,30 @@ pub(crate) static V1_2: Dialect = Dialect {
     facts: FACTS,
     single_cells: false,
     #[cfg(feature = "write")]
-    is_copied: true,
-    #[cfg(feature = "write")]
-    is_written: true,
+    writing: Some(&WRITING),
     #[cfg(feature = "write")]
     is_object_field: |key| ObjectKey::named(key).is_some(),
+};
+
+/// How 1.2 is written.
+#[cfg(feature = "write")]
+static WRITING: Writing = Writing {
+    container: Container::V1,
+    dialect: &V1_2,
+    compression: Encoding::Zstd,
+    deterministic: false,
+    digests_decoded: false,
+    bool_is_type: false,
+    bounded_shapes: false,
+    canonical_alignment: format::ALIGNMENT,
+    logical_type: |name| LogicalType::from_name(name),
+    format: |name| Format::named(name),
+    format_name: |format| match format {
+        Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup => {
+            Some(format.name())
+        }
+        _ => None,
+    },
 };
 
 /// The rules of 1.1: v1.1 II.3, II.4, III.2.

@@ -5,6 +5,8 @@ mod content;
 mod profiles;
 mod shards;
 mod values;
+#[cfg(feature = "write")]
+mod write;
 
 use nom::Parser as _;
 
@@ -16,6 +18,8 @@ use self::values::{
     Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, ShapeOf64,
     TypeName, validate_name,
 };
+#[cfg(feature = "write")]
+pub(crate) use self::write::{RANK, pass_attributes, profile, validate_written_name};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
 use super::slots::{Slot, Text};
@@ -93,9 +97,7 @@ pub(crate) static V2: Dialect = Dialect {
     facts: FACTS,
     single_cells: true,
     #[cfg(feature = "write")]
-    is_copied: false,
-    #[cfg(feature = "write")]
-    is_written: false,
+    writing: Some(&write::WRITING),
     #[cfg(feature = "write")]
     is_object_field: |key| ObjectKey::named(key).is_some(),
 };

@@ -141,18 +141,26 @@ impl<'a> Component<'a> {
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
     /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
     pub fn readable(&self) -> Result<StorageType, Error> {
-        let unsupported =
-            |what: Unsupported| Error::new(what, self.extent().offset()).at(self.place());
+        let storage = self.stored()?;
+        match (self.logical().unknown, self.dialect().unknown_type()) {
+            (true, Some(why)) => Err(self.unsupported(why)),
+            _ => Ok(storage),
+        }
+    }
+
+    /// How its elements are stored, if their bytes can be read, whatever they mean.
+    pub(crate) fn stored(&self) -> Result<StorageType, Error> {
         if self.is_elsewhere() {
-            return Err(unsupported(Unsupported::Shard));
+            return Err(self.unsupported(Unsupported::Shard));
         }
         if self.encoding() == Encoding::Unknown {
-            return Err(unsupported(Unsupported::Encoding));
+            return Err(self.unsupported(Unsupported::Encoding));
         }
-        if let (true, Some(why)) = (self.logical().unknown, self.dialect().unknown_type()) {
-            return Err(unsupported(why));
-        }
-        self.storage_type().ok_or_else(|| unsupported(Unsupported::Dtype))
+        self.storage_type().ok_or_else(|| self.unsupported(Unsupported::Dtype))
+    }
+
+    fn unsupported(&self, what: Unsupported) -> Error {
+        Error::new(what, self.extent().offset()).at(self.place())
     }
 }
 

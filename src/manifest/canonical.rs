@@ -22,17 +22,17 @@ use crate::rules::Rule;
 pub(crate) const VERSION: &str = "1.2.0";
 
 /// The next multiple of 64; none beyond the last that there is.
-pub(crate) fn aligned(offset: u64) -> Option<u64> {
+fn aligned(offset: u64) -> Option<u64> {
     offset.checked_next_multiple_of(ALIGNMENT)
 }
 
 /// Where the first blob of a canonical file begins.
-pub(crate) const FIRST: u64 = ALIGNMENT;
+const FIRST: u64 = ALIGNMENT;
 
 /// Validates a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
     let form = Form { manifest: *manifest, root: manifest.as_bytes(), reader: manifest.reader() };
-    if !manifest.dialect().is_written {
+    if manifest.dialect().writing.is_none_or(|writing| writing.deterministic) {
         return Err(Error::new(Rule::CanonicalGeneration, 0));
     }
     form.version()?;

@@ -13,20 +13,74 @@ use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule};
 use crate::sort::numbers;
 
-/// The cells of an object, as its coordinates come: 8 bytes each, which grow as bytes do.
+/// The cells of a list of coordinates, as those come: 8 bytes each, which grow as bytes do.
 ///
 /// A cell is its place in row-major order. The product of the shape is below 2^64, so that any cell
 /// is a `u64`.
-pub(super) struct Cells<'a> {
-    coords: Component<'a>,
+#[derive(Debug)]
+pub(crate) struct CellList<D> {
     storage: StorageType,
     found: Vec<u64>,
     count: usize,
     /// The dimensions whose coordinates are to come.
-    dimensions: Shape<'a>,
+    dimensions: D,
     /// The dimension at hand, and the value whose coordinate comes next.
     size: u64,
     at: usize,
+}
+
+impl<D: Iterator<Item = u64>> CellList<D> {
+    /// Those of so many values.
+    ///
+    /// # Errors
+    /// `limit-decoded`.
+    pub(crate) fn new(
+        dimensions: D,
+        storage: StorageType,
+        count: u64,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let bytes = count.saturating_mul(u64_from_usize(size_of::<u64>()));
+        let count = usize::try_from(count).ok().filter(|_| bytes <= limits.decoded());
+        let count = count.ok_or(Error::nowhere(Limit::Decoded).found(bytes))?;
+        Ok(Self { storage, found: Vec::new(), count, dimensions, size: 0, at: count })
+    }
+
+    /// Takes some of the little-endian coordinates, all of the first dimension, then all of the
+    /// second: a whole number, each found to be within its dimension.
+    pub(crate) fn add(&mut self, chunk: &[u8]) -> Result<(), OutOfMemory> {
+        let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
+        let needed = self.found.len().saturating_add(indices.len()).min(self.count);
+        if needed > self.found.capacity() {
+            let doubled = self.found.capacity().saturating_mul(2).min(self.count);
+            let target = doubled.max(needed);
+            let more = target.saturating_sub(self.found.len());
+            self.found.try_reserve_exact(more).map_err(|_| OutOfMemory)?;
+        }
+        self.found.resize(needed, 0);
+        indices.for_each(|index| {
+            if self.at == self.count {
+                (self.at, self.size) = (0, self.dimensions.next().assured());
+            }
+            if let Some(cell) = self.found.get_mut(self.at) {
+                *cell = cell.wrapping_mul(self.size).wrapping_add(index);
+            }
+            self.at = self.at.saturating_add(1);
+        });
+        Ok(())
+    }
+
+    /// The first cell, in row-major order, that is there twice, once all have come. They are sorted,
+    /// if they are not.
+    pub(crate) fn repeated(&mut self) -> Option<u64> {
+        repeated(&mut self.found)
+    }
+}
+
+/// The cells of an object that is read.
+pub(super) struct Cells<'a> {
+    coords: Component<'a>,
+    list: CellList<Shape<'a>>,
 }
 
 impl<'a> Cells<'a> {
@@ -47,42 +101,20 @@ impl<'a> Cells<'a> {
         let indices =
             coords.decoded_length().and_then(|all| all.checked_div(storage.width().into()));
         let count = indices.and_then(|indices| indices.checked_div(rank)).assured();
-        let bytes = count.saturating_mul(u64_from_usize(size_of::<u64>()));
-        let count = usize::try_from(count).ok().filter(|_| bytes <= limits.decoded());
-        let Some(count) = count else {
-            let over = Error::new(Limit::Decoded, coords.extent().offset()).found(bytes);
-            return Err(over.at(coords.place()));
-        };
-        let dimensions = object.shape();
-        Ok(Some(Self { coords, storage, found: Vec::new(), count, dimensions, size: 0, at: count }))
+        let list = CellList::new(object.shape(), storage, count, limits).map_err(|over| {
+            let found = count.saturating_mul(u64_from_usize(size_of::<u64>()));
+            let own = Error::new(over.kind(), coords.extent().offset()).found(found);
+            own.at(coords.place())
+        })?;
+        Ok(Some(Self { coords, list }))
     }
 
-    /// Takes some of the little-endian coordinates, all of the first dimension, then all of the
-    /// second: a whole number, each found to be within its dimension.
+    /// Takes some of the little-endian coordinates: a whole number.
     ///
     /// # Errors
     /// [`OutOfMemory`].
     pub(super) fn add(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
-        let needed = self.found.len().saturating_add(indices.len()).min(self.count);
-        if needed > self.found.capacity() {
-            let doubled = self.found.capacity().saturating_mul(2).min(self.count);
-            let target = doubled.max(needed);
-            let more = target.saturating_sub(self.found.len());
-            let memory = Error::from(OutOfMemory).at(self.coords.place());
-            self.found.try_reserve_exact(more).map_err(|_| memory)?;
-        }
-        self.found.resize(needed, 0);
-        indices.for_each(|index| {
-            if self.at == self.count {
-                (self.at, self.size) = (0, self.dimensions.next().assured());
-            }
-            if let Some(cell) = self.found.get_mut(self.at) {
-                *cell = cell.wrapping_mul(self.size).wrapping_add(index);
-            }
-            self.at = self.at.saturating_add(1);
-        });
-        Ok(())
+        self.list.add(chunk).map_err(|memory| Error::from(memory).at(self.coords.place()))
     }
 
     /// Validates that no two are the same, once all have come. Where two are, the coordinates are
@@ -95,7 +127,7 @@ impl<'a> Cells<'a> {
         files: L,
         limits: &Limits,
     ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
-        let Some(cell) = repeated(&mut self.found) else { return Ok(()) };
+        let Some(cell) = self.list.repeated() else { return Ok(()) };
         let coords = self.coords;
         drop(self);
         let supply = Error::misuse(Misuse::Supply).at(coords.place());
@@ -105,7 +137,7 @@ impl<'a> Cells<'a> {
         while let Some(chunk) = content.next_chunk()? {
             again.add(chunk)?;
         }
-        let mut same = again.found.iter().enumerate().filter(|(_, other)| **other == cell);
+        let mut same = again.list.found.iter().enumerate().filter(|(_, other)| **other == cell);
         // Unless the source has given others before.
         let (value, _) = same.nth(1).ok_or(supply)?;
         let value = u64_from_usize(value);

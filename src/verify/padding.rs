@@ -2,9 +2,10 @@
 
 use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
+use crate::format::frame::HEADER;
 use crate::limits::format::ALIGNMENT;
 use crate::manifest::ManifestRef;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::Assured as _;
 use crate::rules::Rule;
 
 /// Validates that all bytes from the header to the manifest that are in no blob are zero, the
@@ -13,7 +14,7 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
     manifest: ManifestRef<'_>,
     source: &R,
 ) -> Result<(), ReadError<R::Error>> {
-    let mut end = u64_from_usize(crate::format::frame::header_v1().len());
+    let mut end = HEADER;
     let components = manifest.objects().flat_map(|object| object.components());
     for extent in components.map(|component| component.extent()) {
         zeros(source, end, extent.offset())?;

@@ -4,6 +4,7 @@ use zten_zstd::Failure;
 use zten_zstd::encode::{self, EncodeError};
 
 use crate::error::{Error, Misuse, OutOfMemory};
+use crate::format::Encoding;
 
 /// How hard to compress: from 1, the fastest, to 5, the smallest. By default 2.
 ///
@@ -20,13 +21,25 @@ impl Level {
     }
 }
 
-/// The content of one component, being compressed into one frame.
-pub(super) struct Encoder(encode::Encoder);
+/// The content of one component, being compressed.
+pub(super) enum Encoder {
+    /// Into one frame.
+    Frame(encode::Encoder),
+    /// Into frames with a table.
+    #[cfg(feature = "v2")]
+    Seekable(encode::Seekable),
+}
 
 impl Encoder {
-    /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here.
-    pub(super) fn new(level: Level, decoded: u64) -> Result<Self, Error> {
-        encode::Encoder::new(level.0, decoded).map(Self).map_err(refused)
+    /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here, but for the
+    /// table of frames.
+    pub(super) fn new(level: Level, decoded: u64, encoding: Encoding) -> Result<Self, Error> {
+        #[cfg(feature = "v2")]
+        if encoding == Encoding::ZstdSeekable {
+            return encode::Seekable::new(level.0, decoded).map(Self::Seekable).map_err(refused);
+        }
+        let _ = encoding;
+        encode::Encoder::new(level.0, decoded).map(Self::Frame).map_err(refused)
     }
 
     /// Takes bytes, and hands to `out` what can be written.
@@ -35,15 +48,25 @@ impl Encoder {
         bytes: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.0.write(bytes, out).map_err(failed)
+        match self {
+            Self::Frame(encoder) => encoder.write(bytes, out),
+            #[cfg(feature = "v2")]
+            Self::Seekable(encoder) => encoder.write(bytes, out),
+        }
+        .map_err(failed)
     }
 
-    /// Hands the end of the frame to `out`.
+    /// Hands the end to `out`.
     pub(super) fn finish<E: From<Error>>(
         self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.0.finish(out).map_err(failed)
+        match self {
+            Self::Frame(encoder) => encoder.finish(out),
+            #[cfg(feature = "v2")]
+            Self::Seekable(encoder) => encoder.finish(out),
+        }
+        .map_err(failed)
     }
 }
 

@@ -10,7 +10,9 @@ use crate::brief::Bytes;
 use crate::cbor::Output;
 use crate::element::{LogicalType, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::format::Logical;
+#[cfg(feature = "v2")]
+use crate::format::v2::{GgufKey, MxKey};
+use crate::format::{Format, Logical, Writing};
 use crate::manifest::ElementType;
 
 impl From<StorageType> for ElementType<'_> {
@@ -56,6 +58,41 @@ impl Encoded {
         Ok(Self(taken.0.into_bytes()))
     }
 
+    /// The attributes of [`NewObject::mx`] that say how blocks lie: v2 §5.2. Without an axis, along the
+    /// last one.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    #[cfg(feature = "v2")]
+    pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
+        let mut out = Output::default();
+        out.map(if axis.is_some() { 3 } else { 2 })?;
+        if let Some(axis) = axis {
+            MxKey::axis.write(&mut out)?;
+            out.uint(axis)?;
+        }
+        MxKey::block_size.write(&mut out)?;
+        out.uint(block_size)?;
+        MxKey::scale_form.write(&mut out)?;
+        out.text("e8m0_exponent")?;
+        Ok(Self(out.into_bytes()))
+    }
+
+    /// The attributes of [`NewObject::gguf`]: elements and bytes of a block. v2 §5.2.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    #[cfg(feature = "v2")]
+    pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
+        let mut out = Output::default();
+        out.map(2)?;
+        GgufKey::block_bytes.write(&mut out)?;
+        out.uint(block_bytes)?;
+        GgufKey::elems_per_block.write(&mut out)?;
+        out.uint(elems_per_block)?;
+        Ok(Self(out.into_bytes()))
+    }
+
     /// Bytes that should be the CBOR of attributes; validated where they are used.
     pub fn from_cbor(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -82,21 +119,33 @@ impl serde_cbor_2::ser::Write for Taken {
 #[derive(Clone, Copy, Debug)]
 pub struct NewComponent<'a> {
     pub(super) role: &'a str,
-    pub(super) element: ElementType<'a>,
-    /// None where there are more than can be counted.
-    elements: Option<u64>,
+    element: ElementType<'a>,
+    amount: Amount,
     level: Option<Level>,
+}
+
+/// How much a component holds.
+#[derive(Clone, Copy, Debug)]
+enum Amount {
+    /// Elements; none where there are more than can be counted.
+    Elements(Option<u64>),
+    Bytes(u64),
 }
 
 impl<'a> NewComponent<'a> {
     /// A component of so many elements: logical ones where the type is known, else those that
-    /// they are stored as. A type that is given by a known name is known.
+    /// they are stored as. A type that is given by a name that the generation knows is known.
     pub fn new(role: &'a str, element: impl Into<ElementType<'a>>, elements: u64) -> Self {
         Self::counted(role, element.into(), Some(elements))
     }
 
+    /// A component of so many bytes, whatever its elements are.
+    pub fn of_bytes(role: &'a str, element: impl Into<ElementType<'a>>, bytes: u64) -> Self {
+        Self { role, element: element.into(), amount: Amount::Bytes(bytes), level: None }
+    }
+
     fn counted(role: &'a str, element: ElementType<'a>, elements: Option<u64>) -> Self {
-        Self { role, element: known(element), elements, level: None }
+        Self { role, element, amount: Amount::Elements(elements), level: None }
     }
 
     /// The component, compressed on the way.
@@ -112,44 +161,57 @@ impl<'a> NewComponent<'a> {
         self
     }
 
+    /// What a reader takes the elements for: a type by its name, if the name is a known one and it
+    /// sits on that storage type; in 1.x none, if it is the storage type's own.
+    pub(super) fn element(&self, writing: &Writing) -> ElementType<'a> {
+        let element = self.element;
+        let ElementType::UnknownLogical(name, storage) = element else { return element };
+        match (writing.logical_type)(name.as_bytes()) {
+            _ if writing.bool_is_type && name == "bool" && storage == StorageType::U8 => {
+                ElementType::Plain(StorageType::Bool)
+            }
+            _ if !writing.bool_is_type && name == storage.name() => ElementType::Plain(storage),
+            Some(logical) if logical.storage() == storage => ElementType::Logical(logical),
+            _ => element,
+        }
+    }
+
     /// How it is stored and what it means; none where a 0.1 dtype is not known.
-    pub(super) fn types(&self) -> Option<(StorageType, Logical)> {
-        match self.element {
+    pub(super) fn types(&self, writing: &Writing) -> Option<(StorageType, Logical)> {
+        match self.element(writing) {
             ElementType::Plain(storage) => Some((storage, Logical::NONE)),
             ElementType::Logical(logical) => Some((logical.storage(), Logical::known(logical))),
             ElementType::UnknownLogical(_, storage) => {
                 Some((storage, Logical { known: None, unknown: true }))
             }
-            // Dtypes of 0.1 and 1.1, which 1.2 does not have.
+            // Dtypes of 0.1 and 1.1, which no generation has that is written.
             ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => None,
         }
     }
 
     /// Bytes of all its elements; none where they are more than can be.
-    pub(super) fn bytes(&self) -> Option<u64> {
-        let (storage, logical) = self.types()?;
+    pub(super) fn bytes(&self, writing: &Writing) -> Option<u64> {
+        let elements = match self.amount {
+            Amount::Elements(elements) => elements?,
+            Amount::Bytes(bytes) => return Some(bytes),
+        };
+        let (storage, logical) = self.types(writing)?;
+        if logical.is_packed() {
+            return Some(elements.div_ceil(2));
+        }
         let each = logical.element_size(storage).map_or(storage.width(), core::num::NonZero::get);
-        self.elements?.checked_mul(each.into())
+        elements.checked_mul(each.into())
     }
 
     /// The level of compression, where there is something to compress.
-    pub(super) fn level(&self) -> Option<Level> {
-        self.level.filter(|_| self.bytes() != Some(0))
+    pub(super) fn level(&self, writing: &Writing) -> Option<Level> {
+        self.level.filter(|_| self.bytes(writing) != Some(0))
     }
 
-    pub(super) fn elements(&self) -> Option<u64> {
-        self.elements
-    }
-}
-
-/// What a reader takes the elements for: a type by its name, if the name is a known one and it
-/// sits on that storage type; none, if it is the storage type's own.
-fn known(element: ElementType<'_>) -> ElementType<'_> {
-    let ElementType::UnknownLogical(name, storage) = element else { return element };
-    match LogicalType::from_name(name.as_bytes()) {
-        _ if name == storage.name() => ElementType::Plain(storage),
-        Some(logical) if logical.storage() == storage => ElementType::Logical(logical),
-        _ => element,
+    /// How many storage elements its bytes are.
+    pub(super) fn stored_elements(&self, writing: &Writing) -> Option<u64> {
+        let (storage, _) = self.types(writing)?;
+        self.bytes(writing)?.checked_div(storage.width().into())
     }
 }
 
@@ -163,10 +225,17 @@ fn known(element: ElementType<'_>) -> ElementType<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct NewObject<'a> {
     pub(super) name: &'a str,
-    pub(super) format: &'a str,
+    layout: Layout<'a>,
     pub(super) shape: &'a [u64],
     pub(super) attributes: Option<&'a Encoded>,
     components: Components<'a>,
+}
+
+/// How its components make up a tensor: what each generation has its own name for, or a name.
+#[derive(Clone, Copy, Debug)]
+enum Layout<'a> {
+    Known(Format),
+    Named(&'a str),
 }
 
 /// The components of an object; few enough to need no memory, or the caller's.
@@ -182,7 +251,7 @@ impl<'a> NewObject<'a> {
     /// A dense array in row-major order: v1.2 §3. Its component is `data`.
     pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
         let data = NewComponent::counted("data", element.into(), product(shape));
-        Self::new(name, "dense", shape, Components::One([data]))
+        Self::new(name, Layout::Known(Format::Dense), shape, Components::One([data]))
     }
 
     /// A matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are
@@ -200,7 +269,7 @@ impl<'a> NewObject<'a> {
             NewComponent::new("values", element, nnz),
             index("indices", Some(nnz)),
         ];
-        Self::new(name, "sparse_csr", shape, Components::Three(components))
+        Self::new(name, Layout::Known(Format::SparseCsr), shape, Components::Three(components))
     }
 
     /// A list of `nnz` coordinates and values: v1.2 §3. Its components are `coords`, rank × nnz
@@ -215,7 +284,7 @@ impl<'a> NewObject<'a> {
         let count = rank.and_then(|rank| rank.checked_mul(nnz));
         let coords = NewComponent::counted("coords", StorageType::U64.into(), count);
         let components = [coords, NewComponent::new("values", element, nnz)];
-        Self::new(name, "sparse_coo", shape, Components::Two(components))
+        Self::new(name, Layout::Known(Format::SparseCoo), shape, Components::Two(components))
     }
 
     /// Packed weights with scales and zero-points: v1.1 III.4, v1.2 §3. The types and numbers of
@@ -231,7 +300,34 @@ impl<'a> NewObject<'a> {
         };
         let components =
             [part("zeros", zeros), part("scales", scales), part("packed_weight", packed_weight)];
-        Self::new(name, "quantized_group", shape, Components::Three(components))
+        Self::new(name, Layout::Known(Format::QuantizedGroup), shape, Components::Three(components))
+    }
+
+    /// Blocks of `block_size` elements along an axis, the last unless the attributes say another, each
+    /// with a scale: `zt.mx/1` of 2. Its components are `data`, of that type, and `scales`. Its
+    /// attributes are to be those of [`Encoded::mx`], or more.
+    #[cfg(feature = "v2")]
+    pub fn mx(
+        name: &'a str,
+        shape: &'a [u64],
+        element: impl Into<ElementType<'a>>,
+        block_size: u64,
+    ) -> Self {
+        let elements = product(shape);
+        let scales = elements.and_then(|elements| elements.checked_div(block_size));
+        let components = [
+            NewComponent::counted("data", element.into(), elements),
+            NewComponent::counted("scales", LogicalType::F8E8M0.into(), scales),
+        ];
+        Self::new(name, Layout::Known(Format::Mx), shape, Components::Two(components))
+    }
+
+    /// So many bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
+    /// component is `data`. Its attributes are to be those of [`Encoded::gguf`], or more.
+    #[cfg(feature = "v2")]
+    pub fn gguf(name: &'a str, shape: &'a [u64], layout: &'a str, bytes: u64) -> Self {
+        let data = NewComponent::of_bytes("data", StorageType::U8, bytes);
+        Self::new(name, Layout::Named(layout), shape, Components::One([data]))
     }
 
     /// An object of any format, known or not, with any components. What a known format asks
@@ -242,11 +338,32 @@ impl<'a> NewObject<'a> {
         format: &'a str,
         components: &'a [NewComponent<'a>],
     ) -> Self {
-        Self::new(name, format, shape, Components::Many(components))
+        Self::new(name, Layout::Named(format), shape, Components::Many(components))
     }
 
-    fn new(name: &'a str, format: &'a str, shape: &'a [u64], components: Components<'a>) -> Self {
-        Self { name, format, shape, attributes: None, components }
+    fn new(
+        name: &'a str,
+        layout: Layout<'a>,
+        shape: &'a [u64],
+        components: Components<'a>,
+    ) -> Self {
+        Self { name, layout, shape, attributes: None, components }
+    }
+
+    /// The name of its format; none where the generation has no such format.
+    pub(super) fn format_name(&self, writing: &Writing) -> Option<&'a str> {
+        match self.layout {
+            Layout::Known(format) => (writing.format_name)(format),
+            Layout::Named(name) => Some(name),
+        }
+    }
+
+    /// What a reader takes its format for.
+    pub(super) fn format(&self, writing: &Writing) -> Format {
+        match self.layout {
+            Layout::Known(format) => format,
+            Layout::Named(name) => (writing.format)(name.as_bytes()),
+        }
     }
 
     /// The object with attributes.

@@ -4,19 +4,23 @@ use core::cmp::Ordering;
 
 use super::declare::{Encoded, NewObject};
 use super::entry::{self, Written};
+#[cfg(feature = "v2")]
+use super::entry_v2;
 use super::names::{Names, encoded};
+#[cfg(feature = "v2")]
+use super::order;
 use super::seed::{self, Root};
-use super::settings::{Checksum, Settings};
-use super::validate;
+use super::settings::{Checksum, Settings, Target};
+use super::validate::{self, Readers};
 use crate::cbor::{Output, rewrite};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
-use crate::format::frame::{FOOTER_V1, footer_v1, header_v1};
+use crate::format::frame::Footer;
 use crate::format::v1::RootKey;
 use crate::limits::{Limits, Options};
 use crate::manifest::{ManifestRef, VERSION};
 use crate::num::{len_u32, u64_from_usize};
 use crate::open::Opening;
-use crate::rules::{Limit, Rule};
+use crate::rules::{Limit, Rule, Unsupported};
 
 /// What has been declared of a file so far.
 ///
@@ -28,13 +32,17 @@ use crate::rules::{Limit, Rule};
 pub(super) struct Draft {
     /// Those of the readers: with them the file opens.
     options: Options,
-    /// Whether components get digests.
-    digests: bool,
+    target: Target,
     root: Root,
     /// The content of `objects`: name and fields, one after another.
     entries: Output,
     objects: u64,
     names: Names,
+    /// In 2: whether the entries so far are in order, and of the object at hand the fields that
+    /// follow its parts, and where those begin if they are not in order.
+    sorted: bool,
+    tail: Output,
+    unsorted_parts: Option<usize>,
     /// Bytes that compressed components decode to, all together, or more.
     decoded: u64,
 }
@@ -42,32 +50,35 @@ pub(super) struct Draft {
 /// What comes behind the blobs.
 pub(super) struct End {
     pub(super) manifest: Output,
-    pub(super) footer: [u8; FOOTER_V1],
+    pub(super) footer: Footer,
 }
 
 impl Draft {
     /// Of a new file.
-    pub(super) fn new(settings: &Settings) -> Result<Self, Error> {
+    pub(super) fn new(settings: &Settings, target: Target) -> Result<Self, Error> {
         let mut root = Root::default();
         root.version.text(VERSION)?;
-        let options = settings.options();
         let draft = Self {
-            options,
-            digests: settings.sums() != Checksum::None,
+            options: settings.options(),
+            target,
             root,
             entries: Output::default(),
             objects: 0,
             names: Names::default(),
+            sorted: true,
+            tail: Output::default(),
+            unsorted_parts: None,
             decoded: 0,
         };
         draft.root_fits(None)?;
         Ok(draft)
     }
 
-    /// Of a 1.x file that has that manifest already.
+    /// Of a file that has that manifest already.
     pub(super) fn from_manifest(
         manifest: ManifestRef<'_>,
         settings: &Settings,
+        target: Target,
     ) -> Result<Self, Error> {
         let options = settings.options_behind(manifest.options());
         if options.limit() != manifest.options().limit() {
@@ -77,15 +88,27 @@ impl Draft {
         let (root, entries) = seed::taken_apart(manifest)?;
         let draft = Self {
             options,
-            digests: settings.sums() != Checksum::None,
+            target,
             root,
             names: Names::from_entries(entries.as_bytes())?,
             entries,
             objects: manifest.len().into(),
+            sorted: true,
+            tail: Output::default(),
+            unsorted_parts: None,
             decoded,
         };
         draft.root_fits(draft.root.attributes.as_ref())?;
         Ok(draft)
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The limit on the keys of a map.
+    fn keys(&self) -> u64 {
+        if self.target.writing.deterministic { u64::MAX } else { self.limits().keys().into() }
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -111,8 +134,8 @@ impl Draft {
 
     /// Validates the root with those attributes: its keys, and the bytes of the manifest.
     fn root_fits(&self, attributes: Option<&Output>) -> Result<(), Error> {
-        let keys = self.root.keys(attributes);
-        if keys > self.limits().keys().into() {
+        let keys = self.root.keys(attributes, &self.target);
+        if keys > self.keys() {
             return Err(Error::nowhere(Limit::Keys).found(keys));
         }
         self.fits(attributes, 0)
@@ -140,15 +163,20 @@ impl Draft {
     }
 
     fn add(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
-        let decoded = validate::object(object, self.ordinal(), &self.options)?;
+        let writing = self.target.writing;
+        // Formats of other generations.
+        let none = Error::nowhere(Unsupported::Format);
+        let format = object.format_name(writing).ok_or(none)?;
         let attributes = match object.attributes {
             Some(attributes) => self.form(attributes, 3)?,
             None => None,
         };
         let attributes = attributes.as_ref().map(Output::as_bytes);
+        let readers = Readers { options: &self.options, target: &self.target };
+        let decoded = validate::object(object, self.ordinal(), readers, attributes)?;
         self.keys_fit(object, attributes)?;
-        let more =
-            entry::bound(object).saturating_add(u64_from_usize(attributes.map_or(0, <[u8]>::len)));
+        let more = entry::bound(object, format, writing)
+            .saturating_add(u64_from_usize(attributes.map_or(0, <[u8]>::len)));
         self.fits(self.root.attributes.as_ref(), more)?;
         // The file will be longer, so its readers allow no less. What decodes to nothing is not
         // refused for what stands before it.
@@ -157,30 +185,54 @@ impl Draft {
             return Err(Error::nowhere(Limit::DecodedTotal).found(total));
         }
         let at = len_u32(self.entries.len());
-        entry::object(&mut self.entries, object, attributes)?;
-        if self.is_canonical()
-            && let Some(last) = self.names.last()
-        {
+        self.begin(object, format, attributes)?;
+        if let Some(last) = self.names.last() {
             let name = |at| encoded(self.entries.as_bytes(), at);
-            match name(last).cmp(name(at)) {
-                Ordering::Less => {}
-                Ordering::Equal => return Err(Error::nowhere(Rule::DuplicateName)),
-                Ordering::Greater => return Err(Error::misuse(Misuse::Order)),
+            let order = name(last).cmp(name(at));
+            if self.is_canonical() {
+                match self.names.order(self.entries.as_bytes(), (last, at), &self.target) {
+                    Ordering::Less => {}
+                    Ordering::Equal => return Err(Error::nowhere(Rule::DuplicateName)),
+                    Ordering::Greater => return Err(Error::misuse(Misuse::Order)),
+                }
             }
+            self.sorted &= order.is_lt();
         }
         self.names.add(self.entries.as_bytes(), at).map_err(Error::nowhere)?;
         self.decoded = total;
         Ok(())
     }
 
+    /// Adds the entry of an object, up to its components.
+    fn begin(
+        &mut self,
+        object: &NewObject<'_>,
+        format: &str,
+        attributes: Option<&[u8]>,
+    ) -> Result<(), OutOfMemory> {
+        #[cfg(feature = "v2")]
+        if self.target.writing.deterministic {
+            self.tail.truncate(0);
+            entry_v2::end(&mut self.tail, object, format, attributes)?;
+            entry_v2::begin(&mut self.entries, object, attributes.is_some())?;
+            let roles = || object.components().iter().map(|component| component.role);
+            let mut pairs = roles().zip(roles().skip(1));
+            let sorted = pairs.all(|(a, b)| super::canonical_order(a, b).is_lt());
+            self.unsorted_parts = (!sorted).then_some(self.entries.len());
+            return Ok(());
+        }
+        entry::object(&mut self.entries, object, format, attributes)
+    }
+
     /// Validates the keys of the maps that an object is written as.
     fn keys_fit(&self, object: &NewObject<'_>, attributes: Option<&[u8]>) -> Result<(), Error> {
         let components = object.components().iter().map(|component| {
-            let compressed = component.level().is_some();
-            entry::component_keys(&component.element, self.digests, compressed)
+            let compressed = component.level(self.target.writing).is_some();
+            let element = component.element(self.target.writing);
+            entry::component_keys(&element, self.target.checksum != Checksum::None, compressed)
         });
         let keys = components.fold(entry::object_keys(attributes), u64::max);
-        if keys > self.limits().keys().into() {
+        if keys > self.keys() {
             return Err(Error::nowhere(Limit::Keys).found(keys));
         }
         Ok(())
@@ -188,18 +240,38 @@ impl Draft {
 
     /// Adds the entry of a component of the object at hand.
     pub(super) fn component(&mut self, written: &Written<'_>) -> Result<(), OutOfMemory> {
+        #[cfg(feature = "v2")]
+        if self.target.writing.deterministic {
+            return entry_v2::part(&mut self.entries, written);
+        }
         entry::component(&mut self.entries, written, self.options.is_canonical())
     }
 
     /// The object at hand has ended.
-    pub(super) fn ended(&mut self) {
+    pub(super) fn ended(&mut self) -> Result<(), OutOfMemory> {
+        #[cfg(feature = "v2")]
+        if self.target.writing.deterministic {
+            if let Some(parts) = self.unsorted_parts {
+                order::sort(&mut self.entries, parts)?;
+            }
+            self.entries.raw(self.tail.as_bytes())?;
+        }
         self.objects = self.objects.saturating_add(1);
+        Ok(())
     }
 
     /// Validates attributes that lie within `open` levels, and gives them the form of the file;
     /// none where the form leaves them out.
     fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Output>, Error> {
         let bytes = attributes.as_bytes();
+        #[cfg(feature = "v2")]
+        if self.target.writing.deterministic {
+            let empty = validate::well_formed(bytes, open, self.limits())?;
+            let mut out = Output::default();
+            rewrite(bytes, &mut out).map_err(|fault| Error::nowhere(fault.kind))?;
+            validate::sorted_attributes(out.as_bytes(), open, self.limits())?;
+            return Ok((!empty || !self.is_canonical()).then_some(out));
+        }
         let empty = validate::attributes(bytes, open, self.limits())?;
         let mut out = Output::default();
         if !self.is_canonical() {
@@ -215,18 +287,24 @@ impl Draft {
     /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any
     /// reader opens it: what is refused here would be refused by them.
     pub(super) fn finish(self, start: u64) -> Result<End, Error> {
-        let Self { options, root, mut entries, objects, names, decoded, .. } = self;
+        let Self { options, target, root, mut entries, objects, names, sorted, decoded, .. } = self;
         // The index of the reader takes its place.
         drop(names);
-        root.surround(&mut entries, objects, options.is_canonical())?;
+        #[cfg(feature = "v2")]
+        if target.writing.deterministic && !sorted {
+            order::sort(&mut entries, 0)?;
+        }
+        let _ = sorted;
+        root.surround(&mut entries, objects, &target)?;
         let manifest = entries;
+        let container = target.writing.container;
+        let footer = container.footer(start, manifest.as_bytes());
         let size = u64_from_usize(manifest.len());
-        let footer = footer_v1(size);
-        let end =
-            start.checked_add(size).and_then(|end| end.checked_add(u64_from_usize(footer.len())));
+        let tail = u64_from_usize(footer.as_bytes().len());
+        let end = start.checked_add(size).and_then(|end| end.checked_add(tail));
         let length = end.ok_or(Error::misuse(Misuse::Length))?;
-        let opening = Opening::new(length, &options)?.header(&header_v1())?.footer(&footer)?;
-        let opened = opening.manifest(manifest.as_bytes())?;
+        let opening = Opening::new(length, &options)?.header(&container.header())?;
+        let opened = opening.footer(footer.as_bytes())?.manifest(manifest.as_bytes())?;
         debug_assert_eq!(u64::from(opened.len()), objects, "another number of objects");
         if decoded > options.limit().decoded_total(length) {
             return Err(Error::nowhere(Limit::DecodedTotal).found(decoded));
@@ -238,8 +316,10 @@ impl Draft {
 
 impl Root {
     /// How many keys it has, with those attributes.
-    fn keys(&self, attributes: Option<&Output>) -> u64 {
-        self.count.saturating_add(if attributes.is_some() { 3 } else { 2 })
+    fn keys(&self, attributes: Option<&Output>, target: &Target) -> u64 {
+        let version = u64::from(!target.writing.deterministic);
+        let attributes = u64::from(attributes.is_some());
+        self.count.saturating_add(1).saturating_add(version).saturating_add(attributes)
     }
 
     /// As many bytes as it takes with those attributes, beside the entries of `objects`, or a few
@@ -247,7 +327,9 @@ impl Root {
     fn bound(&self, attributes: Option<&Output>) -> u64 {
         /// The keys and heads that it has always, and the key of the attributes.
         const FIXED: u64 = 64;
-        let parts = [self.version.len(), self.others.len(), attributes.map_or(0, Output::len)];
+        let others = [&self.others, &self.before, &self.after].map(Output::len);
+        let [a, b, c] = others;
+        let parts = [self.version.len(), a, b, c, attributes.map_or(0, Output::len)];
         parts.iter().fold(FIXED, |sum, part| sum.saturating_add(u64_from_usize(*part)))
     }
 
@@ -256,9 +338,26 @@ impl Root {
         &self,
         entries: &mut Output,
         objects: u64,
-        canonical: bool,
+        target: &Target,
     ) -> Result<(), OutOfMemory> {
         let attributes = self.attributes.as_ref();
+        let mut head = Output::default();
+        head.map(self.keys(attributes, target))?;
+        #[cfg(feature = "v2")]
+        if target.writing.deterministic {
+            use crate::format::v2::RootKey;
+
+            head.raw(self.before.as_bytes())?;
+            RootKey::objects.write(&mut head)?;
+            head.map(objects)?;
+            entries.raw(self.others.as_bytes())?;
+            if let Some(attributes) = attributes {
+                RootKey::attributes.write(entries)?;
+                entries.raw(attributes.as_bytes())?;
+            }
+            entries.raw(self.after.as_bytes())?;
+            return entries.prepend(head.as_bytes());
+        }
         let own = |out: &mut Output| {
             RootKey::version.write(out)?;
             out.raw(self.version.as_bytes())?;
@@ -268,9 +367,7 @@ impl Root {
             }
             out.raw(self.others.as_bytes())
         };
-        let mut head = Output::default();
-        head.map(self.keys(attributes))?;
-        own(if canonical { &mut *entries } else { &mut head })?;
+        own(if target.canonical { &mut *entries } else { &mut head })?;
         RootKey::objects.write(&mut head)?;
         head.map(objects)?;
         entries.prepend(head.as_bytes())

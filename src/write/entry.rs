@@ -7,6 +7,7 @@ use super::declare::NewObject;
 use crate::cbor::Output;
 use crate::digest::Spelled;
 use crate::error::OutOfMemory;
+use crate::format::Writing;
 use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::manifest::ElementType;
 use crate::num::u64_from_usize;
@@ -28,6 +29,7 @@ pub(super) struct Written<'a> {
 pub(super) fn object(
     out: &mut Output,
     object: &NewObject<'_>,
+    format: &str,
     attributes: Option<&[u8]>,
 ) -> Result<(), OutOfMemory> {
     out.text(object.name)?;
@@ -37,12 +39,11 @@ pub(super) fn object(
         match key {
             ObjectKey::shape => {
                 key.write(out)?;
-                out.array(u64_from_usize(object.shape.len()))?;
-                object.shape.iter().try_for_each(|dimension| out.uint(*dimension))?;
+                shape(out, object.shape)?;
             }
             ObjectKey::format => {
                 key.write(out)?;
-                out.text(object.format)?;
+                out.text(format)?;
             }
             ObjectKey::attributes => {
                 if let Some(attributes) = attributes {
@@ -57,6 +58,12 @@ pub(super) fn object(
         }
     }
     Ok(())
+}
+
+/// A shape.
+pub(super) fn shape(out: &mut Output, shape: &[u64]) -> Result<(), OutOfMemory> {
+    out.array(u64_from_usize(shape.len()))?;
+    shape.iter().try_for_each(|dimension| out.uint(*dimension))
 }
 
 /// How many keys the map of an object has.
@@ -105,7 +112,7 @@ enum Value<'a> {
     Uint(u64),
 }
 
-impl Written<'_> {
+impl<'a> Written<'a> {
     /// The value of a field; none where it is left out.
     #[inline(always)]
     fn value(&self, key: ComponentKey) -> Option<Value<'_>> {
@@ -118,27 +125,31 @@ impl Written<'_> {
             ComponentKey::digest => self.digest.as_ref().map(|digest| Value::Text(digest.as_str())),
             ComponentKey::encoding => self.decoded.map(|_| Value::Text("zstd")),
             ComponentKey::decoded_length => self.decoded.map(Value::Uint),
-            ComponentKey::logical_type => match self.element {
-                ElementType::Logical(logical) => Some(Value::Text(logical.name())),
-                ElementType::UnknownLogical(name, _) => Some(Value::Text(name)),
-                ElementType::Plain(_)
-                | ElementType::Unknown(_)
-                | ElementType::UnknownOnLogical(..) => None,
-            },
+            ComponentKey::logical_type => self.type_name().map(Value::Text),
+        }
+    }
+
+    /// What `type` says, where it says more than `dtype`.
+    pub(super) fn type_name(&self) -> Option<&'a str> {
+        match self.element {
+            ElementType::Logical(logical) => Some(logical.name()),
+            ElementType::UnknownLogical(name, _) => Some(name),
+            ElementType::Plain(_) | ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => {
+                None
+            }
         }
     }
 }
 
 /// More bytes than the entry of an object takes beside its attributes.
-pub(super) fn bound(object: &NewObject<'_>) -> u64 {
+pub(super) fn bound(object: &NewObject<'_>, format: &str, writing: &Writing) -> u64 {
     let texts = |object: &NewObject<'_>| {
-        let own =
-            u64_from_usize(object.name.len()).saturating_add(u64_from_usize(object.format.len()));
+        let own = u64_from_usize(object.name.len()).saturating_add(u64_from_usize(format.len()));
         let shape = u64_from_usize(object.shape.len()).saturating_mul(9);
         own.saturating_add(shape).saturating_add(FIXED)
     };
     object.components().iter().fold(texts(object), |sum, component| {
-        let element = match component.element {
+        let element = match component.element(writing) {
             ElementType::UnknownLogical(name, _) => u64_from_usize(name.len()),
             _ => 0,
         };

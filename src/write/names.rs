@@ -1,7 +1,9 @@
 //! Names of objects that are being written: none is written twice.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
+use super::settings::Target;
 use crate::cbor::{Input, key, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
@@ -39,6 +41,20 @@ impl Names {
         self.last
     }
 
+    /// How two names stand to each other in the canonical form of that target.
+    #[expect(clippy::unused_self, reason = "the entries are those of these names")]
+    pub(super) fn order(
+        &self,
+        entries: Input<'_>,
+        (one, other): (u32, u32),
+        target: &Target,
+    ) -> Ordering {
+        if target.writing.deterministic {
+            return name(entries, one).cmp(name(entries, other));
+        }
+        encoded(entries, one).cmp(encoded(entries, other))
+    }
+
     /// Adds the name at `at`, the last of the entries.
     ///
     /// # Errors
@@ -63,7 +79,7 @@ impl Names {
 }
 
 /// Where the entries before `end` begin.
-fn places(entries: Input<'_>, end: usize) -> impl Iterator<Item = u32> {
+pub(super) fn places(entries: Input<'_>, end: usize) -> impl Iterator<Item = u32> {
     let mut at = 0;
     core::iter::from_fn(move || {
         if at >= end {

@@ -4,6 +4,7 @@ use core::iter::Copied;
 use core::slice::Iter;
 
 use super::compress::Encoder;
+use super::content::{self, Content};
 use super::declare::{NewComponent, NewObject};
 use super::entry::Written;
 use super::settings::Checksum;
@@ -14,9 +15,10 @@ use crate::codec::validate_bools;
 use crate::digest::Spelled;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
-use crate::format::Format;
+use crate::format::{Format, Writing};
 use crate::layout::BadIndex;
 use crate::num::{Assured as _, impossible, len_u32, u64_from_usize};
+use crate::rules::Rule;
 use crate::verify::{Check, Sparse};
 
 impl<S: Sink> Writer<S> {
@@ -57,6 +59,7 @@ pub struct ObjectWriter<'w, 'a, S> {
     writer: &'w mut Writer<S>,
     object: NewObject<'a>,
     sparse: Sparse<Copied<Iter<'a, u64>>>,
+    content: Content<'a>,
     /// The component at hand; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
@@ -72,10 +75,15 @@ struct Stream<'a> {
     /// Decoded bytes that are still to come.
     left: u64,
     stored: Stored,
+    /// Whether its digest is that of the decoded bytes.
+    decoded_sum: bool,
     check: Check<Copied<Iter<'a, u64>>>,
     /// The first bytes of an index whose others are still to come.
     part: ([u8; 8], usize),
     encoder: Option<Encoder>,
+    /// Whether the last high nibble has to be 0, and the last byte that came.
+    odd: bool,
+    last: u8,
 }
 
 /// Bytes that are hashed and written in one go.
@@ -83,10 +91,13 @@ const PIECE: usize = 256 << 10;
 
 impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     fn begin(writer: &'w mut Writer<S>, object: NewObject<'a>) -> Result<Self, Error> {
-        let format = Format::named(object.format.as_bytes());
-        let sparse =
-            Sparse { format, shape: object.shape.iter().copied(), nnz: nnz(&object, format) };
-        let mut own = Self { writer, object, sparse, stream: None, ordinal: 0, failed: false };
+        let target = writer.target();
+        let format = object.format(target.writing);
+        let nnz = nnz(&object, target.writing);
+        let sparse = Sparse { format, shape: object.shape.iter().copied(), nnz };
+        let content = Content::new(&object, target, nnz, writer.draft.limits())?;
+        let mut own =
+            Self { writer, object, sparse, content, stream: None, ordinal: 0, failed: false };
         own.open()?;
         Ok(own)
     }
@@ -122,7 +133,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
         for piece in bytes.chunks(PIECE) {
-            stream.validate(piece)?;
+            stream.validate(piece, &mut self.content)?;
             stream.put(self.writer, piece)?;
         }
         if stream.left == 0 {
@@ -143,8 +154,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if let Some(stream) = &self.stream {
             return Err(Error::misuse(Misuse::Length).at(stream.place));
         }
-        self.writer.ended();
-        Ok(())
+        self.writer.ended()
     }
 
     fn place(&self) -> Place {
@@ -159,7 +169,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
                 self.stream = Some(stream);
                 return Ok(());
             }
-            stream.settle()?;
+            stream.settle(&mut self.content)?;
             self.note(stream)?;
         }
         Ok(())
@@ -167,13 +177,14 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
 
     /// Adds the entry of a component that is all written.
     fn note(&mut self, stream: Stream<'a>) -> Result<(), Error> {
+        let writing = self.writer.target().writing;
         let written = Written {
             role: stream.component.role,
-            element: stream.component.element,
+            element: stream.component.element(writing),
             digest: stream.stored.sum.and_then(|sum| Spelled::new(&sum.finish())),
             offset: stream.offset,
             length: stream.stored.length,
-            decoded: stream.component.level().and_then(|_| stream.component.bytes()),
+            decoded: stream.component.level(writing).and_then(|_| stream.component.bytes(writing)),
         };
         self.writer.draft.component(&written)?;
         self.ordinal = self.ordinal.saturating_add(1);
@@ -184,8 +195,12 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let place = self.place();
         // All of this has been validated.
         let impossible = Error::misuse(Misuse::Length).at(place);
-        let (storage, _) = component.types().ok_or(impossible)?;
-        let left = component.bytes().ok_or(impossible)?;
+        let target = self.writer.target();
+        let writing = target.writing;
+        let (storage, logical) = component.types(writing).ok_or(impossible)?;
+        let left = component.bytes(writing).ok_or(impossible)?;
+        let encoder = |level| Encoder::new(level, left, writing.compression);
+        let odd = || content::is_odd(&self.object, target, self.sparse.nnz, component.role);
         let check = self.sparse.check(component.role, storage);
         Ok(Stream {
             component,
@@ -193,17 +208,20 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
             place,
             offset: self.writer.position(),
             left,
-            stored: Stored::new(self.writer.settings().sums()),
+            stored: Stored { length: 0, sum: sum(target.checksum) },
+            decoded_sum: writing.digests_decoded,
             check,
             part: ([0; 8], 0),
-            encoder: component.level().map(|level| Encoder::new(level, left)).transpose()?,
+            encoder: component.level(writing).map(encoder).transpose()?,
+            odd: logical.is_packed() && odd(),
+            last: 0,
         })
     }
 
     /// Closes the component at hand and opens the next.
     fn close(&mut self) -> Result<(), WriteError<S::Error>> {
         if let Some(mut stream) = self.stream.take() {
-            stream.settle()?;
+            stream.settle(&mut self.content)?;
             stream.finish(self.writer)?;
             self.note(stream)?;
             self.writer.pad()?;
@@ -214,21 +232,29 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
 
 impl Stream<'_> {
     /// Validates some of the bytes, as a reader will.
-    fn validate(&mut self, piece: &[u8]) -> Result<(), Error> {
+    fn validate(&mut self, piece: &[u8], content: &mut Content<'_>) -> Result<(), Error> {
         if self.storage == StorageType::Bool {
             validate_bools(piece, None).map_err(|error| error.at(self.place))?;
         }
         if self.check.asks() {
-            self.indices(piece)?;
+            self.indices(piece, content)?;
         }
+        self.last = piece.last().copied().unwrap_or(self.last);
         Ok(())
     }
 
     /// Validates indices, of which any number of bytes may have come.
-    fn indices(&mut self, mut piece: &[u8]) -> Result<(), Error> {
-        let place = self.place;
-        let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found).at(place);
-        let width = usize::from(self.storage.width());
+    fn indices(&mut self, mut piece: &[u8], content: &mut Content<'_>) -> Result<(), Error> {
+        let (place, role, storage) = (self.place, self.component.role, self.storage);
+        let check = &mut self.check;
+        let mut validate = |whole: &[u8]| {
+            let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found);
+            let checked = check.validate(whole).map_err(bad);
+            checked
+                .and_then(|()| content.add(role, storage, whole))
+                .map_err(|error| error.at(place))
+        };
+        let width = usize::from(storage.width());
         let (part, held) = &mut self.part;
         while *held > 0 && *held < width {
             let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
@@ -241,12 +267,12 @@ impl Stream<'_> {
             piece = rest;
         }
         if *held > 0 {
-            self.check.validate(part.get(..width).assured()).map_err(bad)?;
+            validate(part.get(..width).assured())?;
             *held = 0;
         }
         let whole = piece.len().saturating_sub(piece.len().checked_rem(width).assured());
         let (whole, rest) = piece.split_at_checked(whole).assured();
-        self.check.validate(whole).map_err(bad)?;
+        validate(whole)?;
         for (slot, byte) in part.iter_mut().zip(rest) {
             *slot = *byte;
         }
@@ -255,9 +281,16 @@ impl Stream<'_> {
     }
 
     /// Validates what only the last byte shows.
-    fn settle(&self) -> Result<(), Error> {
-        let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found).at(self.place);
-        self.check.finish().map_err(bad)
+    fn settle(&self, content: &mut Content<'_>) -> Result<(), Error> {
+        let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found);
+        let checked = self.check.finish().map_err(bad);
+        let checked = checked.and_then(|()| content.finish(self.component.role));
+        checked.map_err(|error| error.at(self.place))?;
+        if self.odd && self.last > 15 {
+            let error = Error::nowhere(Rule::NibbleValue).found(self.last.into());
+            return Err(error.at(self.place));
+        }
+        Ok(())
     }
 
     /// Stores some of the bytes, as they are or compressed.
@@ -266,59 +299,78 @@ impl Stream<'_> {
         writer: &mut Writer<S>,
         piece: &[u8],
     ) -> Result<(), WriteError<S::Error>> {
-        if let Some(encoder) = &mut self.encoder {
-            let stored = &mut self.stored;
+        let stored = &mut self.stored;
+        let Some(encoder) = &mut self.encoder else { return stored.write(writer, piece) };
+        if !self.decoded_sum {
             return encoder.write(piece, &mut |bytes: &[u8]| stored.write(writer, bytes));
         }
-        self.stored.write(writer, piece)
+        stored.hash(piece);
+        encoder.write(piece, &mut |bytes: &[u8]| stored.put(writer, bytes))
     }
 
     /// Stores what is held back.
     fn finish<S: Sink>(&mut self, writer: &mut Writer<S>) -> Result<(), WriteError<S::Error>> {
         if let Some(encoder) = self.encoder.take() {
-            let stored = &mut self.stored;
-            return encoder.finish(&mut |bytes: &[u8]| stored.write(writer, bytes));
+            let (stored, decoded_sum) = (&mut self.stored, self.decoded_sum);
+            return encoder.finish(&mut |bytes: &[u8]| {
+                if decoded_sum { stored.put(writer, bytes) } else { stored.write(writer, bytes) }
+            });
         }
         Ok(())
     }
 }
 
-/// The stored bytes of a component: how many, and their digest.
+/// The stored bytes of a component: how many, and the digest of them or of what they decode to.
 struct Stored {
     length: u64,
     sum: Option<Sum>,
 }
 
+/// The digest of that kind, of nothing so far.
+fn sum(checksum: Checksum) -> Option<Sum> {
+    match checksum {
+        Checksum::None => None,
+        Checksum::Crc32c => Some(Sum::crc32c()),
+        Checksum::Sha256 => Some(Sum::sha256()),
+        #[cfg(feature = "v2")]
+        Checksum::Xxh3 => Some(Sum::xxh3()),
+    }
+}
+
 impl Stored {
-    fn new(checksum: Checksum) -> Self {
-        let sum = match checksum {
-            Checksum::None => None,
-            Checksum::Crc32c => Some(Sum::crc32c()),
-            Checksum::Sha256 => Some(Sum::sha256()),
-        };
-        Self { length: 0, sum }
+    fn hash(&mut self, bytes: &[u8]) {
+        if let Some(sum) = &mut self.sum {
+            sum.update(bytes);
+        }
     }
 
+    fn put<S: Sink>(
+        &mut self,
+        writer: &mut Writer<S>,
+        bytes: &[u8],
+    ) -> Result<(), WriteError<S::Error>> {
+        self.length = self.length.saturating_add(u64_from_usize(bytes.len()));
+        writer.put(bytes)
+    }
+
+    /// Stores bytes whose digest it is.
     fn write<S: Sink>(
         &mut self,
         writer: &mut Writer<S>,
         bytes: &[u8],
     ) -> Result<(), WriteError<S::Error>> {
-        if let Some(sum) = &mut self.sum {
-            sum.update(bytes);
-        }
-        self.length = self.length.saturating_add(u64_from_usize(bytes.len()));
-        writer.put(bytes)
+        self.hash(bytes);
+        self.put(writer, bytes)
     }
 }
 
 /// How many values a sparse object has, by its indices.
-fn nnz(object: &NewObject<'_>, format: Format) -> Option<u64> {
-    let (role, each) = match format {
+fn nnz(object: &NewObject<'_>, writing: &Writing) -> Option<u64> {
+    let (role, each) = match object.format(writing) {
         Format::SparseCsr => ("indices", 1),
         Format::SparseCoo => ("coords", u64_from_usize(object.shape.len())),
         _ => return None,
     };
     let indices = object.components().iter().find(|component| component.role == role)?;
-    indices.elements()?.checked_div(each)
+    indices.stored_elements(writing)?.checked_div(each)
 }

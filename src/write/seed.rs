@@ -5,26 +5,34 @@ use nom::Parser as _;
 use crate::cbor::{Output, UNLIMITED, key, map_head, skip};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
-use crate::format::frame::FOOTER_V1;
 use crate::format::v1::RootKey;
 use crate::limits::Limits;
 use crate::limits::format::DEPTH_CAP;
 use crate::manifest::ManifestRef;
-use crate::num::{Assured as _, impossible, u64_from_usize};
+use crate::num::{Assured as _, impossible};
 use crate::rules::{Limit, Rule};
 
 /// The fields of the root beside `objects`, as CBOR.
 #[derive(Debug, Default)]
 pub(super) struct Root {
+    /// Of 1.x.
     pub(super) version: Output,
     pub(super) attributes: Option<Output>,
-    /// Keys and values that the file had before, and how many.
+    /// Keys and values that the file had before, and how many. In 2 they stand between `objects` and
+    /// `attributes`.
     pub(super) others: Output,
     pub(super) count: u64,
+    /// In 2, those before `objects`, and those behind `attributes`.
+    pub(super) before: Output,
+    pub(super) after: Output,
 }
 
 /// The fields of a manifest's root, and the entries of its `objects`.
 pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
+    #[cfg(feature = "v2")]
+    if manifest.dialect().writing.is_some_and(|writing| writing.deterministic) {
+        return sorted(manifest.as_bytes());
+    }
     let (mut root, mut objects) = (Root::default(), Output::default());
     for (name, item) in manifest.fields().into_iter().flatten() {
         match RootKey::named(name.as_bytes()) {
@@ -39,6 +47,47 @@ pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), O
                 root.count = root.count.saturating_add(1);
             }
         }
+    }
+    Ok((root, objects))
+}
+
+/// The same of a root of 2, whose keys are sorted, and need not be text.
+#[cfg(feature = "v2")]
+fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
+    use crate::cbor::Entries;
+    use crate::format::v2::RootKey;
+
+    let (mut root, mut objects) = (Root::default(), Output::default());
+    let pass = |at| skip(at, 0, DEPTH_CAP).map(|(rest, ())| rest).assured();
+    let until = |at: &'_ [u8], rest: &[u8]| at.len().saturating_sub(rest.len());
+    let mut attributes_key = Output::default();
+    RootKey::attributes.write(&mut attributes_key)?;
+    let head = map_head(Rule::RootType, UNLIMITED).parse(manifest);
+    let (mut input, mut left) = head.assured_or((&[], Entries::NONE));
+    let mut begun = false;
+    while left.next(input) {
+        let value = pass(input);
+        let rest = pass(value);
+        let item = value.get(..until(value, rest)).assured();
+        match key(input).ok().and_then(|(_, name)| RootKey::named(name)) {
+            Some(RootKey::objects) => {
+                begun = true;
+                objects.raw(entries(item))?;
+            }
+            Some(RootKey::attributes) => root.attributes.insert(Output::default()).raw(item)?,
+            _ => {
+                let own = input.get(..until(input, value)).assured();
+                let others = match (begun, own > attributes_key.as_bytes()) {
+                    (false, _) => &mut root.before,
+                    (true, false) => &mut root.others,
+                    (true, true) => &mut root.after,
+                };
+                others.raw(own)?;
+                others.raw(item)?;
+                root.count = root.count.saturating_add(1);
+            }
+        }
+        input = rest;
     }
     Ok((root, objects))
 }
@@ -69,7 +118,7 @@ const MOST: u64 = (128 << 10) / 4;
 pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64, Error> {
     let (mut said, mut unsaid) = (0_u64, 0_u64);
     let components = manifest.objects().flat_map(|object| object.components());
-    for component in components.filter(|component| component.encoding() == Encoding::Zstd) {
+    for component in components.filter(|component| is_compressed(component.encoding())) {
         let Some(bytes) = component.decoded_length() else {
             let most = component.extent().length().saturating_mul(MOST).min(limits.decoded());
             unsaid = unsaid.saturating_add(most);
@@ -80,10 +129,14 @@ pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64,
         }
         said = said.saturating_add(bytes);
     }
-    let length = manifest.extent().end.saturating_add(u64_from_usize(FOOTER_V1));
-    let allowed = limits.decoded_total(length);
+    let allowed = limits.decoded_total(manifest.frame().file_len());
     if said > allowed {
         return Err(Error::nowhere(Limit::DecodedTotal).found(said));
     }
     Ok(said.saturating_add(unsaid).min(allowed))
+}
+
+/// Whether components of that encoding are decoded.
+fn is_compressed(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::Zstd | Encoding::ZstdSeekable)
 }

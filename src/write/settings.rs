@@ -1,35 +1,77 @@
-//! How to write: digests, the canonical form, and the limits of those who will read.
+//! How to write: generation, digests, the canonical form, and the limits of those who will read.
 
+use core::cmp::Ordering;
+
+use crate::error::{Error, Misuse};
+use crate::format::{Generation, Writing, written};
 use crate::limits::{Limits, Options};
 
-/// Which digest each component gets, over its stored bytes: v1.2 §1.
+/// Which digest each component gets: over its stored bytes in 1.2 (v1.2 §1), over its decoded ones in
+/// 2 (v2 §3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checksum {
     /// None.
     None,
-    /// CRC-32C, which finds accidents.
+    /// CRC-32C, which finds accidents: 1.2 only.
     Crc32c,
     /// SHA-256.
     #[default]
     Sha256,
+    /// XXH3-64, which finds accidents: 2 only.
+    #[cfg(feature = "v2")]
+    Xxh3,
 }
 
-/// How a file is written. By default each component gets a sha256, objects come in any order,
-/// and nothing goes beyond the default [`Limits`], or those that a file was opened with that is
-/// appended to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How a file is written. By default it is of 1.2, and each component gets a sha256; in 2 an xxh3.
+/// Objects come in any order, and nothing goes beyond the default [`Limits`], or those that a file was
+/// opened with that is appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    checksum: Checksum,
+    generation: Generation,
+    checksum: Option<Checksum>,
+    alignment: Option<u64>,
     canonical: bool,
     limits: Option<Limits>,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            generation: Generation::V1_2,
+            checksum: None,
+            alignment: None,
+            canonical: false,
+            limits: None,
+        }
+    }
+}
+
+/// The largest alignment that can be asked for.
+const MOST: u64 = 1 << 30;
+
 impl Settings {
+    /// These settings for a file of another generation: [`V1_2`](Generation::V1_2) or
+    /// [`V2`](Generation::V2). What is appended to a file is of the generation of that file, whatever
+    /// is set.
+    #[must_use]
+    pub fn generation(mut self, generation: Generation) -> Self {
+        self.generation = generation;
+        self
+    }
+
     /// These settings with other digests.
     #[must_use]
     pub fn checksum(mut self, checksum: Checksum) -> Self {
-        self.checksum = checksum;
+        self.checksum = Some(checksum);
+        self
+    }
+
+    /// These settings with blobs at multiples of so many bytes: a power of two, at least 64 in 1.2 and
+    /// 4096 in 2, which are the defaults, and at most 1 GiB. The canonical form has its own.
+    #[must_use]
+    pub fn alignment(mut self, bytes: u64) -> Self {
+        self.alignment = Some(bytes);
         self
     }
 
@@ -42,7 +84,8 @@ impl Settings {
 
     /// These settings, for a file in canonical form: one content has one file
     /// (`docs/canonical.md`). Objects and components must then come in
-    /// [`canonical_order`](super::canonical_order), none of them compressed, and all get a sha256.
+    /// [`canonical_order`](super::canonical_order), in 2 in the order of their bytes; none of them is
+    /// compressed, and all get a sha256, in 2 an xxh3.
     #[must_use]
     pub fn canonical(mut self) -> Self {
         self.canonical = true;
@@ -53,8 +96,37 @@ impl Settings {
         self.canonical
     }
 
-    pub(super) fn sums(&self) -> Checksum {
-        if self.canonical { Checksum::Sha256 } else { self.checksum }
+    /// What a new file is to be.
+    pub(super) fn target(&self) -> Result<Target, Error> {
+        let writing = written(self.generation).ok_or(Error::misuse(Misuse::Settings))?;
+        self.target_of(writing)
+    }
+
+    /// What is to be added to a file of a generation that is written so.
+    pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, Error> {
+        let misuse = Error::misuse(Misuse::Settings);
+        let decoded = writing.digests_decoded;
+        let own = if decoded { Checksum::over_decoded() } else { Checksum::Sha256 };
+        let checksum = match self.checksum {
+            Some(checksum) if !self.canonical => checksum,
+            _ => own,
+        };
+        let known = match checksum {
+            Checksum::None | Checksum::Sha256 => true,
+            Checksum::Crc32c => !decoded,
+            #[cfg(feature = "v2")]
+            Checksum::Xxh3 => decoded,
+        };
+        let least = writing.dialect.facts.alignment;
+        let alignment = match self.alignment {
+            _ if self.canonical => writing.canonical_alignment,
+            Some(alignment) => alignment,
+            None => least,
+        };
+        if !known || !alignment.is_power_of_two() || !(least..=MOST).contains(&alignment) {
+            return Err(misuse);
+        }
+        Ok(Target { writing, checksum, alignment, canonical: self.canonical })
     }
 
     /// The options of those who will read a new file.
@@ -66,5 +138,42 @@ impl Settings {
     /// The options of those who will read a file that was opened with `old`, and is appended to.
     pub(super) fn options_behind(&self, old: &Options) -> Options {
         old.any_form().limits(self.limits.unwrap_or(*old.limit()))
+    }
+}
+
+impl Checksum {
+    /// What is computed where digests are those of decoded bytes.
+    fn over_decoded() -> Self {
+        #[cfg(feature = "v2")]
+        return Self::Xxh3;
+        #[cfg(not(feature = "v2"))]
+        Self::Sha256
+    }
+}
+
+/// What is being written: settings that go together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) writing: &'static Writing,
+    pub(super) checksum: Checksum,
+    /// A power of two.
+    pub(super) alignment: u64,
+    pub(super) canonical: bool,
+}
+
+impl Target {
+    /// The generation that is written.
+    pub(super) fn generation(&self) -> Generation {
+        self.writing.dialect.generation
+    }
+
+    /// The order in which names of objects, and roles in an object, come in canonical form.
+    pub(super) fn order(&self, a: &str, b: &str) -> Ordering {
+        if self.writing.deterministic { a.cmp(b) } else { super::canonical_order(a, b) }
+    }
+
+    /// The next place for a blob; none beyond the last that there is.
+    pub(super) fn aligned(&self, position: u64) -> Option<u64> {
+        position.checked_next_multiple_of(self.alignment)
     }
 }

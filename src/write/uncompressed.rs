@@ -2,6 +2,7 @@
 //! it.
 
 use crate::error::Error;
+use crate::format::Encoding;
 
 /// No level.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +12,7 @@ pub(super) enum Level {}
 pub(super) enum Encoder {}
 
 impl Encoder {
-    pub(super) fn new(level: Level, _: u64) -> Result<Self, Error> {
+    pub(super) fn new(level: Level, _: u64, _: Encoding) -> Result<Self, Error> {
         match level {}
     }
 

@@ -1,14 +1,23 @@
 //! Validating what is to be written by the same code that validates what is read.
 
+#[cfg(feature = "v2")]
+use core::cell::Cell;
+
 use nom::Parser as _;
 
 use super::declare::{NewComponent, NewObject};
+#[cfg(feature = "v2")]
+use super::entry;
+use super::settings::Target;
 use crate::cbor::{Fault, Remaining, UNLIMITED, fault, map_head};
-use crate::element::LogicalType;
+#[cfg(feature = "v2")]
+use crate::cbor::{Output, skip};
+use crate::element::StorageType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
-use crate::format::v1::V1_2;
+#[cfg(feature = "v2")]
+use crate::format::v2;
 use crate::format::{
-    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, ObjectFault, Role, Shape, Uint,
+    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, ObjectFault, Role, Shape, Uint, Writing,
     pass_attributes,
 };
 use crate::limits::{Limits, Options};
@@ -17,50 +26,122 @@ use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 use crate::sort::by_text;
 
-/// Validates the object of that ordinal, for readers with those options, but without their tolerances:
-/// how many bytes its compressed components decode to.
+/// What an object is validated for: readers with those options, without their tolerances, of a file of
+/// that target.
+#[derive(Clone, Copy)]
+pub(super) struct Readers<'o> {
+    pub(super) options: &'o Options,
+    pub(super) target: &'o Target,
+}
+
+/// Validates the object of that ordinal: how many bytes its compressed components decode to.
+/// `attributes` are in the form in which they are written.
 pub(super) fn object(
     object: &NewObject<'_>,
     ordinal: u32,
-    options: &Options,
+    readers: Readers<'_>,
+    attributes: Option<&[u8]>,
 ) -> Result<u64, Error> {
+    let Readers { options, target } = readers;
+    let writing = target.writing;
     let (limits, components) = (options.limit(), object.components());
     if u64_from_usize(object.shape.len()) > limits.rank().into() {
         return Err(Error::nowhere(Limit::Rank));
     }
-    if u64_from_usize(components.len()) > limits.keys().into() {
+    if !writing.deterministic && u64_from_usize(components.len()) > limits.keys().into() {
         return Err(Error::nowhere(Limit::Keys));
     }
-    roles_differ(components, options)?;
+    #[cfg(feature = "v2")]
+    if writing.deterministic {
+        forms(object, ordinal)?;
+    }
+    roles_differ(components, target)?;
     let mut roles = Roles::default();
     let mut decoded = 0_u64;
     for (component, own) in (0..).zip(components) {
         let place = Place::new(Some(ordinal), Some(component));
-        let claim = claim(own).map_err(|error| error.at(place))?;
-        if claim.encoding == Encoding::Zstd {
-            decoded = decoded.saturating_add(claim.length.value);
-            compressed(claim.length.value, options).map_err(|error| error.at(place))?;
+        let claim = claim(own, writing).map_err(|error| error.at(place))?;
+        if own.level(writing).is_some() {
+            let bytes = claim.decoded.map_or(0, |decoded| decoded.value);
+            decoded = decoded.saturating_add(bytes);
+            compressed(bytes, options).map_err(|error| error.at(place))?;
         }
-        let part = Part::new(&claim, component, &V1_2);
+        let part = Part::new(&claim, component, writing.dialect);
         let part = part.map_err(|fault| refused(fault).at(place))?;
-        if let Some(role) = claim.role {
-            roles.note(role, part);
+        match claim.role {
+            Some(role) => roles.note(role, part),
+            None => roles.note_other(),
         }
     }
-    let format = Format::named(object.format.as_bytes());
+    let format = object.format(writing);
     let claim = ObjectClaim {
         shape: Shape::from_dimensions(object.shape),
         format,
         components: Remaining::END,
-        facts: V1_2.facts,
+        facts: writing.dialect.facts,
     };
-    roles.validate(&claim, &V1_2, &Options::default()).map_err(
-        |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component)),
-    )?;
-    coordinates(object, format).map_err(|(rule, component)| {
+    if writing.bounded_shapes && claim.shape.product.is_none() {
+        return Err(Error::nowhere(Rule::ShapeOverflow));
+    }
+    let placed =
+        |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component));
+    #[cfg(feature = "v2")]
+    if writing.deterministic {
+        profile(object, &claim, (&roles, limits), attributes).map_err(placed)?;
+    }
+    let _ = attributes;
+    roles.validate(&claim, writing.dialect, &Options::default()).map_err(placed)?;
+    coordinates(object, writing).map_err(|(rule, component)| {
         Error::nowhere(rule).at(Place::new(Some(ordinal), Some(component)))
     })?;
     Ok(decoded)
+}
+
+/// Validates what generation 2 asks of names, ranks and the number of parts: v2 §3.3, §3.5.
+#[cfg(feature = "v2")]
+fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
+    let named = |name: &str| {
+        v2::validate_written_name(name.as_bytes()).map_err(|error| refused(fault(error)))
+    };
+    named(object.name)?;
+    if object.shape.len() > v2::RANK {
+        return Err(Error::nowhere(Rule::ShapeRank).found(u64_from_usize(object.shape.len())));
+    }
+    if object.components().is_empty() {
+        return Err(Error::nowhere(Rule::ComponentsEmpty));
+    }
+    for (component, own) in (0..).zip(object.components()) {
+        let place = Place::new(Some(ordinal), Some(component));
+        named(own.role).map_err(|error| error.at(place))?;
+    }
+    Ok(())
+}
+
+/// Validates what the attributes of a profile ask of the parts: v2 §5.2.
+#[cfg(feature = "v2")]
+fn profile(
+    object: &NewObject<'_>,
+    claim: &ObjectClaim,
+    (roles, limits): (&Roles, &Limits),
+    attributes: Option<&[u8]>,
+) -> Result<(), ObjectFault> {
+    if !matches!(claim.format, Format::Mx | Format::QuantGroup | Format::GgufBlocks) {
+        return Ok(());
+    }
+    let memory = |_| ObjectFault::from(Fault::new(OutOfMemory, Remaining::END));
+    let mut fields = Output::default();
+    entry::shape(&mut fields, object.shape).map_err(memory)?;
+    fields.raw(attributes.unwrap_or_default()).map_err(memory)?;
+    let fields = fields.as_bytes();
+    let shape = Shape { remaining: Remaining::of(fields), ..claim.shape };
+    let claim = ObjectClaim { shape, ..*claim };
+    // The fault of a part has its place.
+    let part = Cell::new(None);
+    let asked =
+        v2::profile(limits, fields, &claim, attributes.map(Remaining::of), |claim, asked| {
+            roles.profile(claim, asked).inspect_err(|fault| part.set(fault.component))
+        });
+    asked.map_err(|error| ObjectFault { fault: fault(error), component: part.get() })
 }
 
 /// A fault in something that is in no file yet.
@@ -69,20 +150,24 @@ fn refused(fault: Fault) -> Error {
 }
 
 /// What the manifest will claim of a component, as far as the rules ask.
-fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
-    let (storage, logical) = component.types().ok_or(Error::nowhere(Unsupported::Dtype))?;
-    if let ElementType::UnknownLogical(name, _) = component.element
-        && LogicalType::from_name(name.as_bytes()).is_some()
+fn claim(component: &NewComponent<'_>, writing: &Writing) -> Result<ComponentClaim, Error> {
+    let types = component.types(writing);
+    let (storage, logical) = types.ok_or(Error::nowhere(Unsupported::Dtype))?;
+    if let ElementType::UnknownLogical(name, _) = component.element(writing)
+        && ((writing.logical_type)(name.as_bytes()).is_some()
+            || writing.bool_is_type && name == StorageType::Bool.name())
     {
         // It would be the known one, had it the storage type of that.
         return Err(Error::nowhere(Rule::LogicalTypeStorage));
     }
-    if logical.known.is_some_and(LogicalType::is_since_v2) {
+    if logical.known.is_some_and(|known| (writing.logical_type)(known.name().as_bytes()).is_none())
+    {
         return Err(Error::nowhere(Unsupported::LogicalType));
     }
-    let bytes = component.bytes().ok_or(Error::nowhere(Rule::ShapeOverflow))?;
+    let bytes = component.bytes(writing).ok_or(Error::nowhere(Rule::ShapeOverflow))?;
     let bytes = Uint { remaining: Remaining::END, value: bytes };
-    let encoding = if component.level().is_some() { Encoding::Zstd } else { Encoding::Raw };
+    let compressed = component.level(writing).is_some();
+    let encoding = if compressed { writing.compression } else { Encoding::Raw };
     Ok(ComponentClaim {
         at: Remaining::END,
         map: Remaining::END,
@@ -96,12 +181,12 @@ fn claim(component: &NewComponent<'_>) -> Result<ComponentClaim, Error> {
         },
         offset: Uint { remaining: Remaining::END, value: 0 },
         length: bytes,
-        decoded: (encoding == Encoding::Zstd).then_some(bytes),
+        decoded: compressed.then_some(bytes),
         encoding,
         digest: false,
         big_endian: None,
         shard: None,
-        facts: V1_2.facts,
+        facts: writing.dialect.facts,
     })
 }
 
@@ -124,9 +209,9 @@ fn compressed(decoded: u64, options: &Options) -> Result<(), Error> {
 }
 
 /// Validates that no role stands twice; in canonical form, that they are in order.
-fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<(), Error> {
+fn roles_differ(components: &[NewComponent<'_>], target: &Target) -> Result<(), Error> {
     let roles = || components.iter().map(|component| component.role);
-    let sorted = roles().zip(roles().skip(1)).all(|(a, b)| super::canonical_order(a, b).is_lt());
+    let sorted = roles().zip(roles().skip(1)).all(|(a, b)| target.order(a, b).is_lt());
     if sorted {
         return Ok(());
     }
@@ -138,19 +223,21 @@ fn roles_differ(components: &[NewComponent<'_>], options: &Options) -> Result<()
     if twice {
         return Err(Error::nowhere(Rule::DuplicateKey));
     }
-    if options.is_canonical() { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
+    if target.canonical { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }
 }
 
 /// Validates that there are whole coordinates, where the values, being of an unknown type, cannot
 /// be counted.
-fn coordinates(object: &NewObject<'_>, format: Format) -> Result<(), (Rule, u32)> {
+fn coordinates(object: &NewObject<'_>, writing: &Writing) -> Result<(), (Rule, u32)> {
     let rank = u64_from_usize(object.shape.len());
     let coords = (0..).zip(object.components()).find(|(_, own)| own.role == "coords");
-    match coords.filter(|_| format == Format::SparseCoo) {
-        Some((ordinal, coords)) => match coords.elements().and_then(|n| n.checked_rem(rank)) {
-            Some(0) => Ok(()),
-            _ => Err((Rule::CooNnz, ordinal)),
-        },
+    match coords.filter(|_| object.format(writing) == Format::SparseCoo) {
+        Some((ordinal, coords)) => {
+            match coords.stored_elements(writing).and_then(|n| n.checked_rem(rank)) {
+                Some(0) => Ok(()),
+                _ => Err((Rule::CooNnz, ordinal)),
+            }
+        }
         None => Ok(()),
     }
 }
@@ -164,4 +251,24 @@ pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool
     }
     let (first, entries) = map_head(Rule::AttributesType, UNLIMITED).parse(bytes).map_err(found)?;
     Ok(entries.are_over() || (!entries.are_left() && len_u32(first.len()) == 1))
+}
+
+/// Validates that attributes that lie within `open` levels are one well-formed item, for 2, whose keys
+/// need not be few: whether it is a map of none.
+#[cfg(feature = "v2")]
+pub(super) fn well_formed(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool, Error> {
+    let found = |error| refused(fault(error));
+    let (rest, ()) = skip(bytes, open, limits.depth()).map_err(found)?;
+    if !rest.is_empty() {
+        return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
+    }
+    let (first, entries) = map_head(Rule::AttributesType, UNLIMITED).parse(bytes).map_err(found)?;
+    Ok(entries.are_over() || (!entries.are_left() && len_u32(first.len()) == 1))
+}
+
+/// Validates attributes in their deterministic form, as a reader of 2 does.
+#[cfg(feature = "v2")]
+pub(super) fn sorted_attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<(), Error> {
+    v2::pass_attributes(limits, bytes, open).map_err(|error| refused(fault(error)))?;
+    Ok(())
 }

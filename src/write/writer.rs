@@ -2,11 +2,10 @@
 
 use super::declare::{Encoded, NewObject};
 use super::draft::Draft;
-use super::settings::Settings;
+use super::settings::{Settings, Target};
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
-use crate::format::frame::header_v1;
-use crate::manifest::{FIRST, Manifest, aligned};
+use crate::manifest::Manifest;
 use crate::num::{Assured as _, u64_from_usize};
 
 /// Writes a 1.2 file: blobs as they come, then the manifest and the footer. Nothing is written
@@ -33,7 +32,6 @@ use crate::num::{Assured as _, u64_from_usize};
 #[derive(Debug)]
 pub struct Writer<S> {
     sink: S,
-    settings: Settings,
     /// Where the next byte goes.
     position: u64,
     pub(super) draft: Draft,
@@ -48,10 +46,10 @@ impl<S: Sink> Writer<S> {
     /// Whatever the sink fails with; `limit-keys` and `limit-manifest` where the limits allow no
     /// file at all; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
-        let mut writer = Self::at(sink, settings, Draft::new(settings)?, 0);
-        writer.put(&header_v1())?;
+        let target = settings.target()?;
+        let mut writer = Self::at(sink, Draft::new(settings, target)?, 0);
+        writer.put(&target.writing.container.header())?;
         writer.pad()?;
-        debug_assert_eq!(writer.position, FIRST, "the header is shorter than a blob's alignment");
         Ok(writer)
     }
 
@@ -78,17 +76,20 @@ impl<S: Sink> Writer<S> {
         settings: &Settings,
     ) -> Result<Self, WriteError<S::Error>> {
         let manifest = manifest.parts();
-        if !manifest.dialect().is_written || settings.is_canonical() {
-            return Err(Error::misuse(Misuse::Append).into());
+        let misuse = Error::misuse(Misuse::Append);
+        let frame = manifest.frame();
+        if settings.is_canonical() || frame.is_data_shard() {
+            return Err(misuse.into());
         }
-        let draft = Draft::from_manifest(manifest, settings)?;
-        let mut writer = Self::at(sink, settings, draft, manifest.extent().start);
+        let target = settings.target_of(manifest.dialect().writing.ok_or(misuse)?)?;
+        let draft = Draft::from_manifest(manifest, settings, target)?;
+        let mut writer = Self::at(sink, draft, frame.appends_at());
         writer.pad()?;
         Ok(writer)
     }
 
-    fn at(sink: S, settings: &Settings, draft: Draft, position: u64) -> Self {
-        Self { sink, settings: *settings, position, draft, within: false }
+    fn at(sink: S, draft: Draft, position: u64) -> Self {
+        Self { sink, position, draft, within: false }
     }
 
     /// Gives the file attributes, in place of those that it has. They may come at any time.
@@ -114,9 +115,10 @@ impl<S: Sink> Writer<S> {
     }
 
     /// An object has ended.
-    pub(super) fn ended(&mut self) {
-        self.draft.ended();
+    pub(super) fn ended(&mut self) -> Result<(), Error> {
+        self.draft.ended()?;
         self.within = false;
+        Ok(())
     }
 
     /// Writes manifest and footer, and returns the sink, which has been flushed.
@@ -136,15 +138,15 @@ impl<S: Sink> Writer<S> {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
         let end = self.draft.finish(self.position)?;
-        for bytes in [end.manifest.as_bytes(), &end.footer] {
+        for bytes in [end.manifest.as_bytes(), end.footer.as_bytes()] {
             self.sink.write(bytes).map_err(WriteError::Sink)?;
         }
         self.sink.flush().map_err(WriteError::Sink)?;
         Ok(self.sink)
     }
 
-    pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+    pub(super) fn target(&self) -> &Target {
+        self.draft.target()
     }
 
     pub(super) fn position(&self) -> u64 {
@@ -157,14 +159,15 @@ impl<S: Sink> Writer<S> {
         self.sink.write(bytes).map_err(WriteError::Sink)
     }
 
-    /// Fills up to the next multiple of 64 with zeros.
+    /// Fills up to the next place for a blob with zeros.
     pub(super) fn pad(&mut self) -> Result<(), WriteError<S::Error>> {
-        const ZEROS: [u8; 64] = [0; 64];
-        let next = aligned(self.position).ok_or(Error::misuse(Misuse::Length))?;
-        let length = usize::try_from(next.saturating_sub(self.position)).assured();
-        match ZEROS.get(..length) {
-            Some(zeros) if !zeros.is_empty() => self.put(zeros),
-            _ => Ok(()),
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let next = self.target().aligned(self.position).ok_or(Error::misuse(Misuse::Length))?;
+        while self.position < next {
+            let left = next.saturating_sub(self.position);
+            let length = usize::try_from(left).unwrap_or(ZEROS.len()).min(ZEROS.len());
+            self.put(ZEROS.get(..length).assured())?;
         }
+        Ok(())
     }
 }

@@ -15,7 +15,6 @@ mod literals;
 mod output;
 mod sequences;
 mod walk;
-mod xxh64;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -25,8 +24,8 @@ pub use self::decoder::Decoder;
 pub use self::error::{DecodeError, Flaw};
 pub use self::header::Header;
 use self::walk::Walk;
-use self::xxh64::Xxh64;
 use crate::Failure;
+use crate::xxh64::Xxh64;
 use zten_num::{Assured as _, impossible, u64_from_usize};
 
 /// How much frames may ask for.

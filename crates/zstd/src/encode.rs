@@ -10,6 +10,7 @@ mod fse;
 mod huffman;
 mod literals;
 mod matches;
+mod seekable;
 mod sequences;
 
 use alloc::vec::Vec;
@@ -17,8 +18,10 @@ use core::fmt;
 
 use self::block::Blocks;
 use self::matches::Effort;
+pub use self::seekable::Seekable;
 use crate::Failure;
 use crate::format::{LARGEST_BLOCK, MAGIC};
+use crate::xxh64::Xxh64;
 use zten_num::{Assured as _, u64_from_usize};
 
 /// How far back a match may be: what a reader has to keep.
@@ -96,6 +99,8 @@ pub struct Encoder {
     kept: Vec<u8>,
     start: usize,
     blocks: Blocks,
+    /// Of the content, where the frame is to have one.
+    sum: Option<Xxh64>,
 }
 
 impl Encoder {
@@ -109,7 +114,22 @@ impl Encoder {
         let mut kept = Vec::new();
         kept.try_reserve_exact(bytes).map_err(|_| EncodeError::Memory)?;
         let blocks = Blocks::new(level.effort(), bytes, WINDOW).ok_or(EncodeError::Memory)?;
-        Ok(Self { decoded, taken: 0, begun: false, kept, start: 0, blocks })
+        Ok(Self { decoded, taken: 0, begun: false, kept, start: 0, blocks, sum: None })
+    }
+
+    /// The same encoder, for a frame with a checksum of its content.
+    #[must_use]
+    pub fn with_checksum(mut self) -> Self {
+        self.sum = Some(Xxh64::new());
+        self
+    }
+
+    /// Begins another frame, of no more bytes than the first, in the same memory.
+    fn restart(&mut self, decoded: u64) {
+        (self.decoded, self.taken, self.begun, self.start) = (decoded, 0, false, 0);
+        self.kept.clear();
+        self.blocks.clear();
+        self.sum = self.sum.as_ref().map(|_| Xxh64::new());
     }
 
     /// Takes bytes, and hands to `out` what can be written.
@@ -134,6 +154,9 @@ impl Encoder {
             }
             let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
             self.kept.extend_from_slice(now);
+            if let Some(sum) = &mut self.sum {
+                sum.update(now);
+            }
             self.taken = self.taken.saturating_add(u64_from_usize(now.len()));
             bytes = later;
         }
@@ -148,10 +171,22 @@ impl Encoder {
         mut self,
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), Failure<E, EncodeError>> {
+        self.end(out).map(drop)
+    }
+
+    /// As [`finish`](Self::finish): the checksum, where there is one.
+    fn end<E>(
+        &mut self,
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<[u8; 4], Failure<E, EncodeError>> {
         if self.taken != self.decoded {
             return Err(EncodeError::Length.into());
         }
-        self.flush(true, out).map_err(Failure::Callback)
+        self.flush(true, out).map_err(Failure::Callback)?;
+        let Some(sum) = &self.sum else { return Ok([0; 4]) };
+        let sum = sum.low().to_le_bytes();
+        out(&sum).map_err(Failure::Callback)?;
+        Ok(sum)
     }
 
     /// Writes the block that has been filled, and makes room for the next.
@@ -162,7 +197,7 @@ impl Encoder {
     ) -> Result<(), E> {
         if !self.begun {
             self.begun = true;
-            begin(self.decoded, out)?;
+            begin(self.decoded, self.sum.is_some(), out)?;
         }
         self.blocks.write(&self.kept, self.start, last, out)?;
         if self.kept.len().saturating_add(LARGEST_BLOCK) > KEPT {
@@ -175,8 +210,12 @@ impl Encoder {
     }
 }
 
-/// Writes the frame header: §3.1.1.1. It gives the content size, and no checksum.
-fn begin<E>(decoded: u64, out: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+/// Writes the frame header: §3.1.1.1. It gives the content size, and says whether a checksum follows.
+fn begin<E>(
+    decoded: u64,
+    checksum: bool,
+    out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let (flag, size, length) = match decoded {
         0..0x100 => (0, decoded, 1),
         0x100..0x1_0100 => (1, decoded.wrapping_sub(0x100), 2),
@@ -187,7 +226,7 @@ fn begin<E>(decoded: u64, out: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Resul
     let single = decoded <= u64_from_usize(WINDOW);
     let window = (WINDOW_LOG.wrapping_sub(10)) << 3;
     let bytes = MAGIC.to_le_bytes().into_iter();
-    let bytes = bytes.chain([flag << 6 | u8::from(single) << 5]);
+    let bytes = bytes.chain([flag << 6 | u8::from(single) << 5 | u8::from(checksum) << 2]);
     let bytes = bytes.chain((!single).then_some(window));
     let bytes = bytes.chain(size.to_le_bytes().into_iter().take(length));
     let mut header = [0; LONGEST_HEADER];

@@ -21,6 +21,8 @@ pub mod decode;
 pub mod encode;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod format;
+#[cfg(any(feature = "decode", feature = "encode"))]
+mod xxh64;
 
 /// Why a call that calls back ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

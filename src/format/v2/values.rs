@@ -87,13 +87,20 @@ impl<'m> Slot<'m> for Layout {
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
         let (rest, text) = Text::parse(walk, wrong, at)?;
-        let format = match text.bytes {
+        Ok((rest, Self(Self::named(text.bytes))))
+    }
+}
+
+impl Layout {
+    /// The format of that name.
+    #[inline(always)]
+    pub(super) fn named(name: &[u8]) -> Format {
+        match name {
             b"dense" => Format::Dense,
             b"zt.sparse_csr/1" => Format::SparseCsr,
             b"zt.sparse_coo/1" => Format::SparseCoo,
             name => profiles::named(name),
-        };
-        Ok((rest, Self(format)))
+        }
     }
 }
 

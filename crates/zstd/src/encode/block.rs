@@ -37,6 +37,12 @@ impl Blocks {
         Some(Self { finder, repeats: Repeats::FIRST, sequences, literals, written })
     }
 
+    /// Begins another frame.
+    pub(super) fn clear(&mut self) {
+        self.finder.clear();
+        self.repeats = Repeats::FIRST;
+    }
+
     /// The first `bytes` bytes will not be given any more.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.finder.forget(bytes);

@@ -78,6 +78,12 @@ impl Finder {
         Some(Self { rows, effort, window: len_u32(window), origin: 0, last: 1 })
     }
 
+    /// Begins anew: nothing has been before.
+    pub(super) fn clear(&mut self) {
+        self.rows.fill(0);
+        (self.origin, self.last) = (0, 1);
+    }
+
     /// The first `bytes` bytes will not be given any more.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.origin = self.origin.wrapping_add(len_u32(bytes));

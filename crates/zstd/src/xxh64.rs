@@ -12,7 +12,7 @@ const P5: u64 = 0x27d4_eb2f_1656_67c5;
 const STRIPE: usize = 32;
 
 /// A sum that is being computed.
-pub(super) struct Xxh64 {
+pub(crate) struct Xxh64 {
     lanes: [u64; 4],
     /// The first of a stripe's bytes, whose others are still to come.
     held: [u8; STRIPE],
@@ -21,12 +21,12 @@ pub(super) struct Xxh64 {
 }
 
 impl Xxh64 {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let lanes = [P1.wrapping_add(P2), P2, 0, 0_u64.wrapping_sub(P1)];
         Self { lanes, held: [0; STRIPE], count: 0, total: 0 }
     }
 
-    pub(super) fn update(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         self.total = self.total.wrapping_add(u64_from_usize(bytes.len()));
         if self.count > 0 {
             let room = self.held.get_mut(self.count..).assured();
@@ -58,7 +58,7 @@ impl Xxh64 {
     }
 
     /// The low half of the sum, which is what a frame gives.
-    pub(super) fn low(&self) -> u32 {
+    pub(crate) fn low(&self) -> u32 {
         let [a, b, c, d, ..] = self.finish().to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
     }

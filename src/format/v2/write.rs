@@ -1,0 +1,103 @@
+//! What the reader of generation 2 asks of single things, asked of what is to be written.
+
+use super::values::{self, Attributes, Layout};
+use super::{V2, profiles};
+use crate::cbor::{Checked, Fault, Input, Remaining, fault, strict};
+use crate::element::LogicalType;
+use crate::error::ErrorKind;
+use crate::format::claims::{Claims, ComponentClaim, ObjectClaim, ObjectFault, Walk};
+use crate::format::dialect::{Dialect, Writing};
+use crate::format::frame::Container;
+use crate::format::profile::Profile;
+use crate::format::slots::Slot;
+use crate::format::{Encoding, Facts, Format};
+use crate::limits::{Limits, format};
+use crate::rules::{Limit, Rule};
+
+/// How generation 2 is written.
+pub(super) static WRITING: Writing = Writing {
+    container: Container::V2,
+    dialect: &V2,
+    compression: Encoding::ZstdSeekable,
+    deterministic: true,
+    digests_decoded: true,
+    bool_is_type: true,
+    bounded_shapes: true,
+    canonical_alignment: format::CANONICAL_ALIGNMENT_V2,
+    logical_type: |name| LogicalType::from_v2(name),
+    format: |name| Layout::named(name),
+    format_name: |format| match format {
+        Format::Dense => Some("dense"),
+        Format::SparseCsr => Some("zt.sparse_csr/1"),
+        Format::SparseCoo => Some("zt.sparse_coo/1"),
+        Format::Mx | Format::QuantGroup => Some(format.name()),
+        _ => None,
+    },
+};
+
+/// Dimensions of a shape, at most: v2 §3.3.
+pub(crate) const RANK: usize = 64;
+
+/// Validates the name of an object or a part: v2 §3.5.
+pub(crate) fn validate_written_name(name: &[u8]) -> Checked<()> {
+    values::validate_name(name, name)
+}
+
+/// Passes over deterministic attributes, which are to lie within `open` levels of the manifest.
+pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
+    let depth = limits.depth().min(format::DEPTH_V2);
+    let Some(left) = depth.checked_sub(open) else {
+        return Err(Fault::with(Limit::Depth, Remaining::of(at), depth.into()).into());
+    };
+    strict(at, left).map_err(|error| {
+        let fault = fault(error);
+        match fault.kind {
+            ErrorKind::Limit(Limit::Depth) if depth == format::DEPTH_V2 => {
+                Fault::new(Rule::CborDepth, fault.remaining)
+            }
+            _ => fault,
+        }
+    })?;
+    let mut nothing = Asked(|_: &ObjectClaim, _: &Profile| Ok(()));
+    let mut walk = Walk::new(&mut nothing, limits);
+    walk.proven = true;
+    Ok(Attributes::parse(&mut walk, Rule::AttributesType, at)?.0)
+}
+
+/// Validates the attributes of an object of a profile, which are to be there, and hands to `ask` what
+/// they ask of its parts. `fields` is CBOR that has its shape and its attributes, at those places.
+pub(crate) fn profile(
+    limits: &Limits,
+    fields: Input<'_>,
+    claim: &ObjectClaim,
+    attributes: Option<Remaining>,
+    ask: impl Fn(&ObjectClaim, &Profile) -> Result<(), ObjectFault>,
+) -> Checked<()> {
+    let mut asked = Asked(ask);
+    let mut walk = Walk::new(&mut asked, limits);
+    walk.proven = true;
+    profiles::validate(&mut walk, fields, claim, attributes)
+}
+
+/// Takes what a profile asks for, where nothing else is claimed.
+struct Asked<F>(F);
+
+impl<'m, F: Fn(&ObjectClaim, &Profile) -> Result<(), ObjectFault>> Claims<'m> for Asked<F> {
+    fn begin(&mut self, _: &'static Dialect, _: Option<u32>, _: Remaining) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn component(&mut self, _: &ComponentClaim) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn name(&mut self, _: Remaining, _: &'m [u8], _: Facts) {}
+
+    fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault> {
+        (self.0)(claim, profile)
+    }
+
+    fn object(&mut self, _: &ObjectClaim) -> Result<(), ObjectFault> {
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! What objects and components of one generation become in another.
+
+use super::change::Change;
+use super::error::Inexpressible;
+use crate::element::{LogicalType, StorageType};
+use crate::error::Error;
+use crate::format::{Format, IndexTypes};
+use crate::manifest::{Component, ElementType, Object};
+use crate::rules::{Rule, Unsupported};
+use crate::write::settings::Target;
+
+/// The name of an object's format.
+pub(super) fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Inexpressible> {
+    let (format, name) = (object.format(), object.format_name());
+    let writing = target.writing;
+    if let Some(name) = (writing.format_name)(format) {
+        return Ok(name);
+    }
+    let there = (writing.format)(name.as_bytes());
+    // What is a profile of 2 is a format that is not known in 1.2, and may come back.
+    let kept = match format {
+        Format::Unknown => there == Format::Unknown || !is_named_1_2(there),
+        _ => there == format || there == Format::Unknown && format != Format::QuantizedGroup,
+    };
+    if kept { Ok(name) } else { Err(refused(object, Unsupported::Format.into())) }
+}
+
+/// Whether a format is one of 1.2, whose names have no version.
+fn is_named_1_2(format: Format) -> bool {
+    matches!(format, Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup)
+}
+
+fn refused(object: &Object<'_>, kind: crate::error::ErrorKind) -> Inexpressible {
+    let place = crate::error::Place::new(Some(object.ordinal()), None);
+    Inexpressible::new(Error::nowhere(kind).at(place))
+}
+
+/// What the elements of a component are.
+pub(super) fn element<'a>(
+    part: &Component<'a>,
+    change: Change,
+    target: &Target,
+) -> Result<ElementType<'a>, Inexpressible> {
+    let refused = |error: Error| Err(Inexpressible::new(error.at(part.place())));
+    let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
+    match part.element_type() {
+        _ if matches!(change, Change::Widen(_)) => Ok(ElementType::Plain(StorageType::U64)),
+        // A dtype of 1.1 that would be a `type`, where another stands already.
+        ElementType::UnknownOnLogical(..) => refused(Error::nowhere(Rule::LogicalTypeStorage)),
+        // Readers of 1.2 list it, and show the storage type.
+        ElementType::Logical(logical) if known(logical).is_none() => {
+            Ok(ElementType::UnknownLogical(logical.name(), logical.storage()))
+        }
+        ElementType::UnknownLogical(name, storage)
+            if name == storage.name() && !target.writing.bool_is_type =>
+        {
+            refused(Error::nowhere(Unsupported::LogicalType))
+        }
+        element => Ok(element),
+    }
+}
+
+/// What is done to the elements of a component of an object.
+pub(super) fn change(object: &Object<'_>, part: &Component<'_>, target: &Target) -> Change {
+    match part.storage_type() {
+        Some(storage) if is_index(object, part) && !keeps_indices(object, target) => {
+            if storage == StorageType::U64 { Change::Nothing } else { Change::Widen(storage) }
+        }
+        Some(StorageType::Bool) if !part.dialect().strict_bools => Change::Bools,
+        _ => Change::Nothing,
+    }
+}
+
+fn is_index(object: &Object<'_>, part: &Component<'_>) -> bool {
+    match object.format() {
+        Format::SparseCsr => matches!(part.role(), "indices" | "indptr"),
+        Format::SparseCoo => part.role() == "coords",
+        _ => false,
+    }
+}
+
+/// Whether all indices of an object are of a type that the target allows, and of the same.
+fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
+    let types = target.writing.dialect.index_types;
+    let mut indices = object.components().filter(|part| is_index(object, part));
+    let Some(first) = indices.next().and_then(|part| part.storage_type()) else { return true };
+    let same = indices.all(|part| part.storage_type() == Some(first));
+    types.allow(first) && (same || types != IndexTypes::Unsigned)
+}

@@ -1,0 +1,54 @@
+//! What is done to elements on the way.
+
+use crate::element::{ByteOrder, StorageType};
+use crate::layout::Widened;
+use crate::num::Assured as _;
+use crate::write::object::ObjectWriter;
+use crate::write::sink::{Sink, WriteError};
+
+/// What is done to the elements of a component on the way.
+#[derive(Clone, Copy)]
+pub(super) enum Change {
+    Nothing,
+    /// Indices of that type become `u64`.
+    Widen(StorageType),
+    /// What is not 0 becomes 1.
+    Bools,
+}
+
+/// Bytes that are changed in one go.
+const PIECE: usize = 4096;
+
+impl Change {
+    pub(super) fn write<S: Sink>(
+        self,
+        out: &mut ObjectWriter<'_, '_, S>,
+        role: &str,
+        chunk: &[u8],
+    ) -> Result<(), WriteError<S::Error>> {
+        let mut buffer = [0; PIECE];
+        match self {
+            Self::Nothing => out.write(role, chunk)?,
+            Self::Widen(storage) => {
+                let mut indices = Widened::new(chunk, storage, ByteOrder::Little);
+                while indices.len() > 0 {
+                    let slots = buffer.as_chunks_mut::<8>().0;
+                    let filled = slots.iter_mut().zip(&mut indices).fold(0, |bytes, (slot, n)| {
+                        *slot = n.to_le_bytes();
+                        slot.len().saturating_add(bytes)
+                    });
+                    out.write(role, buffer.get(..filled).assured())?;
+                }
+            }
+            Self::Bools => {
+                for piece in chunk.chunks(PIECE) {
+                    for (slot, byte) in buffer.iter_mut().zip(piece) {
+                        *slot = u8::from(*byte != 0);
+                    }
+                    out.write(role, buffer.get(..piece.len()).assured())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

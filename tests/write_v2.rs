@@ -1,0 +1,186 @@
+//! Files of generation 2 that are written: all layouts and types, in any order, compressed or not; and
+//! what is refused before it is a file.
+#![allow(
+    clippy::allow_attributes,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use zten::manifest::ElementType;
+use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
+use zten::{Archive, Encoding, Generation, Limits, LogicalType, Options, StorageType};
+use zten_testkit::check;
+
+fn settings() -> Settings {
+    Settings::default().generation(Generation::V2)
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn longs(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// One object of each kind that there is, with its parts, in the order in which they are declared.
+fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
+    for storage in StorageType::ALL {
+        let name = format!("plain {}", storage.name());
+        let width = usize::from(storage.width());
+        let data = if storage == StorageType::Bool { vec![1; 6] } else { bytes(6 * width) };
+        write(&NewObject::dense(&name, &[2, 3], storage), &[("data", &data)]);
+    }
+    for logical in LogicalType::ALL {
+        let name = format!("typed {}", logical.name());
+        let each = usize::from(logical.storage().width()) * usize::from(logical.ratio());
+        let data = match logical {
+            LogicalType::F4E2M1 => vec![0x21, 0x43, 0x05],
+            _ => bytes(5 * each),
+        };
+        write(&NewObject::dense(&name, &[5], logical), &[("data", &data)]);
+    }
+    let unknown = ElementType::UnknownLogical("mine/1", StorageType::U16);
+    write(&NewObject::dense("unknown type", &[2], unknown), &[("data", &[1, 2, 3, 4])]);
+    write(&NewObject::dense("scalar", &[], StorageType::U8), &[("data", &[7])]);
+    write(&NewObject::dense("empty", &[0, 4], StorageType::F32), &[("data", &[])]);
+    let (indptr, indices) = (longs(&[0, 2, 2, 3]), longs(&[0, 2, 1]));
+    let parts: [(&str, &[u8]); 3] =
+        [("indptr", &indptr), ("values", &[1, 2, 3]), ("indices", &indices)];
+    write(&NewObject::sparse_csr("csr", &[3, 3], StorageType::U8, 3), &parts);
+    let narrow = [
+        NewComponent::new("indices", StorageType::U32, 3),
+        NewComponent::new("indptr", StorageType::U32, 4),
+        NewComponent::new("values", LogicalType::F4E2M1, 3),
+    ];
+    let (indptr, indices) = (words(&[0, 2, 2, 3]), words(&[0, 2, 1]));
+    let parts: [(&str, &[u8]); 3] =
+        [("indices", &indices), ("indptr", &indptr), ("values", &[0x21, 3])];
+    write(&NewObject::custom("csr of u32", &[3, 3], "zt.sparse_csr/1", &narrow), &parts);
+    let coords = longs(&[2, 0, 0, 1]);
+    let parts: [(&str, &[u8]); 2] = [("coords", &coords), ("values", &[1, 2])];
+    write(&NewObject::sparse_coo("coo", &[3, 3], StorageType::U8, 2), &parts);
+    let attributes = Encoded::mx(4, Some(1)).unwrap();
+    let mx = NewObject::mx("mx", &[2, 4], LogicalType::F4E2M1, 4).attributes(&attributes);
+    write(&mx, &[("data", &[0x21, 0x43, 0x65, 0x07]), ("scales", &[127, 128])]);
+    let attributes = Encoded::gguf(32, 18).unwrap();
+    let gguf = NewObject::gguf("gguf", &[2, 32], "gguf.q4_0/1", 36).attributes(&attributes);
+    write(&gguf, &[("data", &bytes(36))]);
+    let quant = [
+        NewComponent::new("data", StorageType::U32, 2),
+        NewComponent::new("scales", StorageType::F16, 2),
+    ];
+    let attributes = Encoded::from_cbor(quantization());
+    let quant = NewObject::custom("quant", &[2, 8], "zt.quant_group/1", &quant);
+    let parts: [(&str, &[u8]); 2] = [("data", &bytes(8)), ("scales", &bytes(4))];
+    write(&quant.attributes(&attributes), &parts);
+    let any = [
+        NewComponent::new("zzz", StorageType::I16, 1),
+        NewComponent::new("a", StorageType::U8, 3),
+        NewComponent::of_bytes("b", StorageType::F64, 3),
+    ];
+    let parts: [(&str, &[u8]); 3] = [("zzz", &[1, 2]), ("a", &[1, 2, 3]), ("b", &[4, 5, 6])];
+    write(&NewObject::custom("any", &[9], "mine/1", &any), &parts);
+}
+
+/// Attributes of `zt.quant_group/1`, in an order and with heads that are not deterministic.
+fn quantization() -> Vec<u8> {
+    let text = |text: &str| [&[0x78, text.len() as u8], text.as_bytes()].concat();
+    let mut cbor = vec![0xbf];
+    for (key, value) in [
+        ("zero_point", [&[0xa1][..], &text("form"), &text("none")].concat()),
+        ("scale_form", text("f16_factors")),
+        ("group_size", vec![0x18, 8]),
+        ("bits", vec![4]),
+        ("axis", vec![1]),
+        (
+            "packing",
+            [
+                &[0xa3][..],
+                &text("word"),
+                &text("u32"),
+                &text("per_word"),
+                &[8],
+                &text("order"),
+                &text("lsb_first"),
+            ]
+            .concat(),
+        ),
+    ] {
+        cbor.extend(text(key));
+        cbor.extend(value);
+    }
+    cbor.push(0xff);
+    cbor
+}
+
+/// All of them, in a file.
+fn file(settings: &Settings, compressed: Option<Level>) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), settings).unwrap();
+    each(&mut |object, parts| {
+        let object = compressed.map_or(*object, |level| object.compressed(level));
+        writer.add(&object, parts).unwrap();
+    });
+    writer
+        .attributes(&Encoded::from_cbor(b"\xa2\x61b\x01\x61a\xfb\x3f\xf0\0\0\0\0\0\0".to_vec()))
+        .unwrap();
+    writer.finish().unwrap()
+}
+
+/// Compares what is in a file with what was written.
+fn compare(file: &[u8]) {
+    let archive = Archive::open(file).unwrap();
+    assert_eq!(archive.generation(), Generation::V2);
+    let mut count = 0;
+    each(&mut |_, _| count += 1);
+    assert_eq!(archive.len(), count);
+    let mut names = Vec::new();
+    each(&mut |object, parts| names.push((format!("{object:?}"), parts.len())));
+    let mut at = 0;
+    each(&mut |object, parts| {
+        let spelled = format!("{object:?}");
+        let name = spelled.split('"').nth(1).unwrap();
+        let found = archive.get(name).unwrap();
+        assert_eq!(found.components().len(), parts.len());
+        for (role, wanted) in parts {
+            let part = found.component(role).unwrap();
+            if part.readable().is_ok() {
+                assert_eq!(part.read_to_vec(file, &Limits::default()).unwrap(), *wanted, "{name}");
+            } else {
+                assert_eq!(part.decoded_length(), Some(wanted.len() as u64));
+            }
+        }
+        at += 1;
+    });
+}
+
+#[test]
+fn all_that_there_is_comes_back() {
+    for level in [None, Some(Level::default())] {
+        for alignment in [4096, 65_536] {
+            for checksum in [Checksum::Xxh3, Checksum::Sha256, Checksum::None] {
+                let file = file(&settings().alignment(alignment).checksum(checksum), level);
+                compare(&file);
+                let archive = Archive::open(&file).unwrap();
+                let parts = || archive.objects().flat_map(|object| object.components());
+                assert!(parts().all(|part| part.extent().offset() % alignment == 0));
+                assert_eq!(
+                    parts().any(|part| part.encoding() == Encoding::ZstdSeekable),
+                    level.is_some()
+                );
+                assert_eq!(parts().all(|part| part.digest().is_none()), checksum == Checksum::None);
+                // One layout is not known, and one type.
+                let error = check(&file, &Options::default()).unwrap_err();
+                assert_eq!(error.id(), Some("unsupported-format"), "{error}");
+            }
+        }
+    }
+    if let Ok(path) = std::env::var("ZTEN_KEEP") {
+        std::fs::write(path, file(&settings(), None)).unwrap();
+        std::fs::write("/tmp/zz.zt", file(&settings(), Some(Level::default()))).unwrap();
+    }
+}
