@@ -12,13 +12,16 @@ use zten_firmware::{Result, ceilings, emulator, image, path, validate};
 type Validate = fn(&Printed) -> Result<()>;
 
 /// Image, features, and what it is held to.
-const IMAGES: [(&str, &str, Validate); 11] = [
+const IMAGES: [(&str, &str, Validate); 14] = [
     ("empty", "v0,v1", |_| Ok(())),
     ("list", "v0,v1", |printed| validate::objects(printed, &network("digits.zt"))),
     ("empty", "v1", |_| Ok(())),
     ("list", "v1", |printed| validate::objects(printed, &network("digits.zt"))),
     ("empty", "v0", |_| Ok(())),
     ("list", "v0", |printed| validate::objects(printed, &path(V0))),
+    ("empty", "v2", |_| Ok(())),
+    ("list", "v2", |printed| validate::objects(printed, &network("digits-2.zt"))),
+    ("model", "v2,digest,messages", validate::digits),
     ("model", "v0,v1,digest,messages", validate::digits),
     ("model", "v0,v1,digest,messages,zstd", validate::digits),
     ("spi", "v0,v1,digest,messages", |printed| spi(printed, "digits.zt")),

@@ -2,22 +2,39 @@
 
 use safetensors::{Dtype, SafeTensors};
 use zten::write::{Level, NewObject, Settings, Writer};
-use zten::{ElementType, LogicalType, StorageType};
+use zten::{ElementType, Generation, LogicalType, StorageType};
 
 use crate::{Result, path};
 
-/// The files that the images have in flash, and the layer that is compressed in each.
-pub const FILES: [(&str, Option<&str>); 2] =
-    [("digits.zt", None), ("digits-zstd.zt", Some("layer2.weight"))];
+/// A file that images have in flash.
+pub struct File {
+    /// What it is called.
+    pub name: &'static str,
+    /// The generation that it is of.
+    pub generation: Generation,
+    /// The layer that is compressed in it.
+    pub compressed: Option<&'static str>,
+}
+
+/// The files that images have in flash.
+pub const FILES: [File; 3] = [
+    File { name: "digits.zt", generation: Generation::V1_2, compressed: None },
+    File {
+        name: "digits-zstd.zt",
+        generation: Generation::V1_2,
+        compressed: Some("layer2.weight"),
+    },
+    File { name: "digits-2.zt", generation: Generation::V2, compressed: None },
+];
 
 /// The bytes of a file of the network, made of what was trained: each tensor a dense object with
-/// a sha256, by name.
-pub fn packed(compressed: Option<&str>) -> Result<Vec<u8>> {
+/// the digest that its generation has by default, by name.
+pub fn packed(file: &File) -> Result<Vec<u8>> {
     let trained = std::fs::read(path("network/digits.safetensors"))?;
     let trained = SafeTensors::deserialize(&trained)?;
     let mut tensors = trained.tensors();
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut writer = Writer::new(Vec::new(), &Settings::default())?;
+    let mut writer = Writer::new(Vec::new(), &Settings::default().generation(file.generation))?;
     for (name, tensor) in &tensors {
         let shape: Vec<u64> = tensor.shape().iter().map(|n| *n as u64).collect();
         let element = match tensor.dtype() {
@@ -26,7 +43,7 @@ pub fn packed(compressed: Option<&str>) -> Result<Vec<u8>> {
             other => return Err(format!("{name}: {other:?} is not in the network").into()),
         };
         let mut object = NewObject::dense(name, &shape, element);
-        if compressed == Some(name) {
+        if file.compressed == Some(name) {
             object = object.compressed(Level::default());
         }
         writer.add(&object, &[("data", tensor.data())])?;
@@ -36,8 +53,9 @@ pub fn packed(compressed: Option<&str>) -> Result<Vec<u8>> {
 
 /// Checks that the files of the network are what was trained.
 pub fn check() -> Result<()> {
-    for (name, compressed) in FILES {
-        if std::fs::read(path("network").join(name))? != packed(compressed)? {
+    for file in FILES {
+        let name = file.name;
+        if std::fs::read(path("network").join(name))? != packed(&file)? {
             return Err(format!("{name} is not what the trained network packs to").into());
         }
     }

@@ -13,20 +13,22 @@ pub mod stream;
 use cortex_m_semihosting::debug;
 
 /// Bytes in flash where every element can be borrowed: as blobs are in a file, they begin at a
-/// multiple of 64.
+/// multiple of 64 at least.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-#[cfg(not(feature = "v1"))]
+#[cfg(not(any(feature = "v1", feature = "v2")))]
 static FILE: &Aligned<[u8]> =
     &Aligned(*include_bytes!("../../../corpus/accept/0.1.0/dense_all.zt"));
+#[cfg(all(feature = "v2", not(feature = "v1")))]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-2.zt"));
 #[cfg(all(feature = "v1", not(feature = "zstd")))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits.zt"));
 #[cfg(all(feature = "v1", feature = "zstd"))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-zstd.zt"));
 
-/// The file with the network. With the feature `zstd`, one layer of it is compressed. Without the
-/// feature `v1`, a file of generation 0.1.
+/// The file with the network, of 1.2; with the feature `zstd`, one layer of it is compressed. With the
+/// feature `v2` and without `v1` it is one of 2; with neither, another file, of generation 0.1.
 pub static MODEL: &[u8] = &FILE.0;
 
 /// Ends the emulator, which ends as the image does.

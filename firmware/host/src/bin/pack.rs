@@ -3,8 +3,8 @@
 use zten_firmware::network::{FILES, packed};
 
 fn main() -> zten_firmware::Result<()> {
-    for (name, compressed) in FILES {
-        std::fs::write(zten_firmware::path("network").join(name), packed(compressed)?)?;
+    for file in FILES {
+        std::fs::write(zten_firmware::path("network").join(file.name), packed(&file)?)?;
     }
     Ok(())
 }
