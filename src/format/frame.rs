@@ -18,6 +18,8 @@ use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Dialect;
+#[cfg(feature = "write")]
+use super::Generation;
 #[cfg(feature = "v0")]
 use super::v0_1;
 #[cfg(feature = "v1")]
@@ -345,6 +347,15 @@ impl Footer {
 /// How files begin and end. Of 0.1, none are written.
 #[cfg(feature = "write")]
 impl Container {
+    /// The container of a generation that is written.
+    pub(crate) fn written(generation: Generation) -> Self {
+        match generation {
+            #[cfg(feature = "v2")]
+            Generation::V2 => Self::V2,
+            _ => Self::V1,
+        }
+    }
+
     pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
         match self {
             #[cfg(feature = "v0")]

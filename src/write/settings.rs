@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 
 use crate::error::{Error, Misuse};
+use crate::format::frame::Container;
 use crate::format::{Generation, Writing, written};
 use crate::limits::{Limits, Options};
 
@@ -165,6 +166,11 @@ impl Target {
     /// The generation that is written.
     pub(super) fn generation(&self) -> Generation {
         self.writing.dialect.generation
+    }
+
+    /// The container that is written.
+    pub(super) fn container(&self) -> Container {
+        Container::written(self.generation())
     }
 
     /// The order in which names of objects, and roles in an object, come in canonical form.

@@ -48,7 +48,7 @@ impl<S: Sink> Writer<S> {
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
         let target = settings.target()?;
         let mut writer = Self::at(sink, Draft::new(settings, target)?, 0);
-        writer.put(&target.writing.container.header())?;
+        writer.put(&target.container().header())?;
         writer.pad()?;
         Ok(writer)
     }
