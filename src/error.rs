@@ -54,6 +54,9 @@ pub enum Misuse {
     Append,
     /// There is no such level of compression.
     Level,
+    /// The bytes have another digest than was announced; or, in canonical form, have been written
+    /// before, which was not announced.
+    Announced,
     /// Files of that generation are not written, or have no such digest or alignment.
     Settings,
     /// Reading or writing failed before, and what it would have gone on with is not known.
@@ -88,6 +91,9 @@ impl Misuse {
                 "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form"
             }
             Self::Level => "there is no such level of compression",
+            Self::Announced => {
+                "the bytes have another digest than was announced, or have been written before"
+            }
             Self::Settings => {
                 "files of that generation are not written, or have no such digest or alignment"
             }

@@ -7,6 +7,8 @@ mod indices;
 mod padding;
 #[cfg(feature = "v2")]
 mod rows;
+#[cfg(all(feature = "write", feature = "v2"))]
+mod sharing;
 
 #[cfg(feature = "v2")]
 use crate::codec::{Files, Shards};
@@ -204,7 +206,7 @@ impl Verifier {
         }
         #[cfg(feature = "write")]
         if manifest.options().is_canonical() {
-            padding::validate(manifest, source)?;
+            self.form(manifest, source)?;
         }
         #[cfg(feature = "v2")]
         let unsupported = unsupported.or(manifest.missing_shard());
@@ -217,17 +219,31 @@ impl Verifier {
         self.mismatch.as_ref()
     }
 
-    /// Validates the padding of a file that was opened as a canonical one: all of it is zero.
+    /// Validates what only all content shows of a file that was opened as a canonical one: its padding is
+    /// zero, and in 2 equal bytes are in one blob.
     ///
     /// # Errors
-    /// `canonical-padding`; whatever the source fails with.
+    /// `canonical-padding`, `canonical-sharing`; whatever the source fails with.
     #[cfg(feature = "write")]
     pub fn padding<R: ReadAt + ?Sized>(
         &self,
         manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
     ) -> Result<(), ReadError<R::Error>> {
-        padding::validate(manifest.parts(), source)
+        self.form(manifest.parts(), source)
+    }
+
+    #[cfg(feature = "write")]
+    fn form<R: ReadAt + ?Sized>(
+        &self,
+        manifest: ManifestRef<'_>,
+        source: &R,
+    ) -> Result<(), ReadError<R::Error>> {
+        #[cfg(feature = "v2")]
+        if manifest.dialect().facts.shares_blobs {
+            sharing::validate(manifest, source, &self.limits)?;
+        }
+        padding::validate(manifest, source)
     }
 
     /// Reads one component, validates it, and hands its chunks to `take`, whatever its elements mean.

@@ -23,6 +23,7 @@ mod object;
 mod order;
 mod seed;
 mod settings;
+mod shared;
 mod sink;
 mod validate;
 mod writer;

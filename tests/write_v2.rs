@@ -6,10 +6,11 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+use zten::error::{ErrorKind, Misuse};
 use zten::manifest::ElementType;
 use zten::write::{Checksum, Encoded, Level, NewComponent, NewObject, Settings, Writer};
 use zten::{Archive, Encoding, Generation, Limits, LogicalType, Options, StorageType};
-use zten_testkit::check;
+use zten_testkit::{accepted_v2, check};
 
 fn settings() -> Settings {
     Settings::default().generation(Generation::V2)
@@ -179,8 +180,133 @@ fn all_that_there_is_comes_back() {
             }
         }
     }
-    if let Ok(path) = std::env::var("ZTEN_KEEP") {
-        std::fs::write(path, file(&settings(), None)).unwrap();
-        std::fs::write("/tmp/zz.zt", file(&settings(), Some(Level::default()))).unwrap();
+}
+
+#[test]
+fn what_is_appended_to_keeps_every_byte() {
+    let mut count = 0;
+    for file in accepted_v2() {
+        let archive = Archive::open(&file.bytes).unwrap();
+        if archive.is_data_shard() {
+            let refused = Writer::append(Vec::new(), archive.manifest(), &Settings::default());
+            assert!(refused.is_err());
+            continue;
+        }
+        assert_eq!(archive.appends_at(), file.bytes.len() as u64);
+        // Whatever generation the settings say, the file keeps its own.
+        let settings = Settings::default();
+        let mut writer = Writer::append(file.bytes.clone(), archive.manifest(), &settings).unwrap();
+        for name in ["zz", "a new object", "~"] {
+            writer
+                .add(&NewObject::dense(name, &[3], StorageType::U8), &[("data", &[1, 2, 3])])
+                .unwrap();
+        }
+        let known = archive.objects().next().map(|object| object.name().to_owned());
+        for name in &known {
+            let object = NewObject::dense(name, &[0], StorageType::U8);
+            assert!(writer.object(&object).is_err(), "{}", file.name);
+        }
+        let longer = writer.finish().unwrap();
+        assert!(longer.starts_with(&file.bytes), "{}", file.name);
+        let after = Archive::open(&longer).unwrap();
+        assert_eq!(after.len(), archive.len() + 3);
+        assert_eq!(after.shards().len(), archive.shards().len());
+        let keys = |archive: &Archive<&Vec<u8>>| archive.attributes().map(|all| all.count());
+        assert_eq!(keys(&after), keys(&archive));
+        for object in archive.objects() {
+            let other = after.get(object.name()).unwrap();
+            let own = |object: &zten::Object<'_>| {
+                object.fields().map(|all| format!("{:?}", all.collect::<Vec<_>>()))
+            };
+            assert_eq!(own(&other), own(&object), "{}", file.name);
+        }
+        if file.opens_only.is_none() {
+            check(&longer, &Options::default()).unwrap();
+        }
+        count += 1;
     }
+    assert!(count > 40, "only {count} files");
+}
+
+#[test]
+fn what_is_wrong_is_refused_before_it_is_written() {
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let ids = |error: zten::Error| error.id();
+    let mut declared = |object: &NewObject<'_>| writer.object(object).map(drop).map_err(ids);
+    let rank = [1; 65];
+    let none: [NewComponent<'_>; 0] = [];
+    let two = ["data", "extra"].map(|role| NewComponent::new(role, StorageType::U8, 1));
+    let tag = Encoded::from_cbor(vec![0xa1, 0x61, b'a', 0xc1, 1]);
+    let twice = Encoded::from_cbor(vec![0xa1, 0x61, b'a', 0xa2, 1, 1, 1, 2]);
+    let unnamed = Encoded::from_cbor(vec![0xa1, 0x60, 1]);
+    let deep = Encoded::from_cbor([&[0xa1, 0x61, b'a'][..], &[0x81; 30], &[0]].concat());
+    let block = Encoded::mx(3, None).unwrap();
+    let dense = NewObject::dense("w", &[1], StorageType::U8);
+    let long = "n".repeat(1025);
+    let wrong = [
+        (NewObject::dense("", &[1], StorageType::U8), "name-form"),
+        (NewObject::dense("a\0", &[1], StorageType::U8), "name-form"),
+        (NewObject::dense(&long, &[1], StorageType::U8), "name-form"),
+        (NewObject::dense("w", &rank, StorageType::U8), "limit-rank"),
+        (NewObject::custom("w", &[1], "mine/1", &none), "components-empty"),
+        (NewObject::custom("w", &[1], "dense", &two), "dense-roles"),
+        (NewObject::custom("w", &[u64::MAX, 2], "mine/1", &two), "shape-overflow"),
+        (NewObject::quantized_group("w", &[1], [(StorageType::U8, 1); 3]), "unsupported-format"),
+        (dense.attributes(&tag), "cbor-tag"),
+        (dense.attributes(&twice), "duplicate-key"),
+        (dense.attributes(&unnamed), "name-form"),
+        (dense.attributes(&deep), "cbor-depth"),
+        (NewObject::mx("w", &[4], LogicalType::F4E2M1, 3).attributes(&block), "mx-block-size"),
+        (NewObject::mx("w", &[4], LogicalType::F4E2M1, 4), "attribute-missing"),
+    ];
+    for (object, id) in wrong {
+        assert_eq!(declared(&object), Err(Some(id)), "{object:?}");
+    }
+    for settings in [
+        settings().checksum(Checksum::Crc32c),
+        Settings::default().checksum(Checksum::Xxh3),
+        settings().alignment(64),
+        settings().alignment(5000),
+        Settings::default().generation(Generation::V1_1),
+        Settings::default().generation(Generation::V0_1),
+    ] {
+        let refused = zten::Error::from(Writer::new(Vec::new(), &settings).unwrap_err());
+        assert_eq!(refused.kind(), ErrorKind::Misuse(Misuse::Settings));
+    }
+}
+
+#[test]
+fn content_that_a_reader_would_refuse_is_refused() {
+    let write = |object: &NewObject<'_>, parts: &[(&str, &[u8])]| {
+        let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+        zten::Error::from(writer.add(object, parts).unwrap_err()).id()
+    };
+    // Rows that are not sorted, whichever component comes first.
+    for (ends, indices) in
+        [(&[0, 2, 3], &[1, 0, 2]), (&[0, 1, 3], &[1, 2, 2]), (&[0, 3, 3], &[0, 1, 1])]
+    {
+        let (ends, indices) = (longs(ends), longs(indices));
+        let parts: [(&str, &[u8]); 3] =
+            [("indptr", &ends), ("values", &[1, 2, 3]), ("indices", &indices)];
+        let object = NewObject::sparse_csr("w", &[2, 3], StorageType::U8, 3);
+        assert_eq!(write(&object, &parts), Some("csr-index-order"));
+        let other = ["indices", "indptr", "values"];
+        let counts = [3, 3, 3];
+        let types = [StorageType::U64, StorageType::U64, StorageType::U8];
+        let components: [NewComponent<'_>; 3] =
+            core::array::from_fn(|at| NewComponent::new(other[at], types[at], counts[at]));
+        let object = NewObject::custom("w", &[2, 3], "zt.sparse_csr/1", &components);
+        let parts: [(&str, &[u8]); 3] =
+            [("indices", &indices), ("indptr", &ends), ("values", &[1, 2, 3])];
+        assert_eq!(write(&object, &parts), Some("csr-index-order"));
+    }
+    // Cells (0, 2), (1, 1) and (0, 2).
+    let object = NewObject::sparse_coo("w", &[3, 3], StorageType::U8, 3);
+    let twice = longs(&[0, 1, 0, 2, 1, 2]);
+    let parts: [(&str, &[u8]); 2] = [("coords", &twice), ("values", &[1, 2, 3])];
+    assert_eq!(write(&object, &parts), Some("coo-cell-repeated"));
+    let odd = NewObject::dense("w", &[3], LogicalType::F4E2M1);
+    assert_eq!(write(&odd, &[("data", &[0x21, 0x13])]), Some("nibble-value"));
+    let bools = NewObject::dense("w", &[1], StorageType::Bool);
+    assert_eq!(write(&bools, &[("data", &[2])]), Some("bool-value"));
 }

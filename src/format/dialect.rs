@@ -4,8 +4,6 @@ use nom::Parser as _;
 
 use super::Generation;
 #[cfg(feature = "write")]
-use super::frame::Container;
-#[cfg(feature = "write")]
 use super::{Encoding, Format};
 use crate::cbor::{Input, UNLIMITED, array_head, find, key, uint};
 use crate::digest::Digest;
@@ -101,8 +99,7 @@ impl Facts {
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Writing {
-    /// Which container it is in, and what its manifest follows.
-    pub(crate) container: Container,
+    /// What its manifest follows.
     pub(crate) dialect: &'static Dialect,
     /// How components are compressed.
     pub(crate) compression: Encoding,

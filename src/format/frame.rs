@@ -18,6 +18,8 @@ use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Dialect;
+#[cfg(feature = "write")]
+use super::Generation;
 #[cfg(feature = "v0")]
 use super::v0_1;
 #[cfg(feature = "v1")]
@@ -68,7 +70,8 @@ struct FooterV2 {
     manifest_size: U64,
     manifest_hash: U64,
     version: U32,
-    _reserved: U32,
+    #[cfg_attr(not(feature = "write"), expect(dead_code, reason = "ignored by readers"))]
+    reserved: U32,
     magic: Magic,
 }
 
@@ -197,6 +200,9 @@ pub(crate) struct Frame {
     hash: Option<u64>,
     blobs_end: u64,
     data_shard: bool,
+    /// The field that readers ignore.
+    #[cfg(all(feature = "write", feature = "v2"))]
+    reserved: u32,
 }
 
 impl Frame {
@@ -245,6 +251,8 @@ impl Frame {
                 hash: None,
                 blobs_end: start,
                 data_shard: false,
+                #[cfg(all(feature = "write", feature = "v2"))]
+                reserved: 0,
             }),
             _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
         }
@@ -269,7 +277,15 @@ impl Frame {
             }
             let manifest = blobs_end..blobs_end;
             let container = Container::V2;
-            return Ok(Self { container, manifest, hash: None, blobs_end, data_shard: true });
+            return Ok(Self {
+                container,
+                manifest,
+                hash: None,
+                blobs_end,
+                data_shard: true,
+                #[cfg(feature = "write")]
+                reserved: footer.reserved.get(),
+            });
         }
         fits(size, size_at, limits)?;
         if start == 0 || start & (format::ALIGNMENT_V2 - 1) != 0 {
@@ -282,6 +298,8 @@ impl Frame {
                 hash: Some(hash),
                 blobs_end,
                 data_shard: false,
+                #[cfg(feature = "write")]
+                reserved: footer.reserved.get(),
             }),
             _ => Err(Error::new(Rule::ManifestBounds, size_at).found(size)),
         }
@@ -345,6 +363,15 @@ impl Footer {
 /// How files begin and end. Of 0.1, none are written.
 #[cfg(feature = "write")]
 impl Container {
+    /// The container of a generation that is written.
+    pub(crate) fn written(generation: Generation) -> Self {
+        match generation {
+            #[cfg(feature = "v2")]
+            Generation::V2 => Self::V2,
+            _ => Self::V1,
+        }
+    }
+
     pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
         match self {
             #[cfg(feature = "v0")]
@@ -365,7 +392,7 @@ impl Container {
                 manifest_size: size,
                 manifest_hash: U64::new(twox_hash::XxHash3_64::oneshot(manifest)),
                 version: U32::new(VERSION_V2),
-                _reserved: U32::ZERO,
+                reserved: U32::ZERO,
                 magic: Magic::V2,
             }),
             _ => {
@@ -378,6 +405,12 @@ impl Container {
 
 #[cfg(feature = "write")]
 impl Frame {
+    /// The reserved field of the footer, and where it stands, if it is not 0.
+    #[cfg(feature = "v2")]
+    pub(crate) fn reserved(&self) -> Option<(u64, u32)> {
+        (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
+    }
+
     /// How many bytes the file has.
     pub(crate) fn file_len(&self) -> u64 {
         let footer = self.blobs_end.max(self.manifest.end);

@@ -10,8 +10,6 @@ use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 #[cfg(feature = "write")]
 use super::dialect::Writing;
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
-#[cfg(feature = "write")]
-use super::frame::Container;
 use super::shape::{Shape, Uint};
 use super::slots::{Attributes, Slot};
 use super::table::table;
@@ -95,7 +93,6 @@ pub(crate) static V1_2: Dialect = Dialect {
 /// How 1.2 is written.
 #[cfg(feature = "write")]
 static WRITING: Writing = Writing {
-    container: Container::V1,
     dialect: &V1_2,
     compression: Encoding::Zstd,
     deterministic: false,

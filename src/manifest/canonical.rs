@@ -1,6 +1,9 @@
 //! The canonical form, as far as the manifest shows it: one content has one file.
 //! `docs/canonical.md` has the form in full.
 
+#[cfg(feature = "v2")]
+mod v2;
+
 use nom::Parser as _;
 
 use super::ManifestRef;
@@ -32,8 +35,13 @@ const FIRST: u64 = ALIGNMENT;
 /// Validates a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
     let form = Form { manifest: *manifest, root: manifest.as_bytes(), reader: manifest.reader() };
-    if manifest.dialect().writing.is_none_or(|writing| writing.deterministic) {
-        return Err(Error::new(Rule::CanonicalGeneration, 0));
+    match manifest.dialect().writing {
+        None => return Err(Error::new(Rule::CanonicalGeneration, 0)),
+        #[cfg(feature = "v2")]
+        Some(writing) if writing.deterministic => {
+            return v2::validate(&form, writing.canonical_alignment);
+        }
+        Some(_) => {}
     }
     form.version()?;
     deterministic(form.root)
@@ -100,7 +108,10 @@ impl<'a> Form<'a> {
         let head = map_head(Rule::ObjectType, UNLIMITED).parse(map);
         let (mut input, mut entries) = head.assured_or((&[], Entries::NONE));
         while entries.next(input) {
-            let (value, name) = key(input).assured();
+            // In 2, the keys of unknown fields need not be text.
+            let (value, name) = key(input).unwrap_or_else(|_| {
+                (skip(input, 0, DEPTH_CAP).assured().0, <Input<'_>>::default())
+            });
             let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
             validate(name, value).map_err(|wrong| match wrong {
                 Broken::Field => broken(Rule::CanonicalField, input),

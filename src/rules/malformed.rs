@@ -391,20 +391,25 @@ catalogue! {
     CanonicalCbor "canonical-cbor", Policy("one content has one file: RFC 8949 §4.2.1"), V1From2,
         "The manifest is deterministic CBOR: shortest heads and floats, definite lengths, keys in ascending order of their encodings.",
         "an item of the manifest is not in the one form that deterministic CBOR has for it", CANONICAL;
-    CanonicalField "canonical-field", Policy("one content has one file"), V1From2,
+    CanonicalField "canonical-field", Policy("one content has one file"), From1_2,
         "No field is unknown, and none says what holds without it.",
         "the field is unknown, or says what holds without it", CANONICAL;
-    CanonicalEncoding "canonical-encoding", Policy("encoders differ on what they make of the same bytes"), V1From2,
+    CanonicalEncoding "canonical-encoding", Policy("encoders differ on what they make of the same bytes"), From1_2,
         "Every component is raw.", "the component is compressed", CANONICAL;
-    CanonicalDigest "canonical-digest", Policy("one content has one file, and no byte of it is free to change"), V1From2,
-        "Every component has a sha256 digest in lower-case digits.",
-        "the component has no sha256 digest in lower-case digits", CANONICAL;
-    CanonicalBlob "canonical-blob", Policy("one content has one file"), V1From2,
-        "Blobs lie in the order of the manifest, each at the next multiple of 64.",
-        "the blob is at {}, not at the next multiple of 64", CANONICAL;
-    CanonicalManifest "canonical-manifest", Policy("one content has one file"), V1From2,
-        "The manifest lies at the next multiple of 64 after the last blob.",
-        "the manifest is at {}, not at the next multiple of 64", CANONICAL;
-    CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), V1From2,
+    CanonicalDigest "canonical-digest", Policy("one content has one file, and no byte of it is free to change"), From1_2,
+        "Every component has a sha256 digest in lower-case digits; in 2 an xxh3.",
+        "the component has no sha256 digest in lower-case digits, or in 2 no xxh3", CANONICAL;
+    CanonicalBlob "canonical-blob", Policy("one content has one file"), From1_2,
+        "Blobs lie in the order of the manifest, each at the next multiple of 64; in 2 in the order of the bytes of names, at multiples of 65,536.",
+        "the blob is at {}, not at the next place for one", CANONICAL;
+    CanonicalManifest "canonical-manifest", Policy("one content has one file"), From1_2,
+        "The manifest lies at the next multiple of 64 after the last blob, in 2 of 65,536, and ends at the footer.",
+        "the manifest is at {}, not at the next place for one, or does not end at the footer", CANONICAL;
+    CanonicalPadding "canonical-padding", Policy("no byte of the file is free to change"), From1_2,
         "Padding is zero.", "a byte of padding is {}", CANONICAL;
+    CanonicalReserved "canonical-reserved", Policy("no byte of the file is free to change"), V2,
+        "The reserved field of the footer is 0.", "the reserved field is {}, not 0", CANONICAL;
+    CanonicalSharing "canonical-sharing", Policy("one content has one file"), V2,
+        "Components of equal bytes share one blob.",
+        "the blob holds the bytes of another, which is to be shared", CANONICAL;
 }

@@ -29,7 +29,8 @@ use super::writer::Writer;
 use crate::cbor::Output;
 #[cfg(feature = "v2")]
 use crate::codec::Files;
-use crate::codec::{Locate, Located, ReadAt, ReadError, Single};
+use crate::codec::{Locate, Located, ReadAt, ReadError, Single, Sum};
+use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::Format;
 use crate::limits::Limits;
@@ -57,13 +58,14 @@ type SourceError<L> = <<L as Locate>::Source as ReadAt>::Error;
 #[derive(Clone, Debug)]
 pub struct Copier {
     verifier: Verifier,
+    limits: Limits,
     level: Option<Level>,
 }
 
 impl Copier {
     /// Copies from a file of `file_len` bytes, within limits.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
-        Self { verifier: Verifier::new(file_len, limits), level: None }
+        Self { verifier: Verifier::new(file_len, limits), limits: *limits, level: None }
     }
 
     /// Compresses all components on the way.
@@ -182,10 +184,17 @@ impl Copier {
         parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         parts.extend(object.components());
         sort(&mut parts, |part: Component<'_>| part.role_bytes(), &target)?;
+        let mut identities = Vec::new();
+        identities.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
+        for part in &parts {
+            identities.push(self.identity((object, part), files, &target)?);
+        }
         let mut components = Vec::new();
         components.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
-        for part in &parts {
-            components.push(self.component((object, part), files, &target)?);
+        for (part, identity) in parts.iter().zip(&identities) {
+            let new = self.component((object, part), files, &target)?;
+            let announced = identity.as_ref().map(|sha256| new.announced(sha256));
+            components.push(announced.unwrap_or(new));
         }
         let mut shape = Vec::new();
         let rank = usize_from_u32(object.shape().rank());
@@ -213,7 +222,8 @@ impl Copier {
             let change = becomes::change(object, part, &target);
             let Located { component, source } = files.locate(part);
             let take = |chunk: &[u8]| -> Result<(), CopyError<_, _>> {
-                Ok(change.write(&mut out, part.role(), chunk)?)
+                let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
+                Ok(change.apply(chunk, &mut write)?)
             };
             let copied = self.verifier.component(&component, &sparse, &source, take);
             copied.map_err(|error| error.placed(own))?;
@@ -244,6 +254,33 @@ impl Copier {
             Change::Nothing | Change::Bools => NewComponent::of_bytes(part.role(), element, bytes),
         };
         Ok(new.at(self.level))
+    }
+
+    /// The sha256 of what a component of an object becomes, where that has to be known before.
+    fn identity<L: Locate>(
+        &self,
+        (object, part): (&Object<'_>, &Component<'_>),
+        files: L,
+        target: &Target,
+    ) -> Result<Option<[u8; 32]>, ReadError<SourceError<L>>> {
+        if !target.sharing {
+            return Ok(None);
+        }
+        let change = becomes::change(object, part, target);
+        let Located { component, source } = files.locate(part);
+        let mut sum = Sum::sha256();
+        let mut hash = |bytes: &[u8]| {
+            sum.update(bytes);
+            Ok::<(), ReadError<SourceError<L>>>(())
+        };
+        let mut content = component.any_content(&source, &self.limits)?;
+        while let Some(chunk) = content.next_chunk()? {
+            change.apply(chunk, &mut hash)?;
+        }
+        match sum.finish() {
+            Digest::Sha256(sha256) => Ok(Some(sha256)),
+            _ => Ok(None),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_cbor_2::Serializer;
 
 use super::compress::Level;
+use super::shared::Identity;
 use crate::brief::Bytes;
 use crate::cbor::Output;
 use crate::element::{LogicalType, StorageType};
@@ -122,6 +123,8 @@ pub struct NewComponent<'a> {
     element: ElementType<'a>,
     amount: Amount,
     level: Option<Level>,
+    /// The sha256 that its bytes are to have.
+    pub(super) announced: Option<&'a Identity>,
 }
 
 /// How much a component holds.
@@ -141,11 +144,23 @@ impl<'a> NewComponent<'a> {
 
     /// A component of so many bytes, whatever its elements are.
     pub fn of_bytes(role: &'a str, element: impl Into<ElementType<'a>>, bytes: u64) -> Self {
-        Self { role, element: element.into(), amount: Amount::Bytes(bytes), level: None }
+        Self::of(role, element.into(), Amount::Bytes(bytes))
     }
 
     fn counted(role: &'a str, element: ElementType<'a>, elements: Option<u64>) -> Self {
-        Self { role, element, amount: Amount::Elements(elements), level: None }
+        Self::of(role, element, Amount::Elements(elements))
+    }
+
+    fn of(role: &'a str, element: ElementType<'a>, amount: Amount) -> Self {
+        Self { role, element, amount, level: None, announced: None }
+    }
+
+    /// The component, whose decoded bytes will have that sha256: where they come in pieces, a blob that
+    /// holds them already is found before they come. They have to come all the same.
+    #[must_use]
+    pub fn announced(mut self, sha256: &'a [u8; 32]) -> Self {
+        self.announced = Some(sha256);
+        self
     }
 
     /// The component, compressed on the way.

@@ -297,7 +297,7 @@ impl Draft {
         let _ = sorted;
         root.surround(&mut entries, objects, &target)?;
         let manifest = entries;
-        let container = target.writing.container;
+        let container = target.container();
         let footer = container.footer(start, manifest.as_bytes());
         let size = u64_from_usize(manifest.len());
         let tail = u64_from_usize(footer.as_bytes().len());

@@ -110,8 +110,8 @@ impl FileSink {
         Ok(Self { draft: BufWriter::with_capacity(BUFFER, Draft::new(target)?) })
     }
 
-    /// Begins a new edition of the file at `target`: its blobs, without its manifest, which is
-    /// returned.
+    /// Begins a new edition of the file at `target`: its blobs, in 1.x without its manifest, which is
+    /// returned. (In 2, all of it is kept.)
     ///
     /// # Errors
     /// As [`create`](Self::create); any rule of the catalogue that needs no data.
@@ -124,7 +124,7 @@ impl FileSink {
         let blobs = old.try_clone().map_err(ReadError::Source)?;
         let archive = FileArchive::from_file(old, options)?;
         let sink = Self::at(target).map_err(ReadError::Source)?;
-        let wanted = archive.extent().start;
+        let wanted = archive.appends_at();
         let copy = |mut new: &File| {
             use io::Seek as _;
             (&blobs).rewind()?;
@@ -170,7 +170,7 @@ impl Sink for FileSink {
     }
 }
 
-/// Goes on with the 1.x file at `path`, which stays as it is until the new edition is published.
+/// Goes on with the file of 1.x or 2 at `path`, which stays as it is until the new edition is published.
 /// Of two that append to one file at a time, the edition that is published last wins.
 ///
 /// # Errors

@@ -8,11 +8,12 @@ use super::content::{self, Content};
 use super::declare::{NewComponent, NewObject};
 use super::entry::Written;
 use super::settings::Checksum;
+use super::shared::Shared;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::codec::Sum;
 use crate::codec::validate_bools;
-use crate::digest::Spelled;
+use crate::digest::{Digest, Spelled};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
 use crate::format::{Format, Writing};
@@ -31,7 +32,7 @@ impl<S: Sink> Writer<S> {
     /// where canonical form asks for another order; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
         self.declare(object)?;
-        ObjectWriter::begin(self, *object)
+        ObjectWriter::begin(self, object)
     }
 
     /// Writes an object whose bytes are in memory: for each of its components that has bytes,
@@ -81,6 +82,9 @@ struct Stream<'a> {
     /// The first bytes of an index whose others are still to come.
     part: ([u8; 8], usize),
     encoder: Option<Encoder>,
+    /// The sha256 of what has come, where components share blobs, and the blob that has it all.
+    identity: Option<Sum>,
+    shared: Option<Shared>,
     /// Whether the last high nibble has to be 0, and the last byte that came.
     odd: bool,
     last: u8,
@@ -90,7 +94,8 @@ struct Stream<'a> {
 const PIECE: usize = 256 << 10;
 
 impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
-    fn begin(writer: &'w mut Writer<S>, object: NewObject<'a>) -> Result<Self, Error> {
+    fn begin(writer: &'w mut Writer<S>, object: &NewObject<'a>) -> Result<Self, Error> {
+        let object = *object;
         let target = writer.target();
         let format = object.format(target.writing);
         let nnz = nnz(&object, target.writing);
@@ -129,6 +134,13 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         };
         if stream.component.role != role {
             return Err(Error::misuse(Misuse::Order).at(stream.place).into());
+        }
+        let all = stream.component.bytes(self.writer.target().writing);
+        if stream.identity.is_some()
+            && stream.shared.is_none()
+            && all == Some(u64_from_usize(bytes.len()))
+        {
+            stream.look_up(self.writer, bytes);
         }
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
@@ -178,13 +190,16 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// Adds the entry of a component that is all written.
     fn note(&mut self, stream: Stream<'a>) -> Result<(), Error> {
         let writing = self.writer.target().writing;
+        let decoded = stream.component.bytes(writing);
+        let own = stream.component.level(writing).is_some();
+        let compressed = stream.shared.map_or(own, |blob| blob.compressed);
         let written = Written {
             role: stream.component.role,
             element: stream.component.element(writing),
             digest: stream.stored.sum.and_then(|sum| Spelled::new(&sum.finish())),
-            offset: stream.offset,
-            length: stream.stored.length,
-            decoded: stream.component.level(writing).and_then(|_| stream.component.bytes(writing)),
+            offset: stream.shared.map_or(stream.offset, |blob| blob.offset),
+            length: stream.shared.map_or(stream.stored.length, |blob| blob.length),
+            decoded: decoded.filter(|_| compressed),
         };
         self.writer.draft.component(&written)?;
         self.ordinal = self.ordinal.saturating_add(1);
@@ -213,6 +228,8 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
             check,
             part: ([0; 8], 0),
             encoder: component.level(writing).map(encoder).transpose()?,
+            identity: (target.sharing && left > 0).then(Sum::sha256),
+            shared: component.announced.and_then(|sha256| self.writer.blobs.find(sha256, left)),
             odd: logical.is_packed() && odd(),
             last: 0,
         })
@@ -223,6 +240,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if let Some(mut stream) = self.stream.take() {
             stream.settle(&mut self.content)?;
             stream.finish(self.writer)?;
+            stream.register(self.writer).map_err(|error| error.at(stream.place))?;
             self.note(stream)?;
             self.writer.pad()?;
         }
@@ -299,7 +317,15 @@ impl Stream<'_> {
         writer: &mut Writer<S>,
         piece: &[u8],
     ) -> Result<(), WriteError<S::Error>> {
+        if let Some(identity) = &mut self.identity {
+            identity.update(piece);
+        }
         let stored = &mut self.stored;
+        if self.shared.is_some() {
+            // What there is in the file already. Its digest is that of decoded bytes.
+            stored.hash(piece);
+            return Ok(());
+        }
         let Some(encoder) = &mut self.encoder else { return stored.write(writer, piece) };
         if !self.decoded_sum {
             return encoder.write(piece, &mut |bytes: &[u8]| stored.write(writer, bytes));
@@ -308,8 +334,42 @@ impl Stream<'_> {
         encoder.write(piece, &mut |bytes: &[u8]| stored.put(writer, bytes))
     }
 
+    /// Looks for a blob that holds just those bytes, which are all that are to come.
+    fn look_up<S>(&mut self, writer: &Writer<S>, bytes: &[u8]) {
+        let mut sum = Sum::sha256();
+        sum.update(bytes);
+        if let Digest::Sha256(identity) = sum.finish() {
+            self.shared = writer.blobs.find(&identity, self.left);
+        }
+    }
+
+    /// Holds what has come against what was announced, and remembers the blob.
+    fn register<S: Sink>(&mut self, writer: &mut Writer<S>) -> Result<(), Error> {
+        let Some(Digest::Sha256(identity)) = self.identity.take().map(Sum::finish) else {
+            return Ok(());
+        };
+        if self.component.announced.is_some_and(|announced| *announced != identity) {
+            return Err(Error::misuse(Misuse::Announced));
+        }
+        if self.shared.is_some() {
+            return Ok(());
+        }
+        let target = writer.target();
+        let decoded = self.component.bytes(target.writing).unwrap_or_default();
+        if writer.blobs.find(&identity, decoded).is_some() {
+            // It has been written a second time, which canonical form does not allow.
+            return if target.canonical { Err(Error::misuse(Misuse::Announced)) } else { Ok(()) };
+        }
+        let compressed = self.component.level(target.writing).is_some();
+        let (offset, length) = (self.offset, self.stored.length);
+        Ok(writer.blobs.add(Shared { identity, offset, length, decoded, compressed })?)
+    }
+
     /// Stores what is held back.
     fn finish<S: Sink>(&mut self, writer: &mut Writer<S>) -> Result<(), WriteError<S::Error>> {
+        if self.shared.is_some() {
+            return Ok(());
+        }
         if let Some(encoder) = self.encoder.take() {
             let (stored, decoded_sum) = (&mut self.stored, self.decoded_sum);
             return encoder.finish(&mut |bytes: &[u8]| {

@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 
 use crate::error::{Error, Misuse};
+use crate::format::frame::Container;
 use crate::format::{Generation, Writing, written};
 use crate::limits::{Limits, Options};
 
@@ -32,6 +33,7 @@ pub struct Settings {
     checksum: Option<Checksum>,
     alignment: Option<u64>,
     canonical: bool,
+    sharing: bool,
     limits: Option<Limits>,
 }
 
@@ -42,6 +44,7 @@ impl Default for Settings {
             checksum: None,
             alignment: None,
             canonical: false,
+            sharing: false,
             limits: None,
         }
     }
@@ -72,6 +75,16 @@ impl Settings {
     #[must_use]
     pub fn alignment(mut self, bytes: u64) -> Self {
         self.alignment = Some(bytes);
+        self
+    }
+
+    /// These settings, for a file in which components of equal bytes share a blob (2 only; in canonical
+    /// form they do in any case). That is known before a component is written where all of its bytes
+    /// are given at once, or its digest is [announced](super::NewComponent::announced). It takes a
+    /// sha256 of all bytes, and about 200 bytes of memory a blob.
+    #[must_use]
+    pub fn sharing(mut self) -> Self {
+        self.sharing = true;
         self
     }
 
@@ -123,10 +136,17 @@ impl Settings {
             Some(alignment) => alignment,
             None => least,
         };
-        if !known || !alignment.is_power_of_two() || !(least..=MOST).contains(&alignment) {
+        let shares = writing.dialect.facts.shares_blobs;
+        if !known
+            || self.sharing && !shares
+            || !alignment.is_power_of_two()
+            || !(least..=MOST).contains(&alignment)
+        {
             return Err(misuse);
         }
-        Ok(Target { writing, checksum, alignment, canonical: self.canonical })
+        let canonical = self.canonical;
+        let sharing = self.sharing || canonical && shares;
+        Ok(Target { writing, checksum, alignment, canonical, sharing })
     }
 
     /// The options of those who will read a new file.
@@ -159,12 +179,19 @@ pub(super) struct Target {
     /// A power of two.
     pub(super) alignment: u64,
     pub(super) canonical: bool,
+    /// Whether components of equal bytes share a blob.
+    pub(super) sharing: bool,
 }
 
 impl Target {
     /// The generation that is written.
     pub(super) fn generation(&self) -> Generation {
         self.writing.dialect.generation
+    }
+
+    /// The container that is written.
+    pub(super) fn container(&self) -> Container {
+        Container::written(self.generation())
     }
 
     /// The order in which names of objects, and roles in an object, come in canonical form.

@@ -3,12 +3,13 @@
 use super::declare::{Encoded, NewObject};
 use super::draft::Draft;
 use super::settings::{Settings, Target};
+use super::shared::Blobs;
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
 use crate::manifest::Manifest;
 use crate::num::{Assured as _, u64_from_usize};
 
-/// Writes a 1.2 file: blobs as they come, then the manifest and the footer. Nothing is written
+/// Writes a file of 1.2 or 2: blobs as they come, then the manifest and the footer. Nothing is written
 /// twice, and nothing but the manifest is kept in memory.
 ///
 /// A file that was not finished has no footer, and no reader takes it for a file.
@@ -37,6 +38,8 @@ pub struct Writer<S> {
     pub(super) draft: Draft,
     /// An object has begun and not ended.
     within: bool,
+    /// What components share, where they do.
+    pub(super) blobs: Blobs,
 }
 
 impl<S: Sink> Writer<S> {
@@ -44,19 +47,20 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; `limit-keys` and `limit-manifest` where the limits allow no
-    /// file at all; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// file at all; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
         let target = settings.target()?;
         let mut writer = Self::at(sink, Draft::new(settings, target)?, 0);
-        writer.put(&target.writing.container.header())?;
+        writer.put(&target.container().header())?;
         writer.pad()?;
         Ok(writer)
     }
 
-    /// Goes on with a 1.x file, at the place of its manifest: what `sink` is given goes behind
-    /// the first `manifest.extent().start` bytes of the file. The file keeps its version,
-    /// objects, attributes and unknown fields; its old manifest must not be overwritten in
-    /// place, for until [`finish`](Self::finish) there would be none.
+    /// Goes on with a file of 1.x or 2: what `sink` is given goes behind the first
+    /// [`manifest.appends_at()`](Manifest::appends_at) bytes of the file, which in 1.x are those before
+    /// its manifest, and in 2 all of them. The file keeps its generation, version, objects, attributes
+    /// and unknown fields; the old manifest of a 1.x file must not be overwritten in place, for until
+    /// [`finish`](Self::finish) there would be none.
     ///
     /// The file opens as before: with the options that `manifest` was opened with, tolerances
     /// among them, or with the limits of the settings if those give any. (The canonical form is
@@ -67,8 +71,8 @@ impl<S: Sink> Writer<S> {
     /// leaves no room for another, a copy made by [`Copier`](super::Copier) says the sizes.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1, or canonical
-    /// form is asked for; where the settings give limits, any rule `limit-…` that the file itself
+    /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1 or a data shard, or
+    /// canonical form is asked for; [`Misuse::Settings`] where its generation has not what they say; where the settings give limits, any rule `limit-…` that the file itself
     /// breaks; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn append(
         sink: S,
@@ -89,7 +93,7 @@ impl<S: Sink> Writer<S> {
     }
 
     fn at(sink: S, draft: Draft, position: u64) -> Self {
-        Self { sink, position, draft, within: false }
+        Self { sink, position, draft, within: false, blobs: Blobs::default() }
     }
 
     /// Gives the file attributes, in place of those that it has. They may come at any time.

@@ -32,8 +32,19 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("copy compressed", |file, options| {
         copy(file, options, &Settings::default().checksum(Checksum::Crc32c), Some(FASTEST))
     }),
+    ("copy into 2", |file, options| copy(file, options, &generation_2(), None)),
+    ("copy into canonical 2", |file, options| {
+        copy(file, options, &generation_2().canonical(), None)
+    }),
+    ("copy into 2 compressed", |file, options| {
+        copy(file, options, &generation_2().checksum(Checksum::Sha256), Some(FASTEST))
+    }),
     ("append", append),
 ];
+
+fn generation_2() -> Settings {
+    Settings::default().generation(zten::Generation::V2)
+}
 
 const FASTEST: u8 = 1;
 

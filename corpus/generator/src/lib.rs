@@ -111,8 +111,9 @@ fn files_v2(table: &Table, add: &mut impl FnMut(String, Vec<u8>)) {
         let offset = number(built.offset);
         assert!(offset != "-" || built.in_content, "nothing says where {rule}--v2-{case} points");
         let (object, component) = (number(built.object), number(built.component));
+        let options = if rule.starts_with("canonical-") { "canonical=yes" } else { "-" };
         let columns =
-            format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t-\t{neighbour}.zt");
+            format!("{rule}\t{offset}\t{object}\t{component}\t{stage}\t{options}\t{neighbour}.zt");
         let name = format!("{rule}--v2-{case}.zt");
         lines.insert(name.clone(), columns);
         add(format!("v2/reject/{name}"), built.bytes);
@@ -200,15 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn example_of_the_canonical_form_is_in_the_corpus() {
+    fn examples_of_the_canonical_form_are_in_the_corpus() {
         let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/canonical.md");
         let document = fs::read_to_string(document).unwrap();
-        let (_, listing) = document.split_once("```hex\n").unwrap();
-        let (listing, _) = listing.split_once("```").unwrap();
+        let listings = document.split("```hex\n").skip(1);
+        let listings: Vec<_> = listings.filter_map(|text| text.split_once("```")).collect();
         let files = files();
-        let example = files.iter().find(|file| file.path == "accept/canonical--dense.zt").unwrap();
-        assert_eq!(listed(listing), example.bytes);
-        assert!(document.contains(&sha256(&example.bytes)["sha256:".len()..]));
+        let examples = ["accept/canonical--dense.zt", "v2/accept/canonical--dense.zt"];
+        assert_eq!(listings.len(), examples.len());
+        for ((listing, _), path) in listings.into_iter().zip(examples) {
+            let example = files.iter().find(|file| file.path == path).unwrap();
+            assert_eq!(listed(listing), example.bytes);
+            assert!(document.contains(&sha256(&example.bytes)["sha256:".len()..]));
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ enum Spot {
     End(usize),
     /// At that byte.
     At(usize),
+    /// At that byte between blobs, once content is read.
+    Padding(usize),
     /// At that byte of the data (if it is in the file), in that part of that object.
     Data(Option<usize>, usize, usize),
 }
@@ -253,6 +255,18 @@ impl FileV2 {
         self
     }
 
+    /// The error is expected at the first byte of the manifest.
+    pub fn at_manifest(mut self) -> Self {
+        self.spot = Spot::At(self.start);
+        self
+    }
+
+    /// The error is expected at that byte between blobs.
+    pub fn at_padding(mut self, offset: usize) -> Self {
+        self.spot = Spot::Padding(offset);
+        self
+    }
+
     /// The bytes of a right file.
     pub fn bytes(&self) -> Vec<u8> {
         self.build("").bytes
@@ -285,13 +299,13 @@ impl FileV2 {
         bytes.truncate(self.keep.unwrap_or(bytes.len()));
         let (offset, (object, component)) = match (self.spot, &encoded.mark) {
             (Spot::End(before), None) => (Some(bytes.len() - before), (None, None)),
-            (Spot::At(at), None) => (Some(at), (None, None)),
+            (Spot::At(at) | Spot::Padding(at), None) => (Some(at), (None, None)),
             (Spot::Data(at, object, part), None) => (at, (Some(object), Some(part))),
             (Spot::Mark, Some(mark)) => (Some(start + mark.offset), place(rule, mark)),
             (Spot::Mark, None) => (None, (None, None)),
             _ => panic!("one file, one expected error"),
         };
-        let in_content = matches!(self.spot, Spot::Data(..));
+        let in_content = matches!(self.spot, Spot::Data(..) | Spot::Padding(_));
         BuiltV2 { bytes, offset, object, component, in_content }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Chance, KINDS, WIDE, content, theirs};
 use zten_zstd::decode::decode;
-use zten_zstd::encode::{EncodeError, Encoder, Level};
+use zten_zstd::encode::{EncodeError, Encoder, Level, Seekable};
 
 const BLOCK: usize = 128 << 10;
 
@@ -166,4 +166,52 @@ fn the_length_and_the_level_are_held_to() {
     assert_eq!(more.either(), EncodeError::Length);
     encoder.write(&[0; 2], &mut out).unwrap();
     assert_eq!(encoder.finish(&mut out).unwrap_err().either(), EncodeError::Length);
+}
+
+/// The frames of the seekable format, and their table.
+fn seekable(content: &[u8], piece: usize) -> Vec<u8> {
+    let mut frames = Vec::new();
+    let mut out = |bytes: &[u8]| {
+        frames.extend_from_slice(bytes);
+        Ok::<_, EncodeError>(())
+    };
+    let mut encoder = Seekable::new(Level::default(), content.len() as u64).unwrap();
+    for piece in content.chunks(piece) {
+        encoder.write(piece, &mut out).unwrap();
+    }
+    encoder.finish(&mut out).unwrap();
+    frames
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn seekable_frames_are_those_of_their_table() {
+    const FRAME: usize = 1 << 20;
+    let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap()) as usize;
+    for size in [0, 1, 1000, FRAME - 1, FRAME, FRAME + 1, 2 * FRAME, 2 * FRAME + 5] {
+        let bytes: Vec<u8> = (0..size).map(|at| (at * at >> 7) as u8).collect();
+        let frames = seekable(&bytes, 1000);
+        assert_eq!(frames, seekable(&bytes, 1 << 30), "pieces make no difference");
+        let count = size.div_ceil(FRAME);
+        let table = frames.len() - (8 + 12 * count + 9);
+        let (stored, table) = frames.split_at(table);
+        assert_eq!(table[..4], [0x5e, 0x2a, 0x4d, 0x18]);
+        assert_eq!(number(&table[4..8]), 12 * count + 9);
+        let mut at = 0;
+        for (entry, content) in table[8..].chunks(12).zip(bytes.chunks(FRAME)) {
+            let frame = &stored[at..at + number(&entry[..4])];
+            assert_eq!(number(&entry[4..8]), content.len());
+            // Each by itself, with a checksum that both decoders verify.
+            assert_eq!(frame[4] & 4, 4);
+            assert_eq!(frame[frame.len() - 4..], entry[8..]);
+            assert!(decode(frame, WIDE).unwrap() == content);
+            assert!(theirs(frame).unwrap() == content);
+            at += frame.len();
+        }
+        assert_eq!(at, stored.len());
+    }
+    let short = Seekable::new(Level::default(), 5).unwrap();
+    assert!(short.finish(&mut |_| Ok::<_, EncodeError>(())).is_err());
+    let mut long = Seekable::new(Level::default(), 1).unwrap();
+    assert!(long.write(&[1, 2], &mut |_| Ok::<_, EncodeError>(())).is_err());
 }

@@ -82,11 +82,6 @@ fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let settings = Settings::default().canonical();
     copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
         CopyError::Inexpressible(what) => what.error(),
-        CopyError::Read(ReadError::Refused(error))
-            if error.id() == Some("unsupported-container") =>
-        {
-            error
-        }
         // It was found to be valid, and a vector takes all.
         other => panic!("it cannot be read again: {other:?}"),
     })

@@ -7,7 +7,6 @@ use crate::element::LogicalType;
 use crate::error::ErrorKind;
 use crate::format::claims::{Claims, ComponentClaim, ObjectClaim, ObjectFault, Walk};
 use crate::format::dialect::{Dialect, Writing};
-use crate::format::frame::Container;
 use crate::format::profile::Profile;
 use crate::format::slots::Slot;
 use crate::format::{Encoding, Facts, Format};
@@ -16,7 +15,6 @@ use crate::rules::{Limit, Rule};
 
 /// How generation 2 is written.
 pub(super) static WRITING: Writing = Writing {
-    container: Container::V2,
     dialect: &V2,
     compression: Encoding::ZstdSeekable,
     deterministic: true,

@@ -82,8 +82,9 @@ fn is_index(object: &Object<'_>, part: &Component<'_>) -> bool {
 /// Whether all indices of an object are of a type that the target allows, and of the same.
 fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
     let types = target.writing.dialect.index_types;
-    let mut indices = object.components().filter(|part| is_index(object, part));
-    let Some(first) = indices.next().and_then(|part| part.storage_type()) else { return true };
-    let same = indices.all(|part| part.storage_type() == Some(first));
-    types.allow(first) && (same || types != IndexTypes::Unsigned)
+    let indices = || object.components().filter(|part| is_index(object, part));
+    let first = indices().next().and_then(|part| part.storage_type());
+    let same = indices().all(|part| part.storage_type() == first);
+    let allowed = indices().all(|part| part.storage_type().is_some_and(|own| types.allow(own)));
+    allowed && (same || types != IndexTypes::Unsigned)
 }

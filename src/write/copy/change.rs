@@ -3,8 +3,6 @@
 use crate::element::{ByteOrder, StorageType};
 use crate::layout::Widened;
 use crate::num::Assured as _;
-use crate::write::object::ObjectWriter;
-use crate::write::sink::{Sink, WriteError};
 
 /// What is done to the elements of a component on the way.
 #[derive(Clone, Copy)]
@@ -20,15 +18,15 @@ pub(super) enum Change {
 const PIECE: usize = 4096;
 
 impl Change {
-    pub(super) fn write<S: Sink>(
+    /// Hands what becomes of a chunk to `out`.
+    pub(super) fn apply<E>(
         self,
-        out: &mut ObjectWriter<'_, '_, S>,
-        role: &str,
         chunk: &[u8],
-    ) -> Result<(), WriteError<S::Error>> {
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut buffer = [0; PIECE];
         match self {
-            Self::Nothing => out.write(role, chunk)?,
+            Self::Nothing => out(chunk)?,
             Self::Widen(storage) => {
                 let mut indices = Widened::new(chunk, storage, ByteOrder::Little);
                 while indices.len() > 0 {
@@ -37,7 +35,7 @@ impl Change {
                         *slot = n.to_le_bytes();
                         slot.len().saturating_add(bytes)
                     });
-                    out.write(role, buffer.get(..filled).assured())?;
+                    out(buffer.get(..filled).assured())?;
                 }
             }
             Self::Bools => {
@@ -45,7 +43,7 @@ impl Change {
                     for (slot, byte) in buffer.iter_mut().zip(piece) {
                         *slot = u8::from(*byte != 0);
                     }
-                    out.write(role, buffer.get(..piece.len()).assured())?;
+                    out(buffer.get(..piece.len()).assured())?;
                 }
             }
         }

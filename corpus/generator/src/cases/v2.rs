@@ -1,5 +1,6 @@
 //! Generation 2: each rule, and the smallest change that breaks it.
 
+mod canonical;
 mod container;
 mod content;
 mod frames;
@@ -23,6 +24,7 @@ pub(crate) fn cases(t: &mut Table) {
     content::content(t);
     frames::frames(t);
     profiles::profiles(t);
+    canonical::canonical(t);
 }
 
 fn accepted(t: &mut Table) {

@@ -1,0 +1,166 @@
+//! The canonical form of generation 2: one content has one file, and no bit of it is free to change.
+#![allow(
+    clippy::allow_attributes,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use zten::error::{ErrorKind, Misuse};
+use zten::write::{Copier, CopyError, NewComponent, NewObject, Settings, Writer};
+use zten::{Archive, Error, Generation, Limits, Options, StorageType};
+use zten_testkit::{Accepted, accepted, accepted_v2, check};
+
+fn settings() -> Settings {
+    Settings::default().generation(Generation::V2).canonical()
+}
+
+fn rewritten(file: &[u8]) -> Result<Vec<u8>, CopyError<Error, Error>> {
+    let archive = Archive::open(file).unwrap();
+    let copier = Copier::new(file.len() as u64, &Limits::default());
+    copier.file(archive.manifest(), file, Vec::new(), &settings())
+}
+
+fn validate(file: &[u8]) -> Result<(), Error> {
+    check(file, &Options::default().canonical())
+}
+
+fn canonical() -> impl Iterator<Item = Accepted> {
+    accepted_v2().filter(|file| file.name.starts_with("canonical--"))
+}
+
+/// What a file holds, in the order of its manifest.
+fn content(file: &[u8]) -> Vec<String> {
+    let archive = Archive::open(file).unwrap();
+    let attributes = archive.attributes().map(|all| format!("{:?}", all.collect::<Vec<_>>()));
+    let mut content = vec![format!("{attributes:?}")];
+    for object in archive.objects() {
+        let shape: Vec<u64> = object.shape().collect();
+        let own = object.attributes().map(|all| format!("{:?}", all.collect::<Vec<_>>()));
+        content.push(format!("{:?} {:?} {shape:?} {own:?}", object.name(), object.format_name()));
+        for part in object.components() {
+            let bytes = part.read_to_vec(file, &Limits::default());
+            let bytes = bytes.map_err(|error| Error::from(error).id());
+            content.push(format!("{:?} {:?} {bytes:x?}", part.role(), part.element_type()));
+        }
+    }
+    content
+}
+
+#[test]
+fn writing_what_is_read_of_a_canonical_file_gives_its_bytes() {
+    let mut count = 0;
+    for Accepted { name, bytes, .. } in canonical() {
+        validate(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(rewritten(&bytes).unwrap() == bytes, "{name}");
+        count += 1;
+    }
+    assert!(count >= 5, "only {count} files");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it needs the whole corpus")]
+fn any_file_has_one_canonical_form() {
+    let mut forms = 0;
+    for Accepted { name, bytes, .. } in accepted_v2().chain(accepted()) {
+        match rewritten(&bytes) {
+            Ok(form) => {
+                let verdict = validate(&form).map_err(|error| error.id());
+                let unknown = [Some("unsupported-format"), Some("unsupported-type")];
+                assert!(verdict.is_ok() || unknown.contains(&verdict.unwrap_err()), "{name}");
+                assert!(rewritten(&form).unwrap() == form, "{name}");
+                if Archive::open(&bytes).unwrap().generation() == Generation::V2 {
+                    assert_eq!(content(&form), content(&bytes), "{name}");
+                }
+                forms += 1;
+            }
+            Err(CopyError::Inexpressible(_) | CopyError::Read(_)) => {}
+            Err(error) => panic!("{name}: {error:?}"),
+        }
+    }
+    assert!(forms > 400, "only {forms} files have a form");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn no_bit_of_a_canonical_file_is_free() {
+    for Accepted { name, bytes, .. } in canonical() {
+        let before = content(&bytes);
+        let mut file = bytes.clone();
+        // Every bit of what is not padding, and some of that.
+        let near = |at: usize| {
+            bytes[at.saturating_sub(8)..(at + 9).min(bytes.len())].iter().any(|byte| *byte != 0)
+        };
+        for at in 0..bytes.len() {
+            let bits = if near(at) {
+                0..8
+            } else if at % 509 == 0 {
+                at % 8..at % 8 + 1
+            } else {
+                0..0
+            };
+            for bit in bits {
+                file[at] ^= 1 << bit;
+                if validate(&file).is_ok() {
+                    assert!(content(&file) != before, "{name}: bit {bit} of byte {at} is free");
+                }
+                file[at] ^= 1 << bit;
+            }
+        }
+        assert!(file == bytes);
+    }
+}
+
+/// Two objects of the same bytes, all at once or in pieces.
+fn twice(settings: &Settings, announced: Option<&[u8; 32]>) -> Result<Vec<u8>, Error> {
+    let mut writer = Writer::new(Vec::new(), settings)?;
+    let data: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+    let part = [NewComponent::new("data", StorageType::U8, 4000)];
+    let part = part.map(|part| announced.map_or(part, |sha256| part.announced(sha256)));
+    for name in ["a", "b"] {
+        let mut object = writer.object(&NewObject::custom(name, &[4000], "dense", &part))?;
+        for piece in data.chunks(if announced.is_some() { 7 } else { 4000 }) {
+            object.write("data", piece)?;
+        }
+        object.end()?;
+    }
+    Ok(writer.finish()?)
+}
+
+#[test]
+fn equal_bytes_share_a_blob_where_that_is_asked_for() {
+    let own = Settings::default().generation(Generation::V2);
+    let data: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+    let sha256 = sha256(&data);
+    for (settings, blobs) in [(own, 2), (own.sharing(), 1), (settings(), 1)] {
+        for announced in [None, Some(&sha256)] {
+            let file = twice(&settings, announced).unwrap();
+            check(&file, &Options::default()).unwrap();
+            let archive = Archive::open(&file).unwrap();
+            let parts = archive.objects().flat_map(|object| object.components());
+            let mut offsets: Vec<u64> = parts.map(|part| part.extent().offset()).collect();
+            offsets.dedup();
+            assert_eq!(offsets.len(), blobs);
+        }
+    }
+    // What is announced has to be what comes; 1.2 shares nothing.
+    assert!(twice(&own.sharing(), Some(&[7; 32])).is_err());
+    assert!(twice(&Settings::default().sharing(), None).is_err());
+    // In pieces and not announced, the second is found too late.
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let mut write = |name| {
+        let mut object = writer.object(&NewObject::dense(name, &[2], StorageType::U8)).unwrap();
+        object.write("data", &[1])?;
+        object.write("data", &[2])?;
+        object.end()?;
+        Ok::<(), Error>(())
+    };
+    write("a").unwrap();
+    let kind = write("b").unwrap_err().kind();
+    assert_eq!(kind, ErrorKind::Misuse(Misuse::Announced));
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let text = zten_corpus::sha256::sha256(bytes);
+    let digits = text.strip_prefix("sha256:").unwrap();
+    core::array::from_fn(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
+}
