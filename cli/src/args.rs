@@ -19,6 +19,11 @@ const DIFF_STATUS: &str = "Exit status:
   1  they differ, or a file is refused and cannot be compared
   2  wrong usage, or something could not be read or written";
 
+const CONVERT_STATUS: &str = "Exit status:
+  0  OUT is written
+  1  IN is refused: it breaks a rule, is not supported, or goes beyond a limit
+  2  wrong usage, something could not be read or written, or IN is valid and OUT cannot hold it";
+
 const SANDBOX_STATUS: &str = "Exit status:
   0  all of it is denied
   1  something is allowed
@@ -68,7 +73,9 @@ pub(crate) enum Command {
     /// Compare the contents of two files, whatever their generation, encoding and byte order
     #[command(after_help = DIFF_STATUS)]
     Diff(Diff),
-    /// Write a safetensors, NumPy (.npy, .npz), GGUF or zTensor file as a zTensor 1.2 file
+    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor 1.2, safetensors or
+    /// NumPy file
+    #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),
     /// What a rule asks, where it comes from, and what to do
     Explain(Explain),
@@ -192,10 +199,14 @@ pub(crate) struct Convert {
     /// The file to read; what it is is told by how it begins
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// The file to write: it appears when all of it is there, in place of what was there
+    /// The file to write, whose suffix says as what: .zt, .safetensors, .npz or .npy. It appears when
+    /// all of it is there. What its format has no place for is not left out: nothing is written then
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Compress every component, at a level from 1 (fast) to 5 (small)
+    /// Replace the file that is at OUT
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Compress every component of a .zt file, at a level from 1 (fast) to 5 (small)
     #[arg(
         long,
         value_name = "LEVEL",
@@ -205,10 +216,10 @@ pub(crate) struct Convert {
         value_parser = level
     )]
     pub(crate) zstd: Option<Level>,
-    /// The digest that every component gets; sha256 if nothing is said
+    /// The digest that every component of a .zt file gets; sha256 if nothing is said
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
-    /// Write the canonical form, of which there is one for one content
+    /// Write the canonical form of a .zt file, of which there is one for one content
     #[arg(long, conflicts_with = "zstd")]
     pub(crate) canonical: bool,
     #[command(flatten)]

@@ -1,8 +1,11 @@
-//! `zten convert`: other formats, and zTensor files of any generation, as 1.2 files.
+//! `zten convert`: other formats, and zTensor files of any generation, as 1.2 files; and all of them
+//! as safetensors and NumPy files.
 
+mod export;
 mod foreign;
 mod in_process;
 mod input;
+mod output;
 mod plan;
 mod tensors;
 #[cfg(target_os = "linux")]

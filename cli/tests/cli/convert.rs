@@ -24,7 +24,7 @@ impl Folder {
     /// Converts a file into `out.zt`.
     fn convert(&self, input: &Path, options: &[&str]) -> Output {
         let (input, output) = (input.to_str().unwrap(), self.path("out.zt"));
-        let mut args = vec!["convert", input, output.to_str().unwrap()];
+        let mut args = vec!["convert", "--force", input, output.to_str().unwrap()];
         args.extend(options);
         zten(args)
     }

@@ -7,6 +7,7 @@ mod convert;
 mod corpus;
 mod diff;
 mod explain;
+mod exports;
 mod files;
 mod hash;
 mod ls;

@@ -64,6 +64,11 @@ impl Tensors {
         Some(Tensor { name, shape, kind, bytes, place })
     }
 
+    /// The name of one of them; empty where there is none.
+    pub(crate) fn name_at(&self, at: usize) -> &str {
+        self.starts.get(at).map(|start| self.name(*start)).unwrap_or_default()
+    }
+
     /// All of them, in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Tensor> {
         (0..self.len()).filter_map(|at| self.get(at))
