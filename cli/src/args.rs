@@ -196,7 +196,8 @@ pub(crate) struct Diff {
 /// `zten convert`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Convert {
-    /// The file to read; what it is is told by how it begins
+    /// The file to read; what it is is told by how it begins. Of safetensors in several files the
+    /// index, whose name ends in .index.json: the files are looked for beside it
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// The file to write, whose suffix says as what: .zt, .safetensors, .npz or .npy. It appears when

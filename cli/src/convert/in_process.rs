@@ -14,6 +14,7 @@ use crate::escape;
 use crate::file::{Opened, counted};
 use crate::num::u64_from_usize;
 use crate::report::Problem;
+use crate::shards;
 
 /// Converts in this process.
 pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
@@ -22,9 +23,16 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
     Ok(objects)
 }
 
-/// Opens the file to read.
+/// Opens the file to read, and those beside it that it may name.
 pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
-    Opened::open(&args.input).map_err(|error| Box::new(Problem::io(&args.input, &error)))
+    let failed = |error| Box::new(Problem::io(&args.input, &error));
+    let mut file = Opened::open(&args.input).map_err(failed)?;
+    if let Some(suffix) = input::opened_beside(&args.input) {
+        zten_sandbox::allow_many_files();
+        let most = args.strictness.options().limit().shards();
+        shards::open_beside(&mut file, suffix, most.into()).map_err(failed)?;
+    }
+    Ok(file)
 }
 
 /// Opens the file to write, which has no name yet.

@@ -118,7 +118,9 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
     input::prepare();
     write!(app.out, "{BEGUN}")?;
     app.out.flush()?;
-    if !sandbox::converts(app, mode, file.length, &args.strictness)? {
+    let beside = file.shards.iter().map(|shard| shard.length);
+    let lengths: Vec<_> = beside.chain([file.length]).collect();
+    if !sandbox::converts(app, mode, &lengths, &args.strictness)? {
         return Ok(());
     }
     match convert(args, file, plan, || Ok(output)) {

@@ -10,6 +10,7 @@ mod explain;
 mod exports;
 mod files;
 mod hash;
+mod indices;
 mod ls;
 #[cfg(target_os = "linux")]
 mod memory;

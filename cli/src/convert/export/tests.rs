@@ -100,7 +100,9 @@ fn arrays(archive: &Archive<Vec<u8>>, holds: impl Fn(ElementType<'_>) -> bool) -
         }
         let mut bytes = data.read_to_vec(archive.data(), &Limits::default()).ok()?;
         if data.storage_type() == Some(StorageType::Bool) {
-            bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            for byte in &mut bytes {
+                *byte = u8::from(*byte != 0);
+            }
         }
         arrays.insert(object.name().to_owned(), (object.shape().collect(), bytes));
     }
