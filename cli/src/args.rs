@@ -73,8 +73,8 @@ pub(crate) enum Command {
     /// Compare the contents of two files, whatever their generation, encoding and byte order
     #[command(after_help = DIFF_STATUS)]
     Diff(Diff),
-    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor 1.2, safetensors or
-    /// NumPy file
+    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
+    /// safetensors or NumPy file
     #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),
     /// What a rule asks, where it comes from, and what to do
@@ -204,6 +204,9 @@ pub(crate) struct Convert {
     /// all of it is there. What its format has no place for is not left out: nothing is written then
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
+    /// The generation of a .zt file; 1.2 if nothing is said
+    #[arg(long, value_name = "GENERATION")]
+    pub(crate) to: Option<To>,
     /// Replace the file that is at OUT
     #[arg(long)]
     pub(crate) force: bool,
@@ -217,7 +220,7 @@ pub(crate) struct Convert {
         value_parser = level
     )]
     pub(crate) zstd: Option<Level>,
-    /// The digest that every component of a .zt file gets; sha256 if nothing is said
+    /// The digest that every component of a .zt file gets; if nothing is said, sha256, in 2 xxh3
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
     /// Write the canonical form of a .zt file, of which there is one for one content
@@ -232,10 +235,23 @@ pub(crate) struct Convert {
 pub(crate) enum Digest {
     /// SHA-256
     Sha256,
-    /// CRC-32C, which finds accidents only
+    /// CRC-32C, which finds accidents only; in 1.2
     Crc32c,
+    /// XXH3-64, which finds accidents only; in 2
+    Xxh3,
     /// None
     None,
+}
+
+/// A generation that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum To {
+    /// Read by releases of `ztensor` before 2.0
+    #[value(name = "1.2")]
+    V1_2,
+    /// Draft 4, read by releases of `ztensor` from 2.0 on
+    #[value(name = "2")]
+    V2,
 }
 
 /// The arguments of the command, in which a level of `--zstd` may stand by itself: only where

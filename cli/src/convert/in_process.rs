@@ -63,14 +63,15 @@ pub(super) fn publish(args: &Convert, sink: FileSink) -> Result<(), Box<Problem>
 pub(super) fn end(
     app: &mut App,
     args: &Convert,
+    plan: &Plan,
     written: Result<u64, Box<Problem>>,
 ) -> io::Result<()> {
     match written {
         Ok(objects) => {
             let output = escape::path(&args.output);
-            let format = match Target::from_path(&args.output) {
-                None | Some(Target::Tensors) => "1.2",
-                Some(other) => other.suffix(),
+            let format = match plan.target {
+                Target::Tensors => plan.generation.as_str(),
+                other => other.suffix(),
             };
             writeln!(app.out, "{output}: written ({format}, {})", counted(objects, "object"))
         }

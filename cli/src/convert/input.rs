@@ -25,6 +25,7 @@ mod trouble;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::mem;
 use std::path::Path;
 
@@ -64,9 +65,12 @@ impl Input {
         &self.listing.tensors
     }
 
-    /// Puts the tensors in the order that the canonical form asks for.
-    pub(crate) fn put_in_canonical_order(&mut self) -> Result<(), Trouble> {
-        self.listing.tensors.put_in_canonical_order()
+    /// Puts the tensors in an order of their names.
+    pub(crate) fn put_in_order_of_names(
+        &mut self,
+        order: fn(&str, &str) -> Ordering,
+    ) -> Result<(), Trouble> {
+        self.listing.tensors.put_in_order_of_names(order)
     }
 
     /// Hands on the bytes of one of the tensors, in order, in chunks of at most 1 MiB. They are as

@@ -106,6 +106,8 @@ fn kind(dtype: Dtype) -> Option<Kind> {
         Dtype::F8_E5M2 => Kind::Logical(LogicalType::F8E5M2),
         Dtype::F8_E4M3FNUZ => Kind::Logical(LogicalType::F8E4M3Fnuz),
         Dtype::F8_E5M2FNUZ => Kind::Logical(LogicalType::F8E5M2Fnuz),
+        Dtype::F8_E8M0 => Kind::Logical(LogicalType::F8E8M0),
+        Dtype::F4 => Kind::Logical(LogicalType::F4E2M1),
         Dtype::C64 => Kind::Logical(LogicalType::Complex64),
         _ => return None,
     })
