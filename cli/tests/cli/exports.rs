@@ -57,6 +57,38 @@ fn there_and_back_is_the_same_content() {
     assert_eq!(listed("x.zt")["format"], "pt");
 }
 
+/// The types of microscaling formats, which 1.2 has no names for that it knows.
+#[test]
+fn types_of_2_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let header = r#"{"scales":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]},"w":{"dtype":"F4","shape":[3,2],"data_offsets":[2,5]}}   "#;
+    assert_eq!(header.len() % 8, 0);
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    let file = [&length[..], header.as_bytes(), &[127, 128, 0x21, 0x43, 0x65]].concat();
+    fs::write(path("x.safetensors"), &file).unwrap();
+    succeeded_text(convert(&path("x.safetensors"), &path("2.zt"), &["--to=2"]));
+    succeeded_text(zten(["check", path("2.zt").to_str().unwrap()]));
+    let printed = succeeded_text(zten(["cat", path("2.zt").to_str().unwrap(), "w"]));
+    assert_eq!(printed, "[[0.5, 1.0],\n [1.5, 2.0],\n [3.0, 4.0]]\n");
+    succeeded_text(convert(&path("2.zt"), &path("y.safetensors"), &[]));
+    assert_eq!(fs::read(path("y.safetensors")).unwrap(), file);
+    // Through 1.2, where they are names that are not known.
+    succeeded_text(convert(&path("x.safetensors"), &path("1.zt"), &[]));
+    let listed = succeeded_text(zten(["ls", path("1.zt").to_str().unwrap()]));
+    assert!(listed.contains("f4_e2m1? (u8)") && listed.contains("f8_e8m0? (u8)"), "{listed}");
+    let refused = convert(&path("1.zt"), &path("z.safetensors"), &[]);
+    assert!(
+        ended(&refused).2.contains("its type \"f8_e8m0\" is not known"),
+        "{:?}",
+        ended(&refused)
+    );
+    succeeded_text(convert(&path("1.zt"), &path("again.zt"), &["--to", "2"]));
+    assert_eq!(hash(&path("again.zt")), hash(&path("2.zt")));
+    succeeded_text(convert(&path("again.zt"), &path("z.safetensors"), &[]));
+    assert_eq!(fs::read(path("z.safetensors")).unwrap(), file);
+}
+
 /// Without a zTensor file in between.
 #[test]
 fn other_formats_become_each_other() {
