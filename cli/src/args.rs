@@ -196,12 +196,12 @@ pub(crate) struct Diff {
 /// `zten convert`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Convert {
-    /// The file to read; what it is is told by how it begins. Of safetensors in several files the
-    /// index, whose name ends in .index.json: the files are looked for beside it
+    /// The file to read. How it begins tells its format. Of safetensors in several files, name the
+    /// index, which ends in .index.json: the files that it names are read, too
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// The file to write, whose suffix says as what: .zt, .safetensors, .npz or .npy. It appears when
-    /// all of it is there. What its format has no place for is not left out: nothing is written then
+    /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
+    /// is complete. If the format cannot hold something, that is named, and nothing is written
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
     /// The generation of a .zt file; 1.2 if nothing is said

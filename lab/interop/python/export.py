@@ -51,14 +51,14 @@ def said(path):
 
 def of_safetensors(rng, export):
     tensors = {
-        f"{['model.', '\u91cd\u307f ', 'x' * 300, 'a/b.'][rng.integers(4)]}{n}": random(
+        f"{['model.', '重み ', 'x' * 300, 'a/b.'][rng.integers(4)]}{n}": random(
             rng, str(dtype), HELD[str(dtype)][0]
         )
         for n, dtype in enumerate(rng.choice(list(HELD), rng.integers(1, 12)))
     }
     tensors["scales"] = ("float8_e8m0fnu", [5], rng.bytes(5))
     tensors["pairs"] = ("float4_e2m1fn_x2", [3, 2], rng.bytes(6))
-    metadata = [None, {"format": "pt", "\u91cd\u307f": "\n\""}][rng.integers(2)]
+    metadata = [None, {"format": "pt", "重み": "\n\""}][rng.integers(2)]
     path = export.folder / "x.safetensors"
     write(path, tensors, metadata)
     wanted, (_, texts) = said(path), listed(path)
@@ -89,7 +89,6 @@ def of_several(rng, export, tensors, metadata):
         write(path, part, metadata)
         weights |= dict.fromkeys(part, path.name)
         size += sum(len(data) for _, data in listed(path)[0].values())
-    parts = {name for name in weights.values()}
     index = {"metadata": {"total_size": size}, "weight_map": weights}
     path = folder / "model.safetensors.index.json"
     path.write_text(json.dumps(index))
@@ -116,7 +115,7 @@ def of_numpy(rng, export):
         assert read.tobytes() == made.tobytes()
 
     made = {
-        f"{['a', '\u91cd\u307f', 'deep/', 'x' * 90][rng.integers(4)]}{at}": array()
+        f"{['a', '重み', 'deep/', 'x' * 90][rng.integers(4)]}{at}": array()
         for at in range(rng.integers(0, 8))
     }
     path = export.folder / "x.npz"
