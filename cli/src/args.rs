@@ -19,6 +19,11 @@ const DIFF_STATUS: &str = "Exit status:
   1  they differ, or a file is refused and cannot be compared
   2  wrong usage, or something could not be read or written";
 
+const CONVERT_STATUS: &str = "Exit status:
+  0  OUT is written
+  1  IN is refused: it breaks a rule, is not supported, or goes beyond a limit
+  2  wrong usage, something could not be read or written, or IN is valid and OUT cannot hold it";
+
 const SANDBOX_STATUS: &str = "Exit status:
   0  all of it is denied
   1  something is allowed
@@ -68,7 +73,9 @@ pub(crate) enum Command {
     /// Compare the contents of two files, whatever their generation, encoding and byte order
     #[command(after_help = DIFF_STATUS)]
     Diff(Diff),
-    /// Write a safetensors, NumPy (.npy, .npz), GGUF or zTensor file as a zTensor 1.2 file
+    /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
+    /// safetensors or NumPy file
+    #[command(after_help = CONVERT_STATUS)]
     Convert(Convert),
     /// What a rule asks, where it comes from, and what to do
     Explain(Explain),
@@ -189,13 +196,21 @@ pub(crate) struct Diff {
 /// `zten convert`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Convert {
-    /// The file to read; what it is is told by how it begins
+    /// The file to read. How it begins tells its format. Of safetensors in several files, name the
+    /// index, which ends in .index.json: the files that it names are read, too
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// The file to write: it appears when all of it is there, in place of what was there
+    /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
+    /// is complete. If the format cannot hold something, that is named, and nothing is written
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Compress every component, at a level from 1 (fast) to 5 (small)
+    /// The generation of a .zt file; 1.2 if nothing is said
+    #[arg(long, value_name = "GENERATION")]
+    pub(crate) to: Option<To>,
+    /// Replace the file that is at OUT
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Compress every component of a .zt file, at a level from 1 (fast) to 5 (small)
     #[arg(
         long,
         value_name = "LEVEL",
@@ -205,10 +220,10 @@ pub(crate) struct Convert {
         value_parser = level
     )]
     pub(crate) zstd: Option<Level>,
-    /// The digest that every component gets; sha256 if nothing is said
+    /// The digest that every component of a .zt file gets; if nothing is said, sha256, in 2 xxh3
     #[arg(long, value_name = "ALGORITHM")]
     pub(crate) digest: Option<Digest>,
-    /// Write the canonical form, of which there is one for one content
+    /// Write the canonical form of a .zt file, of which there is one for one content
     #[arg(long, conflicts_with = "zstd")]
     pub(crate) canonical: bool,
     #[command(flatten)]
@@ -220,10 +235,23 @@ pub(crate) struct Convert {
 pub(crate) enum Digest {
     /// SHA-256
     Sha256,
-    /// CRC-32C, which finds accidents only
+    /// CRC-32C, which finds accidents only; in 1.2
     Crc32c,
+    /// XXH3-64, which finds accidents only; in 2
+    Xxh3,
     /// None
     None,
+}
+
+/// A generation that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum To {
+    /// Read by releases of `ztensor` before 2.0
+    #[value(name = "1.2")]
+    V1_2,
+    /// Draft 4, read by releases of `ztensor` from 2.0 on
+    #[value(name = "2")]
+    V2,
 }
 
 /// The arguments of the command, in which a level of `--zstd` may stand by itself: only where

@@ -1,8 +1,11 @@
-//! `zten convert`: other formats, and zTensor files of any generation, as 1.2 files.
+//! `zten convert`: other formats, and zTensor files of any generation, as files of 1.2 or 2; and all of them
+//! as safetensors and NumPy files.
 
+mod export;
 mod foreign;
 mod in_process;
 mod input;
+mod output;
 mod plan;
 mod tensors;
 #[cfg(target_os = "linux")]
@@ -29,7 +32,7 @@ pub(crate) fn run(app: &mut App, args: &Convert, mode: Mode) -> io::Result<()> {
         return app.usage("--require-sandbox: only Linux has a sandbox");
     }
     let written = in_process::run(args, &plan);
-    in_process::end(app, args, written)
+    in_process::end(app, args, &plan, written)
 }
 
 /// The same in confinement, into a file that the process that started this one has opened, and

@@ -146,6 +146,12 @@ impl Problem {
         Self::new(file, Verdict::Error, sentence.to_string())
     }
 
+    /// The same, in an object that is known by its name alone.
+    pub(crate) fn in_object(mut self, name: Option<String>) -> Self {
+        self.object = name;
+        self
+    }
+
     /// A component that uses a feature of the catalogue which this reader does not support, as the
     /// command itself finds.
     pub(crate) fn unsupported(

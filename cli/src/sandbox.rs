@@ -122,11 +122,11 @@ pub(crate) fn file(app: &mut App, path: &Path, access: Access<'_>) -> io::Result
 pub(crate) fn converts(
     app: &mut App,
     mode: Mode,
-    length: u64,
+    lengths: &[u64],
     strictness: &Strictness,
 ) -> io::Result<bool> {
     progress::ask();
-    let budget = budget::for_task(Task::Convert, &[length], strictness, 1);
+    let budget = budget::for_task(Task::Convert, lengths, strictness, 1);
     let report = confine(Role::Converts, &budget, threads::none);
     mode.accepts(app, &report)
 }

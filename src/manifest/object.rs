@@ -65,6 +65,16 @@ impl<'a> Object<'a> {
         Attributes::read(self.dialect().attributes?.find(self.map())?)
     }
 
+    /// Whether it has attributes, or fields that would be attributes: a 0.1 object has no other place for
+    /// fields that are not in its table.
+    pub fn has_attributes(&self) -> bool {
+        if self.dialect().attributes.is_some() {
+            return self.attributes().is_some_and(|mut attributes| attributes.next().is_some());
+        }
+        let known = self.dialect().is_object_field;
+        self.fields().is_some_and(|mut fields| fields.any(|(name, _)| !known(name.as_bytes())))
+    }
+
     /// The attribute of that key, if it is a number.
     #[cfg(feature = "v2")]
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {

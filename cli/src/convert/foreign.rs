@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use zten::StorageType;
-use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer};
+use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
+use zten::{ElementType, Error, ErrorKind, Generation, LogicalType, StorageType};
 
 use super::input::{Failure, Input, Kind, Tensor, Trouble};
 use super::plan::Plan;
@@ -23,35 +23,45 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     let failed = |error| problem(args, None, error);
     let mut writer = Writer::new(sink, &plan.settings).map_err(failed)?;
     let attributes = input.take_attributes();
-    if let Some(key) = attributes.other_nan.filter(|_| plan.canonical) {
+    let strict = plan.canonical || plan.generation == Generation::V2;
+    if let Some(key) = attributes.other_nan.filter(|_| strict) {
         let key = escape::quoted(&key);
+        let what = if plan.canonical { "the canonical form" } else { plan.generation.as_str() };
         let sentence = format!(
-            "it can be read, and not be written: the attribute {key} has a NaN that the canonical \
-             form does not have"
+            "it can be read, and not be written: the attribute {key} has a NaN that {what} does not \
+             have"
         );
         return Err(Box::new(Problem::inexpressible(&args.input, &sentence)));
     }
     if !attributes.cbor.is_empty() {
         let attributes = Encoded::from_cbor(attributes.cbor);
-        writer.attributes(&attributes).map_err(|error| failed(error.into()))?;
+        let declared = writer.attributes(&attributes);
+        declared.map_err(|error| undeclared(args, plan, None, &error))?;
     }
     let trouble = |trouble: Trouble| troubled(&args.input, &trouble);
     let total = input.tensors().iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.bytes));
     let progress = Progress::new(total);
     if plan.canonical {
-        input.put_in_canonical_order().map_err(trouble)?;
+        let order = match plan.generation {
+            Generation::V2 => str::cmp,
+            _ => canonical_order,
+        };
+        input.put_in_order_of_names(order).map_err(trouble)?;
     }
     for at in 0..input.tensors().len() {
         let Some(tensor) = input.tensors().get(at) else { continue };
         let failed = |error| problem(args, Some(&tensor.name), error);
-        let becomes = Becomes::from_tensor(&tensor);
+        let becomes = Becomes::new(&tensor, plan.generation)
+            .map_err(|error| undeclared(args, plan, Some(&tensor.name), &error))?;
         let components = [becomes.component(plan)];
         let mut object =
             NewObject::custom(&tensor.name, &tensor.shape, &becomes.format, &components);
         if let Some(attributes) = &becomes.attributes {
             object = object.attributes(attributes);
         }
-        let mut out = writer.object(&object).map_err(|error| failed(error.into()))?;
+        let declared = writer.object(&object);
+        let mut out =
+            declared.map_err(|error| undeclared(args, plan, Some(&tensor.name), &error))?;
         let mut take = |chunk: &[u8]| {
             progress.note(chunk.len());
             out.write("data", chunk)
@@ -69,33 +79,59 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
 struct Becomes {
     format: String,
     attributes: Option<Encoded>,
-    element: zten::ElementType<'static>,
-    elements: u64,
+    element: ElementType<'static>,
+    bytes: u64,
 }
 
 impl Becomes {
-    fn from_tensor(tensor: &Tensor) -> Self {
-        let (element, size) = match tensor.kind {
-            Kind::Plain(storage) => (storage.into(), storage.width()),
-            Kind::Logical(logical) => {
-                (logical.into(), logical.storage().width().saturating_mul(logical.ratio()))
+    fn new(tensor: &Tensor, generation: Generation) -> Result<Self, Error> {
+        let element = match tensor.kind {
+            Kind::Plain(storage) => storage.into(),
+            // As copying does: readers of 1.2 list it, and show how it is stored.
+            Kind::Logical(logical)
+                if generation == Generation::V1_2 && !LogicalType::V1_2.contains(&logical) =>
+            {
+                ElementType::UnknownLogical(logical.name(), logical.storage())
             }
-            Kind::Verbatim(_) => (StorageType::U8.into(), 1),
+            Kind::Logical(logical) => logical.into(),
+            Kind::Verbatim(_) => StorageType::U8.into(),
         };
-        let (format, attributes) = match tensor.kind {
-            Kind::Verbatim(block) => (block.format(), Some(Encoded::from_cbor(block.attributes()))),
+        let (format, attributes) = match (tensor.kind, generation) {
+            (Kind::Verbatim(block), Generation::V2) => {
+                let attributes = Encoded::gguf(block.elements, block.bytes)?;
+                (format!("{}/1", block.format()), Some(attributes))
+            }
+            (Kind::Verbatim(block), _) => {
+                (block.format(), Some(Encoded::from_cbor(block.attributes())))
+            }
             _ => ("dense".to_owned(), None),
         };
-        let elements = tensor.bytes.checked_div(size.into()).unwrap_or_default();
-        Self { format, attributes, element, elements }
+        Ok(Self { format, attributes, element, bytes: tensor.bytes })
     }
 
     fn component(&self, plan: &Plan) -> NewComponent<'static> {
-        let component = NewComponent::new("data", self.element, self.elements);
+        let component = NewComponent::of_bytes("data", self.element, self.bytes);
         match plan.level {
             Some(level) => component.compressed(level),
             None => component,
         }
+    }
+}
+
+/// What is said of a tensor, or of the file, breaks a rule of the generation that is written, and none
+/// of its own format. Limits are those of readers, of this file too.
+fn undeclared(args: &Convert, plan: &Plan, tensor: Option<&str>, error: &Error) -> Box<Problem> {
+    match error.kind() {
+        ErrorKind::Malformed(_) | ErrorKind::Unsupported(_) => {
+            let (generation, id) = (plan.generation, error.id().unwrap_or_default());
+            let sentence = format!(
+                "it can be read, and not be written: in {generation}, {} ({id})",
+                error.sentence()
+            );
+            let problem = Problem::inexpressible(&args.input, &sentence);
+            Box::new(problem.in_object(tensor.map(str::to_owned)))
+        }
+        _ => problem(args, tensor, (*error).into()),
     }
 }
 

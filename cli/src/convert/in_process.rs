@@ -1,17 +1,20 @@
 //! Converting in the process that this is, and the steps of it.
 
+use std::fs;
 use std::io::{self, Write as _};
 
-use zten::write::{FileSink, Sink};
+use zten::write::FileSink;
 
+use super::output::{Output, Target};
 use super::plan::Plan;
-use super::{foreign, input, tensors};
+use super::{export, foreign, input, tensors};
 use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
 use crate::file::{Opened, counted};
 use crate::num::u64_from_usize;
 use crate::report::Problem;
+use crate::shards;
 
 /// Converts in this process.
 pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
@@ -20,18 +23,39 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
     Ok(objects)
 }
 
-/// Opens the file to read.
+/// Opens the file to read, and those beside it that it may name.
 pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
-    Opened::open(&args.input).map_err(|error| Box::new(Problem::io(&args.input, &error)))
+    let failed = |error| Box::new(Problem::io(&args.input, &error));
+    let mut file = Opened::open(&args.input).map_err(failed)?;
+    if let Some(suffix) = input::opened_beside(&args.input) {
+        zten_sandbox::allow_many_files();
+        let most = args.strictness.options().limit().shards();
+        shards::open_beside(&mut file, suffix, most.into()).map_err(failed)?;
+    }
+    Ok(file)
 }
 
 /// Opens the file to write, which has no name yet.
 pub(super) fn create(args: &Convert) -> Result<FileSink, Box<Problem>> {
-    FileSink::create(&args.output).map_err(|error| Box::new(Problem::io(&args.output, &error)))
+    let sink = FileSink::create(&args.output)
+        .map_err(|error| Box::new(Problem::io(&args.output, &error)))?;
+    is_free(args)?;
+    Ok(sink)
+}
+
+/// Whether there is nothing in the place of the file to write, or it is to be replaced.
+fn is_free(args: &Convert) -> Result<(), Box<Problem>> {
+    if args.force || fs::symlink_metadata(&args.output).is_err() {
+        return Ok(());
+    }
+    let error = io::Error::other("a file is there already; --force replaces it");
+    Err(Box::new(Problem::io(&args.output, &error)))
 }
 
 /// Gives the file that was written its name.
 pub(super) fn publish(args: &Convert, sink: FileSink) -> Result<(), Box<Problem>> {
+    // It may have come meanwhile.
+    is_free(args)?;
     sink.publish().map_err(|error| Box::new(Problem::io(&args.output, &error.into())))
 }
 
@@ -39,19 +63,24 @@ pub(super) fn publish(args: &Convert, sink: FileSink) -> Result<(), Box<Problem>
 pub(super) fn end(
     app: &mut App,
     args: &Convert,
+    plan: &Plan,
     written: Result<u64, Box<Problem>>,
 ) -> io::Result<()> {
     match written {
         Ok(objects) => {
             let output = escape::path(&args.output);
-            writeln!(app.out, "{output}: written (1.2, {})", counted(objects, "object"))
+            let format = match plan.target {
+                Target::Tensors => plan.generation.as_str(),
+                other => other.suffix(),
+            };
+            writeln!(app.out, "{output}: written ({format}, {})", counted(objects, "object"))
         }
         Err(problem) => app.problem(&problem),
     }
 }
 
 /// Writes all of the input: what is yet to be published, and how many objects it has.
-pub(super) fn convert<S: Sink<Error = io::Error>>(
+pub(super) fn convert<S: Output>(
     args: &Convert,
     file: Opened,
     plan: &Plan,
@@ -60,13 +89,19 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     let (input, options) = (&args.input, args.strictness.options());
     if is_tensors(&file).map_err(|error| Box::new(Problem::io(input, &error)))? {
         let archive = file.archive(&options)?;
-        let sink = tensors::convert(args, &archive, create()?, plan)?;
-        return Ok((sink, archive.len().into()));
+        let objects = archive.len().into();
+        if plan.target == Target::Tensors {
+            return Ok((tensors::convert(args, &archive, create()?, plan)?, objects));
+        }
+        return Ok((export::archive(args, &archive, create()?, plan.target)?, objects));
     }
     let foreign = input::open(file, input, options.limit())
         .map_err(|trouble| foreign::troubled(input, &trouble))?;
     let objects = u64_from_usize(foreign.tensors().len());
-    Ok((foreign::convert(args, foreign, create()?, plan)?, objects))
+    if plan.target == Target::Tensors {
+        return Ok((foreign::convert(args, foreign, create()?, plan)?, objects));
+    }
+    Ok((export::foreign(args, foreign, create()?, plan.target)?, objects))
 }
 
 /// Whether a file begins as zTensor files of any version do.

@@ -7,6 +7,8 @@ mod cbor;
 mod chunk;
 mod cursor;
 mod gguf;
+mod index;
+mod json;
 mod kind;
 mod limits;
 mod listing;
@@ -23,14 +25,16 @@ mod trouble;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::mem;
 use std::path::Path;
 
 use zten::Limits;
 
 use crate::escape;
-use crate::file::Opened;
+use crate::file::{Opened, ShardFile};
 use chunk::Take;
+use index::Beside;
 pub(crate) use kind::Kind;
 use listing::{Attributes, Listing, Tensors};
 use place::Place;
@@ -46,6 +50,8 @@ pub(crate) struct Input {
     listing: Listing,
     source: Source,
     archive: Option<npz::Archive>,
+    /// The files that an index names.
+    parts: Vec<Source>,
 }
 
 impl Input {
@@ -59,9 +65,12 @@ impl Input {
         &self.listing.tensors
     }
 
-    /// Puts the tensors in the order that the canonical form asks for.
-    pub(crate) fn put_in_canonical_order(&mut self) -> Result<(), Trouble> {
-        self.listing.tensors.put_in_canonical_order()
+    /// Puts the tensors in an order of their names.
+    pub(crate) fn put_in_order_of_names(
+        &mut self,
+        order: fn(&str, &str) -> Ordering,
+    ) -> Result<(), Trouble> {
+        self.listing.tensors.put_in_order_of_names(order)
     }
 
     /// Hands on the bytes of one of the tensors, in order, in chunks of at most 1 MiB. They are as
@@ -75,6 +84,10 @@ impl Input {
             (Place::Extent(offset), _) => self
                 .source
                 .stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker)),
+            (Place::Part { file, offset }, _) => {
+                let part = self.parts.get(file).unwrap_or(&self.source);
+                part.stream(offset, tensor.bytes, &mut |chunk| take(chunk).map_err(Failure::Taker))
+            }
             (Place::Array(array), _) => array.read(&self.source, tensor, take),
             (Place::Member(packed), Some(archive)) => archive.read(&packed, tensor, take),
             (Place::Member(_), None) => Err(Trouble::refused("there is no archive").into()),
@@ -89,16 +102,34 @@ enum Form {
     Npy,
     Npz,
     Gguf,
+    Index,
 }
 
 /// Opens a file of any format, and validates everything but its data.
-pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
-    validate(opened.into(), path, limits)
+pub(crate) fn open(mut opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
+    let shards = mem::take(&mut opened.shards).into_iter();
+    let beside = shards
+        .map(|ShardFile { name, file, length }| Beside { name, source: Source::new(file, length) });
+    let beside = beside.collect();
+    validate(opened.into(), beside, path, limits)
 }
 
-fn validate(source: Source, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
+/// What the names of files end with that are to be opened beside one, before it is read; none where
+/// there are no such.
+pub(crate) fn opened_beside(path: &Path) -> Option<&'static str> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(index::is_named_so).then_some(index::PARTS)
+}
+
+fn validate(
+    source: Source,
+    beside: Vec<Beside>,
+    path: &Path,
+    limits: &Limits,
+) -> Result<Input, Trouble> {
     let form = form(&source, path)?;
     let mut archive = None;
+    let mut parts = Vec::new();
     let mut listing = match form {
         Form::Safetensors => safetensors::list(&source, limits)?,
         Form::Gguf => gguf::list(&source, limits)?,
@@ -108,13 +139,18 @@ fn validate(source: Source, path: &Path, limits: &Limits) -> Result<Input, Troub
             archive = Some(opened);
             listing
         }
+        Form::Index => {
+            let (sources, listing) = index::list(&source, beside, limits)?;
+            parts = sources;
+            listing
+        }
     };
     listing.tensors.shrink();
     if let Some(name) = listing.tensors.duplicate()? {
         let name = escape::quoted(name);
         return Err(Trouble::refused(format!("there are two tensors of the name {name}")));
     }
-    Ok(Input { listing, source, archive })
+    Ok(Input { listing, source, archive, parts })
 }
 
 /// What a file is: by what it begins with, and else by its name.
@@ -131,6 +167,9 @@ fn form(source: &Source, path: &Path) -> Result<Form, Trouble> {
     ];
     if let Some((_, form)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Ok(*form);
+    }
+    if opened_beside(path).is_some() {
+        return Ok(Form::Index);
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     // Safetensors files begin with the length of the header, and the header with a brace.

@@ -1,12 +1,17 @@
 //! How to write, as the command line asks.
 
+use zten::Generation;
 use zten::write::{Checksum, Level, Settings};
 
-use crate::args::{Convert, Digest};
+use super::output::Target;
+use crate::args::{Convert, Digest, To};
 
 /// How to write, as the command line asks.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
+    pub(super) target: Target,
+    /// The generation of a zTensor file.
+    pub(super) generation: Generation,
     pub(super) settings: Settings,
     pub(super) canonical: bool,
     pub(super) level: Option<Level>,
@@ -15,17 +20,46 @@ pub(super) struct Plan {
 impl Plan {
     /// What the arguments ask for, or why that cannot be.
     pub(super) fn new(args: &Convert) -> Result<Self, &'static str> {
-        if args.canonical && !matches!(args.digest, None | Some(Digest::Sha256)) {
-            return Err("a canonical file has sha256 digests: --canonical takes no other --digest");
+        let target = Target::from_path(&args.output).ok_or(
+            "the name of OUT says what is written: it ends in .zt, .safetensors, .npz or .npy",
+        )?;
+        let asks = args.canonical || args.zstd.is_some();
+        if target != Target::Tensors && (asks || args.digest.is_some() || args.to.is_some()) {
+            return Err("--to, --zstd, --digest and --canonical are for an OUT that ends in .zt");
         }
-        let checksum = match args.digest {
-            None | Some(Digest::Sha256) => Checksum::Sha256,
-            Some(Digest::Crc32c) => Checksum::Crc32c,
-            Some(Digest::None) => Checksum::None,
+        let to = args.to.unwrap_or(To::V1_2);
+        let generation = match to {
+            To::V1_2 => Generation::V1_2,
+            To::V2 => Generation::V2,
         };
         let limits = *args.strictness.options().limit();
-        let settings = Settings::default().checksum(checksum).limits(limits);
+        let settings = Settings::default().generation(generation).limits(limits);
+        let settings = match args.digest.map(|digest| checksum(digest, to, args.canonical)) {
+            Some(checksum) => settings.checksum(checksum?),
+            None => settings,
+        };
         let settings = if args.canonical { settings.canonical() } else { settings };
-        Ok(Self { settings, canonical: args.canonical, level: args.zstd })
+        Ok(Self { target, generation, settings, canonical: args.canonical, level: args.zstd })
+    }
+}
+
+/// A digest, where the file can have it.
+fn checksum(digest: Digest, to: To, canonical: bool) -> Result<Checksum, &'static str> {
+    let own = match to {
+        To::V1_2 => Digest::Sha256,
+        To::V2 => Digest::Xxh3,
+    };
+    if canonical && digest != own {
+        return Err(
+            "a canonical file has sha256 digests, in 2 xxh3: --canonical takes no other --digest",
+        );
+    }
+    match (digest, to) {
+        (Digest::Sha256, _) => Ok(Checksum::Sha256),
+        (Digest::None, _) => Ok(Checksum::None),
+        (Digest::Crc32c, To::V1_2) => Ok(Checksum::Crc32c),
+        (Digest::Xxh3, To::V2) => Ok(Checksum::Xxh3),
+        (Digest::Crc32c, To::V2) => Err("crc32c is a digest of 1.2: --to 2 has sha256 and xxh3"),
+        (Digest::Xxh3, To::V1_2) => Err("xxh3 is a digest of 2: 1.2 has sha256 and crc32c"),
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io:
     match ended {
         Ok(objects) => {
             let written = publish(args, sink).map(|()| objects);
-            end(app, args, written)
+            end(app, args, plan, written)
         }
         Err(Ended::NotBegun(why)) if mode == Mode::Require => {
             app.usage(format_args!("--require-sandbox: no process could be started: {why}"))
@@ -49,7 +49,7 @@ pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io:
         Err(Ended::NotBegun(_)) => {
             drop(sink);
             let written = in_process::run(args, plan);
-            end(app, args, written)
+            end(app, args, plan, written)
         }
         // It has said why.
         Err(Ended::Told(status)) => {
@@ -118,7 +118,9 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
     input::prepare();
     write!(app.out, "{BEGUN}")?;
     app.out.flush()?;
-    if !sandbox::converts(app, mode, file.length, &args.strictness)? {
+    let beside = file.shards.iter().map(|shard| shard.length);
+    let lengths: Vec<_> = beside.chain([file.length]).collect();
+    if !sandbox::converts(app, mode, &lengths, &args.strictness)? {
         return Ok(());
     }
     match convert(args, file, plan, || Ok(output)) {

@@ -40,7 +40,7 @@ pub(crate) enum Task {
     Decode,
     /// They are decoded and held side by side.
     Compare,
-    /// One is written anew.
+    /// One is written anew, or several that are one input.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined there"))]
     Convert,
 }
@@ -70,7 +70,8 @@ pub(super) fn for_task(
 
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
     let manifests = match task {
-        Task::Compare => sum(&mut manifests.into_iter()),
+        // The headers of all files of one input are held at a time.
+        Task::Compare | Task::Convert => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };
     // Of files that are decoded one after another, those of the largest.

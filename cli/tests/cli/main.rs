@@ -7,8 +7,10 @@ mod convert;
 mod corpus;
 mod diff;
 mod explain;
+mod exports;
 mod files;
 mod hash;
+mod indices;
 mod ls;
 #[cfg(target_os = "linux")]
 mod memory;

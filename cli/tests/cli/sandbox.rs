@@ -266,7 +266,8 @@ mod linux {
         fs::write(&input, [&length[..], header.as_bytes()].concat()).unwrap();
         // How it ends follows from what is left for a backtrace.
         for kib in (40_000..=140_000).step_by(20_000) {
-            let line = format!("ulimit -v {kib}; RUST_BACKTRACE=1 exec \"$0\" convert \"$@\"");
+            let line =
+                format!("ulimit -v {kib}; RUST_BACKTRACE=1 exec \"$0\" convert --force \"$@\"");
             let args = [input.to_str().unwrap(), out.to_str().unwrap()];
             let Some(output) = shell(&line, &args) else { return };
             let (status, _, message) = ended(&output);
@@ -283,7 +284,7 @@ mod linux {
         fs::write(&output, "before").unwrap();
         let input = valid_file();
         // The limit is in blocks, of 512 or 1,024 bytes.
-        let line = "ulimit -f 1; exec \"$0\" convert \"$@\"";
+        let line = "ulimit -f 1; exec \"$0\" convert --force \"$@\"";
         let args = [&input, output.to_str().unwrap()];
         let Some(ended_so) = shell(line, &args) else { return };
         let (status, out, message) = ended(&ended_so);
@@ -299,7 +300,7 @@ mod linux {
     #[test]
     fn a_link_is_not_replaced_and_not_followed() {
         let folder = tempfile::tempdir().unwrap();
-        let link = folder.path().join("link");
+        let link = folder.path().join("link.zt");
         let to = folder.path().join("out.zt");
         std::os::unix::fs::symlink(&to, &link).unwrap();
         for options in [&[][..], &["--no-sandbox"]] {

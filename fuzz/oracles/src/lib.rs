@@ -43,7 +43,7 @@ pub use file::file;
 pub use grammar::{Grown, grammar};
 pub use liar::{Lie, Plan};
 pub use lies::{Lied, lies};
-pub use model::{Model, Outcome, model};
+pub use model::{Model, Outcome, model, written};
 pub use open::open;
 pub use steps::{steps, steps_on_disk};
 

@@ -106,6 +106,17 @@ pub struct Outcome {
     pub opened: usize,
 }
 
+/// The file that a model becomes, without the objects that the writer refuses.
+pub fn written(model: &Model) -> Vec<u8> {
+    let mut chosen: Vec<&Object> = model.objects.iter().collect();
+    loop {
+        match write::write(model, &chosen) {
+            Ok(written) => return written.file,
+            Err(spoiler) => drop(chosen.remove(spoiler)),
+        }
+    }
+}
+
 /// Writes a model. What the writer accepts, the reader accepts and gives back; what it refuses
 /// leaves no trace; and the file keeps the promises of [`append`], and damaged those of [`open`] and
 /// [`steps`].

@@ -58,7 +58,7 @@ class Conversion:
             if there is not None:
                 self.output.write_bytes(there)
             before = sorted(self.folder.iterdir())
-            status, _, errors = self.zten.call("convert", path, self.output)
+            status, _, errors = self.zten.call("convert", "--force", path, self.output)
             assert status == 1, (path, status, errors)
             assert name in errors, (name, errors)
             assert sorted(self.folder.iterdir()) == before, "something was left behind"

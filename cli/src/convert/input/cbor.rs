@@ -187,24 +187,60 @@ impl Map {
         Ok(())
     }
 
+    /// All entries of another map, too. What both say alike is kept once; what they do not stands there
+    /// twice.
+    pub(super) fn append(&mut self, other: Self) {
+        let by = self.entries.len();
+        self.entries.extend_from_slice(&other.entries);
+        let moved = |at: usize| at.saturating_add(by);
+        self.spans.extend(other.spans.into_iter().map(|Span { start, text, value, end }| Span {
+            start: moved(start),
+            text: moved(text),
+            value: moved(value),
+            end: moved(end),
+        }));
+        self.put_in_order();
+        let entries = &self.entries;
+        let whole = |span: &Span| entries.get(span.start..span.end).unwrap_or_default();
+        self.spans.dedup_by(|a, b| whole(a) == whole(b));
+    }
+
+    /// Whether no key stands there twice; or one that does.
+    pub(super) fn validate_unique(&mut self) -> Result<(), String> {
+        self.put_in_order();
+        let key = |span: &Span| self.part(span.start, span.value);
+        let mut pairs = self.spans.iter().zip(self.spans.iter().skip(1));
+        match pairs.find(|(a, b)| key(a) == key(b)) {
+            None => Ok(()),
+            Some((span, _)) => {
+                Err(String::from_utf8_lossy(self.part(span.text, span.value)).into_owned())
+            }
+        }
+    }
+
+    fn put_in_order(&mut self) {
+        let entries = &self.entries;
+        let part = |from: usize, to: usize| entries.get(from..to).unwrap_or_default();
+        // Of one key, those that are the same beside each other.
+        let both = |span: &Span| (part(span.start, span.value), part(span.value, span.end));
+        self.spans.sort_unstable_by(|a, b| both(a).cmp(&both(b)));
+    }
+
+    fn part(&self, from: usize, to: usize) -> &[u8] {
+        self.entries.get(from..to).unwrap_or_default()
+    }
+
     /// The map; nothing if it has no entries. Or a key that it has twice.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, String> {
         if self.spans.is_empty() {
             return Ok(Vec::new());
         }
         self.entries.shrink_to_fit();
-        let part = |from: usize, to: usize| self.entries.get(from..to).unwrap_or_default();
-        let key = |span: &Span| part(span.start, span.value);
-        self.spans.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+        self.validate_unique()?;
         let mut out = Vec::with_capacity(self.entries.len().saturating_add(HEAD));
         head(&mut out, MAP, u64_from_usize(self.spans.len()));
-        let mut before = None;
         for span in &self.spans {
-            if before.replace(key(span)) == Some(key(span)) {
-                let text = part(span.text, span.value);
-                return Err(String::from_utf8_lossy(text).into_owned());
-            }
-            out.extend_from_slice(part(span.start, span.end));
+            out.extend_from_slice(self.part(span.start, span.end));
         }
         Ok(out)
     }

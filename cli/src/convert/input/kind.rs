@@ -26,6 +26,10 @@ impl Kind {
         };
         let (elements, width) = match self {
             Self::Plain(storage) => (elements, storage.width().into()),
+            // Two share a byte.
+            Self::Logical(LogicalType::F4E2M1) => {
+                return (elements.checked_rem(2)? == 0).then_some(elements / 2);
+            }
             Self::Logical(logical) => {
                 let parts = u64::from(logical.ratio());
                 (elements.checked_mul(parts)?, logical.storage().width().into())

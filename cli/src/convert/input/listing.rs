@@ -1,7 +1,7 @@
 //! What a foreign file holds, in about as many bytes as its header says it in: a file may have
 //! millions of tensors of one byte each.
 
-use zten::write::canonical_order;
+use std::cmp::Ordering;
 
 use super::kind::Kind;
 use super::place::Place;
@@ -64,31 +64,39 @@ impl Tensors {
         Some(Tensor { name, shape, kind, bytes, place })
     }
 
+    /// The name of one of them; empty where there is none.
+    pub(crate) fn name_at(&self, at: usize) -> &str {
+        self.starts.get(at).map(|start| self.name(*start)).unwrap_or_default()
+    }
+
     /// All of them, in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Tensor> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Puts them in the order of names that the canonical form asks for.
-    pub(super) fn put_in_canonical_order(&mut self) -> Result<(), Trouble> {
-        self.starts = self.by_name()?;
+    /// Puts them in an order of names.
+    pub(super) fn put_in_order_of_names(
+        &mut self,
+        order: fn(&str, &str) -> Ordering,
+    ) -> Result<(), Trouble> {
+        self.starts = self.by_name(order)?;
         Ok(())
     }
 
     /// A name that two of them have.
     pub(super) fn duplicate(&self) -> Result<Option<&str>, Trouble> {
-        let starts = self.by_name()?;
+        let starts = self.by_name(str::cmp)?;
         let mut pairs = starts.iter().zip(starts.iter().skip(1));
         let twice = pairs.find(|(a, b)| self.name(**a) == self.name(**b));
         Ok(twice.map(|(_, second)| self.name(*second)))
     }
 
-    /// Where their records begin, in the order of names.
-    fn by_name(&self) -> Result<Vec<u32>, Trouble> {
+    /// Where their records begin, in an order of names.
+    fn by_name(&self, order: fn(&str, &str) -> Ordering) -> Result<Vec<u32>, Trouble> {
         let mut starts = Vec::new();
         starts.try_reserve_exact(self.len()).map_err(|_| Trouble::memory())?;
         starts.extend_from_slice(&self.starts);
-        starts.sort_unstable_by(|a, b| canonical_order(self.name(*a), self.name(*b)));
+        starts.sort_unstable_by(|a, b| order(self.name(*a), self.name(*b)));
         Ok(starts)
     }
 

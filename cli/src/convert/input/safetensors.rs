@@ -14,6 +14,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use zten::{Limits, LogicalType, StorageType};
 
 use super::cbor::{self, Map};
+use super::json;
 use super::kind::Kind;
 use super::limits::{validate_keys, validate_rank};
 use super::listing::{Attributes, Listing, Tensors};
@@ -31,11 +32,22 @@ const HEADER: u64 = 100_000_000;
 const LENGTH: u64 = 8;
 /// The entry that is not a tensor.
 const METADATA: &str = "__metadata__";
-/// Columns of a message of the JSON parser, which quotes the file.
-const MESSAGE: usize = 200;
 
 /// Reads the header.
 pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble> {
+    let (metadata, tensors) = header(source, limits)?;
+    let cbor = metadata.finish().map_err(|key| twice(&key))?;
+    Ok(Listing { attributes: Attributes { cbor, other_nan: None }, tensors })
+}
+
+fn twice(key: &str) -> Trouble {
+    let sentence = format!("the key {} stands there twice", escape::quoted(key));
+    Trouble::refused(sentence).about(METADATA)
+}
+
+/// Reads the header: what the file says of itself, of which nothing stands there twice, and the
+/// tensors, in the order of their data.
+pub(super) fn header(source: &Source, limits: &Limits) -> Result<(Map, Tensors), Trouble> {
     let mut length = [0; 8];
     if source.read_up_to(0, &mut length)? < length.len() {
         return Err(Trouble::refused_at("the file ends before its header does", source.len()));
@@ -51,11 +63,9 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     let mut tensors = header.tensors;
     tensors.put_in_order(data);
     validate_cover(&tensors, data, source.len())?;
-    let cbor = header.metadata.unwrap_or_default().finish().map_err(|key| {
-        let sentence = format!("the key {} stands there twice", escape::quoted(&key));
-        Trouble::refused(sentence).about(METADATA)
-    })?;
-    Ok(Listing { attributes: Attributes { cbor, other_nan: None }, tensors })
+    let mut metadata = header.metadata.unwrap_or_default();
+    metadata.validate_unique().map_err(|key| twice(&key))?;
+    Ok((metadata, tensors))
 }
 
 /// Validates that each tensor begins where the one before it ends, and the last ends with the file.
@@ -96,6 +106,8 @@ fn kind(dtype: Dtype) -> Option<Kind> {
         Dtype::F8_E5M2 => Kind::Logical(LogicalType::F8E5M2),
         Dtype::F8_E4M3FNUZ => Kind::Logical(LogicalType::F8E4M3Fnuz),
         Dtype::F8_E5M2FNUZ => Kind::Logical(LogicalType::F8E5M2Fnuz),
+        Dtype::F8_E8M0 => Kind::Logical(LogicalType::F8E8M0),
+        Dtype::F4 => Kind::Logical(LogicalType::F4E2M1),
         Dtype::C64 => Kind::Logical(LogicalType::Complex64),
         _ => return None,
     })
@@ -226,18 +238,10 @@ impl<'l> Header<'l> {
         let sentence = match self.refusal.take() {
             Some(Trouble::Refused { sentence, .. }) => sentence,
             Some(io) => return io,
-            None => {
-                let message = error.to_string();
-                let position = format!(" at line {} column {}", error.line(), error.column());
-                let message = message.strip_suffix(&position).unwrap_or(&message);
-                format!("the header is not as it should be: {}", escape::cut(message, MESSAGE))
-            }
+            None => format!("the header is not as it should be: {}", json::message(error)),
         };
-        // Lines and columns are counted from 1, and a position is that of the last byte read.
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
-        let offset = u64_from_usize(before.saturating_add(error.column()).saturating_sub(1));
-        let trouble = Trouble::refused_at(sentence, LENGTH.saturating_add(offset));
+        let offset = LENGTH.saturating_add(json::offset(bytes, error));
+        let trouble = Trouble::refused_at(sentence, offset);
         match self.entry.as_str() {
             "" => trouble,
             entry => trouble.about(entry),

@@ -19,11 +19,16 @@ pub(super) struct Source {
 
 impl From<Opened> for Source {
     fn from(Opened { file, length, .. }: Opened) -> Self {
-        Self { file: Arc::new(file), length }
+        Self::new(file, length)
     }
 }
 
 impl Source {
+    /// An open file of so many bytes.
+    pub(super) fn new(file: File, length: u64) -> Self {
+        Self { file: Arc::new(file), length }
+    }
+
     /// Bytes in it, when it was opened.
     pub(super) fn len(&self) -> u64 {
         self.length

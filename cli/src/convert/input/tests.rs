@@ -2,6 +2,7 @@
 
 mod batter;
 mod gguf;
+mod index;
 mod memory;
 mod npy;
 mod npz;
@@ -29,7 +30,7 @@ fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
     let mut file = Scratch::new().unwrap();
     file.write_at(0, bytes).unwrap();
-    validate(file.into_source(), Path::new(name), limits)
+    validate(file.into_source(), Vec::new(), Path::new(name), limits)
 }
 
 /// Reads everything, and holds each tensor to what the listing says.

@@ -10,12 +10,15 @@ use super::{Trouble, data, gguf, npy, npz, read, safetensors};
 const MEMORY: u64 = 3 << 20;
 
 /// What reading gives: attributes and tensors.
-type Content = (Vec<u8>, Vec<super::Read>);
+pub(super) type Content = (Vec<u8>, Vec<super::Read>);
+
+/// How they are read.
+type Reader<'r> = &'r dyn Fn(&[u8]) -> Result<Content, Trouble>;
 
 /// Reads bytes that may be damaged.
-fn survive(bytes: &[u8]) -> Option<Content> {
+fn survive(bytes: &[u8], reader: Reader<'_>) -> Option<Content> {
     let mut result = Err(Trouble::refused("nothing was read"));
-    let memory = allocation_counter::measure(|| result = read("name.npy", bytes));
+    let memory = allocation_counter::measure(|| result = reader(bytes));
     assert!(memory.bytes_max < MEMORY, "{} bytes of memory for {bytes:?}", memory.bytes_max);
     match result {
         Ok(content) => Some(content),
@@ -29,6 +32,16 @@ fn survive(bytes: &[u8]) -> Option<Content> {
 
 /// Damages a file in every way, and hands whatever can still be read to `validate`.
 fn batter(bytes: &[u8], validate: impl Fn(&[u8], &Content, &Content)) {
+    batter_for(bytes, &|bytes| read("name.npy", bytes), validate);
+}
+
+/// The same for those that are read in some way.
+pub(super) fn batter_for(
+    bytes: &[u8],
+    reader: Reader<'_>,
+    validate: impl Fn(&[u8], &Content, &Content),
+) {
+    let survive = |bytes: &[u8]| survive(bytes, reader);
     let whole = survive(bytes).expect("the file is valid before it is damaged");
     for end in 0..bytes.len() {
         if let Some(content) = survive(&bytes[..end]) {

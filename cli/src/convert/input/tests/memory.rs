@@ -176,7 +176,7 @@ fn memory_follows_the_manifest_that_is_written() {
     }
     for (bytes, header) in files {
         for options in [&[][..], &["--digest=none"], &["--canonical"], &["--zstd"]] {
-            let args = Args::parse_from([&["zten", "convert", "in", "out"], options].concat());
+            let args = Args::parse_from([&["zten", "convert", "in", "out.zt"], options].concat());
             let Command::Convert(args) = args.command else { panic!("not the command") };
             let plan = Plan::new(&args).unwrap();
             let mut written = None;
@@ -212,7 +212,7 @@ fn memory_follows_manifests() {
     let there = u64::from_le_bytes(*bytes.last_chunk::<16>().unwrap().first_chunk().unwrap());
     fs::write(&path, bytes).unwrap();
     for options in [&[][..], &["--canonical"], &["--zstd"]] {
-        let args = Args::parse_from([&["zten", "convert", "in", "out"], options].concat());
+        let args = Args::parse_from([&["zten", "convert", "in", "out.zt"], options].concat());
         let Command::Convert(args) = args.command else { panic!("not the command") };
         let plan = Plan::new(&args).unwrap();
         let mut written = None;

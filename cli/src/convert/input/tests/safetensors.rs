@@ -18,7 +18,7 @@ fn one(dtype: &str, shape: &str, length: usize) -> Vec<u8> {
     file(&format!(r#"{{"a.b":{entry}}}"#), &data)
 }
 
-const TYPES: [(&str, Kind, usize); 18] = [
+const TYPES: [(&str, Kind, usize); 19] = [
     ("BOOL", Kind::Plain(StorageType::Bool), 1),
     ("U8", Kind::Plain(StorageType::U8), 1),
     ("I8", Kind::Plain(StorageType::I8), 1),
@@ -37,6 +37,7 @@ const TYPES: [(&str, Kind, usize); 18] = [
     ("F8_E4M3FNUZ", Kind::Logical(LogicalType::F8E4M3Fnuz), 1),
     ("F8_E5M2FNUZ", Kind::Logical(LogicalType::F8E5M2Fnuz), 1),
     ("C64", Kind::Logical(LogicalType::Complex64), 8),
+    ("F8_E8M0", Kind::Logical(LogicalType::F8E8M0), 1),
 ];
 
 #[test]
@@ -55,10 +56,24 @@ fn every_type_is_kept() {
 }
 
 #[test]
-fn other_types_are_refused_by_name() {
-    for (dtype, shape, length) in
-        [("F4", "[2]", 1), ("F6_E2M3", "[4]", 3), ("F6_E3M2", "[4]", 3), ("F8_E8M0", "[1]", 1)]
+fn two_elements_of_fp4_share_a_byte() {
+    let kind = Kind::Logical(LogicalType::F4E2M1);
+    for (shape, dimensions, length) in
+        [("[2]", &[2][..], 1), ("[2,3]", &[2, 3], 3), ("[0,3]", &[0, 3], 0)]
     {
+        let bytes = one("F4", shape, length);
+        let (_, tensors) = read("x", &bytes).unwrap();
+        let data = bytes[bytes.len() - length..].to_vec();
+        assert_eq!(tensors, [("a.b".to_owned(), dimensions.to_vec(), kind, data)]);
+    }
+    for (shape, length) in [("[3]", 1), ("[3]", 2), ("[]", 1), ("[2]", 2)] {
+        assert!(refusal("x", &one("F4", shape, length)).contains("as long as"));
+    }
+}
+
+#[test]
+fn other_types_are_refused_by_name() {
+    for (dtype, shape, length) in [("F6_E2M3", "[4]", 3), ("F6_E3M2", "[4]", 3)] {
         let bytes = one(dtype, shape, length);
         // They are valid files: it is zTensor that has nothing for them.
         SafeTensors::deserialize(&bytes).unwrap();

@@ -1,0 +1,98 @@
+//! The tensors of a file of another format.
+
+use zten::attributes::Attributes;
+use zten::write::{Checksum, Encoded, Settings, Writer};
+use zten::{Archive, Error, Options, StorageType};
+
+use crate::args::Convert;
+use crate::convert::foreign::troubled;
+use crate::convert::input::{self, Input, Kind};
+use crate::convert::output::{Array, Element, Failure, Source, Take};
+use crate::escape;
+use crate::progress::Progress;
+use crate::report::{Problem, Verdict};
+
+/// A file of another format.
+pub(super) struct Foreign<'a> {
+    args: &'a Convert,
+    input: Input,
+    /// What the file says of itself, in a file that says no more.
+    attributes: Archive<Vec<u8>>,
+    progress: Progress,
+}
+
+impl<'a> Foreign<'a> {
+    /// All of a file.
+    pub(super) fn new(args: &'a Convert, mut input: Input) -> Result<Self, Box<Problem>> {
+        let options = args.strictness.options();
+        let attributes = alone(input.take_attributes().cbor, &options)
+            .map_err(|error| Box::new(Problem::unwritable(&args.input, None, &error)))?;
+        let bytes = input.tensors().iter().map(|tensor| tensor.bytes);
+        let progress = Progress::new(bytes.fold(0, u64::saturating_add));
+        Ok(Self { args, input, attributes, progress })
+    }
+}
+
+/// A file that has attributes and nothing else.
+fn alone(attributes: Vec<u8>, options: &Options) -> Result<Archive<Vec<u8>>, Error> {
+    let settings = Settings::default().checksum(Checksum::None).limits(*options.limit());
+    let mut writer = Writer::new(Vec::new(), &settings)?;
+    if !attributes.is_empty() {
+        writer.attributes(&Encoded::from_cbor(attributes))?;
+    }
+    Archive::open_with(writer.finish()?, options)
+}
+
+impl Source for Foreign<'_> {
+    fn count(&self) -> usize {
+        self.input.tensors().len()
+    }
+
+    fn name(&self, at: usize) -> &str {
+        self.input.tensors().name_at(at)
+    }
+
+    fn array(&self, at: usize) -> Result<Array, String> {
+        let tensor = self.input.tensors().get(at).ok_or("there is no such tensor")?;
+        let element = match tensor.kind {
+            Kind::Plain(storage) => Element::Plain(storage),
+            Kind::Logical(logical) => Element::Logical(logical),
+            Kind::Verbatim(block) => {
+                let format = block.format();
+                return Err(format!(
+                    "it is of blocks ({format}), and only dense arrays can be held"
+                ));
+            }
+        };
+        Ok(Array { shape: tensor.shape, element })
+    }
+
+    fn attributes(&self) -> Option<Attributes<'_>> {
+        self.attributes.attributes()
+    }
+
+    fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure> {
+        let Some(tensor) = self.input.tensors().get(at) else { return Ok(()) };
+        let strict = tensor.kind == Kind::Plain(StorageType::Bool);
+        let mut wrong = None;
+        let read = self.input.read(&tensor, &mut |chunk| {
+            if strict && wrong.is_none() {
+                wrong = chunk.iter().find(|byte| **byte > 1).copied();
+            }
+            self.progress.note(chunk.len());
+            take(chunk)
+        });
+        if let Some(byte) = wrong {
+            let sentence = format!(
+                "{}: a bool is {byte}, and 0 or 1 is expected",
+                escape::quoted(&tensor.name)
+            );
+            let problem = Problem::foreign(&self.args.input, Verdict::Refused, &sentence);
+            return Err(Failure::Input(Box::new(problem)));
+        }
+        read.map_err(|failure| match failure {
+            input::Failure::Input(trouble) => Failure::Input(troubled(&self.args.input, &trouble)),
+            input::Failure::Taker(error) => Failure::Output(error),
+        })
+    }
+}

@@ -1,0 +1,374 @@
+//! What is written is read again: by what reads these formats here, and by other programs' readers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Cursor, Read as _};
+use std::path::{Path, PathBuf};
+
+use ::safetensors::SafeTensors;
+use clap::Parser as _;
+use zip::ZipArchive;
+use zten::attributes::Value;
+use zten::write::{Encoded, NewObject, Settings, Writer};
+use zten::{Archive, ElementType, Format, Limits, LogicalType, StorageType};
+use zten_testkit::{accepted, accepted_v2};
+
+use crate::args::{Args, Command};
+use crate::convert::in_process::{convert, create, open, publish};
+use crate::convert::input;
+use crate::convert::plan::Plan;
+use crate::file::Opened;
+
+/// A folder of its own.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Converts a file, and returns what was written, or why nothing was.
+    fn export(&self, from: &Path, suffix: &str) -> Result<Vec<u8>, String> {
+        let to = self.path(&format!("out.{suffix}"));
+        let line = ["zten", "convert", "--force", from.to_str().unwrap(), to.to_str().unwrap()];
+        let Command::Convert(args) = Args::parse_from(line).command else { panic!("not that") };
+        let plan = Plan::new(&args).unwrap();
+        let file = open(&args).unwrap();
+        let written = convert(&args, file, &plan, || create(&args));
+        let (sink, _) = written.map_err(|problem| problem.to_string())?;
+        publish(&args, sink).map_err(|problem| problem.to_string())?;
+        Ok(fs::read(to).unwrap())
+    }
+
+    /// The same of a file that is written here.
+    fn export_objects(
+        &self,
+        objects: &[(NewObject<'_>, &[u8])],
+        attributes: Option<Vec<u8>>,
+        suffix: &str,
+    ) -> Result<Vec<u8>, String> {
+        let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+        if let Some(attributes) = attributes {
+            writer.attributes(&Encoded::from_cbor(attributes)).unwrap();
+        }
+        for (object, data) in objects {
+            writer.add(object, &[("data", data)]).unwrap();
+        }
+        let path = self.path("in.zt");
+        fs::write(&path, writer.finish().unwrap()).unwrap();
+        self.export(&path, suffix)
+    }
+}
+
+/// A name, and shape and bytes.
+type Arrays = BTreeMap<String, (Vec<u64>, Vec<u8>)>;
+
+/// What a file of another format holds, as the command reads it.
+fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
+    let path = folder.path(&format!("again.{suffix}"));
+    fs::write(&path, bytes).unwrap();
+    let opened = Opened::open(&path).unwrap();
+    let mut input = input::open(opened, &path, &Limits::default()).unwrap();
+    let tensors: Vec<_> = input.tensors().iter().collect();
+    let mut arrays = Arrays::new();
+    for tensor in tensors {
+        let mut bytes = Vec::new();
+        let read = input.read::<()>(&tensor, &mut |chunk| {
+            bytes.extend_from_slice(chunk);
+            Ok(())
+        });
+        read.unwrap();
+        arrays.insert(tensor.name, (tensor.shape, bytes));
+    }
+    arrays
+}
+
+/// What a zTensor file holds, if all of it is arrays: with one component, no attributes, and
+/// elements of a type that `holds` names.
+fn arrays(archive: &Archive<Vec<u8>>, holds: impl Fn(ElementType<'_>) -> bool) -> Option<Arrays> {
+    let mut arrays = Arrays::new();
+    for object in archive.objects() {
+        let mut components = object.components();
+        let (Some(data), None) = (components.next(), components.next()) else { return None };
+        let plain = object.format() == Format::Dense && !object.has_attributes();
+        if !plain || !holds(data.element_type()) {
+            return None;
+        }
+        let mut bytes = data.read_to_vec(archive.data(), &Limits::default()).ok()?;
+        if data.storage_type() == Some(StorageType::Bool) {
+            for byte in &mut bytes {
+                *byte = u8::from(*byte != 0);
+            }
+        }
+        arrays.insert(object.name().to_owned(), (object.shape().collect(), bytes));
+    }
+    Some(arrays)
+}
+
+const NUMPY_LACKS: [LogicalType; 6] = [
+    LogicalType::F8E4M3Fn,
+    LogicalType::F8E5M2,
+    LogicalType::F8E4M3Fnuz,
+    LogicalType::F8E5M2Fnuz,
+    LogicalType::F8E8M0,
+    LogicalType::F4E2M1,
+];
+
+fn safetensors_holds(element: ElementType<'_>) -> bool {
+    match element {
+        ElementType::Plain(_) => true,
+        ElementType::Logical(logical) => logical != LogicalType::Complex128,
+        _ => false,
+    }
+}
+
+fn numpy_holds(element: ElementType<'_>) -> bool {
+    match element {
+        ElementType::Plain(storage) => storage != StorageType::Bf16,
+        ElementType::Logical(logical) => !NUMPY_LACKS.contains(&logical),
+        _ => false,
+    }
+}
+
+fn by_the_crate(bytes: &[u8]) -> Arrays {
+    let tensors = SafeTensors::deserialize(bytes).unwrap();
+    let sides = |shape: &[usize]| shape.iter().map(|side| *side as u64).collect();
+    tensors
+        .iter()
+        .map(|(name, t)| (name.to_owned(), (sides(t.shape()), t.data().to_vec())))
+        .collect()
+}
+
+/// Every file of the corpus is exported with all that it holds, or with a word on what is in the way.
+#[test]
+fn the_corpus_is_exported_or_named() {
+    let (mut written, mut refused) = ([0; 3], BTreeMap::<String, u32>::new());
+    let folder = Folder::new();
+    let path = folder.path("in.zt");
+    for file in accepted().chain(accepted_v2()) {
+        let name = &file.name;
+        fs::write(&path, &file.bytes).unwrap();
+        let Ok(archive) = Archive::open(file.bytes) else { continue };
+        for (at, suffix) in ["safetensors", "npz", "npy"].into_iter().enumerate() {
+            let is_safetensors = suffix == "safetensors";
+            let held = arrays(&archive, |element| {
+                if is_safetensors { safetensors_holds(element) } else { numpy_holds(element) }
+            });
+            let one = archive.len() == 1 || suffix != "npy";
+            let attributes = archive.attributes().is_none_or(|attributes| {
+                let mut attributes = attributes;
+                attributes.all(|(_, item)| is_safetensors && matches!(item.value(), Value::Text(_)))
+            });
+            let held = held.filter(|_| one && attributes && !archive.is_data_shard());
+            match folder.export(&path, suffix) {
+                Ok(bytes) => {
+                    assert_eq!(file.opens_only, None, "{name}");
+                    let held = held.unwrap_or_else(|| panic!("{name}: {suffix} cannot hold it"));
+                    // Of the types of 2 there is nothing to read yet.
+                    let new = |archive: &Archive<Vec<u8>>| {
+                        arrays(archive, |element| {
+                            let new = [LogicalType::F8E8M0, LogicalType::F4E2M1];
+                            !matches!(element, ElementType::Logical(it) if new.contains(&it))
+                        })
+                        .is_none()
+                    };
+                    if !new(&archive) {
+                        let mut again = read(&folder, suffix, &bytes);
+                        if suffix == "npy" {
+                            let only = again.remove("again").unwrap();
+                            again = held.keys().map(|name| (name.clone(), only.clone())).collect();
+                        }
+                        assert!(again == held, "{name}: {suffix}");
+                    }
+                    if is_safetensors {
+                        assert!(by_the_crate(&bytes) == held, "{name}");
+                    }
+                    written[at] += 1;
+                }
+                Err(why) => {
+                    let (_, sentence) = why.split_once(": ").unwrap();
+                    let sentence = sentence.split_once("and not be written: ");
+                    match sentence {
+                        Some((_, sentence)) => {
+                            let words: Vec<_> = sentence.split(' ').take(3).collect();
+                            *refused.entry(words.join(" ")).or_default() += 1;
+                            let whole = sentence.contains("the attribute \"")
+                                || sentence.contains("objects, and a .npy")
+                                || sentence.contains("it is a data shard");
+                            assert!(whole || sentence.contains(" in \""), "{why}");
+                            // The names of some are no names in an archive.
+                            let odd = ["its name ", "its shape", "its last element", "dimensions"];
+                            let odd = odd.iter().any(|odd| sentence.contains(odd));
+                            assert!(odd || held.is_none(), "{name}: {why}");
+                        }
+                        None => {
+                            assert!(
+                                file.opens_only.is_some() && why.contains("unsupported-"),
+                                "{why}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{written:?} {refused:#?}");
+    assert!(written.iter().all(|files| *files > 50), "{written:?}");
+}
+
+fn dense<'a>(name: &'a str, shape: &'a [u64], element: StorageType) -> NewObject<'a> {
+    NewObject::dense(name, shape, element)
+}
+
+/// A CBOR map of one text to that value.
+fn attribute(key: &str, value: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(key.len()).unwrap();
+    [&[0xa1, 0x60 | length], key.as_bytes(), value].concat()
+}
+
+/// Byte by byte as the crate writes the same tensors.
+#[test]
+fn safetensors_are_those_of_the_crate() {
+    use ::safetensors::Dtype;
+    use ::safetensors::tensor::TensorView;
+
+    let folder = Folder::new();
+    let objects = [
+        (dense("b", &[2, 3], StorageType::I16), &[1; 12][..]),
+        (dense("a", &[3], StorageType::I16), &[2; 6]),
+        (dense("\u{7}\"\\ ä", &[], StorageType::Bool), &[1]),
+        (dense("none", &[0, 7], StorageType::F64), &[]),
+        (dense("wide", &[1], StorageType::U64), &[3; 8]),
+        (NewObject::dense("c", &[2], LogicalType::Complex64), &[4; 16]),
+        (NewObject::dense("f", &[2], LogicalType::F8E5M2), &[5; 2]),
+    ];
+    let views = [
+        ("b", Dtype::I16, vec![2, 3]),
+        ("a", Dtype::I16, vec![3]),
+        ("\u{7}\"\\ ä", Dtype::BOOL, vec![]),
+        ("none", Dtype::F64, vec![0, 7]),
+        ("wide", Dtype::U64, vec![1]),
+        ("c", Dtype::C64, vec![2]),
+        ("f", Dtype::F8_E5M2, vec![2]),
+    ];
+    for text in [None, Some("v")] {
+        let attributes = text.map(|text| attribute("k", &[&[0x61], text.as_bytes()].concat()));
+        let bytes = folder.export_objects(&objects, attributes, "safetensors").unwrap();
+        let metadata = text.map(|text| [("k".to_owned(), text.to_owned())].into());
+        let views = views.iter().zip(&objects).map(|((name, dtype, shape), (_, data))| {
+            (*name, TensorView::new(*dtype, shape.clone(), data).unwrap())
+        });
+        let wanted = ::safetensors::serialize(views, metadata).unwrap();
+        assert_eq!(String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&wanted));
+    }
+}
+
+/// What a reader of archives that is not ours finds: no member is compressed, and all are whole.
+#[test]
+fn archives_are_those_of_others() {
+    let folder = Folder::new();
+    let long = "x".repeat(60_000);
+    let objects = [
+        (dense("layer/0.weight", &[2, 3], StorageType::I16), &[1; 12][..]),
+        (dense("重み", &[3], StorageType::F16), &[2; 6]),
+        (dense(&long, &[], StorageType::Bool), &[1]),
+        (dense("none", &[0, 7], StorageType::F64), &[]),
+        (NewObject::dense("c", &[1], LogicalType::Complex128), &[4; 16]),
+    ];
+    let bytes = folder.export_objects(&objects, None, "npz").unwrap();
+    let mut archive = ZipArchive::new(Cursor::new(&bytes)).unwrap();
+    assert_eq!(archive.len(), objects.len());
+    let names = ["layer/0.weight", "重み", &long, "none", "c"];
+    for (at, (_, data)) in objects.iter().enumerate() {
+        let mut member = archive.by_index(at).unwrap();
+        assert_eq!(member.name().unwrap(), format!("{}.npy", names[at]));
+        assert_eq!(member.compression(), zip::CompressionMethod::Stored);
+        let mut content = Vec::new();
+        member.read_to_end(&mut content).unwrap();
+        assert!(content.starts_with(b"\x93NUMPY\x01\0") && content.ends_with(data));
+        assert_eq!((content.len() - data.len()) % 64, 0);
+        let alone = folder.export_objects(&objects[at..=at], None, "npy").unwrap();
+        assert_eq!(alone, content);
+    }
+    assert_eq!(read(&folder, "npz", &bytes).len(), objects.len());
+    let empty = folder.export_objects(&[], None, "npz").unwrap();
+    assert_eq!(ZipArchive::new(Cursor::new(&empty)).unwrap().len(), 0);
+}
+
+/// More members than the small end record can count.
+#[test]
+fn an_archive_of_many_members() {
+    let folder = Folder::new();
+    let names: Vec<_> = (0..0x1_0000).map(|at| format!("{at:x}")).collect();
+    let objects: Vec<_> =
+        names.iter().map(|name| (dense(name, &[1], StorageType::U8), &[7][..])).collect();
+    for count in [0xfffe, 0xffff, 0x1_0000] {
+        let bytes = folder.export_objects(&objects[..count], None, "npz").unwrap();
+        let mut archive = ZipArchive::new(Cursor::new(&bytes)).unwrap();
+        assert_eq!(archive.len(), count);
+        let mut content = Vec::new();
+        archive.by_index(count - 1).unwrap().read_to_end(&mut content).unwrap();
+        assert_eq!(content.last(), Some(&7));
+        assert_eq!(read(&folder, "npz", &bytes).len(), count);
+    }
+}
+
+#[test]
+fn what_has_no_place_is_named() {
+    let folder = Folder::new();
+    let one = |name| [(dense(name, &[1], StorageType::U8), &[7][..])];
+    let refused = |objects: &[_], attributes, suffix: &str, wanted: &str| {
+        let why = folder.export_objects(objects, attributes, suffix).unwrap_err();
+        assert!(why.contains(wanted), "{why}");
+        assert!(!folder.path(&format!("out.{suffix}")).exists());
+    };
+    let number = || Some(attribute("n", &[7]));
+    refused(&one("x"), number(), "safetensors", "the attribute \"n\" is no text");
+    for suffix in ["npz", "npy"] {
+        let text = Some(attribute("k", b"\x61v"));
+        refused(
+            &one("x"),
+            text,
+            suffix,
+            &format!("the attribute \"k\" has no place in a .{suffix}"),
+        );
+        let bf16 = [(dense("half", &[1], StorageType::Bf16), &[0, 0][..])];
+        refused(
+            &bf16,
+            None,
+            suffix,
+            &format!("its type bf16 has no place in a .{suffix} file in \"half\""),
+        );
+    }
+    refused(&one("__metadata__"), None, "safetensors", "of that name");
+    for name in ["../x", "/x", "a\\b", "a/../b", "x.npy", ""] {
+        refused(&one(name), None, "npz", "its name ");
+        // Nothing of the kind is in the way of others.
+        folder.export_objects(&one(name), None, "safetensors").unwrap();
+        fs::remove_file(folder.path("out.safetensors")).unwrap();
+    }
+    let two = [one("a"), one("b")].concat();
+    refused(&two, None, "npy", "it has 2 objects, and a .npy file holds exactly one");
+    refused(&[], None, "npy", "it has 0 objects");
+    let sides = [1 << 32, 1 << 32, 0];
+    for (suffix, wanted) in
+        [("safetensors", "beyond 64 bits"), ("npz", "larger than NumPy's"), ("npy", "larger than")]
+    {
+        refused(&[(dense("wide", &sides, StorageType::U8), &[][..])], None, suffix, wanted);
+    }
+    let complex = [(NewObject::dense("c", &[1], LogicalType::Complex128), &[0; 16][..])];
+    refused(&complex, None, "safetensors", "its type complex128 has no place");
+    let of_data = NewObject::dense("x", &[1], StorageType::U8);
+    let attributes = Encoded::from_cbor(attribute("k", b"\x61v"));
+    let with = [(of_data.attributes(&attributes), &[7][..])];
+    refused(
+        &with,
+        None,
+        "safetensors",
+        "it has attributes, and only those of a file can be held in \"x\"",
+    );
+}

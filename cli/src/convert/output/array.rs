@@ -1,0 +1,98 @@
+//! The arrays that are written, and where they come from.
+
+use std::io;
+
+use zten::attributes::Attributes;
+
+use super::element::Element;
+use crate::report::Problem;
+
+/// An array: dense, its last index moving fastest.
+#[derive(Debug)]
+pub(crate) struct Array {
+    /// Its dimensions, the slowest first.
+    pub(crate) shape: Vec<u64>,
+    /// What its elements are.
+    pub(crate) element: Element,
+}
+
+/// Takes the bytes of an array, chunk by chunk: little-endian.
+pub(crate) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
+
+/// What holds arrays, by their ordinals from 0. No two have one name.
+pub(crate) trait Source {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The name of one.
+    fn name(&self, at: usize) -> &str;
+
+    /// One of them, or why it is no array.
+    fn array(&self, at: usize) -> Result<Array, String>;
+
+    /// What the source says of itself.
+    fn attributes(&self) -> Option<Attributes<'_>>;
+
+    /// Hands on the bytes of one, validated when this returns.
+    fn read(&mut self, at: usize, take: &mut Take<'_>) -> Result<(), Failure>;
+}
+
+/// Why a file is not written.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The source could not be read, or is not valid.
+    Input(Box<Problem>),
+    /// The file could not be written.
+    Output(io::Error),
+    /// The source is valid, and holds what the format has no place for.
+    Inexpressible {
+        /// The object that it is about, if it is not the whole file.
+        object: Option<String>,
+        /// What it is.
+        sentence: String,
+    },
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl Failure {
+    /// The source as a whole has no place in the file.
+    pub(crate) fn file(sentence: impl Into<String>) -> Self {
+        Self::Inexpressible { object: None, sentence: sentence.into() }
+    }
+
+    /// An object has no place in the file.
+    pub(super) fn object(name: &str, sentence: impl Into<String>) -> Self {
+        Self::Inexpressible { object: Some(name.to_owned()), sentence: sentence.into() }
+    }
+}
+
+/// One of the arrays; what is none has no place in the file.
+pub(super) fn array(source: &dyn Source, at: usize) -> Result<Array, Failure> {
+    source.array(at).map_err(|sentence| Failure::object(source.name(at), sentence))
+}
+
+/// Hands on the bytes of one array, which are as many as were announced.
+pub(super) fn copy(
+    source: &mut dyn Source,
+    at: usize,
+    announced: u64,
+    take: &mut Take<'_>,
+) -> Result<(), Failure> {
+    let mut left = announced;
+    source.read(at, &mut |chunk| {
+        let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        left = left.checked_sub(length).ok_or_else(other_length)?;
+        take(chunk)
+    })?;
+    if left == 0 { Ok(()) } else { Err(other_length().into()) }
+}
+
+/// Validating a source is what makes this impossible; a file that says otherwise must not be made.
+fn other_length() -> io::Error {
+    io::Error::other("an array is not as long as its shape and type ask")
+}

@@ -1,0 +1,68 @@
+//! NumPy files: version 1.0, little-endian, the last index moving fastest.
+
+use super::array::{self, Array, Failure, Source};
+use super::sink::Output;
+use crate::num::u64_from_usize;
+use crate::{escape, npy};
+
+/// Dimensions that NumPy's arrays have, at most.
+const RANK: usize = 64;
+
+/// Writes the only array. Its name is that of the file, whatever that is.
+pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {
+    no_attributes(source, "npy")?;
+    if source.count() != 1 {
+        let count = source.count();
+        let sentence = format!("it has {count} objects, and a .npy file holds exactly one");
+        return Err(Failure::file(sentence));
+    }
+    let header = Header::new(source, 0, "npy")?;
+    sink.write(&header.bytes)?;
+    array::copy(source, 0, header.data, &mut |chunk| sink.write(chunk))
+}
+
+/// What stands before the elements of an array.
+pub(super) struct Header {
+    pub(super) bytes: Vec<u8>,
+    /// Bytes of the elements.
+    pub(super) data: u64,
+}
+
+impl Header {
+    /// That of one of the arrays.
+    pub(super) fn new(source: &dyn Source, at: usize, suffix: &str) -> Result<Self, Failure> {
+        let array = array::array(source, at)?;
+        let refused = |sentence: String| Failure::object(source.name(at), sentence);
+        let kind = array.element.numpy().ok_or_else(|| {
+            let name = array.element.name();
+            refused(format!("its type {name} has no place in a .{suffix} file"))
+        })?;
+        if array.shape.len() > RANK {
+            let sentence = format!("it has more than {RANK} dimensions, which NumPy does not have");
+            return Err(refused(sentence));
+        }
+        let data = data(&array, kind.width()).ok_or_else(|| {
+            refused("its shape is larger than NumPy's arrays are, zeros or not".to_owned())
+        })?;
+        let bytes = npy::header(kind, &array.shape).map_err(refused)?;
+        Ok(Self { bytes, data })
+    }
+}
+
+/// Bytes of all elements. NumPy multiplies the dimensions that are not 0 all the same.
+fn data(array: &Array, width: usize) -> Option<u64> {
+    let mut sides = array.shape.iter().filter(|side| **side != 0);
+    let bytes =
+        sides.try_fold(u64_from_usize(width), |product, side| product.checked_mul(*side))?;
+    i64::try_from(bytes).ok()?;
+    Some(if array.shape.contains(&0) { 0 } else { bytes })
+}
+
+/// There is no place for attributes.
+pub(super) fn no_attributes(source: &dyn Source, suffix: &str) -> Result<(), Failure> {
+    let Some((key, _)) = source.attributes().and_then(|mut attributes| attributes.next()) else {
+        return Ok(());
+    };
+    let key = escape::quoted(key);
+    Err(Failure::file(format!("the attribute {key} has no place in a .{suffix} file")))
+}

@@ -1,0 +1,68 @@
+//! Archives of NumPy files, as `numpy.savez` writes them: members one behind the other, none of them
+//! compressed, then the directory.
+//!
+//! A member's header has its checksum, which is known only when it has been read: it is written then.
+
+mod name;
+mod records;
+
+use std::io;
+
+use flate2::Crc;
+
+use super::array::{self, Failure, Source};
+use super::npy::{Header, no_attributes};
+use super::sink::Output;
+use crate::num::u64_from_usize;
+use records::{CHECKSUM, Member};
+
+/// Writes all arrays, in their order.
+pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {
+    no_attributes(source, SUFFIX)?;
+    let mut written = Vec::new();
+    let memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+    written.try_reserve_exact(source.count()).map_err(memory)?;
+    // All of them, before the first is written.
+    for at in 0..source.count() {
+        name::validate(source.name(at)).map_err(|why| Failure::object(source.name(at), why))?;
+        Header::new(source, at, SUFFIX)?;
+    }
+    let mut end = 0_u64;
+    for at in 0..source.count() {
+        let header = Header::new(source, at, SUFFIX)?;
+        let size = header.data.saturating_add(u64_from_usize(header.bytes.len()));
+        let start = end;
+        let local = Member { name: source.name(at), size, checksum: 0, start }.local();
+        sink.write(&local)?;
+        let mut crc = Crc::new();
+        let mut put = |bytes: &[u8]| {
+            crc.update(bytes);
+            sink.write(bytes)
+        };
+        put(&header.bytes)?;
+        array::copy(source, at, header.data, &mut put)?;
+        let checksum = crc.sum();
+        sink.patch(start.saturating_add(CHECKSUM), &checksum.to_le_bytes())?;
+        written.push(Written { start, size, checksum });
+        end = start.saturating_add(u64_from_usize(local.len())).saturating_add(size);
+    }
+    let directory = end;
+    for (at, Written { start, size, checksum }) in written.iter().enumerate() {
+        let member =
+            Member { name: source.name(at), size: *size, checksum: *checksum, start: *start };
+        let record = member.in_directory();
+        sink.write(&record)?;
+        end = end.saturating_add(u64_from_usize(record.len()));
+    }
+    sink.write(&records::end(u64_from_usize(written.len()), directory..end))?;
+    Ok(())
+}
+
+const SUFFIX: &str = "npz";
+
+/// What the directory says of a member that has been written.
+struct Written {
+    start: u64,
+    size: u64,
+    checksum: u32,
+}

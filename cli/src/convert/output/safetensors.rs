@@ -1,0 +1,172 @@
+//! Safetensors: the length of a header, a header in JSON, and the data.
+//!
+//! As the crate of that name writes it: tensors in the order of their types, the widest first, so that
+//! all data is aligned, and then of their names; the header padded to a multiple of 8 bytes.
+
+use std::io::{self, Write};
+
+use ::safetensors::tensor::Dtype;
+use zten::attributes::Value;
+use zten::write::Sink;
+
+use super::array::{self, Array, Failure, Source};
+use super::sink::Output;
+use crate::escape;
+use crate::json::Json;
+use crate::num::u64_from_usize;
+
+/// The longest header that the format allows.
+const HEADER: u64 = 100_000_000;
+/// Bytes of which the header takes a multiple.
+const UNIT: u64 = 8;
+/// The entry that is not a tensor.
+const METADATA: &str = "__metadata__";
+
+/// Writes all arrays, and the attributes of the source that are texts.
+pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {
+    if let Some(mut attributes) = source.attributes() {
+        let other = attributes.find(|(_, item)| !matches!(item.value(), Value::Text(_)));
+        if let Some((key, _)) = other {
+            let key = escape::quoted(key);
+            return Err(Failure::file(format!(
+                "the attribute {key} is no text, and a .safetensors file holds none but texts"
+            )));
+        }
+    }
+    let entries = entries(source)?;
+    let mut length = Length(0);
+    header(source, &entries, &mut length)?;
+    let Length(length) = length;
+    let padded = length.next_multiple_of(UNIT);
+    if padded > HEADER {
+        return Err(Failure::file(format!(
+            "its header would take {padded} bytes, and that of a .safetensors file takes at most \
+             {HEADER}"
+        )));
+    }
+    sink.write(&padded.to_le_bytes())?;
+    header(source, &entries, &mut Through(sink))?;
+    for _ in length..padded {
+        sink.write(b" ")?;
+    }
+    for entry in entries {
+        array::copy(source, entry.at, entry.bytes, &mut |chunk| sink.write(chunk))?;
+    }
+    Ok(())
+}
+
+/// A tensor, in its place.
+struct Entry {
+    dtype: Dtype,
+    at: usize,
+    bytes: u64,
+}
+
+/// All tensors, in the order of their data.
+fn entries(source: &dyn Source) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+    entries.try_reserve_exact(source.count()).map_err(memory)?;
+    for at in 0..source.count() {
+        let array = array::array(source, at)?;
+        let refused = |sentence: String| Failure::object(source.name(at), sentence);
+        if source.name(at) == METADATA {
+            let sentence = "a .safetensors file has no tensor of that name: it is where texts are";
+            return Err(refused(sentence.to_owned()));
+        }
+        let dtype = array.element.safetensors().ok_or_else(|| {
+            let name = array.element.name();
+            refused(format!("its type {name} has no place in a .safetensors file"))
+        })?;
+        let bytes = bytes(dtype, &array).map_err(|why| refused(why.to_owned()))?;
+        entries.push(Entry { dtype, at, bytes });
+    }
+    let name = |entry: &Entry| source.name(entry.at);
+    entries.sort_unstable_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| name(a).cmp(name(b))));
+    Ok(entries)
+}
+
+/// Bytes of all elements. Readers multiply all dimensions, and then the bits of an element.
+fn bytes(dtype: Dtype, array: &Array) -> Result<u64, &'static str> {
+    let elements = array.shape.iter().try_fold(1_u64, |product, side| product.checked_mul(*side));
+    let bits = elements.and_then(|elements| elements.checked_mul(u64_from_usize(dtype.bitsize())));
+    let bits = bits.ok_or(
+        "the product of its shape is beyond 64 bits, zeros or not, as readers of .safetensors \
+         files take it",
+    )?;
+    if bits.checked_rem(8) == Some(0) {
+        Ok(bits / 8)
+    } else {
+        Err("its last element is half a byte, and a .safetensors file holds whole bytes")
+    }
+}
+
+/// Writes the header, without what pads it.
+fn header(source: &dyn Source, entries: &[Entry], out: &mut impl Write) -> Result<(), Failure> {
+    let mut json = Json::new(out);
+    json.open('{')?;
+    let mut attributes = source.attributes().into_iter().flatten().peekable();
+    if attributes.peek().is_some() {
+        json.key(METADATA)?;
+        json.open('{')?;
+        for (key, item) in attributes {
+            json.key(key)?;
+            if let Value::Text(text) = item.value() {
+                json.pieces(text.pieces())?;
+            }
+        }
+        json.close('}')?;
+    }
+    let mut begin = 0_u64;
+    for entry in entries {
+        let end = begin.checked_add(entry.bytes).ok_or_else(|| Failure::file(TOO_LARGE))?;
+        json.key(source.name(entry.at))?;
+        json.open('{')?;
+        json.key("dtype")?;
+        json.string(&entry.dtype.to_string())?;
+        json.key("shape")?;
+        json.open('[')?;
+        for side in array::array(source, entry.at)?.shape {
+            json.plain(side)?;
+        }
+        json.close(']')?;
+        json.key("data_offsets")?;
+        json.open('[')?;
+        json.plain(begin)?;
+        json.plain(end)?;
+        json.close(']')?;
+        json.close('}')?;
+        begin = end;
+    }
+    Ok(json.close('}')?)
+}
+
+const TOO_LARGE: &str = "its data takes more bytes than a file can have";
+
+/// Counts what is written.
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(u64_from_usize(bytes.len()));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Passes on what is written.
+struct Through<'s, S>(&'s mut S);
+
+impl<S: Sink<Error = io::Error>> Write for Through<'_, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

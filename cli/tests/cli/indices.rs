@@ -1,0 +1,124 @@
+//! `zten convert` of safetensors in several files: what an index names beside it, and nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{ended, succeeded_json, succeeded_text, zten};
+
+/// A safetensors file of one tensor of bytes.
+fn file(name: &str, data: &[u8]) -> Vec<u8> {
+    let length = data.len();
+    let header =
+        format!(r#"{{"{name}":{{"dtype":"U8","shape":[{length}],"data_offsets":[0,{length}]}}}}"#);
+    let size = u64::try_from(header.len()).unwrap().to_le_bytes();
+    [&size[..], header.as_bytes(), data].concat()
+}
+
+fn index(folder: &Path, entries: &[(&str, &str)]) -> PathBuf {
+    let entries: Vec<_> =
+        entries.iter().map(|(tensor, file)| format!("{tensor:?}:{file:?}")).collect();
+    let path = folder.join("model.safetensors.index.json");
+    fs::write(&path, format!("{{\"weight_map\":{{{}}}}}", entries.join(","))).unwrap();
+    path
+}
+
+const TWO: [(&str, &str); 2] = [("a", "m-1-of-2.safetensors"), ("b", "m-2-of-2.safetensors")];
+
+fn two(folder: &Path) -> PathBuf {
+    for ((tensor, name), byte) in TWO.iter().zip([1, 2]) {
+        fs::write(folder.join(name), file(tensor, &[byte; 3])).unwrap();
+    }
+    index(folder, &TWO)
+}
+
+fn refused(index: &Path, wanted: &str) {
+    let out = index.with_file_name("out.zt");
+    for options in [&[][..], &["--no-sandbox"]] {
+        let args = ["convert", index.to_str().unwrap(), out.to_str().unwrap()];
+        let output = zten([&args, options].concat());
+        let (status, text, why) = ended(&output);
+        assert_eq!((status, text), (Some(1), ""), "{why}");
+        assert!(why.contains(wanted), "{why}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn several_files_become_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = two(folder.path());
+    // A file that is not named is not looked at.
+    fs::write(folder.path().join("other.safetensors"), "nothing of the kind").unwrap();
+    for suffix in ["zt", "safetensors", "npz"] {
+        for options in [&[][..], &["--no-sandbox"]] {
+            let out = folder.path().join(format!("out.{suffix}"));
+            let args = ["convert", "--force", from.to_str().unwrap(), out.to_str().unwrap()];
+            let text = succeeded_text(zten([&args, options].concat()));
+            assert!(text.ends_with("2 objects)\n"), "{text}");
+            let again = folder.path().join("again.zt");
+            let again = again.to_str().unwrap();
+            succeeded_text(zten(["convert", "--force", out.to_str().unwrap(), again]));
+            let hash = succeeded_json(zten(["hash", "--json", again]));
+            let names: Vec<_> = hash["objects"].as_array().unwrap().iter().collect();
+            assert_eq!((names[0]["name"].as_str(), names.len()), (Some("a"), 2));
+            assert_eq!(succeeded_text(zten(["cat", again, "b"])), "[2, 2, 2]\n");
+            fs::remove_file(out).unwrap();
+        }
+    }
+    // From within the folder, too.
+    let args = ["convert", "model.safetensors.index.json", "here.zt"];
+    let output = super::command().args(args).current_dir(folder.path()).output().unwrap();
+    assert_eq!(ended(&output), (Some(0), "here.zt: written (1.2, 2 objects)\n", ""));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = two(folder.path());
+    let second = folder.path().join(TWO[1].1);
+    let missing = "\"m-2-of-2.safetensors\": it is no regular file beside the index";
+    fs::remove_file(&second).unwrap();
+    refused(&from, missing);
+    fs::create_dir(&second).unwrap();
+    refused(&from, missing);
+    #[cfg(unix)]
+    {
+        fs::remove_dir(&second).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let target = elsewhere.path().join("b");
+        fs::write(&target, file("b", &[2; 3])).unwrap();
+        std::os::unix::fs::symlink(&target, &second).unwrap();
+        refused(&from, missing);
+        fs::remove_file(&second).unwrap();
+        fs::rename(&target, &second).unwrap();
+        let out = folder.path().join("out.zt");
+        succeeded_text(zten(["convert", from.to_str().unwrap(), out.to_str().unwrap()]));
+    }
+}
+
+#[test]
+fn no_name_leads_out_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    fs::write(folder.path().join("x.safetensors"), file("a", &[1])).unwrap();
+    let whole = folder.path().join("x.safetensors");
+    for name in ["../x.safetensors", whole.to_str().unwrap(), "./x.safetensors"] {
+        refused(&index(&inner, &[("a", name)]), "it is no name in the folder of the index");
+    }
+}
+
+#[test]
+fn too_many_files_beside_it_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = two(folder.path());
+    let out = folder.path().join("out.zt");
+    let args = ["convert", "--limit=shards=1", from.to_str().unwrap(), out.to_str().unwrap()];
+    let output = zten(args);
+    let (status, text, why) = ended(&output);
+    assert_eq!((status, text), (Some(2), ""));
+    assert!(
+        why.contains("there are more than 1 files beside it that end in .safetensors"),
+        "{why}"
+    );
+}
