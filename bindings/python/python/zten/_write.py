@@ -1,0 +1,246 @@
+"""Writing and converting files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from . import _types, _zten
+from ._file import Source, frozen, strictness
+from ._types import Array, Bytes
+
+Digest: TypeAlias = Literal["sha256", "crc32c"]
+"""The digests that are written, over the stored bytes."""
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+class Writer:
+    """A file of 1.2 that is being written, object by object. Made by :func:`zten.create` and
+    :func:`zten.append`.
+
+    As a context manager it publishes the file at the end, or, after an exception, gives it up:
+    whenever the program or the machine stops, what is at the path is what it was, or all new. What is
+    written is validated by what validates files that are read.
+    """
+
+    __slots__ = ("_writer",)
+
+    def __init__(self, writer: _zten.Writer) -> None:
+        self._writer = writer
+
+    def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
+        """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, or a sparse array or
+        matrix of SciPy (CSR and COO; others are made CSR).
+
+        Raises:
+            TypeError: 1.2 has no type for the elements.
+            Refused: it breaks a rule; above all, there is an object of that name already.
+        """
+        if _is_sparse(value):
+            self._add_sparse(name, value, attributes)
+            return
+        shape, part = _part("data", value)
+        self._add(name, "dense", shape, [part], attributes)
+
+    def add_quantized(
+        self,
+        name: str,
+        shape: Sequence[int],
+        *,
+        packed_weight: Any,
+        scales: Any,
+        zeros: Any,
+        bits: int,
+        group_size: int,
+        packing: str,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Writes a ``quantized_group``: words of codes, and a scale and a zero point for each group.
+
+        Args:
+            shape: inputs and outputs of the weights.
+            packed_weight: ``int32`` or ``uint8`` words of codes, ``[inputs / codes, outputs]``.
+            scales, zeros: ``float32``, ``float16`` or ``bfloat16``, ``[groups, outputs]``.
+            bits, group_size, packing: how codes are packed; written as attributes.
+            attributes: more attributes.
+        """
+        components = {"packed_weight": packed_weight, "scales": scales, "zeros": zeros}
+        own = {"bits": bits, "group_size": group_size, "packing": packing}
+        self.add_object(name, "quantized_group", shape, components, attributes={**(attributes or {}), **own})
+
+    def add_object(
+        self,
+        name: str,
+        format: str,
+        shape: Sequence[int],
+        components: Mapping[str, Any],
+        *,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Writes an object of any format, known or not, with its components by their roles. What a
+        known format asks for is validated."""
+        parts = [_part(role, value)[1] for role, value in components.items()]
+        self._add(name, format, shape, parts, attributes)
+
+    def attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Gives the file attributes, in place of those that it has: integers, floats, texts, bytes,
+        lists, dictionaries, booleans and None, by keys that are text; :class:`zten.Tag`,
+        :class:`zten.Simple` and :class:`zten.Entries`."""
+        self._writer.attributes(dict(attributes))
+
+    def finish(self) -> None:
+        """Writes the manifest, and puts the file where it is to be."""
+        self._writer.finish()
+
+    def abort(self) -> None:
+        """Gives the file up. What was at the path stays."""
+        self._writer.abort()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abort()
+
+    def _add(
+        self,
+        name: str,
+        format: str,
+        shape: Sequence[int],
+        parts: list[tuple[str, str, str, int, Bytes]],
+        attributes: Mapping[str, Any] | None,
+    ) -> None:
+        own = None if attributes is None else dict(attributes)
+        self._writer.add(name, format, [int(size) for size in shape], parts, own)
+
+    def _add_sparse(self, name: str, value: Any, attributes: Mapping[str, Any] | None) -> None:
+        if value.format == "coo":
+            axes = value.coords if hasattr(value, "coords") else (value.row, value.col)
+            coords = np.stack([np.asarray(axis, np.uint64) for axis in axes])
+            components = {"coords": coords, "values": value.data}
+            self.add_object(name, "sparse_coo", value.shape, components, attributes=attributes)
+            return
+        value = value.tocsr()
+        components = {
+            "indptr": value.indptr.astype(np.uint64),
+            "values": value.data,
+            "indices": value.indices.astype(np.uint64),
+        }
+        self.add_object(name, "sparse_csr", value.shape, components, attributes=attributes)
+
+
+def create(
+    path: Path,
+    *,
+    digest: Digest | None = "sha256",
+    zstd: int | None = None,
+    canonical: bool = False,
+) -> Writer:
+    """Begins a file that is to be at the path, in place of what is there.
+
+    Args:
+        path: where it is to be. A link there is refused.
+        digest: what each component gets, over its stored bytes.
+        zstd: the level of compression, from 1 to 22; None does not compress.
+        canonical: write the canonical form, of which there is one for one content: objects then come in
+            the order of their names, shorter ones first, and are not compressed.
+    """
+    return Writer(_zten.Writer(path, digest, zstd, canonical))
+
+
+def append(path: Path, *, digest: Digest | None = "sha256", zstd: int | None = None) -> Writer:
+    """Goes on with the file of 1.x at the path, which stays as it is until the new edition is
+    published. Arguments are those of :func:`create`."""
+    return Writer(_zten.Writer.append(path, digest, zstd))
+
+
+def convert(
+    source: Source,
+    target: Path,
+    *,
+    digest: Digest | None = "sha256",
+    zstd: int | None = None,
+    canonical: bool = False,
+    limits: Mapping[str, int] | None = None,
+    tolerate: Iterable[str] = (),
+) -> int:
+    """Writes what a file of any generation holds as 1.2, and validates all that it reads. Other formats
+    are what the command converts: ``zten convert``.
+
+    Args:
+        source, limits, tolerate: as of :func:`zten.open`.
+        target, digest, zstd, canonical: as of :func:`create`.
+
+    Returns:
+        How many objects were written.
+
+    Raises:
+        Refused, Unsupported, LimitExceeded: as the content asks for; Unsupported also where it is
+            valid, and cannot be expressed in 1.2.
+    """
+    how = strictness(limits, tolerate, canonical)
+    return _zten.convert(frozen(source), target, how, digest, zstd)
+
+
+def save(
+    tensors: Mapping[str, Any],
+    path: Path | None,
+    *,
+    attributes: Mapping[str, Any] | None,
+    digest: Digest | None,
+    zstd: int | None,
+    canonical: bool,
+) -> bytes | None:
+    """Writes all tensors at a path, or returns the file."""
+    native = _zten.Writer(path, digest, zstd, canonical)
+    writer = Writer(native)
+    try:
+        if attributes is not None:
+            writer.attributes(attributes)
+        names = list(tensors)
+        if canonical:
+            names.sort(key=lambda name: (len(name.encode()), name.encode()))
+        for name in names:
+            writer.add(name, tensors[name])
+        return native.finish()
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _is_sparse(value: Any) -> bool:
+    return hasattr(value, "tocsr") and hasattr(value, "format")
+
+
+def _part(role: str, value: Any) -> tuple[list[int], tuple[str, str, str, int, Bytes]]:
+    """The shape of an array, and what is written of it."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        return _torch_part(role, value)
+    array: Array = np.asarray(value)
+    storage, element = _types.from_numpy(array.dtype)
+    # Little-endian and contiguous, as it is if it is that.
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    part = role, storage, element, array.size, _types.as_bytes(little)
+    return list(array.shape), part
+
+
+def _torch_part(role: str, value: Any) -> tuple[list[int], tuple[str, str, str, int, Bytes]]:
+    import torch
+
+    storage, element = _types.from_torch(value.dtype)
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    content = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
+    return list(value.shape), (role, storage, element, value.numel(), content)
