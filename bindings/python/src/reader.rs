@@ -151,7 +151,13 @@ impl Reader {
             });
             let dense = readable.map(|data| {
                 let (offset, length) = (data.extent().offset(), data.decoded_length());
-                (data.element_type().name(), offset, length, is_direct(&data))
+                (
+                    data.element_type().name(),
+                    data.place().component(),
+                    offset,
+                    length,
+                    is_direct(&data),
+                )
             });
             list.append((object.name(), shape(py, &object)?, dense))?;
         }

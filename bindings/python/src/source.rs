@@ -17,6 +17,7 @@ use zten::source::OpenError;
 use zten::{Error, Limits, Manifest, Options, ReadAt, ReadError};
 use zten_shards::ShardFile;
 
+use crate::error::Failure;
 use crate::interrupt::Cancel;
 
 /// The bytes of a file.
@@ -59,7 +60,8 @@ impl Given {
                 "a file is a path, bytes, a buffer, or an object with read and seek; it is {kind}"
             ))
         })?;
-        Ok(Self::from_path(&path)?)
+        let opened = given.py().detach(|| Self::from_path(&path));
+        opened.map_err(|error| Failure::Io(error).at(given.py(), Some(&path)))
     }
 
     /// The regular file at a path.

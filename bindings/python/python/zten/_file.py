@@ -47,8 +47,20 @@ def frozen(source: Source) -> Any:
 class Component:
     """One blob of an object, and how it is stored."""
 
-    __slots__ = ("_file", "_direct", "_place", "_read_as", "digest", "dtype", "encoding", "nbytes")
-    __slots__ += ("offset", "role", "shard", "stored")
+    __slots__ = (
+        "_direct",
+        "_file",
+        "_place",
+        "_read_as",
+        "digest",
+        "dtype",
+        "encoding",
+        "nbytes",
+        "offset",
+        "role",
+        "shard",
+        "stored",
+    )
 
     role: str
     """Its role in the object: ``"data"``, ``"values"``, ..."""
@@ -99,7 +111,7 @@ class Component:
         if self._read_as == "f4_e2m1":
             return _types.unpack(content, 2 * len(content))
         if self._read_as == "bool":
-            return content != 0
+            return _types.truth(content)
         return content.view(_types.numpy_dtype(self._read_as))
 
     def _admit(self) -> None:
@@ -156,6 +168,10 @@ class Slice:
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> Array:
         return _converted(self.numpy(), dtype, copy)
+
+
+_CSR = ("sparse_csr", "zt.sparse_csr/1")
+_COO = ("sparse_coo", "zt.sparse_coo/1")
 
 
 class Tensor:
@@ -234,6 +250,11 @@ class Tensor:
         return self._file._reader.attributes(self._ordinal)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether :meth:`scipy` reads it."""
+        return self.format in _CSR or self.format in _COO
+
+    @property
     def quantization(self) -> dict[str, Any] | None:
         """``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``axis`` and
         ``block_size`` of a ``zt.mx/1``; None of anything else.
@@ -269,7 +290,7 @@ class Tensor:
         """
         verify = self._file._verify if verify is None else verify
         element = self._elements()
-        data = self._components[0]
+        data = self._data
         shape = self.shape
         if element == "f4_e2m1":
             return _types.unpack(self._content(data, verify), self.size).reshape(shape)
@@ -301,7 +322,7 @@ class Tensor:
         verify = self._file._verify if verify is None else verify
         element = self._elements()
         dtype = _types.torch_dtype(element)
-        data = self._components[0]
+        data = self._data
         if not self.size:
             self._content(data, verify)
             return torch.empty(self.shape, dtype=dtype, device=device)
@@ -330,15 +351,14 @@ class Tensor:
             OverflowError: a dimension is 2**63 or more.
             Refused, Unsupported, LimitExceeded: as the content asks for.
         """
-        kind = self.format.removeprefix("zt.").removesuffix("/1")
-        if kind not in ("sparse_csr", "sparse_coo"):
+        if not self.is_sparse:
             raise TypeError(f"{self.name!r} is {self.format}, and not sparse")
         if any(dimension >= 1 << 63 for dimension in self.shape):
             raise OverflowError(f"SciPy has no array of shape {self.shape}")
         import scipy.sparse
 
         parts = self._whole()
-        if kind == "sparse_csr":
+        if self.format in _CSR:
             indices, indptr = (_indices(*parts[role]) for role in ("indices", "indptr"))
             values = _values(*parts["values"], count=len(indices))
             return scipy.sparse.csr_array((values, indices, indptr), shape=self.shape)
@@ -382,11 +402,11 @@ class Tensor:
 
     def _elements(self) -> str:
         """The type that a dense tensor's elements are read as."""
-        data = self._components[0] if self._components else None
-        if self.format != "dense" or data is None:
+        if self.format != "dense":
             how = "dequantize()" if self.format in ("quantized_group", "zt.mx/1") else "components"
-            how = "scipy()" if "sparse" in self.format else how
-            raise TypeError(f"{self.name!r} is {self.format}, and not dense: see {how}")
+            how = "scipy()" if self.is_sparse else how
+            raise TypeError(f"{self.name!r} is {self.format!r}, and not dense: see {how}")
+        data = self._data
         if data._read_as is None:
             # It says what is not supported.
             data.tobytes()
@@ -400,10 +420,15 @@ class Tensor:
             )
         return data._read_as
 
+    @property
+    def _data(self) -> Component:
+        """What holds the elements of a dense tensor, which opening has found to be there."""
+        return next(component for component in self._components if component.role == "data")
+
     def _fill(self, content: Bytes, verify: bool) -> None:
         reader = self._file._reader
-        if verify or self._components[0].encoding != "raw":
-            reader.read([(self._ordinal, 0)], [content])
+        if verify or self._data.encoding != "raw":
+            reader.read([self._data._place], [content])
         else:
             reader.read_slice(self._ordinal, [], content)
 
@@ -698,7 +723,7 @@ def _values(element: str, content: Bytes, *, count: int) -> Array:
     if element == "f4_e2m1":
         return _types.unpack(content, count).astype(np.float32)
     if element == "bool":
-        return content != 0
+        return _types.truth(content)
     array = content.view(_types.numpy_dtype(element))
     is_native = element in ("f32", "f64", "complex64", "complex128") or element[0] in "iu"
     return array if is_native else array.astype(np.float32)

@@ -41,7 +41,7 @@ class _Load:
         file = self.file
         listing = file._reader.listing()
         one, total = file._reader.decoded_limits
-        compressed = [d[2] or 0 for _, _, d in listing if d is not None and not d[3]]
+        compressed = [d[3] or 0 for _, _, d in listing if d is not None and not d[4]]
         if max(compressed, default=0) > one or sum(compressed) > total:
             # It says which limit that is, before there is memory for anything.
             file.verify()
@@ -49,23 +49,24 @@ class _Load:
         buffer = file._buffer() if file._map and listing else None
         dtypes = _types.numpy_dtype
         for ordinal, (name, shape, dense) in enumerate(listing):
-            if dense is None or dense[2] is None:
+            if dense is None or dense[3] is None:
                 tensors[name] = self.other(ordinal)
                 continue
-            element, offset, nbytes, direct = dense
+            element, place, offset, nbytes, direct = dense
             if buffer is not None and direct and nbytes and element != "f4_e2m1":
                 # Opening has shown that it lies in the file; NumPy holds it against the buffer again.
                 tensors[name] = np.ndarray(shape, dtypes(element), buffer, offset)
             elif element == "f4_e2m1":
                 tensors[name] = self.other(ordinal)
             else:
-                tensors[name] = self.filled(ordinal, _types.empty(shape, dtypes(element)))
+                array = _types.empty(shape, dtypes(element))
+                tensors[name] = self.filled((ordinal, place), array)
         self.read()
         return tensors
 
-    def filled(self, ordinal: int, array: Array) -> Array:
+    def filled(self, place: tuple[int, int], array: Array) -> Array:
         """An array that is going to be filled."""
-        self.places.append((ordinal, 0))
+        self.places.append(place)
         self.contents.append(_types.as_bytes(array))
         if array.dtype == np.bool_:
             self.bools.append(array)
@@ -74,7 +75,7 @@ class _Load:
     def other(self, ordinal: int) -> Any:
         """What is not a dense array of a known type, or has to be unpacked."""
         tensor = Tensor(self.file, ordinal)
-        if "sparse" in tensor.format:
+        if tensor.is_sparse:
             return tensor.scipy()
         return tensor.numpy()
 

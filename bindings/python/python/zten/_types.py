@@ -97,7 +97,8 @@ _STORAGE = {
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype of a type that is known."""
-    return np.dtype(_NUMPY[name])
+    dtype: np.dtype[Any] = np.dtype(_NUMPY[name])
+    return dtype
 
 
 def torch_dtype(name: str) -> Any:
@@ -146,6 +147,11 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 def as_bytes(array: Array) -> Bytes:
     """The bytes of an array that is contiguous."""
     return array.reshape(-1).view(np.uint8)
+
+
+def truth(content: Bytes) -> Array:
+    """Bools: of 0.1 any byte that is not 0 is true."""
+    return np.not_equal(content, 0)
 
 
 def unpack(packed: Bytes, count: int) -> Array:

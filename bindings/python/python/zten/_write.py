@@ -154,7 +154,7 @@ def create(
     Args:
         path: where it is to be. A link there is refused.
         digest: what each component gets, over its stored bytes.
-        zstd: the level of compression, from 1 to 22; None does not compress.
+        zstd: the level of compression, from 1 to 5; None does not compress.
         canonical: write the canonical form, of which there is one for one content: objects then come in
             the order of their names, shorter ones first, and are not compressed.
     """

@@ -16,8 +16,8 @@ _Component: TypeAlias = tuple[
     tuple[int, int, int | None],
     tuple[str, str | None, str | None, bool],
 ]
-# Type, offset, decoded bytes, whether the blob is the elements as they are read.
-_Dense: TypeAlias = tuple[str, int, int | None, bool]
+# Type, place in the object, offset, decoded bytes, whether the blob is the elements as they are read.
+_Dense: TypeAlias = tuple[str, int, int, int | None, bool]
 
 class _Found(TypedDict):
     verdict: str
