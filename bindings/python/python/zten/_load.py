@@ -80,9 +80,10 @@ class _Load:
         return tensor.numpy()
 
     def read(self) -> None:
-        reader = self.file._reader
-        if self.file._verify or not self.places:
-            reader.read(self.places, self.contents)
+        if not self.places:
+            return
+        if self.file._verify:
+            self.file._reader.read(self.places, self.contents)
         else:
             for (ordinal, _), content in zip(self.places, self.contents, strict=True):
                 Tensor(self.file, ordinal)._fill(content, False)
