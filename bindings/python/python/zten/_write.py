@@ -35,7 +35,8 @@ class Writer:
 
     def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
         """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, or a sparse array or
-        matrix of SciPy (CSR and COO; others are made CSR).
+        matrix of SciPy (CSR and COO; others are made CSR). The interpreter's lock is released while it
+        is written: no other thread may change it meanwhile.
 
         Raises:
             TypeError: 1.2 has no type for the elements.
