@@ -107,7 +107,8 @@ def main() -> None:
         many = {f"model.layers.{n}.mlp.weight": np.full(16, n, np.float32) for n in range(NAMES)}
         safetensors.numpy.save_file(many, folder / "many.safetensors")
         ztensor.numpy.save_file(many, folder / "many-2.zt")
-        zten.numpy.save_file(many, folder / "many.zt")
+        zten.numpy.save_file(many, folder / "many.zt", digest=None)
+        zten.numpy.save_file(many, folder / "many-sha256.zt")
         part = LARGE // 16
         large = {f"layer.{n}": np.full(part, n, np.uint8) for n in range(16)}
         safetensors.numpy.save_file(large, folder / "large.safetensors")
@@ -129,6 +130,10 @@ def main() -> None:
         row(
             f"names of {NAMES:,} tensors, 1.2, beside `safetensors`", "≤ 0.1",
             ("keys_zten", "many.zt"), ("keys_safetensors", "many.safetensors"),
+        )
+        row(
+            f"names of {NAMES:,} tensors, 1.2, each with a sha256, beside `safetensors`", "",
+            ("keys_zten", "many-sha256.zt"), ("keys_safetensors", "many.safetensors"),
         )
         row(
             f"names of {NAMES:,} tensors, 2, beside `ztensor`", "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 from types import MappingProxyType, TracebackType
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -472,6 +472,15 @@ class Tensor:
         return whole
 
 
+class _Names(KeysView[str]):
+    """The names of the objects, which are made all at once."""
+
+    _mapping: Mapping[str, Any]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mapping)
+
+
 class File(Mapping[str, Tensor]):
     """An open file: a mapping from the names of its objects to :class:`Tensor`.
 
@@ -526,6 +535,10 @@ class File(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._reader)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the objects, in the order of the file."""
+        return _Names(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
