@@ -113,7 +113,7 @@ fn io_error(error: io::Error, path: Option<&Path>) -> PyErr {
             // Which subclass of `OSError` it is, its constructor finds out.
             let text = error.to_string();
             let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-            PyOSError::new_err((number, text, path.to_owned()))
+            PyOSError::new_err((number, text, path.as_os_str().to_owned()))
         }
         (None, _) if error.get_ref().is_none() => {
             PyOSError::new_err(Finding::io(&error).to_string())

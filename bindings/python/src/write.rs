@@ -1,5 +1,6 @@
-//! Writing files, and copying files of any generation into 1.2.
+//! Writing files, and copying files of any generation.
 
+use std::cmp::Ordering;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +9,12 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use zten::shards::Files;
 use zten::write::{
     Checksum, Copier, CopyError, FileSink, Level, NewComponent, NewObject, Settings, Sink,
     WriteError, canonical_order,
 };
-use zten::{ElementType, Error, LogicalType, Options, ReadError, StorageType};
+use zten::{ElementType, Error, Generation, LogicalType, Options, ReadError, StorageType};
 use zten_present::finding::stored;
 
 use crate::cbor;
@@ -48,25 +50,37 @@ impl Sink for Out {
     }
 }
 
-/// How a file is written: `digest`, `canonical`.
-fn settings(digest: Option<&str>, canonical: bool) -> PyResult<Settings> {
-    let checksum = match digest {
-        Some("sha256") => Checksum::Sha256,
-        Some("crc32c") => Checksum::Crc32c,
-        None => Checksum::None,
-        Some(other) => {
-            let sentence = format!("digest is {other:?}; it is \"sha256\", \"crc32c\" or None");
-            return Err(PyValueError::new_err(sentence));
-        }
-    };
-    let settings = Settings::default().checksum(checksum);
-    if !canonical {
-        return Ok(settings);
+/// How a file is written, as Python gives it: `generation`, `digest`, `canonical`.
+#[derive(FromPyObject)]
+pub(crate) struct Form(String, Option<String>, bool);
+
+impl Form {
+    /// What the library takes.
+    fn settings(&self) -> PyResult<Settings> {
+        let Self(generation, digest, canonical) = self;
+        let generation = match generation.as_str() {
+            "1.2" => Generation::V1_2,
+            "2" => Generation::V2,
+            other => {
+                let sentence = format!("generation is {other:?}; it is \"1.2\" or \"2\"");
+                return Err(PyValueError::new_err(sentence));
+            }
+        };
+        let checksum = match (digest.as_deref(), generation) {
+            (Some("sha256"), _) => Checksum::Sha256,
+            (Some("crc32c"), Generation::V1_2) => Checksum::Crc32c,
+            (Some("xxh3"), Generation::V2) => Checksum::Xxh3,
+            (None, _) => Checksum::None,
+            (Some(other), _) => {
+                return Err(PyValueError::new_err(format!(
+                    "digest is {other:?}; in 1.2 it is \"sha256\", \"crc32c\" or None, in 2 \"sha256\", \"xxh3\" or None"
+                )));
+            }
+        };
+        let settings = Settings::default().generation(generation).checksum(checksum);
+        // The canonical form has digests of its own.
+        Ok(if *canonical { settings.canonical() } else { settings })
     }
-    if checksum != Checksum::Sha256 {
-        return Err(PyValueError::new_err("a file in canonical form has sha256 digests"));
-    }
-    Ok(settings.canonical())
 }
 
 /// A level of compression.
@@ -85,6 +99,8 @@ pub(crate) struct Writer {
     open: Mutex<Option<zten::write::Writer<Out>>>,
     path: Option<PathBuf>,
     level: Option<Level>,
+    /// The order of roles that the canonical form asks for.
+    order: fn(&str, &str) -> Ordering,
 }
 
 impl Writer {
@@ -107,15 +123,9 @@ impl Writer {
 impl Writer {
     /// Begins a file at a path, or in memory.
     #[new]
-    #[pyo3(signature = (path, digest, zstd, canonical))]
-    fn new(
-        py: Python<'_>,
-        path: Option<PathBuf>,
-        digest: Option<&str>,
-        zstd: Option<u8>,
-        canonical: bool,
-    ) -> PyResult<Self> {
-        let (settings, level) = (settings(digest, canonical)?, level(zstd)?);
+    #[pyo3(signature = (path, form, zstd))]
+    fn new(py: Python<'_>, path: Option<PathBuf>, form: Form, zstd: Option<u8>) -> PyResult<Self> {
+        let (settings, level) = (form.settings()?, level(zstd)?);
         let begin = || {
             let out = match &path {
                 Some(path) => Out::File(FileSink::create(path).map_err(Failure::Io)?),
@@ -124,19 +134,15 @@ impl Writer {
             zten::write::Writer::new(out, &settings).map_err(Failure::writing)
         };
         let writer = begin().map_err(|failure| failure.at(py, path.as_deref()))?;
-        Ok(Self { open: Mutex::new(Some(writer)), path, level })
+        let order = if form.0 == "2" { Ord::cmp } else { canonical_order };
+        Ok(Self { open: Mutex::new(Some(writer)), path, level, order })
     }
 
     /// Goes on with the file at a path.
     #[staticmethod]
-    #[pyo3(signature = (path, digest, zstd))]
-    fn append(
-        py: Python<'_>,
-        path: PathBuf,
-        digest: Option<&str>,
-        zstd: Option<u8>,
-    ) -> PyResult<Self> {
-        let (settings, level) = (settings(digest, false)?, level(zstd)?);
+    #[pyo3(signature = (path, form, zstd))]
+    fn append(py: Python<'_>, path: PathBuf, form: Form, zstd: Option<u8>) -> PyResult<Self> {
+        let (settings, level) = (form.settings()?, level(zstd)?);
         let begin = || {
             let edition = FileSink::edition(&path, &Options::default());
             let (sink, manifest) = edition.map_err(|error| match error {
@@ -147,7 +153,8 @@ impl Writer {
                 .map_err(Failure::writing)
         };
         let writer = py.detach(begin).map_err(|failure| failure.at(py, Some(&path)))?;
-        Ok(Self { open: Mutex::new(Some(writer)), path: Some(path), level })
+        let order = canonical_order;
+        Ok(Self { open: Mutex::new(Some(writer)), path: Some(path), level, order })
     }
 
     /// Writes an object.
@@ -161,8 +168,8 @@ impl Writer {
         mut parts: Vec<Part<'_>>,
         attributes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        // Canonical form asks for this order, and none for another.
-        parts.sort_by(|(a, ..), (b, ..)| canonical_order(a, b));
+        // Canonical form asks for an order, and no other form for another.
+        parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
         let attributes = attributes.map(cbor::attributes).transpose()?;
         let (mut components, mut bytes, mut all) = (Vec::new(), Vec::new(), 0_u64);
         for (role, storage, element, count, array) in &parts {
@@ -238,28 +245,31 @@ fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>
     if element == storage.name() {
         return Ok(storage.into());
     }
-    let logical = LogicalType::V1_2.into_iter().find(|known| known.name() == element);
+    let logical = LogicalType::ALL.into_iter().find(|known| known.name() == element);
     Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
 }
 
-/// Writes what a file of any generation holds as 1.2: how many objects.
+/// Writes what a file of any generation holds as another one: how many objects.
 #[pyfunction]
-#[pyo3(signature = (source, target, strictness, digest, zstd))]
+#[pyo3(signature = (source, target, strictness, form, zstd))]
 pub(crate) fn convert(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     target: PathBuf,
     strictness: Strictness,
-    digest: Option<&str>,
+    form: Form,
     zstd: Option<u8>,
 ) -> PyResult<u32> {
-    let settings = settings(digest, strictness.canonical())?;
+    let settings = form.settings()?;
     let level = level(zstd)?;
     // The canonical form is asked of what is written, and not of what is read.
     let options = strictness.any_form()?;
     let given = Given::from_python(source)?;
     let path = given.path.clone();
-    let opened = py.detach(|| open_for_copy(given, &options));
+    let opened = py.detach(|| {
+        Open::new(given, &options, strictness.shards(), &interrupt::Cancel::default())
+            .map_err(Failure::opening)
+    });
     let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
     let copied = interrupt::run(py, stored(&open.manifest), |cancel| {
         let mut copier = Copier::new(open.length, open.limits());
@@ -267,7 +277,10 @@ pub(crate) fn convert(
             copier = copier.compressed(level);
         }
         let sink = FileSink::create(&target).map_err(|error| (Failure::Io(error), true))?;
-        let sink = copier.file(&open.manifest, &open.root(cancel), sink, &settings);
+        let reading = |error| (Failure::reading(&open.manifest, error), false);
+        let shards = open.shards(cancel).map_err(reading)?;
+        let files = Files { root: &open.root(cancel), shards: &shards };
+        let sink = copier.file_in(&open.manifest, files, sink, &settings);
         let sink = sink.map_err(|error| {
             let of_target = matches!(error, CopyError::Write(WriteError::Sink(_)));
             (Failure::copying(&open.manifest, error), of_target)
@@ -279,9 +292,4 @@ pub(crate) fn convert(
         failure.at(py, if of_target { Some(&target) } else { path.as_deref() })
     })?;
     Ok(open.manifest.len())
-}
-
-/// Opens a file whose shards are not looked for: nothing copies them yet.
-fn open_for_copy(given: Given, options: &Options) -> Result<Open, Failure> {
-    Open::new(given, options, false, &interrupt::Cancel::default()).map_err(Failure::opening)
 }

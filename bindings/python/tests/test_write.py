@@ -39,6 +39,60 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
     assert zten.numpy.load(zten.numpy.save(arrays)).keys() == arrays.keys()
 
 
+def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    arrays = {
+        name: np.arange(15).astype(np.float32).clip(1, 6).astype(_types.numpy_dtype(name)).reshape(3, 5)
+        for name in _types._NUMPY
+    }
+    arrays["scalar"], arrays["none"] = np.array(1.5), np.empty((0, 3), np.int8)
+    hows: list[dict[str, Any]] = [
+        {}, {"zstd": 3}, {"digest": "xxh3"}, {"digest": None}, {"canonical": True}
+    ]
+    for how in hows:
+        zten.numpy.save_file(arrays, path, generation="2", attributes={"k": [1, "x"]}, **how)
+        report = zten.check(path, canonical="canonical" in how)
+        assert report, report
+        read = zten.numpy.load_file(path)
+        assert read.keys() == arrays.keys()
+        for name, array in arrays.items():
+            assert read[name].dtype == array.dtype and read[name].shape == array.shape
+            assert read[name].tobytes() == array.tobytes(), name
+        with zten.open(path, map=True) as file:
+            assert file.generation == "2" and file.attributes == {"k": [1, "x"]}
+            assert file["f32"].numpy().tobytes() == arrays["f32"].tobytes()
+            digest = file["f32"].components["data"].digest
+            wanted = "xxh3" if "canonical" in how else how.get("digest", "sha256")
+            assert (digest or "None").startswith(str(wanted))
+    wrongs: list[dict[str, Any]] = [
+        {"generation": "3"}, {"generation": "2", "digest": "crc32c"}, {"digest": "xxh3"}
+    ]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match="it is"):
+            zten.create(path, **wrong)
+    with zten.append(path) as writer:
+        writer.add("more", np.zeros(3, ml_dtypes.float4_e2m1fn))
+        with pytest.raises(TypeError, match="quantized_group"):
+            writer.add_quantized(
+                "q", (1, 1), packed_weight=0, scales=0, zeros=0, bits=4, group_size=1, packing="x"
+            )
+    with zten.open(path) as file:
+        assert file.generation == "2" and len(file) == len(arrays) + 1
+
+
+def test_sparse_comes_back_in_generation_2(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    # Of a cell that has two values, the sum is written.
+    coo = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([1, 0, 1], [2, 1, 2])), shape=(2, 3))
+    csr = scipy.sparse.csr_array(([1.0, 2.0], [2, 0], [0, 2, 2]), shape=(2, 3))
+    zten.numpy.save_file({"coo": coo, "csr": csr}, path, generation="2")
+    assert zten.check(path), zten.check(path)
+    read = zten.numpy.load_file(path)
+    assert (read["coo"].toarray() == coo.toarray()).all()
+    assert (read["csr"].toarray() == csr.toarray()).all()
+    assert coo.nnz == 3 and csr.indices.tolist() == [2, 0]
+
+
 def test_any_order_of_bytes_and_memory_is_written(tmp_path: Path) -> None:
     array = np.arange(24, dtype=">i4").reshape(2, 3, 4)
     odd = {"big": array, "fortran": np.asfortranarray(array), "step": array[:, ::2, ::-1], "0d": array[0, 0, 0]}
@@ -182,7 +236,8 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     with zten.append(path) as writer:
         writer.add("b", np.ones(3))
     assert list(zten.numpy.load_file(path)) == ["a", "b"]
-    for wrong in ({"digest": "md5"}, {"zstd": 99}, {"canonical": True, "digest": None}):
+    wrongs: list[dict[str, Any]] = [{"digest": "md5"}, {"zstd": 99}]
+    for wrong in wrongs:
         with pytest.raises(ValueError, match="digest|level"):
             zten.create(path, **wrong)
     with pytest.raises(FileNotFoundError):
@@ -223,7 +278,17 @@ def test_converting(tmp_path: Path) -> None:
             continue
         assert zten.check(target, canonical=True)
         canonical += 1
-    assert converted >= {"0.1", "1.1", "1.2"} and canonical > 300
+    assert converted >= {"0.1", "1.1", "1.2", "2"} and canonical > 300
+    for root in corpus.sharded():
+        if root.rule == "-":
+            zten.convert(root.path, target, generation="2")
+            with zten.open(target) as file:
+                assert not file.shards and file.verify()[0]
+    dense = corpus.CORPUS / "accept/1.2.3/dense_all.zt"
+    zten.convert(dense, target, generation="2", canonical=True)
+    assert zten.check(target, canonical=True) and zten.open(target).generation == "2"
+    for name, array in zten.numpy.load_file(dense).items():
+        assert zten.numpy.load_file(target)[name].tobytes() == array.tobytes()
     with pytest.raises(zten.Refused):
         zten.convert(corpus.CORPUS / "reject/blob-alignment--v12-72.zt", target)
     save_safetensors({"w": np.zeros(3)}, tmp_path / "w.safetensors")

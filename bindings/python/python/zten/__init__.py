@@ -17,9 +17,10 @@
 
     zten.check("model.zt")                     # a Report, true if the file is valid
     zten.check_batch(paths)                    # columns; never raises
-    zten.convert("old.zt", "new.zt")           # any generation, as 1.2
+    zten.convert("old.zt", "new.zt")           # any generation, as 1.2 or 2
 
-Files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written. A file that breaks a rule is
+Files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
+``generation="2"`` asks for it. A file that breaks a rule is
 :class:`Refused`, with the rule, the object and the byte; one that may be valid for another reader is
 :class:`Unsupported`; one that asks for more than a limit allows has :class:`LimitExceeded`.
 

@@ -91,7 +91,12 @@ _STORAGE = {
     "f8_e5m2": "u8",
     "f8_e4m3fnuz": "u8",
     "f8_e5m2fnuz": "u8",
+    "f8_e8m0": "u8",
+    "f4_e2m1": "u8",
 }
+
+# What 1.2 has no name for.
+_SINCE_2 = ("f8_e8m0", "f4_e2m1")
 
 
 @cache
@@ -117,22 +122,22 @@ def safetensors_dtype(name: str) -> str:
 
 
 @cache
-def from_numpy(dtype: np.dtype[Any]) -> tuple[str, str]:
-    """What elements of a NumPy dtype are stored as, and what they are called in 1.2."""
+def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]:
+    """What elements of a NumPy dtype are stored as, and what they are called."""
     native = dtype.newbyteorder("<")
     for name in _NUMPY:
-        if numpy_dtype(name) == native and name not in ("f8_e8m0", "f4_e2m1"):
+        if numpy_dtype(name) == native and (generation == "2" or name not in _SINCE_2):
             return _STORAGE.get(name, name), name
-    raise TypeError(f"zTensor 1.2 has no type for elements of {dtype}")
+    raise TypeError(f"zTensor {generation} has no type for elements of {dtype}")
 
 
-def from_torch(dtype: Any) -> tuple[str, str]:
-    """What elements of a PyTorch dtype are stored as, and what they are called in 1.2."""
+def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
+    """What elements of a PyTorch dtype are stored as, and what they are called."""
     name = str(dtype).removeprefix("torch.")
     for own, torch_name in _TORCH.items():
-        if torch_name == name and own != "f8_e8m0":
+        if torch_name == name and (generation == "2" or own not in _SINCE_2):
             return _STORAGE.get(own, own), own
-    raise TypeError(f"zTensor 1.2 has no type for elements of {dtype}")
+    raise TypeError(f"zTensor {generation} has no type for elements of {dtype}")
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
@@ -160,6 +165,14 @@ def unpack(packed: Bytes, count: int) -> Array:
     np.bitwise_and(packed[: (count + 1) // 2], 15, out=codes[0::2])
     np.right_shift(packed[: count // 2], 4, out=codes[1::2])
     return codes.view(ml_dtypes.float4_e2m1fn)
+
+
+def pack(codes: Bytes) -> Bytes:
+    """Elements of ``f4_e2m1``, one a byte, as a file has them: two a byte, the first one in its low half."""
+    packed = np.bitwise_and(codes[0::2], np.uint8(15))
+    high = np.left_shift(codes[1::2], np.uint8(4))
+    packed[: len(high)] |= high
+    return packed
 
 
 def product(shape: Sequence[int]) -> int:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 # Limits, tolerances, whether the canonical form is asked for, whether shards are looked for.
 _Strictness: TypeAlias = tuple[dict[str, int], list[str], bool, bool]
+# Generation, digest, canonical.
+_Form: TypeAlias = tuple[str, str | None, bool]
 # Role, type, and what the elements can be read as; offset, stored bytes, and decoded ones; encoding,
 # digest, shard, and whether the blob is the elements as they are read.
 _Component: TypeAlias = tuple[
@@ -37,7 +39,7 @@ def convert(
     source: Any,
     target: str | os.PathLike[str],
     strictness: _Strictness,
-    digest: str | None,
+    form: _Form,
     zstd: int | None,
 ) -> int: ...
 @final
@@ -82,13 +84,12 @@ class Writer:
     def __init__(
         self,
         path: str | os.PathLike[str] | None,
-        digest: str | None,
+        form: _Form,
         zstd: int | None,
-        canonical: bool,
     ) -> None: ...
     @staticmethod
     def append(
-        path: str | os.PathLike[str], digest: str | None, zstd: int | None
+        path: str | os.PathLike[str], form: _Form, zstd: int | None
     ) -> Writer: ...
     def add(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 
 from ._file import Source
 from ._load import load as _load
-from ._write import Digest, Path
+from ._write import Digest, Generation, Path
 from ._write import save as _save
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -62,30 +62,48 @@ def save_file(
     path: Path,
     *,
     attributes: Mapping[str, Any] | None = None,
+    generation: Generation = "1.2",
     digest: Digest | None = "sha256",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> None:
-    """Writes a file of 1.2: arrays, sparse arrays of SciPy, and tensors of PyTorch by their names.
+    """Writes a file of 1.2 or 2: arrays, sparse arrays of SciPy, and tensors of PyTorch by their names.
 
     It is there, whole, or not at all. In canonical form objects are sorted.
 
     Args:
         tensors: what is written, in its order.
         attributes: of the file.
-        path, digest, zstd, canonical: as of :func:`zten.create`.
+        path, generation, digest, zstd, canonical: as of :func:`zten.create`.
     """
-    _save(tensors, path, attributes=attributes, digest=digest, zstd=zstd, canonical=canonical)
+    _save(
+        tensors,
+        path,
+        attributes=attributes,
+        generation=generation,
+        digest=digest,
+        zstd=zstd,
+        canonical=canonical,
+    )
 
 
 def save(
     tensors: Mapping[str, Any],
     *,
     attributes: Mapping[str, Any] | None = None,
+    generation: Generation = "1.2",
     digest: Digest | None = "sha256",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> bytes:
     """The same as ``bytes``. As :func:`save_file`."""
-    file = _save(tensors, None, attributes=attributes, digest=digest, zstd=zstd, canonical=canonical)
+    file = _save(
+        tensors,
+        None,
+        attributes=attributes,
+        generation=generation,
+        digest=digest,
+        zstd=zstd,
+        canonical=canonical,
+    )
     return file or b""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._file import File, Source
-from ._write import Digest, Path
+from ._write import Digest, Generation, Path
 from ._write import save as _save
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -63,25 +63,43 @@ def save_file(
     path: Path,
     *,
     attributes: Mapping[str, Any] | None = None,
+    generation: Generation = "1.2",
     digest: Digest | None = "sha256",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> None:
-    """Writes a file of 1.2, as :func:`zten.numpy.save_file`. Tensors on a device are copied from it.
+    """Writes a file of 1.2 or 2, as :func:`zten.numpy.save_file`. Tensors on a device are copied from it.
 
     Tensors that share memory are written one by one.
     """
-    _save(tensors, path, attributes=attributes, digest=digest, zstd=zstd, canonical=canonical)
+    _save(
+        tensors,
+        path,
+        attributes=attributes,
+        generation=generation,
+        digest=digest,
+        zstd=zstd,
+        canonical=canonical,
+    )
 
 
 def save(
     tensors: Mapping[str, Any],
     *,
     attributes: Mapping[str, Any] | None = None,
+    generation: Generation = "1.2",
     digest: Digest | None = "sha256",
     zstd: int | None = None,
     canonical: bool = False,
 ) -> bytes:
     """The same as ``bytes``."""
-    file = _save(tensors, None, attributes=attributes, digest=digest, zstd=zstd, canonical=canonical)
+    file = _save(
+        tensors,
+        None,
+        attributes=attributes,
+        generation=generation,
+        digest=digest,
+        zstd=zstd,
+        canonical=canonical,
+    )
     return file or b""
