@@ -46,12 +46,10 @@ def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
         for name in _types._NUMPY
     }
     arrays["scalar"], arrays["none"] = np.array(1.5), np.empty((0, 3), np.int8)
-    hows: list[dict[str, Any]] = [
-        {}, {"zstd": 3}, {"digest": "xxh3"}, {"digest": None}, {"canonical": True}
-    ]
+    hows: list[dict[str, Any]] = [{}, {"zstd": 3}, {"digest": "xxh3"}, {"digest": None}]
     for how in hows:
         zten.numpy.save_file(arrays, path, generation="2", attributes={"k": [1, "x"]}, **how)
-        report = zten.check(path, canonical="canonical" in how)
+        report = zten.check(path)
         assert report, report
         read = zten.numpy.load_file(path)
         assert read.keys() == arrays.keys()
@@ -62,7 +60,7 @@ def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
             assert file.generation == "2" and file.attributes == {"k": [1, "x"]}
             assert file["f32"].numpy().tobytes() == arrays["f32"].tobytes()
             digest = file["f32"].components["data"].digest
-            wanted = "xxh3" if "canonical" in how else how.get("digest", "sha256")
+            wanted = how.get("digest", "sha256")
             assert (digest or "None").startswith(str(wanted))
     wrongs: list[dict[str, Any]] = [
         {"generation": "3"}, {"generation": "2", "digest": "crc32c"}, {"digest": "xxh3"}
@@ -285,8 +283,8 @@ def test_converting(tmp_path: Path) -> None:
             with zten.open(target) as file:
                 assert not file.shards and file.verify()[0]
     dense = corpus.CORPUS / "accept/1.2.3/dense_all.zt"
-    zten.convert(dense, target, generation="2", canonical=True)
-    assert zten.check(target, canonical=True) and zten.open(target).generation == "2"
+    zten.convert(dense, target, generation="2")
+    assert zten.check(target) and zten.open(target).generation == "2"
     for name, array in zten.numpy.load_file(dense).items():
         assert zten.numpy.load_file(target)[name].tobytes() == array.tobytes()
     with pytest.raises(zten.Refused):

@@ -172,10 +172,11 @@ def create(
         path: where it is to be. A link there is refused.
         generation: ``"1.2"``, or ``"2"``, which has more types (``f8_e8m0``, ``f4_e2m1``).
         digest: what each component gets, over its stored bytes in 1.2, over its decoded ones in 2.
-            The canonical form has its own: sha256 in 1.2, xxh3 in 2.
+            The canonical form of 1.2 has a sha256, whatever is given.
         zstd: the level of compression, from 1 to 5; None does not compress.
         canonical: write the canonical form, of which there is one for one content: objects then come in
-            the order of their names (in 1.2 shorter ones first), and are not compressed.
+            the order of their names, shorter ones first, and are not compressed. Of 1.2 alone: a file
+            of generation 2 is refused when it is finished.
     """
     form = generation, digest, canonical
     return Writer(_zten.Writer(path, form, zstd), generation)
