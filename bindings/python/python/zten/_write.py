@@ -183,11 +183,16 @@ def create(
 
 
 def append(path: Path, *, digest: Digest | None = "sha256", zstd: int | None = None) -> Writer:
-    """Goes on with the file of 1.x or 2 at the path, which stays as it is until the new edition is
-    published, and keeps its generation. Arguments are those of :func:`create`."""
+    """Goes on with the file of 1.x at the path, which stays as it is until the new edition is
+    published. Arguments are those of :func:`create`.
+
+    Raises:
+        ValueError: it is of another generation. To add to a file of 2, write a new one.
+    """
     with File(path, shards=False) as file:
-        generation = "2" if file.generation == "2" else "1.2"
-    return Writer(_zten.Writer.append(path, (generation, digest, False), zstd), generation)
+        if file.generation == "2":
+            raise ValueError("a file of generation 2 is not appended to: write a new one")
+    return Writer(_zten.Writer.append(path, ("1.2", digest, False), zstd))
 
 
 def convert(
