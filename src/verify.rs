@@ -9,15 +9,18 @@ mod padding;
 mod rows;
 #[cfg(all(feature = "write", feature = "v2"))]
 mod sharing;
+mod whole;
 
 #[cfg(feature = "v2")]
 use crate::codec::{Files, Shards};
 use crate::codec::{Locate, Located, ReadAt, ReadError, Single};
 use crate::element::StorageType;
-use crate::error::{Error, ErrorKind, Misuse};
+use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
-use crate::manifest::{Component, Manifest, ManifestRef, Object, Shape};
+#[cfg(feature = "write")]
+use crate::manifest::ManifestRef;
+use crate::manifest::{Component, Manifest, Object, Shape};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -29,6 +32,7 @@ pub(crate) use cells::CellList;
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
 pub(crate) use indices::Sparse;
+pub use whole::Summary;
 
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
@@ -150,67 +154,6 @@ impl Verifier {
         }
         foreign(object)?;
         Ok(())
-    }
-
-    /// Reads all objects of a file, and in one that was opened as canonical the padding. What is not
-    /// supported does not keep the rest from being validated: a broken rule further on says more
-    /// about the file.
-    ///
-    /// # Errors
-    /// As [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`.
-    pub fn file<R: ReadAt + ?Sized>(
-        &mut self,
-        manifest: &Manifest<impl AsRef<[u8]>>,
-        source: &R,
-    ) -> Result<Summary, ReadError<R::Error>> {
-        self.whole(manifest.parts(), source)
-    }
-
-    /// Validates that a file lists no shards (2), whether components are in them or not: they are
-    /// other files than the one at hand. v2 §7.1. After all objects, it is what
-    /// [`file`](Self::file) does.
-    ///
-    /// # Errors
-    /// `unsupported-shard`, at the first one.
-    pub fn alone(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
-        #[cfg(feature = "v2")]
-        if let Some(error) = manifest.parts().missing_shard() {
-            return Err(error);
-        }
-        let _ = manifest;
-        Ok(())
-    }
-
-    fn whole<R: ReadAt + ?Sized>(
-        &mut self,
-        manifest: ManifestRef<'_>,
-        source: &R,
-    ) -> Result<Summary, ReadError<R::Error>> {
-        let mut summary = Summary::default();
-        let mut unsupported = None;
-        for object in manifest.objects() {
-            match self.object(&object, source, |_, _| ()) {
-                Ok(()) => {}
-                Err(ReadError::Refused(error))
-                    if matches!(error.kind(), ErrorKind::Unsupported(_)) =>
-                {
-                    unsupported = unsupported.or(Some(error));
-                }
-                Err(error) => return Err(error),
-            }
-            for component in object.components() {
-                let digest = u64::from(component.digest().is_some());
-                summary.components = summary.components.saturating_add(1);
-                summary.digests = summary.digests.saturating_add(digest);
-            }
-        }
-        #[cfg(feature = "write")]
-        if manifest.options().is_canonical() {
-            self.form(manifest, source)?;
-        }
-        #[cfg(feature = "v2")]
-        let unsupported = unsupported.or(manifest.missing_shard());
-        unsupported.map_or(Ok(summary), |error| Err(error.into()))
     }
 
     /// The digest that the manifest gives and the one that was computed, if what failed last was
@@ -377,26 +320,6 @@ impl Verifier {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
         }
         Ok(bytes)
-    }
-}
-
-/// What verifying a whole file has read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    components: u64,
-    digests: u64,
-}
-
-impl Summary {
-    /// How many components were read, all of which keep every rule.
-    pub fn components(&self) -> u64 {
-        self.components
-    }
-
-    /// How many of them have a digest, all of which match: of the others, changed bytes that break
-    /// no rule go unseen.
-    pub fn digests(&self) -> u64 {
-        self.digests
     }
 }
 

@@ -60,11 +60,9 @@ fn check(path: &Path, options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(&file, options)?;
     let shards = archive.bind_shards(&Beside::new(path), options.limit())?;
     let files = Files { root: &file[..], shards: &shards };
-    let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        verifier.object_in(&object, files, |_, _| ())?;
-    }
-    Ok(verifier.shards(&shards)?)
+    let verified = Verifier::new(file.len() as u64, options.limit()).file_in(&archive, files)?;
+    assert!(verified.components() > 0, "{}", path.display());
+    Ok(())
 }
 
 fn read(name: &str) -> Vec<u8> {

@@ -202,7 +202,7 @@ fn what_is_appended_to_keeps_every_byte() {
                 .unwrap();
         }
         let known = archive.objects().next().map(|object| object.name().to_owned());
-        for name in &known {
+        if let Some(name) = &known {
             let object = NewObject::dense(name, &[0], StorageType::U8);
             assert!(writer.object(&object).is_err(), "{}", file.name);
         }
@@ -211,7 +211,7 @@ fn what_is_appended_to_keeps_every_byte() {
         let after = Archive::open(&longer).unwrap();
         assert_eq!(after.len(), archive.len() + 3);
         assert_eq!(after.shards().len(), archive.shards().len());
-        let keys = |archive: &Archive<&Vec<u8>>| archive.attributes().map(|all| all.count());
+        let keys = |archive: &Archive<&Vec<u8>>| archive.attributes().map(Iterator::count);
         assert_eq!(keys(&after), keys(&archive));
         for object in archive.objects() {
             let other = after.get(object.name()).unwrap();

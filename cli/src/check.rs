@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use zten::{ErrorKind, Limits, Object, ReadError, verify::Verifier};
+use zten_present::finding::{Scope, summary};
 
 use crate::app::App;
 use crate::args::Check;
 use crate::escape;
-use crate::file::{FileWithShards, Opened, counted, stored};
+use crate::file::{FileWithShards, Opened, stored};
 use crate::mode::Mode;
 use crate::objects::{Failure, Work};
 use crate::progress::Watched;
@@ -49,28 +50,11 @@ fn validate(path: &Path, file: Opened, args: &Check) -> Result<(Verdict, String)
         options = options.canonical();
     }
     let archive = file.archive(&options)?;
-    let components = archive.objects().fold(0_u64, |sum, object| {
-        sum.saturating_add(u64::try_from(object.components().len()).unwrap_or(u64::MAX))
-    });
-    let contents = format!(
-        "{}, {}, {}",
-        archive.generation().as_str(),
-        counted(archive.len().into(), "object"),
-        counted(components, "component"),
-    );
-    if archive.is_data_shard() {
-        // Nothing says what is in it but the file that lists it.
-        let bytes = counted(archive.file_len(), "byte");
-        let summary = format!("a data shard, valid as far as its frame tells (2, {bytes})");
-        return Ok((Verdict::Valid, summary));
+    let scope = if args.manifest_only { Scope::Manifest } else { Scope::All };
+    if scope == Scope::All && !archive.is_data_shard() {
+        read(path, &archive, options.limit(), args.canonical)?;
     }
-    let valid = if args.canonical { "valid and canonical" } else { "valid" };
-    if args.manifest_only {
-        return Ok((Verdict::ManifestValid, format!("manifest {valid} ({contents})")));
-    }
-    let bytes = stored(&archive);
-    read(path, &archive, options.limit(), args.canonical)?;
-    Ok((Verdict::Valid, format!("{valid} ({contents}, {} of data)", counted(bytes, "byte"))))
+    Ok(summary(archive.manifest(), scope, args.canonical, archive.file_len()))
 }
 
 /// Reads all content. What is not supported does not keep the rest from being validated: a broken

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use zten::Options;
 use zten::source::FileArchive;
+use zten_shards::ShardFile;
 
 use crate::report::Problem;
 
@@ -18,13 +19,6 @@ pub(crate) struct Opened {
     pub(crate) length: u64,
     /// Its shards that were found.
     pub(crate) shards: Vec<ShardFile>,
-}
-
-/// A regular file that is open, and may be a shard of another.
-pub(crate) struct ShardFile {
-    pub(crate) name: String,
-    pub(crate) file: File,
-    pub(crate) length: u64,
 }
 
 impl Opened {
@@ -80,13 +74,4 @@ impl Deref for FileWithShards {
     }
 }
 
-/// Stored bytes of all components.
-pub(crate) fn stored(archive: &FileArchive) -> u64 {
-    let components = archive.objects().flat_map(|object| object.components());
-    components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
-}
-
-/// A number and what it counts, in the singular or plural.
-pub(crate) fn counted(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
+pub(crate) use zten_present::finding::{counted, stored};

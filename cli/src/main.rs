@@ -32,7 +32,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use zten_present::{clause, diagnostic, element, escape, json, npy, spelled, value};
+use zten_present::{diagnostic, element, escape, json, npy, spelled, value};
 
 use app::App;
 use args::{Args, Command};

@@ -2,74 +2,30 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use zten::rules::Row;
 use zten::source::OpenError;
-use zten::{Component, Error, ErrorKind, Generation, Manifest, ReadError, error::Place};
+use zten::{Component, Error, Manifest, ReadError, error::Place};
+use zten_present::finding::Finding;
 
-use crate::clause::clause_of;
 use crate::escape;
 use crate::json::Json;
 use crate::status::Status;
 
-/// What has been found of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It keeps every rule.
-    Valid,
-    /// Its manifest keeps every rule; its data was not looked at.
-    ManifestValid,
-    /// It breaks a rule.
-    Refused,
-    /// It may be valid, and cannot be read.
-    Unsupported,
-    /// It goes beyond a limit.
-    Limit,
-    /// It could not be validated.
-    Error,
-}
-
-impl Verdict {
-    /// As JSON gives it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Valid => "valid",
-            Self::ManifestValid => "manifest-valid",
-            Self::Refused => "refused",
-            Self::Unsupported => "unsupported",
-            Self::Limit => "limit",
-            Self::Error => "error",
-        }
-    }
-}
+pub(crate) use zten_present::finding::Verdict;
 
 /// What is wrong with a file, where, and what to do.
 #[derive(Debug)]
 pub(crate) struct Problem {
     file: PathBuf,
-    verdict: Verdict,
-    sentence: String,
-    row: Option<&'static Row>,
-    generation: Option<Generation>,
-    place: Place,
-    object: Option<String>,
-    component: Option<String>,
-    shard: Option<String>,
-    offset: Option<u64>,
-    manifest_offset: Option<u64>,
+    finding: Finding,
     more: u64,
 }
 
 impl Problem {
     /// The system would not let the file be read.
     pub(crate) fn io(file: &Path, error: &io::Error) -> Self {
-        let sentence = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "the file became shorter while it was read".to_owned(),
-            _ => error.to_string(),
-        };
-        Self::new(file, Verdict::Error, sentence)
+        Self::found(file, Finding::io(error))
     }
 
     /// The process that read the file has ended in no way that it is meant to.
@@ -80,35 +36,19 @@ impl Problem {
     }
 
     fn new(file: &Path, verdict: Verdict, sentence: String) -> Self {
-        Self {
-            file: file.to_owned(),
-            verdict,
-            sentence,
-            row: None,
-            generation: None,
-            place: Place::default(),
-            object: None,
-            component: None,
-            shard: None,
-            offset: None,
-            manifest_offset: None,
-            more: 0,
-        }
+        Self::found(file, Finding::new(verdict, sentence))
+    }
+
+    fn found(file: &Path, finding: Finding) -> Self {
+        Self { file: file.to_owned(), finding, more: 0 }
     }
 
     /// A file that was not opened.
     pub(crate) fn opening(path: &Path, error: &OpenError) -> Self {
         match error {
             OpenError::Source(error) => Self::io(path, error),
-            OpenError::Refused(error) => Self::refused(path, error, None),
-            OpenError::Manifest(refused) => {
-                let named = refused.named();
-                let mut problem = Self::refused(path, &refused.error(), Some(&refused.extent()));
-                problem.generation = named.generation;
-                problem.object = named.object.map(str::to_owned);
-                problem.component = named.component.map(str::to_owned);
-                problem
-            }
+            OpenError::Refused(error) => Self::found(path, Finding::unnamed(error, None)),
+            OpenError::Manifest(refused) => Self::found(path, Finding::opening(refused)),
         }
     }
 
@@ -120,10 +60,7 @@ impl Problem {
     ) -> Self {
         match error {
             ReadError::Source(error) => Self::io(file, error),
-            ReadError::Refused(error) => {
-                let problem = Self::refused(file, error, Some(&manifest.extent()));
-                problem.named(manifest, error.place())
-            }
+            ReadError::Refused(error) => Self::found(file, Finding::reading(manifest, error)),
         }
     }
 
@@ -134,10 +71,10 @@ impl Problem {
 
     /// A file of another format that holds what cannot be written, in that tensor.
     pub(crate) fn unwritable(file: &Path, tensor: Option<&str>, error: &Error) -> Self {
-        let mut problem = Self::refused(file, error, None);
-        problem.place = Place::default();
-        problem.object = tensor.map(str::to_owned);
-        problem
+        let mut finding = Finding::unnamed(error, None);
+        finding.place = Place::default();
+        finding.object = tensor.map(str::to_owned);
+        Self::found(file, finding)
     }
 
     /// A file that can be read, and holds what the file to write has no place for: neither breaks
@@ -148,7 +85,7 @@ impl Problem {
 
     /// The same, in an object that is known by its name alone.
     pub(crate) fn in_object(mut self, name: Option<String>) -> Self {
-        self.object = name;
+        self.finding.object = name;
         self
     }
 
@@ -162,51 +99,15 @@ impl Problem {
     ) -> Self {
         let row = zten::rules::find(id);
         let sentence = row.map_or(id, |row| row.broken).to_owned();
-        let mut problem = Self::new(file, Verdict::Unsupported, sentence);
-        problem.row = row;
-        problem.offset = Some(component.extent().offset());
-        problem.named(manifest, component.place())
-    }
-
-    fn refused(file: &Path, error: &Error, manifest: Option<&Range<u64>>) -> Self {
-        let verdict = match error.kind() {
-            ErrorKind::Malformed(_) => Verdict::Refused,
-            ErrorKind::Unsupported(_) => Verdict::Unsupported,
-            ErrorKind::Limit(_) => Verdict::Limit,
-            _ => Verdict::Error,
-        };
-        let mut problem = Self::new(file, verdict, error.sentence().to_string());
-        problem.row = error.kind().row();
-        problem.place = error.place();
-        problem.offset = error.offset();
-        problem.manifest_offset = error.offset().zip(manifest).and_then(|(offset, manifest)| {
-            // The end of the manifest is where an item that is cut off would go on.
-            let within = manifest.contains(&offset) || manifest.end == offset;
-            within.then(|| offset.saturating_sub(manifest.start))
-        });
-        problem
+        let mut finding = Finding::new(Verdict::Unsupported, sentence);
+        finding.row = row;
+        finding.offset = Some(component.extent().offset());
+        Self::found(file, finding.named(manifest, component.place()))
     }
 
     /// The same, in that place.
     pub(crate) fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
-        let object = place.object().and_then(|ordinal| manifest.object(ordinal));
-        self.generation = Some(manifest.generation());
-        self.place = place;
-        let component = object
-            .zip(place.component())
-            .and_then(|(object, ordinal)| object.components().nth(usize::try_from(ordinal).ok()?));
-        self.component = component.map(|component| component.role().to_owned());
-        match component {
-            Some(component) => {
-                self.shard = component.shard().map(str::to_owned);
-                if self.shard.is_some() {
-                    // What is at that byte is in the shard.
-                    self.manifest_offset = None;
-                }
-            }
-            None => self.shard = shard_at(manifest, self.offset),
-        }
-        self.object = object.map(|object| object.name().to_owned());
+        self.finding = self.finding.named(manifest, place);
         self
     }
 
@@ -217,74 +118,38 @@ impl Problem {
 
     /// What it makes of the exit status.
     pub(crate) fn status(&self) -> Status {
-        match self.verdict {
+        match self.finding.verdict {
             Verdict::Valid | Verdict::ManifestValid => Status::Success,
             Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
             Verdict::Error => Status::Trouble,
         }
     }
 
-    /// The clause, for the file's generation where that is known.
-    fn clause(&self) -> Option<String> {
-        let clause = self.row?.source.clause();
-        Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
-    }
-
-    /// Where it is, with a space before it; nothing where it is the whole file.
-    fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.object, self.place.object()) {
-            (Some(name), _) => write!(f, " in {}", escape::quoted(name))?,
-            (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
-            (None, None) => {}
-        }
-        if let Some(ordinal) = self.place.component() {
-            match &self.component {
-                Some(role) => write!(f, "/{}", escape::role(role))?,
-                None => write!(f, ", component {ordinal}")?,
-            }
-        }
-        if let Some(shard) = &self.shard {
-            write!(f, " in the shard {}", escape::quoted(shard))?;
-        }
-        if let Some(offset) = self.offset {
-            write!(f, " at byte {offset:#x}")?;
-        }
-        if let Some(offset) = self.manifest_offset {
-            write!(f, ", manifest byte {offset:#x}")?;
-        }
-        Ok(())
-    }
-
     /// One line of JSON.
     pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
+        let finding = &self.finding;
         let mut json = Json::document(out)?;
         json.key("file")?;
         json.string(&self.file.to_string_lossy())?;
         json.key("verdict")?;
-        json.string(self.verdict.as_str())?;
+        json.string(finding.verdict.as_str())?;
         json.key("rule")?;
-        json.string_or_null(self.row.map(|row| row.id))?;
+        json.string_or_null(finding.row.map(|row| row.id))?;
         json.key("clause")?;
-        json.string_or_null(self.clause().as_deref())?;
+        json.string_or_null(finding.clause().as_deref())?;
         json.key("offset")?;
-        json.integer_or_null(self.offset)?;
+        json.integer_or_null(finding.offset)?;
         json.key("object")?;
-        json.string_or_null(self.object.as_deref())?;
+        json.string_or_null(finding.object.as_deref())?;
         json.key("component")?;
-        json.string_or_null(self.component.as_deref())?;
+        json.string_or_null(finding.component.as_deref())?;
         json.key("shard")?;
-        json.string_or_null(self.shard.as_deref())?;
+        json.string_or_null(finding.shard.as_deref())?;
         json.key("message")?;
-        json.display(&Message(self))?;
+        json.display(finding)?;
         json.close('}')?;
         json.line()
     }
-}
-
-/// The name of the shard that an error is about as a whole, which is where its name stands.
-fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
-    let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
-    Some(shard.name().to_owned())
 }
 
 /// The line of JSON for a file that nothing is wrong with.
@@ -309,23 +174,10 @@ pub(crate) fn good_json(
     json.line()
 }
 
-/// The message without the file.
-struct Message<'p>(&'p Problem);
-
-impl fmt::Display for Message<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.sentence)?;
-        if let Some((row, clause)) = self.0.row.zip(self.0.clause()) {
-            write!(f, " (rule {}, {clause})", row.id)?;
-        }
-        self.0.place(f)
-    }
-}
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", escape::path(&self.file), Message(self))?;
-        if let Some(row) = self.row {
+        write!(f, "{}: {}", escape::path(&self.file), self.finding)?;
+        if let Some(row) = self.finding.row {
             write!(f, "\n  {}", row.advice)?;
         }
         match self.more {

@@ -1,15 +1,13 @@
 //! The shards of files, which are looked for before any file is read.
 
-mod beneath;
 mod beside;
 mod find;
 #[cfg(target_os = "linux")]
 mod neighbours;
-mod wanted;
 #[cfg(target_os = "linux")]
 mod worker;
 
 pub(crate) use beside::open_beside;
 pub(crate) use find::find_in_process;
 #[cfg(target_os = "linux")]
-pub(crate) use find::{find, may_have, wanted};
+pub(crate) use find::{find, may_have};

@@ -4,9 +4,9 @@ use std::io;
 
 use zten::shards::{Candidate, Files, Find, Shard, Shards};
 use zten::{Component, Limits, Object, ReadAt, verify::Verifier};
+use zten_shards::ShardFile;
 
 use crate::file::FileWithShards;
-use crate::file::ShardFile;
 use crate::objects::Failure;
 use crate::progress::Watched;
 

@@ -30,9 +30,10 @@ use std::mem;
 use std::path::Path;
 
 use zten::Limits;
+use zten_shards::ShardFile;
 
 use crate::escape;
-use crate::file::{Opened, ShardFile};
+use crate::file::Opened;
 use chunk::Take;
 use index::Beside;
 pub(crate) use kind::Kind;

@@ -1,12 +1,12 @@
 //! Opening all files beside one whose names end in some way. None of them is read, and neither is the
 //! one: it says which of them it means when nothing can be opened any more.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 
-use super::beneath::{self, parent};
-use crate::file::{Opened, ShardFile};
+use zten_shards::{open_in, parent};
+
+use crate::file::Opened;
 
 /// Opens all regular files beside a file whose names end so, but for links; an error where they are
 /// more than `most`. Names that are not Unicode are of no file that another can name.
@@ -27,12 +27,7 @@ pub(crate) fn open_beside(file: &mut Opened, suffix: &str, most: u64) -> io::Res
         }
     }
     for name in names {
-        let steps = [OsString::from(&name)];
-        let Some(found) = beneath::open(&folder, &steps)? else { continue };
-        let metadata = found.metadata()?;
-        if metadata.is_file() {
-            file.shards.push(ShardFile { name, file: found, length: metadata.len() });
-        }
+        file.shards.extend(open_in(&folder, &name)?);
     }
     Ok(())
 }

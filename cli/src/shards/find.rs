@@ -1,20 +1,16 @@
-//! Looking for the shards of a file: beside it by their names, `STEM-NAME.zt`, or below `blobs` by
-//! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder.
+//! Looking for the shards of the files of a command.
 
-use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 
+use zten::Options;
 use zten::source::FileArchive;
-use zten::{Manifest, Options};
+use zten_shards::{open, wanted};
 
-use super::beneath::{self, parent};
 #[cfg(target_os = "linux")]
 use super::neighbours::Neighbours;
-use super::wanted::{BLOBS, Wanted};
 #[cfg(target_os = "linux")]
 use super::worker::{self, Listed};
-use crate::file::{Opened, ShardFile};
+use crate::file::Opened;
 #[cfg(target_os = "linux")]
 use crate::report::Problem;
 
@@ -24,16 +20,6 @@ const MAGIC: [u8; 8] = [0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n'];
 /// Whether a file may have shards, as its first bytes tell.
 pub(crate) fn may_have(file: &Opened) -> io::Result<bool> {
     Ok(file.start(8)? == MAGIC)
-}
-
-/// The shards of a file; none if they are more than the limit allows.
-pub(crate) fn wanted(manifest: &Manifest<Vec<u8>>, options: &Options) -> Vec<Wanted> {
-    let shards = manifest.shards();
-    let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
-    if shards.len() > most {
-        return Vec::new();
-    }
-    shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()
 }
 
 /// Looks for the shards of a file, whose manifest is read here and now.
@@ -91,20 +77,3 @@ pub(crate) fn find(
 /// `EMFILE`.
 #[cfg(target_os = "linux")]
 const TOO_MANY: i32 = 24;
-
-/// Opens a shard of the file at the path; none where there is no regular file that can be it.
-fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
-    let folder = parent(root);
-    let mut beside = root.file_stem().unwrap_or_default().to_owned();
-    beside.push(format!("-{}.zt", wanted.name));
-    let steps = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
-    for steps in [vec![beside], steps(&[BLOBS, &wanted.algorithm, &wanted.digits])] {
-        let Some(file) = beneath::open(folder, &steps)? else { continue };
-        let metadata = file.metadata()?;
-        if metadata.is_file() {
-            let (name, length) = (wanted.name.clone(), metadata.len());
-            return Ok(Some(ShardFile { name, file, length }));
-        }
-    }
-    Ok(None)
-}

@@ -5,8 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::beneath::parent;
-use super::wanted::BLOBS;
+use zten_shards::{BLOBS, parent};
 
 /// The folders of files, each of which is listed once.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
-use super::wanted::{NAME, Wanted};
+use zten_shards::{NAME, Wanted};
 
 /// A shard, and the place among the files of the one that lists it.
 pub(super) struct Listed {

@@ -7,6 +7,7 @@ pub mod clause;
 pub mod diagnostic;
 pub mod element;
 pub mod escape;
+pub mod finding;
 pub mod json;
 pub mod npy;
 pub mod spelled;

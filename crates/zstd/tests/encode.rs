@@ -189,7 +189,7 @@ fn seekable_frames_are_those_of_their_table() {
     const FRAME: usize = 1 << 20;
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap()) as usize;
     for size in [0, 1, 1000, FRAME - 1, FRAME, FRAME + 1, 2 * FRAME, 2 * FRAME + 5] {
-        let bytes: Vec<u8> = (0..size).map(|at| (at * at >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..size).map(|at| ((at * at) >> 7) as u8).collect();
         let frames = seekable(&bytes, 1000);
         assert_eq!(frames, seekable(&bytes, 1 << 30), "pieces make no difference");
         let count = size.div_ceil(FRAME);

@@ -1,7 +1,7 @@
 //! The canonical form: one content has one file.
 
 use zten::write::{Copier, CopyError, Settings};
-use zten::{Archive, Error, Format, Generation, Object, Options, ReadError, verify::Verifier};
+use zten::{Archive, Error, Format, Generation, Object, Options, verify::Verifier};
 
 use crate::meaning::all;
 use crate::{limits, options};

@@ -5,13 +5,13 @@ use std::fmt;
 use zten::shards::Shard;
 
 /// The folder of files that are called by their digests.
-pub(super) const BLOBS: &str = "blobs";
+pub const BLOBS: &str = "blobs";
 /// Characters of a file's name, at most.
-pub(super) const NAME: usize = 255;
+pub const NAME: usize = 255;
 
 /// A shard that is to be looked for: no more of what the file says than is needed for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     pub(super) name: String,
     pub(super) algorithm: String,
     pub(super) digits: String,
@@ -19,7 +19,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// None where it is something else than the names of files are made of.
-    fn new(name: &str, algorithm: &str, digits: &str) -> Option<Self> {
+    pub(super) fn new(name: &str, algorithm: &str, digits: &str) -> Option<Self> {
         let is_name = |text: &str, most: usize, allowed: &dyn Fn(u8) -> bool| {
             (1..=most).contains(&text.len()) && text.bytes().all(allowed)
         };
@@ -33,15 +33,15 @@ impl Wanted {
         valid.then_some(Self { name, algorithm, digits })
     }
 
-    pub(super) fn from_shard(shard: &Shard<'_>) -> Option<Self> {
+    /// What is to be looked for; none where no file can be called so.
+    pub fn from_shard(shard: &Shard<'_>) -> Option<Self> {
         let digest = shard.digest().to_string();
         let (algorithm, digits) = digest.split_once(':')?;
         Self::new(shard.name(), algorithm, digits)
     }
 
     /// Reads what [`Display`](fmt::Display) has written.
-    #[cfg(target_os = "linux")]
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let (name, algorithm, digits) = (words.next()?, words.next()?, words.next()?);
         Self::new(name, algorithm, digits).filter(|_| words.next().is_none())
@@ -72,7 +72,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn what_is_listed_is_read() {
         let wanted = Wanted::new("s", "xxh3", "00").unwrap();
         assert_eq!(Wanted::read(&wanted.to_string()), Some(wanted));

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 /// The folder that a file is in.
-pub(super) fn parent(file: &Path) -> &Path {
+pub fn parent(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -1,0 +1,76 @@
+"""A strict reader and writer of zTensor files (``.zt``), for untrusted input.
+
+    import zten
+
+    with zten.open("model.zt") as file:        # a mapping: names to tensors
+        tensor = file["layers.0.weight"]       # nothing is read yet
+        tensor.shape, tensor.dtype, tensor.format, tensor.attributes
+        tensor.numpy()                         # read, decoded, verified
+        tensor[0:10].numpy()                   # these rows, and no other byte
+        tensor.torch()                         # a torch.Tensor
+
+    file["adjacency"].scipy()                  # sparse: csr_array, coo_array
+    file["q_proj"].dequantize()                # quantized: float32
+
+    zten.numpy.load_file("model.zt")           # all of it; so zten.torch
+    zten.numpy.save_file({"w": array}, "new.zt")
+
+    zten.check("model.zt")                     # a Report, true if the file is valid
+    zten.check_batch(paths)                    # columns; never raises
+    zten.convert("old.zt", "new.zt")           # any generation, as 1.2 or 2
+
+Files of all generations are read: 0.1, 1.1, 1.2 and 2; 1.2 is written, and 2 where
+``generation="2"`` asks for it. A file that breaks a rule is
+:class:`Refused`, with the rule, the object and the byte; one that may be valid for another reader is
+:class:`Unsupported`; one that asks for more than a limit allows has :class:`LimitExceeded`.
+
+All that is validated is validated by the library ``zten``, which is written in Rust without ``unsafe``:
+the verdict on a file is that of the command ``zten check``, which ``pip install zten[cli]`` installs.
+"""
+
+from __future__ import annotations
+
+from . import numpy
+from ._check import Columns, Report, check, check_batch
+from ._errors import Error, LimitExceeded, Refused, Unsupported
+from ._file import Component, File, Slice, Source, Tensor, open
+from ._safe_open import safe_open
+from ._values import Entries, Simple, Tag
+from ._write import Writer, append, convert, create
+
+__all__ = [
+    "Columns",
+    "Component",
+    "Entries",
+    "Error",
+    "File",
+    "LimitExceeded",
+    "Refused",
+    "Report",
+    "Simple",
+    "Slice",
+    "Source",
+    "Tag",
+    "Tensor",
+    "Unsupported",
+    "Writer",
+    "append",
+    "check",
+    "check_batch",
+    "convert",
+    "create",
+    "numpy",
+    "open",
+    "safe_open",
+]
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    # PyTorch is imported when it is asked for.
+    if name == "torch":
+        import importlib
+
+        return importlib.import_module("zten.torch")
+    raise AttributeError(f"module 'zten' has no attribute {name!r}")

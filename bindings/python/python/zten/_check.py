@@ -1,0 +1,125 @@
+"""Checking files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypedDict
+
+from . import _zten
+from ._file import Source, frozen, strictness
+
+
+@dataclass(frozen=True)
+class Report:
+    """What has been found of a file: what ``zten check --json`` prints, key by key. It is true if
+    nothing is wrong. It can be pickled."""
+
+    file: str | None
+    """The path; None of what has none."""
+    verdict: str
+    """``"valid"``; ``"manifest-valid"``, where no data was looked at; ``"refused"``: it breaks a rule;
+    ``"unsupported"``: it may be valid; ``"limit"``: it asks for more than a limit allows; ``"error"``:
+    it could not be read."""
+    rule: str | None
+    """The id of the rule, limit or unsupported feature."""
+    clause: str | None
+    """Where the rule comes from: ``"v1.2 §4"``."""
+    offset: int | None
+    """The byte of the file, or of the shard."""
+    object: str | None
+    """The name of the object."""
+    component: str | None
+    """The role of the component."""
+    shard: str | None
+    """The name of the shard."""
+    message: str
+    """The sentence, the rule with its clause, and the place. Names in it are escaped."""
+
+    def __bool__(self) -> bool:
+        return self.verdict in ("valid", "manifest-valid")
+
+    def __str__(self) -> str:
+        return self.message if self.file is None else f"{self.file}: {self.message}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by their names."""
+        return asdict(self)
+
+
+class Columns(TypedDict):
+    """What has been found of many files, as columns: those of :class:`Report`. Data frames take them,
+    ``pandas.DataFrame(columns)``, and so does Arrow."""
+
+    file: list[str]
+    verdict: list[str]
+    rule: list[str | None]
+    clause: list[str | None]
+    offset: list[int | None]
+    object: list[str | None]
+    component: list[str | None]
+    shard: list[str | None]
+    message: list[str]
+
+
+def check(
+    source: Source,
+    *,
+    manifest_only: bool = False,
+    canonical: bool = False,
+    limits: Mapping[str, int] | None = None,
+    tolerate: Iterable[str] = (),
+    shards: bool = True,
+) -> Report:
+    """Whether a file is valid: reads all of it, and validates every rule. What is wrong with the file
+    is reported, not raised; so is a file that cannot be read.
+
+    Args:
+        source: as of :func:`zten.open`.
+        manifest_only: read no data.
+        canonical: ask for the canonical form, too.
+        limits, tolerate, shards: as of :func:`zten.open`.
+    """
+    how = strictness(limits, tolerate, canonical, shards)
+    found = _zten.check(frozen(source), how, manifest_only)
+    path = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else None
+    return Report(file=path, **found)
+
+
+def check_batch(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    manifest_only: bool = False,
+    canonical: bool = False,
+    limits: Mapping[str, int] | None = None,
+    tolerate: Iterable[str] = (),
+    shards: bool = True,
+    threads: int | None = None,
+) -> Columns:
+    """Checks many files on several threads. It raises nothing for whatever is wrong with any of them:
+    a file that is not there has the verdict ``"error"``. The order is that of the paths.
+
+    Args:
+        paths: the files.
+        threads: how many files are read at a time; as many as there are processors by default.
+        manifest_only, canonical, limits, tolerate, shards: as of :func:`check`.
+
+    Returns:
+        Columns, each as long as there are paths.
+    """
+    files = [os.fsdecode(path) for path in paths]
+    how = strictness(limits, tolerate, canonical, shards)
+    threads = (os.cpu_count() or 1) if threads is None else max(threads, 1)
+    found = _zten.check_batch(files, how, manifest_only, threads)
+    return Columns(
+        file=files,
+        verdict=[one["verdict"] for one in found],
+        rule=[one["rule"] for one in found],
+        clause=[one["clause"] for one in found],
+        offset=[one["offset"] for one in found],
+        object=[one["object"] for one in found],
+        component=[one["component"] for one in found],
+        shard=[one["shard"] for one in found],
+        message=[one["message"] for one in found],
+    )

@@ -1,0 +1,90 @@
+"""What ``safetensors.safe_open`` is, for zTensor files."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from . import _types
+from ._file import File, Source, Tensor
+from ._index import Index
+
+_FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch": True}
+
+
+class SafeSlice:
+    """A tensor that is read by parts, as ``safetensors`` gives it: ``get_slice(name)[0:10]``."""
+
+    __slots__ = ("_is_torch", "_owner", "_tensor")
+
+    def __init__(self, owner: safe_open, tensor: Tensor) -> None:
+        self._owner = owner
+        self._tensor = tensor
+        tensor[...]
+
+    def get_shape(self) -> list[int]:
+        """The dimensions of the tensor."""
+        return list(self._tensor.shape)
+
+    def get_dtype(self) -> str:
+        """The type of its elements, as safetensors calls it: ``"BF16"``."""
+        return _types.safetensors_dtype(str(self._tensor.dtype))
+
+    def __getitem__(self, index: Index) -> Any:
+        """Reads a part, and no other byte. No digest is of a part."""
+        part = self._tensor[index]
+        return part.torch(device=self._owner.device) if self._owner.is_torch else part.numpy()
+
+
+class safe_open:
+    """A zTensor file, by the interface of ``safetensors.safe_open``.
+
+    Args:
+        filename: as of :func:`zten.open`.
+        framework: ``"np"`` or ``"pt"``.
+        device: where tensors of PyTorch go.
+        verify: compare digests of tensors that are read whole.
+    """
+
+    def __init__(
+        self, filename: Source, framework: str = "np", device: Any = "cpu", *, verify: bool = True
+    ) -> None:
+        if framework not in _FRAMEWORKS:
+            raise ValueError(f'framework is {framework!r}; it is "np" or "pt"')
+        self.is_torch = _FRAMEWORKS[framework]
+        self.device = device
+        self._file = File(filename, verify=verify)
+
+    def keys(self) -> list[str]:
+        """The names of the tensors."""
+        return list(self._file)
+
+    def offset_keys(self) -> list[str]:
+        """The names of the tensors, in the order of their bytes."""
+        placed = [(min((c.offset for c in t.components.values()), default=0), name)
+                  for name, t in self._file.items()]
+        return [name for _, name in sorted(placed)]
+
+    def metadata(self) -> dict[str, str] | None:
+        """The attributes of the file: what is no text, as JSON. None if it has none."""
+        return self._file._reader.metadata()
+
+    def get_tensor(self, name: str) -> Any:
+        """The tensor of that name, whole: an array, or a :class:`torch.Tensor`."""
+        tensor = self._file[name]
+        return tensor.torch(device=self.device) if self.is_torch else tensor.numpy()
+
+    def get_slice(self, name: str) -> SafeSlice:
+        """The tensor of that name, to be read by parts."""
+        return SafeSlice(self, self._file[name])
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()

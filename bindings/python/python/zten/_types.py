@@ -1,0 +1,180 @@
+"""Types of elements, by their names in zTensor, NumPy, PyTorch and safetensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+
+_NUMPY: dict[str, Any] = {
+    "f64": "<f8",
+    "f32": "<f4",
+    "f16": "<f2",
+    "i64": "<i8",
+    "i32": "<i4",
+    "i16": "<i2",
+    "i8": "i1",
+    "u64": "<u8",
+    "u32": "<u4",
+    "u16": "<u2",
+    "u8": "u1",
+    "bool": "?",
+    "complex64": "<c8",
+    "complex128": "<c16",
+    "bf16": ml_dtypes.bfloat16,
+    "f8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "f8_e5m2": ml_dtypes.float8_e5m2,
+    "f8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "f8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "f8_e8m0": ml_dtypes.float8_e8m0fnu,
+    # One a byte in an array, two a byte in a file.
+    "f4_e2m1": ml_dtypes.float4_e2m1fn,
+}
+
+_TORCH = {
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u64": "uint64",
+    "u32": "uint32",
+    "u16": "uint16",
+    "u8": "uint8",
+    "bool": "bool",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    "f8_e4m3fn": "float8_e4m3fn",
+    "f8_e5m2": "float8_e5m2",
+    "f8_e4m3fnuz": "float8_e4m3fnuz",
+    "f8_e5m2fnuz": "float8_e5m2fnuz",
+    "f8_e8m0": "float8_e8m0fnu",
+}
+
+_SAFETENSORS = {
+    "f64": "F64",
+    "f32": "F32",
+    "f16": "F16",
+    "bf16": "BF16",
+    "i64": "I64",
+    "i32": "I32",
+    "i16": "I16",
+    "i8": "I8",
+    "u64": "U64",
+    "u32": "U32",
+    "u16": "U16",
+    "u8": "U8",
+    "bool": "BOOL",
+    "complex64": "C64",
+    "f8_e4m3fn": "F8_E4M3",
+    "f8_e5m2": "F8_E5M2",
+    "f8_e8m0": "F8_E8M0",
+    "f4_e2m1": "F4",
+}
+
+# What the elements of a logical type are stored as, in 1.2.
+_STORAGE = {
+    "complex64": "f32",
+    "complex128": "f64",
+    "f8_e4m3fn": "u8",
+    "f8_e5m2": "u8",
+    "f8_e4m3fnuz": "u8",
+    "f8_e5m2fnuz": "u8",
+    "f8_e8m0": "u8",
+    "f4_e2m1": "u8",
+}
+
+# What 1.2 has no name for.
+_SINCE_2 = ("f8_e8m0", "f4_e2m1")
+
+
+@cache
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of a type that is known."""
+    dtype: np.dtype[Any] = np.dtype(_NUMPY[name])
+    return dtype
+
+
+def torch_dtype(name: str) -> Any:
+    """The PyTorch dtype of a type that is known."""
+    import torch
+
+    dtype = getattr(torch, _TORCH.get(name, ""), None)
+    if dtype is None:
+        raise TypeError(f"this version of PyTorch has no type for {name}; NumPy has")
+    return dtype
+
+
+def safetensors_dtype(name: str) -> str:
+    """What safetensors calls a type; what it has no name for, by our own, in capitals."""
+    return _SAFETENSORS.get(name, name.upper())
+
+
+@cache
+def from_numpy(dtype: np.dtype[Any], generation: str = "1.2") -> tuple[str, str]:
+    """What elements of a NumPy dtype are stored as, and what they are called."""
+    native = dtype.newbyteorder("<")
+    for name in _NUMPY:
+        if numpy_dtype(name) == native and (generation == "2" or name not in _SINCE_2):
+            return _STORAGE.get(name, name), name
+    raise TypeError(f"zTensor {generation} has no type for elements of {dtype}")
+
+
+def from_torch(dtype: Any, generation: str = "1.2") -> tuple[str, str]:
+    """What elements of a PyTorch dtype are stored as, and what they are called."""
+    name = str(dtype).removeprefix("torch.")
+    for own, torch_name in _TORCH.items():
+        if torch_name == name and (generation == "2" or own not in _SINCE_2):
+            return _STORAGE.get(own, own), own
+    raise TypeError(f"zTensor {generation} has no type for elements of {dtype}")
+
+
+def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array whose elements are to be read. NumPy has none with as many dimensions or as long ones
+    as a file may have."""
+    try:
+        return np.empty(tuple(shape), dtype)
+    except ValueError as error:
+        raise OverflowError(f"NumPy has no array of shape {tuple(shape)}: {error}") from None
+
+
+def as_bytes(array: Array) -> Bytes:
+    """The bytes of an array that is contiguous."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def truth(content: Bytes) -> Array:
+    """Bools: of 0.1 any byte that is not 0 is true."""
+    return np.not_equal(content, 0)
+
+
+def unpack(packed: Bytes, count: int) -> Array:
+    """Elements of ``f4_e2m1``, two of which share a byte, the first one in its low half."""
+    codes = np.empty(count, np.uint8)
+    np.bitwise_and(packed[: (count + 1) // 2], 15, out=codes[0::2])
+    np.right_shift(packed[: count // 2], 4, out=codes[1::2])
+    return codes.view(ml_dtypes.float4_e2m1fn)
+
+
+def pack(codes: Bytes) -> Bytes:
+    """Elements of ``f4_e2m1``, one a byte, as a file has them: two a byte, the first one in its low half."""
+    packed = np.bitwise_and(codes[0::2], np.uint8(15))
+    high = np.left_shift(codes[1::2], np.uint8(4))
+    packed[: len(high)] |= high
+    return packed
+
+
+def product(shape: Sequence[int]) -> int:
+    """How many elements an array of that shape has."""
+    return math.prod(shape)

@@ -1,0 +1,109 @@
+"""Files as dictionaries of NumPy arrays, as ``safetensors.numpy`` has it.
+
+>>> import numpy as np, zten.numpy
+>>> zten.numpy.save_file({"weight": np.ones((2, 3), np.float32)}, "model.zt")
+>>> zten.numpy.load_file("model.zt")["weight"].shape
+(2, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._file import Source
+from ._load import load as _load
+from ._write import Digest, Generation, Path
+from ._write import save as _save
+
+__all__ = ["load", "load_file", "save", "save_file"]
+
+
+def load_file(
+    source: Source,
+    *,
+    verify: bool = True,
+    map: bool = False,
+    limits: Mapping[str, int] | None = None,
+    tolerate: Iterable[str] = (),
+) -> dict[str, Any]:
+    """All tensors of a file by their names, in the order of the file, read on several threads.
+
+    Dense tensors become arrays (bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`), sparse ones
+    sparse arrays of SciPy. Memory is that of the arrays, the manifest, and a few MiB.
+
+    Args:
+        source: as of :func:`zten.open`.
+        verify: compare digests, and with ``map=True`` validate all of the file first.
+        map: arrays are read-only views of a memory map. What :func:`zten.open` says of it holds here:
+            it is for files that no other process changes.
+        limits, tolerate: as of :func:`zten.open`.
+
+    Raises:
+        TypeError: there is an object that is neither dense nor sparse; :func:`zten.open` reads it.
+        Refused, Unsupported, LimitExceeded: as the file asks for.
+    """
+    return _load(source, map=map, verify=verify, limits=limits, tolerate=tolerate)
+
+
+def load(
+    data: bytes | bytearray | memoryview,
+    *,
+    verify: bool = True,
+    limits: Mapping[str, int] | None = None,
+    tolerate: Iterable[str] = (),
+) -> dict[str, Any]:
+    """All tensors of a file that is in memory. As :func:`load_file`."""
+    return _load(data, map=False, verify=verify, limits=limits, tolerate=tolerate)
+
+
+def save_file(
+    tensors: Mapping[str, Any],
+    path: Path,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    generation: Generation = "1.2",
+    digest: Digest | None = "sha256",
+    zstd: int | None = None,
+    canonical: bool = False,
+) -> None:
+    """Writes a file of 1.2 or 2: arrays, sparse arrays of SciPy, and tensors of PyTorch by their names.
+
+    It is there, whole, or not at all. In canonical form objects are sorted.
+
+    Args:
+        tensors: what is written, in its order.
+        attributes: of the file.
+        path, generation, digest, zstd, canonical: as of :func:`zten.create`.
+    """
+    _save(
+        tensors,
+        path,
+        attributes=attributes,
+        generation=generation,
+        digest=digest,
+        zstd=zstd,
+        canonical=canonical,
+    )
+
+
+def save(
+    tensors: Mapping[str, Any],
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    generation: Generation = "1.2",
+    digest: Digest | None = "sha256",
+    zstd: int | None = None,
+    canonical: bool = False,
+) -> bytes:
+    """The same as ``bytes``. As :func:`save_file`."""
+    file = _save(
+        tensors,
+        None,
+        attributes=attributes,
+        generation=generation,
+        digest=digest,
+        zstd=zstd,
+        canonical=canonical,
+    )
+    return file or b""

@@ -1,0 +1,246 @@
+//! Reading and validating content, without the interpreter's lock.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+use zten::error::{Misuse, OutOfMemory};
+use zten::load::{Loader, Target};
+use zten::shards::Files;
+use zten::verify::{Summary, Verified, Verifier};
+use zten::view::{Decoded, View};
+use zten::{Component, Encoding, Error, Format, Object, ReadAt, ReadError};
+
+use crate::error::Failure;
+use crate::interrupt::Cancel;
+use crate::source::Open;
+
+type Reading<T> = Result<T, ReadError<io::Error>>;
+
+/// Validates all of a file.
+pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Failure> {
+    let verify = || {
+        let shards = open.shards(cancel)?;
+        let files = Files { root: &open.root(cancel), shards: &shards };
+        Verifier::new(open.length, open.limits()).file_in(&open.manifest, files)
+    };
+    verify().map_err(|error| Failure::reading(&open.manifest, error))
+}
+
+/// Validates all of an object.
+pub(crate) fn verify_object(open: &Open, ordinal: u32, cancel: &Cancel) -> Result<(), Failure> {
+    tapped(open, ordinal, cancel, |_, _| ())
+}
+
+/// Validates all of an object. `tap` sees its content.
+fn tapped(
+    open: &Open,
+    ordinal: u32,
+    cancel: &Cancel,
+    tap: impl FnMut(&Component<'_>, &[u8]),
+) -> Result<(), Failure> {
+    let verify = || {
+        let object = required(open, ordinal)?;
+        let shards = open.shards(cancel)?;
+        let files = Files { root: &open.root(cancel), shards: &shards };
+        Verifier::new(open.length, open.limits()).object_in(&object, files, tap)
+    };
+    verify().map_err(|error| Failure::reading(&open.manifest, error))
+}
+
+/// Reads and verifies components on several threads, each into a buffer of its decoded length.
+pub(crate) fn components(
+    open: &Open,
+    places: &[(u32, u32)],
+    buffers: Vec<&mut [u8]>,
+    cancel: &Cancel,
+) -> Result<(), Failure> {
+    let read = || {
+        let loader = Loader::new(open.length, open.limits());
+        let mut root = Vec::new();
+        let mut elsewhere = BTreeMap::<_, Vec<_>>::new();
+        for (place, buffer) in places.iter().zip(buffers) {
+            let component = component(open, *place)?;
+            let target = Target { component, buffer };
+            match component.shard() {
+                None => root.push(target),
+                Some(shard) => elsewhere.entry(shard).or_default().push(target),
+            }
+        }
+        loader.read_into(root.into_iter(), &open.root(cancel))?;
+        if elsewhere.is_empty() {
+            return Ok(());
+        }
+        let shards = open.shards(cancel)?;
+        for (name, targets) in elsewhere {
+            match shards.get(name) {
+                Some(bound) => {
+                    let targets = targets.into_iter().map(|Target { component, buffer }| Target {
+                        component: component.in_shard(bound),
+                        buffer,
+                    });
+                    loader.read_into(targets, bound.source())?;
+                }
+                // It says that its shard is missing.
+                None => loader.read_into(targets.into_iter(), &open.root(cancel))?,
+            }
+        }
+        Ok(())
+    };
+    read().map_err(|error| Failure::reading(&open.manifest, error))
+}
+
+/// What the content of a component goes to.
+enum Slot<'b> {
+    /// What is left of a buffer.
+    Given(&'b mut [u8]),
+    /// Memory that grows as bytes come.
+    Grown(Vec<u8>),
+}
+
+/// Reads and validates an object as a whole. Components without a buffer are returned.
+pub(crate) fn object(
+    open: &Open,
+    ordinal: u32,
+    buffers: Vec<Option<&mut [u8]>>,
+    cancel: &Cancel,
+) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+    let slots = buffers.into_iter();
+    let mut slots: Vec<_> =
+        slots.map(|buffer| buffer.map_or_else(|| Slot::Grown(Vec::new()), Slot::Given)).collect();
+    let mut failed = None;
+    tapped(open, ordinal, cancel, |component, chunk| {
+        let at = component.place().component().and_then(|at| usize::try_from(at).ok());
+        let put = match at.and_then(|at| slots.get_mut(at)) {
+            Some(Slot::Given(rest)) => {
+                let split = std::mem::take(rest).split_at_mut_checked(chunk.len());
+                split.ok_or(Misuse::Buffer.into()).map(|(room, behind)| {
+                    room.copy_from_slice(chunk);
+                    *rest = behind;
+                })
+            }
+            Some(Slot::Grown(bytes)) => bytes
+                .try_reserve(chunk.len())
+                .map_err(|_| Error::from(OutOfMemory))
+                .map(|()| bytes.extend_from_slice(chunk)),
+            None => Err(Misuse::Buffer.into()),
+        };
+        failed = failed.or(put.err());
+    })?;
+    if slots.iter().any(|slot| matches!(slot, Slot::Given(rest) if !rest.is_empty())) {
+        failed = failed.or(Some(Misuse::Buffer.into()));
+    }
+    if let Some(error) = failed {
+        return Err(Failure::refused(&open.manifest, &error));
+    }
+    let grown = |slot| match slot {
+        Slot::Given(_) => None,
+        Slot::Grown(bytes) => Some(bytes),
+    };
+    Ok(slots.into_iter().map(grown).collect())
+}
+
+/// Reads a part of a dense object, and where it is not compressed no other byte. No digest is of a part:
+/// only one of what is compressed is verified, as that is read whole.
+pub(crate) fn slice(
+    open: &Open,
+    ordinal: u32,
+    ranges: &[Range<u64>],
+    buffer: &mut [u8],
+    cancel: &Cancel,
+) -> Result<(), Failure> {
+    with_object(open, ordinal, cancel, |object, source| {
+        let dense = object.dense()?;
+        if dense.component().encoding() == Encoding::Raw {
+            return dense.slice(ranges)?.read(source, buffer);
+        }
+        dense.decoded_slice(ranges)?.read(source, open.limits(), buffer)?;
+        Ok(())
+    })
+}
+
+/// Decodes and verifies one component.
+pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<Decoded, Failure> {
+    let read = || {
+        let component = component(open, place)?;
+        let loader = Loader::new(open.length, open.limits());
+        let decoded = match component.shard() {
+            None => loader.decode([component].into_iter(), &open.root(cancel)),
+            Some(name) => {
+                let shards = open.shards(cancel)?;
+                match shards.get(name) {
+                    Some(bound) => {
+                        let component = component.in_shard(bound);
+                        loader.decode([component].into_iter(), bound.source())
+                    }
+                    None => loader.decode([component].into_iter(), &open.root(cancel)),
+                }
+            }
+        }?;
+        decoded.into_iter().next().ok_or(Error::from(Misuse::NoObject).into())
+    };
+    read().map_err(|error| Failure::reading(&open.manifest, error))
+}
+
+/// Fills a buffer with the values of a quantized object, in row-major order.
+pub(crate) fn dequantize(
+    open: &Open,
+    ordinal: u32,
+    values: &mut [f32],
+    cancel: &Cancel,
+) -> Result<(), Failure> {
+    let limits = open.limits();
+    let mut unverifiable = false;
+    with_object(open, ordinal, cancel, |object, source| {
+        let views = |views: &[Option<View<'_>>]| {
+            let mut verified = views.iter().flatten().map(View::verified);
+            verified.any(|verified| verified == Some(Verified::Unverifiable))
+        };
+        if object.format() == Format::Mx {
+            let decoded = object.mx()?.decode(source, limits)?;
+            let array = decoded.array();
+            unverifiable = views(&[Some(array.data()), Some(array.scales())]);
+            array.dequantize(values)?;
+        } else {
+            let decoded = object.quantized_group()?.decode(source, limits)?;
+            let group = decoded.quantized();
+            unverifiable =
+                views(&[Some(group.packed_weight()), Some(group.scales()), group.zeros()]);
+            group.dequantize(values)?;
+        }
+        Ok(())
+    })?;
+    // It says which digest it is.
+    if unverifiable { verify_object(open, ordinal, cancel) } else { Ok(()) }
+}
+
+/// Reads an object where it lies: in the file, or in the shard that its components are in.
+fn with_object(
+    open: &Open,
+    ordinal: u32,
+    cancel: &Cancel,
+    read: impl FnOnce(&Object<'_>, &dyn ReadAt<Error = io::Error>) -> Reading<()>,
+) -> Result<(), Failure> {
+    let read = || {
+        let object = required(open, ordinal)?;
+        let shard = object.components().find_map(|component| component.shard());
+        if let Some(name) = shard {
+            let shards = open.shards(cancel)?;
+            if let Some(bound) = shards.get(name) {
+                return read(&object.in_shard(bound), bound.source());
+            }
+        }
+        read(&object, &open.root(cancel))
+    };
+    read().map_err(|error| Failure::reading(&open.manifest, error))
+}
+
+fn required(open: &Open, ordinal: u32) -> Reading<Object<'_>> {
+    open.manifest.object(ordinal).ok_or(Error::from(Misuse::NoObject).into())
+}
+
+fn component(open: &Open, (object, component): (u32, u32)) -> Reading<Component<'_>> {
+    let found =
+        required(open, object)?.components().nth(usize::try_from(component).unwrap_or(usize::MAX));
+    found.ok_or(Error::from(Misuse::NoObject).into())
+}

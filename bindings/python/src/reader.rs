@@ -1,0 +1,357 @@
+//! An open file: what it lists, and its bytes on demand.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use numpy::{PyReadwriteArray1, PyReadwriteArrayDyn};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use zten::element::ByteOrder;
+use zten::{Component, ElementType, Encoding, Format, Object};
+use zten_present::finding::stored;
+use zten_present::json::Json;
+use zten_present::{spelled, value as json_value};
+
+use crate::error::Failure;
+use crate::interrupt;
+use crate::options::Strictness;
+use crate::read;
+use crate::source::{Given, Open};
+use crate::value;
+
+/// An open file. `_zten.pyi` describes it.
+#[pyclass(frozen, module = "zten._zten")]
+pub(crate) struct Reader {
+    /// None once it is closed. Work that has begun goes on with what it has.
+    open: RwLock<Option<Arc<Open>>>,
+    path: Option<PathBuf>,
+}
+
+impl Reader {
+    fn open(&self) -> PyResult<Arc<Open>> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| PyValueError::new_err("the file is closed"))
+    }
+
+    /// Does work on so many bytes of the file, without the interpreter's lock.
+    fn work<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: u64,
+        work: impl FnOnce(&Open, &interrupt::Cancel) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        let open = self.open()?;
+        let outcome = interrupt::run(py, bytes, |cancel| work(&open, cancel))?;
+        outcome.map_err(|failure| failure.at(py, self.path.as_deref()))
+    }
+}
+
+#[pymethods]
+impl Reader {
+    #[new]
+    fn new(py: Python<'_>, file: &Bound<'_, PyAny>, strictness: Strictness) -> PyResult<Self> {
+        let options = strictness.options()?;
+        let given = Given::from_python(file)?;
+        let path = given.path.clone();
+        let opened = py.detach(|| {
+            Open::new(given, &options, strictness.shards(), &interrupt::Cancel::default())
+                .map_err(Failure::opening)
+        });
+        let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+        Ok(Self { open: RwLock::new(Some(Arc::new(open))), path })
+    }
+
+    fn close(&self) {
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    #[getter]
+    fn generation(&self) -> PyResult<&'static str> {
+        Ok(self.open()?.manifest.generation().as_str())
+    }
+
+    #[getter]
+    fn version(&self) -> PyResult<Option<String>> {
+        Ok(spelled::version(&self.open()?.manifest))
+    }
+
+    #[getter]
+    fn is_data_shard(&self) -> PyResult<bool> {
+        Ok(self.open()?.manifest.is_data_shard())
+    }
+
+    #[getter]
+    fn length(&self) -> PyResult<u64> {
+        Ok(self.open()?.length)
+    }
+
+    /// Bytes that a compressed component may decode to, and all of them together.
+    #[getter]
+    fn decoded_limits(&self) -> PyResult<(u64, u64)> {
+        let open = self.open()?;
+        Ok((open.limits().decoded(), open.limits().decoded_total(open.length)))
+    }
+
+    fn descriptor(&self) -> PyResult<Option<i32>> {
+        Ok(self.open()?.descriptor())
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(usize::try_from(self.open()?.manifest.len())?)
+    }
+
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.open()?.manifest.objects().map(|object| object.name()))
+    }
+
+    /// The shards that the file lists: name, bytes, digest.
+    fn shards(&self) -> PyResult<Vec<(String, u64, String)>> {
+        let open = self.open()?;
+        let shards = open.manifest.shards();
+        Ok(shards.map(|s| (s.name().to_owned(), s.size(), s.digest().to_string())).collect())
+    }
+
+    fn has(&self, name: &str) -> PyResult<bool> {
+        Ok(self.open()?.manifest.get(name).is_some())
+    }
+
+    /// The place of an object in the manifest.
+    fn require(&self, name: &str) -> PyResult<u32> {
+        let open = self.open()?;
+        let found = open.manifest.require(name).map(|object| object.ordinal());
+        found.map_err(|missing| PyKeyError::new_err(missing.to_string()))
+    }
+
+    /// Name, format, shape and components of an object.
+    fn object<'py>(&self, py: Python<'py>, ordinal: u32) -> PyResult<Bound<'py, PyTuple>> {
+        let open = self.open()?;
+        let object = object(&open, ordinal)?;
+        let components = PyList::empty(py);
+        for component in object.components() {
+            components.append(described(py, &component)?)?;
+        }
+        (object.name(), object.format_name(), shape(py, &object)?, components).into_pyobject(py)
+    }
+
+    /// Of each object: name, shape, and if it is dense the type of its elements, where its blob lies,
+    /// its decoded bytes, and whether the blob is the elements as they are.
+    fn listing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let open = self.open()?;
+        let list = PyList::empty(py);
+        for object in open.manifest.objects() {
+            let data = object.component("data").filter(|_| object.format() == Format::Dense);
+            let readable = data.filter(|data| {
+                matches!(data.element_type(), ElementType::Plain(_) | ElementType::Logical(_))
+            });
+            let dense = readable.map(|data| {
+                let (offset, length) = (data.extent().offset(), data.decoded_length());
+                (
+                    data.element_type().name(),
+                    data.place().component(),
+                    offset,
+                    length,
+                    is_direct(&data),
+                )
+            });
+            list.append((object.name(), shape(py, &object)?, dense))?;
+        }
+        Ok(list)
+    }
+
+    /// The attributes of an object, or of the file.
+    #[pyo3(signature = (ordinal=None))]
+    fn attributes<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: Option<u32>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let open = self.open()?;
+        let attributes = match ordinal {
+            Some(ordinal) => object(&open, ordinal)?.attributes(),
+            None => open.manifest.attributes(),
+        };
+        value::attributes(py, attributes)
+    }
+
+    /// The attributes of the file as texts: what is none, as JSON.
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let open = self.open()?;
+        let Some(attributes) = open.manifest.attributes() else { return Ok(None) };
+        let dictionary = PyDict::new(py);
+        for (key, item) in attributes {
+            let text = match item.value() {
+                zten::attributes::Value::Text(chunks) if chunks.as_str().is_some() => {
+                    chunks.as_str().unwrap_or_default().to_owned()
+                }
+                _ => {
+                    let mut out = Vec::new();
+                    json_value::value(&item, &mut Json::new(&mut out))?;
+                    String::from_utf8_lossy(&out).into_owned()
+                }
+            };
+            dictionary.set_item(key, text)?;
+        }
+        Ok(Some(dictionary))
+    }
+
+    /// Validates an object as a whole.
+    fn verify_object(&self, py: Python<'_>, ordinal: u32) -> PyResult<()> {
+        let bytes = stored_of(&object(&*self.open()?, ordinal)?);
+        self.work(py, bytes, |open, cancel| read::verify_object(open, ordinal, cancel))
+    }
+
+    /// Validates the file as a whole: how many components it has, and how many of them digests.
+    fn verify(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let bytes = stored(&self.open()?.manifest);
+        let summary = self.work(py, bytes, read::verify)?;
+        Ok((summary.components(), summary.digests()))
+    }
+
+    /// Reads and verifies components, each into an array of as many bytes.
+    fn read(
+        &self,
+        py: Python<'_>,
+        places: Vec<(u32, u32)>,
+        mut arrays: Vec<PyReadwriteArray1<'_, u8>>,
+    ) -> PyResult<()> {
+        let buffers: Vec<&mut [u8]> =
+            arrays.iter_mut().map(|array| array.as_slice_mut()).collect::<Result<_, _>>()?;
+        let bytes = buffers.iter().fold(0_u64, |sum, buffer| {
+            sum.saturating_add(u64::try_from(buffer.len()).unwrap_or(u64::MAX))
+        });
+        self.work(py, bytes, |open, cancel| read::components(open, &places, buffers, cancel))
+    }
+
+    /// Reads and validates an object as a whole: its components into arrays, or, where there is none,
+    /// into `bytes`, which are returned.
+    fn read_object<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: u32,
+        mut arrays: Vec<Option<PyReadwriteArray1<'py, u8>>>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let mut buffers = Vec::new();
+        for array in &mut arrays {
+            buffers.push(array.as_mut().map(PyReadwriteArray1::as_slice_mut).transpose()?);
+        }
+        let bytes = stored_of(&object(&*self.open()?, ordinal)?);
+        let grown =
+            self.work(py, bytes, |open, cancel| read::object(open, ordinal, buffers, cancel))?;
+        Ok(grown.into_iter().map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes))).collect())
+    }
+
+    /// Reads a part of a dense object: a range of each dimension, for as many as are given.
+    fn read_slice(
+        &self,
+        py: Python<'_>,
+        ordinal: u32,
+        ranges: Vec<(u64, u64)>,
+        mut array: PyReadwriteArray1<'_, u8>,
+    ) -> PyResult<()> {
+        let buffer = array.as_slice_mut()?;
+        let ranges: Vec<_> = ranges.into_iter().map(|(start, end)| start..end).collect();
+        let bytes = stored_of(&object(&*self.open()?, ordinal)?);
+        self.work(py, bytes, |open, cancel| read::slice(open, ordinal, &ranges, buffer, cancel))
+    }
+
+    /// Decodes and verifies one component of any object.
+    fn read_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: u32,
+        component: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = stored_of(&object(&*self.open()?, ordinal)?);
+        let decoded =
+            self.work(py, bytes, |open, cancel| read::bytes(open, (ordinal, component), cancel))?;
+        Ok(PyBytes::new(py, &decoded))
+    }
+
+    /// Fills an array with the values of a quantized object.
+    fn dequantize(
+        &self,
+        py: Python<'_>,
+        ordinal: u32,
+        mut array: PyReadwriteArrayDyn<'_, f32>,
+    ) -> PyResult<()> {
+        let values = array.as_slice_mut()?;
+        let bytes = u64::try_from(values.len())?.saturating_mul(4);
+        self.work(py, bytes, |open, cancel| read::dequantize(open, ordinal, values, cancel))
+    }
+
+    /// Bits, group size and packing of a `quantized_group`; axis and block size of a `zt.mx/1`.
+    fn quantization<'py>(
+        &self,
+        py: Python<'py>,
+        ordinal: u32,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let open = self.open()?;
+        let object = object(&open, ordinal)?;
+        let refused = |error| Failure::refused(&open.manifest, &error).at(py, self.path.as_deref());
+        let facts = PyDict::new(py);
+        match object.format() {
+            Format::QuantizedGroup => {
+                let group = object.quantized_group().map_err(refused)?;
+                let quantization = group.quantization().map_err(refused)?;
+                facts.set_item("bits", quantization.bits())?;
+                facts.set_item("group_size", quantization.group_size())?;
+                facts.set_item("packing", quantization.packing().name())?;
+            }
+            Format::Mx => {
+                let mx = object.mx().map_err(refused)?;
+                facts.set_item("axis", mx.axis())?;
+                facts.set_item("block_size", mx.block_size())?;
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(facts))
+    }
+}
+
+fn object(open: &Open, ordinal: u32) -> PyResult<Object<'_>> {
+    let object = open.manifest.object(ordinal);
+    object.ok_or_else(|| PyIndexError::new_err("the file has no such object"))
+}
+
+/// Stored bytes of all components of an object.
+fn stored_of(object: &Object<'_>) -> u64 {
+    let lengths = object.components().map(|component| component.extent().length());
+    lengths.fold(0, u64::saturating_add)
+}
+
+fn shape<'py>(py: Python<'py>, object: &Object<'_>) -> PyResult<Bound<'py, PyTuple>> {
+    let shape: Vec<u64> = object.shape().collect();
+    PyTuple::new(py, shape)
+}
+
+/// Whether the blob is the elements as they are read: raw, little-endian, and in this file. Bools are
+/// not, for every byte has to be 0 or 1.
+fn is_direct(component: &Component<'_>) -> bool {
+    component.encoding() == Encoding::Raw
+        && component.byte_order() == ByteOrder::Little
+        && component.shard().is_none()
+        && component.storage_type() != Some(zten::StorageType::Bool)
+}
+
+/// What `Component` in `_zten.pyi` says.
+fn described<'py>(py: Python<'py>, component: &Component<'_>) -> PyResult<Bound<'py, PyTuple>> {
+    let element = component.element_type();
+    // What the elements can be read as, whether that is all that they mean or not.
+    let read_as = match element {
+        ElementType::UnknownLogical(_, storage) => Some(storage.name()),
+        ElementType::UnknownOnLogical(_, logical) => Some(logical.name()),
+        ElementType::Unknown(_) => None,
+        known => Some(known.name()),
+    };
+    let (extent, digest) = (component.extent(), spelled::digest(component));
+    let kind = (component.role(), element.name(), read_as);
+    let place = (extent.offset(), extent.length(), component.decoded_length());
+    let stored = (component.encoding_name(), digest, component.shard(), is_direct(component));
+    (kind, place, stored).into_pyobject(py)
+}

@@ -1,0 +1,247 @@
+//! Where the bytes of a file come from: a file, `bytes`, or a Python object that reads and seeks.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use zten::error::OutOfMemory;
+use zten::open::Opening;
+use zten::shards::{Candidate, Find, Shard, Shards};
+use zten::source::OpenError;
+use zten::{Error, Limits, Manifest, Options, ReadAt, ReadError};
+use zten_shards::ShardFile;
+
+use crate::error::Failure;
+use crate::interrupt::Cancel;
+
+/// The bytes of a file.
+pub(crate) enum Source {
+    File(File),
+    Bytes(PyBackedBytes),
+    Object(PythonFile),
+}
+
+/// A Python object with `seek` and `read`: one thread at a time calls it.
+pub(crate) struct PythonFile {
+    object: Py<PyAny>,
+    turn: Mutex<()>,
+}
+
+/// What is to be opened, as it was given.
+pub(crate) struct Given {
+    source: Source,
+    length: u64,
+    /// None of bytes and objects.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Given {
+    /// A path, `bytes`, or an object that reads and seeks. Nothing is read yet but its length.
+    pub(crate) fn from_python(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if given.is_instance_of::<PyBytes>() {
+            let bytes: PyBackedBytes = given.extract()?;
+            let length = u64::try_from(bytes.len())?;
+            return Ok(Self { source: Source::Bytes(bytes), length, path: None });
+        }
+        if given.hasattr("read")? && given.hasattr("seek")? {
+            let length = given.call_method1("seek", (0, 2))?.extract()?;
+            let object = PythonFile { object: given.clone().unbind(), turn: Mutex::new(()) };
+            return Ok(Self { source: Source::Object(object), length, path: None });
+        }
+        let path: PathBuf = given.extract().map_err(|_| {
+            let kind = given.get_type();
+            PyTypeError::new_err(format!(
+                "a file is a path, bytes, a buffer, or an object with read and seek; it is {kind}"
+            ))
+        })?;
+        let opened = given.py().detach(|| Self::from_path(&path));
+        opened.map_err(|error| Failure::Io(error).at(given.py(), Some(&path)))
+    }
+
+    /// The regular file at a path.
+    pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
+        // Opening a pipe would wait for its other end.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Self { source: Source::File(file), length, path: Some(path.to_owned()) })
+    }
+}
+
+/// An open file, its manifest, which has been read and validated, and the files that may be its shards.
+pub(crate) struct Open {
+    pub(crate) manifest: Manifest<Vec<u8>>,
+    pub(crate) length: u64,
+    source: Source,
+    shards: Vec<ShardFile>,
+}
+
+impl Open {
+    /// Reads and validates the manifest. Shards are looked for beside a file that has a path.
+    pub(crate) fn new(
+        given: Given,
+        options: &Options,
+        shards: bool,
+        cancel: &Cancel,
+    ) -> Result<Self, OpenError> {
+        let Given { source, length, path } = given;
+        let manifest = {
+            let source = Watched { source: &source, cancel };
+            let opening = Opening::new(length, options)?;
+            let footer = opening.header(&source.fetch(opening.needs())?)?;
+            let body = footer.footer(&source.fetch(footer.needs())?)?;
+            let bytes = source.fetch(body.needs())?;
+            body.manifest(bytes).map_err(OpenError::Manifest)?
+        };
+        let mut found = Vec::new();
+        if let (true, Some(path)) = (shards, &path) {
+            for wanted in zten_shards::wanted(&manifest, options) {
+                found.extend(zten_shards::open(path, &wanted).map_err(OpenError::Source)?);
+            }
+        }
+        Ok(Self { manifest, length, source, shards: found })
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        self.manifest.limits()
+    }
+
+    /// The file itself, as it is read until it is cancelled.
+    pub(crate) fn root<'a>(&'a self, cancel: &'a Cancel) -> Watched<'a, Source> {
+        Watched { source: &self.source, cancel }
+    }
+
+    /// The shards that were found, whose frames and sizes are those of the table.
+    pub(crate) fn shards<'a>(
+        &'a self,
+        cancel: &'a Cancel,
+    ) -> Result<Shards<'a, Watched<'a, File>>, ReadError<io::Error>> {
+        self.manifest.bind_shards(&Finder { open: self, cancel }, self.limits())
+    }
+
+    /// The descriptor of a file that was opened by its path.
+    #[cfg(unix)]
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        use std::os::fd::AsRawFd as _;
+        match &self.source {
+            Source::File(file) => Some(file.as_raw_fd()),
+            _ => None,
+        }
+    }
+
+    /// The descriptor of a file: none of this system.
+    #[cfg(not(unix))]
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        None
+    }
+}
+
+/// Takes the files that were opened for shards.
+struct Finder<'a> {
+    open: &'a Open,
+    cancel: &'a Cancel,
+}
+
+impl<'a> Find for Finder<'a> {
+    type Source = Watched<'a, File>;
+
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Self::Source>>> {
+        let found = self.open.shards.iter().find(|found| found.name == shard.name());
+        Ok(found.map(|found| Candidate {
+            source: Watched { source: &found.file, cancel: self.cancel },
+            length: found.length,
+        }))
+    }
+}
+
+/// Bytes that are read until the work is to end.
+pub(crate) struct Watched<'a, S> {
+    source: &'a S,
+    cancel: &'a Cancel,
+}
+
+impl<S: ReadAt<Error = io::Error>> Watched<'_, S> {
+    /// The bytes of a range that has been held against the file's length and the limits.
+    fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, OpenError> {
+        let memory = |_| OpenError::Refused(Error::from(OutOfMemory));
+        let length = usize::try_from(range.end.saturating_sub(range.start));
+        let length = length.map_err(|_| OpenError::Refused(OutOfMemory.into()))?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(memory)?;
+        bytes.resize(length, 0);
+        self.read_at(range.start, &mut bytes).map_err(OpenError::Source)?;
+        Ok(bytes)
+    }
+}
+
+impl<S: ReadAt<Error = io::Error>> ReadAt for Watched<'_, S> {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.cancel.check()?;
+        self.source.read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        // What is not lent is read, which then fails.
+        if self.cancel.is_set() { None } else { self.source.bytes_at(offset, length) }
+    }
+}
+
+impl ReadAt for Source {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.read_at(offset, buffer),
+            Self::Object(object) => object.read_at(offset, buffer),
+            Self::Bytes(bytes) => {
+                let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
+                let bytes = bytes.bytes_at(offset, buffer.len()).ok_or_else(short)?;
+                buffer.copy_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => bytes.bytes_at(offset, length),
+            _ => None,
+        }
+    }
+}
+
+impl PythonFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        // Whoever waits for its turn does not hold the interpreter's lock.
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = Python::attach(|py| -> PyResult<()> {
+            let object = self.object.bind(py);
+            object.call_method1("seek", (offset,))?;
+            let mut rest = buffer;
+            while !rest.is_empty() {
+                let bytes = object.call_method1("read", (rest.len(),))?;
+                let bytes: &[u8] = bytes.extract()?;
+                if bytes.is_empty() {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                }
+                let Some((room, behind)) = rest.split_at_mut_checked(bytes.len()) else {
+                    return Err(PyValueError::new_err("read gave more bytes than were asked for"));
+                };
+                room.copy_from_slice(bytes);
+                rest = behind;
+            }
+            Ok(())
+        });
+        read.map_err(io::Error::from)
+    }
+}

@@ -1,0 +1,77 @@
+//! Attributes as Python's values.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use zten::attributes::{Attributes, Chunks, Item, Map, Value};
+
+/// A dictionary of attributes, whose keys have been found to stand there once.
+pub(crate) fn attributes<'py>(
+    py: Python<'py>,
+    attributes: Option<Attributes<'_>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dictionary = PyDict::new(py);
+    for (key, item) in attributes.into_iter().flatten() {
+        dictionary.set_item(key, value(py, &item)?)?;
+    }
+    Ok(dictionary)
+}
+
+/// A value, which no reader lets nest deeper than 64 levels.
+fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match item.value() {
+        Value::Uint(number) => number.into_pyobject(py)?.into_any(),
+        Value::Negative(below) => {
+            i128::from(below).saturating_neg().saturating_sub(1).into_pyobject(py)?.into_any()
+        }
+        Value::Bytes(chunks) => PyBytes::new(py, &joined(&chunks)).into_any(),
+        Value::Text(chunks) => {
+            String::from_utf8_lossy(&joined(&chunks)).into_owned().into_pyobject(py)?.into_any()
+        }
+        Value::Array(array) => {
+            let list = PyList::empty(py);
+            for item in array {
+                list.append(value(py, &item)?)?;
+            }
+            list.into_any()
+        }
+        Value::Map(map) => self::map(py, map)?,
+        Value::Tag(number, item) => own(py, "Tag", (number, value(py, &item)?))?,
+        Value::Bool(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
+        Value::Null => py.None().into_bound(py),
+        Value::Float(number) => number.into_pyobject(py)?.into_any(),
+        Value::Simple(number) => own(py, "Simple", (number,))?,
+        // `undefined`, which is one of the simple values.
+        _ => own(py, "Simple", (23,))?,
+    })
+}
+
+/// A dictionary; or, where Python cannot tell the keys apart or hash them, all entries in order.
+fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let (dictionary, entries) = (PyDict::new(py), PyList::empty(py));
+    let mut is_dictionary = true;
+    for (key, item) in map {
+        let (key, item) = (value(py, &key)?, value(py, &item)?);
+        is_dictionary = is_dictionary && dictionary.set_item(&key, &item).is_ok();
+        entries.append(PyTuple::new(py, [key, item])?)?;
+    }
+    if is_dictionary && dictionary.len() == entries.len() {
+        return Ok(dictionary.into_any());
+    }
+    own(py, "Entries", (entries,))
+}
+
+/// A value of a class of the package's.
+fn own<'py>(
+    py: Python<'py>,
+    class: &str,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("zten._values")?.getattr(class)?.call1(arguments)
+}
+
+/// All of a string, no longer than the manifest that it stands in.
+fn joined(chunks: &Chunks<'_>) -> Vec<u8> {
+    let mut whole = Vec::new();
+    chunks.pieces().for_each(|piece| whole.extend_from_slice(piece));
+    whole
+}

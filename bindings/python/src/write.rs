@@ -1,0 +1,295 @@
+//! Writing files, and copying files of any generation.
+
+use std::cmp::Ordering;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use zten::shards::Files;
+use zten::write::{
+    Checksum, Copier, CopyError, FileSink, Level, NewComponent, NewObject, Settings, Sink,
+    WriteError, canonical_order,
+};
+use zten::{ElementType, Error, Generation, LogicalType, Options, ReadError, StorageType};
+use zten_present::finding::stored;
+
+use crate::cbor;
+use crate::error::Failure;
+use crate::interrupt;
+use crate::options::Strictness;
+use crate::source::{Given, Open};
+
+/// Where a file goes.
+enum Out {
+    File(FileSink),
+    Memory(Vec<u8>),
+}
+
+impl Sink for Out {
+    type Error = io::Error;
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Memory(memory) => {
+                let outcome: Result<(), Error> = Sink::write(memory, bytes);
+                outcome.map_err(|_| io::ErrorKind::OutOfMemory.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Memory(_) => Ok(()),
+        }
+    }
+}
+
+/// How a file is written, as Python gives it: `generation`, `digest`, `canonical`.
+#[derive(FromPyObject)]
+pub(crate) struct Form(String, Option<String>, bool);
+
+impl Form {
+    /// What the library takes.
+    fn settings(&self) -> PyResult<Settings> {
+        let Self(generation, digest, canonical) = self;
+        let generation = match generation.as_str() {
+            "1.2" => Generation::V1_2,
+            "2" => Generation::V2,
+            other => {
+                let sentence = format!("generation is {other:?}; it is \"1.2\" or \"2\"");
+                return Err(PyValueError::new_err(sentence));
+            }
+        };
+        let checksum = match (digest.as_deref(), generation) {
+            (Some("sha256"), _) => Checksum::Sha256,
+            (Some("crc32c"), Generation::V1_2) => Checksum::Crc32c,
+            (Some("xxh3"), Generation::V2) => Checksum::Xxh3,
+            (None, _) => Checksum::None,
+            (Some(other), _) => {
+                return Err(PyValueError::new_err(format!(
+                    "digest is {other:?}; in 1.2 it is \"sha256\", \"crc32c\" or None, in 2 \"sha256\", \"xxh3\" or None"
+                )));
+            }
+        };
+        let settings = Settings::default().generation(generation).checksum(checksum);
+        // The canonical form has digests of its own.
+        Ok(if *canonical { settings.canonical() } else { settings })
+    }
+}
+
+/// A level of compression.
+fn level(zstd: Option<u8>) -> PyResult<Option<Level>> {
+    let level = zstd.map(Level::new).transpose();
+    level.map_err(|error| PyValueError::new_err(error.sentence().to_string()))
+}
+
+/// One component: role, type, elements, and its bytes.
+type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>);
+
+/// A file that is being written. `_zten.pyi` describes it.
+#[pyclass(frozen, module = "zten._zten")]
+pub(crate) struct Writer {
+    /// None once it is finished or given up, and while a call is at work.
+    open: Mutex<Option<zten::write::Writer<Out>>>,
+    path: Option<PathBuf>,
+    level: Option<Level>,
+    /// The order of roles that the canonical form asks for.
+    order: fn(&str, &str) -> Ordering,
+}
+
+impl Writer {
+    fn take(&self) -> PyResult<zten::write::Writer<Out>> {
+        let writer = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        writer
+            .ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
+    }
+
+    fn put_back(&self, writer: zten::write::Writer<Out>) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+    }
+
+    fn failed(&self, py: Python<'_>, failure: Failure) -> PyErr {
+        failure.at(py, self.path.as_deref())
+    }
+}
+
+#[pymethods]
+impl Writer {
+    /// Begins a file at a path, or in memory.
+    #[new]
+    #[pyo3(signature = (path, form, zstd))]
+    fn new(py: Python<'_>, path: Option<PathBuf>, form: Form, zstd: Option<u8>) -> PyResult<Self> {
+        let (settings, level) = (form.settings()?, level(zstd)?);
+        let begin = || {
+            let out = match &path {
+                Some(path) => Out::File(FileSink::create(path).map_err(Failure::Io)?),
+                None => Out::Memory(Vec::new()),
+            };
+            zten::write::Writer::new(out, &settings).map_err(Failure::writing)
+        };
+        let writer = begin().map_err(|failure| failure.at(py, path.as_deref()))?;
+        let order = if form.0 == "2" { Ord::cmp } else { canonical_order };
+        Ok(Self { open: Mutex::new(Some(writer)), path, level, order })
+    }
+
+    /// Goes on with the file at a path.
+    #[staticmethod]
+    #[pyo3(signature = (path, form, zstd))]
+    fn append(py: Python<'_>, path: PathBuf, form: Form, zstd: Option<u8>) -> PyResult<Self> {
+        let (settings, level) = (form.settings()?, level(zstd)?);
+        let begin = || {
+            let edition = FileSink::edition(&path, &Options::default());
+            let (sink, manifest) = edition.map_err(|error| match error {
+                ReadError::Source(error) => Failure::Io(error),
+                ReadError::Refused(error) => Failure::opening(error.into()),
+            })?;
+            zten::write::Writer::append(Out::File(sink), &manifest, &settings)
+                .map_err(Failure::writing)
+        };
+        let writer = py.detach(begin).map_err(|failure| failure.at(py, Some(&path)))?;
+        let order = canonical_order;
+        Ok(Self { open: Mutex::new(Some(writer)), path: Some(path), level, order })
+    }
+
+    /// Writes an object.
+    #[pyo3(signature = (name, format, shape, parts, attributes))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        format: &str,
+        shape: Vec<u64>,
+        mut parts: Vec<Part<'_>>,
+        attributes: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        // Canonical form asks for an order, and no other form for another.
+        parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
+        let attributes = attributes.map(cbor::attributes).transpose()?;
+        let (mut components, mut bytes, mut all) = (Vec::new(), Vec::new(), 0_u64);
+        for (role, storage, element, count, array) in &parts {
+            let element = element_type(storage, element)?;
+            let component = NewComponent::new(role, element, *count);
+            components.push(match self.level {
+                Some(level) => component.compressed(level),
+                None => component,
+            });
+            let slice = array.as_slice()?;
+            all = all.saturating_add(u64::try_from(slice.len())?);
+            bytes.push((role.as_str(), slice));
+        }
+        let mut object = NewObject::custom(name, &shape, format, &components);
+        if let Some(attributes) = &attributes {
+            object = object.attributes(attributes);
+        }
+        let mut writer = self.take()?;
+        // In pieces, between which a signal is seen.
+        let (writer, written) = interrupt::run(py, all, |cancel| {
+            let write = |writer: &mut zten::write::Writer<Out>| {
+                let mut out =
+                    writer.object(&object).map_err(|error| Failure::writing(error.into()))?;
+                for (role, bytes) in bytes {
+                    for piece in bytes.chunks(PIECE) {
+                        cancel.check().map_err(Failure::Io)?;
+                        out.write(role, piece).map_err(Failure::writing)?;
+                    }
+                }
+                out.end().map_err(|error| Failure::writing(error.into()))
+            };
+            let written = write(&mut writer);
+            (writer, written)
+        })?;
+        self.put_back(writer);
+        written.map_err(|failure| self.failed(py, failure))
+    }
+
+    /// Gives the file attributes.
+    fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
+        let attributes = cbor::attributes(attributes)?;
+        let mut writer = self.take()?;
+        let outcome = writer.attributes(&attributes);
+        self.put_back(writer);
+        outcome.map_err(|error| self.failed(py, Failure::writing(error.into())))
+    }
+
+    /// Ends the file: it has its name then, or is returned.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let writer = self.take()?;
+        let finished = py.detach(|| match writer.finish().map_err(Failure::writing)? {
+            Out::File(file) => file.publish().map_err(Failure::publishing).map(|()| None),
+            Out::Memory(bytes) => Ok(Some(bytes)),
+        });
+        let bytes = finished.map_err(|failure| self.failed(py, failure))?;
+        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// Gives the file up: what was at its path stays.
+    fn abort(&self) {
+        drop(self.open.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Bytes that are written between two looks for a signal.
+const PIECE: usize = 4 << 20;
+
+/// The type of elements that are stored as that, and are called so.
+fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
+    let known = StorageType::ALL.into_iter().find(|known| known.name() == storage);
+    let storage = known
+        .ok_or_else(|| PyValueError::new_err(format!("there is no storage type {storage:?}")))?;
+    if element == storage.name() {
+        return Ok(storage.into());
+    }
+    let logical = LogicalType::ALL.into_iter().find(|known| known.name() == element);
+    Ok(logical.map_or(ElementType::UnknownLogical(element, storage), Into::into))
+}
+
+/// Writes what a file of any generation holds as another one: how many objects.
+#[pyfunction]
+#[pyo3(signature = (source, target, strictness, form, zstd))]
+pub(crate) fn convert(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    target: PathBuf,
+    strictness: Strictness,
+    form: Form,
+    zstd: Option<u8>,
+) -> PyResult<u32> {
+    let settings = form.settings()?;
+    let level = level(zstd)?;
+    // The canonical form is asked of what is written, and not of what is read.
+    let options = strictness.any_form()?;
+    let given = Given::from_python(source)?;
+    let path = given.path.clone();
+    let opened = py.detach(|| {
+        Open::new(given, &options, strictness.shards(), &interrupt::Cancel::default())
+            .map_err(Failure::opening)
+    });
+    let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
+    let copied = interrupt::run(py, stored(&open.manifest), |cancel| {
+        let mut copier = Copier::new(open.length, open.limits());
+        if let Some(level) = level {
+            copier = copier.compressed(level);
+        }
+        let sink = FileSink::create(&target).map_err(|error| (Failure::Io(error), true))?;
+        let reading = |error| (Failure::reading(&open.manifest, error), false);
+        let shards = open.shards(cancel).map_err(reading)?;
+        let files = Files { root: &open.root(cancel), shards: &shards };
+        let sink = copier.file_in(&open.manifest, files, sink, &settings);
+        let sink = sink.map_err(|error| {
+            let of_target = matches!(error, CopyError::Write(WriteError::Sink(_)));
+            (Failure::copying(&open.manifest, error), of_target)
+        })?;
+        cancel.check().map_err(|error| (Failure::Io(error), false))?;
+        sink.publish().map_err(|error| (Failure::publishing(error), true))
+    })?;
+    copied.map_err(|(failure, of_target)| {
+        failure.at(py, if of_target { Some(&target) } else { path.as_deref() })
+    })?;
+    Ok(open.manifest.len())
+}

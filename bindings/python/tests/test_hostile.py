@@ -1,0 +1,236 @@
+"""Files that are refused, and what is read of those that are not."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import corpus
+import numpy as np
+import pytest
+
+import zten
+
+KINDS = (zten.Refused, zten.Unsupported, zten.LimitExceeded)
+
+
+def kind_of(rule: str) -> type[zten.Error]:
+    if rule.startswith("limit-"):
+        return zten.LimitExceeded
+    return zten.Unsupported if rule.startswith("unsupported-") else zten.Refused
+
+
+VERDICTS = {zten.Refused: "refused", zten.Unsupported: "unsupported", zten.LimitExceeded: "limit"}
+
+
+def open_and_verify(source: Any, options: dict[str, Any]) -> None:
+    with zten.open(source, **options) as file:
+        file.verify()
+
+
+def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
+    rejects = corpus.rejects()
+    assert len(rejects) > 3000
+    for reject in rejects:
+        if reject.rule == "unsupported-container":
+            # Said of files of generation 2 where that is left out.
+            continue
+        with pytest.raises(KINDS) as raised:
+            if reject.stage == "open":
+                zten.open(reject.path, **reject.options)
+            else:
+                open_and_verify(reject.path, reject.options)
+        error = raised.value
+        assert type(error) is kind_of(reject.rule), reject.path
+        assert (error.rule, error.offset) == (reject.rule, reject.offset), reject.path
+        assert error.file == str(reject.path)
+        assert error.clause
+        # The names are those of the numbers in the index.
+        if reject.object is not None and reject.stage == "content":
+            with zten.open(reject.path, **reject.options) as file:
+                name = list(file)[reject.object]
+                assert error.object == name
+                if reject.component is not None:
+                    roles = list(file[name].components)
+                    assert error.component == roles[reject.component]
+
+
+def test_a_refused_file_is_refused_from_memory_and_from_objects() -> None:
+    for reject in corpus.rejects()[::17]:
+        if reject.rule == "unsupported-container":
+            continue
+        content = reject.path.read_bytes()
+        for source in (content, memoryview(content), bytearray(content), io.BytesIO(content)):
+            with pytest.raises(KINDS) as raised:
+                open_and_verify(source, reject.options)
+            assert (raised.value.rule, raised.value.offset) == (reject.rule, reject.offset)
+            assert raised.value.file is None
+
+
+def test_reports_say_what_is_raised() -> None:
+    rejects = [reject for reject in corpus.rejects() if reject.rule != "unsupported-container"]
+    for reject in rejects:
+        report = zten.check(reject.path, **reject.options)
+        assert not report
+        assert report.verdict == VERDICTS[kind_of(reject.rule)], reject.path
+        assert (report.rule, report.offset) == (reject.rule, reject.offset), reject.path
+    plain = [reject for reject in rejects if reject.options == corpus.options("-")]
+    columns = zten.check_batch([reject.path for reject in plain])
+    assert columns["file"] == [str(reject.path) for reject in plain]
+    assert columns["rule"] == [reject.rule for reject in plain]
+    assert columns["offset"] == [reject.offset for reject in plain]
+
+
+def test_shards_are_found_beside_the_file() -> None:
+    ends = []
+    for root in corpus.sharded():
+        report = zten.check(root.path, **root.options)
+        ends.append(report.rule)
+        assert (report.rule or "-") == root.rule, root.path
+        if report:
+            with zten.open(root.path) as file:
+                assert file.shards
+                for tensor in file.values():
+                    array = tensor.scipy() if tensor.is_sparse else tensor.numpy()
+                    assert array.shape == tensor.shape
+            with pytest.raises(zten.Unsupported, match="shard"):
+                open_and_verify(root.path, {"shards": False})
+    assert None in ends and "shard-digest" in ends
+
+
+def content_of(tensor: zten.Tensor) -> dict[str, bytes]:
+    return {role: part.tobytes() for role, part in tensor.components.items()}
+
+
+def test_components_are_what_their_writers_say() -> None:
+    hashes = corpus.hashes()
+    assert len(hashes) > 150
+    for entry in hashes:
+        with zten.open(entry.path) as file:
+            content = file[entry.name].components[entry.role].tobytes()
+            assert len(content) == entry.length, entry
+            assert hashlib.sha256(content).hexdigest() == entry.sha256, entry
+
+
+def test_content_of_the_corpus_is_what_the_library_decodes() -> None:
+    """One sum over all of it, which the library's own tests hold it to, too."""
+    content = hashlib.sha256()
+    for path in sorted((corpus.CORPUS / "accept").glob("**/*.zt")):
+        with zten.open(path) as file:
+            for tensor in file.values():
+                for component in tensor.components.values():
+                    try:
+                        decoded = component.tobytes()
+                    except zten.Unsupported as error:
+                        if error.rule != "unsupported-digest":
+                            continue
+                        decoded = tensor.numpy(verify=False).tobytes()
+                    content.update(len(decoded).to_bytes(8, "little"))
+                    content.update(decoded)
+    wanted = (corpus.CORPUS / "accept/content.sha256").read_text().strip()
+    assert content.hexdigest() == wanted
+
+
+def test_accepted_files_load_and_every_way_to_read_gives_the_same() -> None:
+    seen: set[str] = set()
+    for path in corpus.accepted():
+        report = zten.check(path)
+        assert report, report
+        with zten.open(path) as file, zten.open(path, map=True, verify=False) as mapped:
+            assert list(file) == list(mapped)
+            for name, tensor in list(file.items())[:200]:
+                if tensor.format != "dense" or not representable(tensor.shape):
+                    continue
+                try:
+                    array = tensor.numpy()
+                except (TypeError, zten.Unsupported):
+                    assert tensor.components["data"].tobytes() is not None
+                    continue
+                seen.add(f"{tensor.dtype}")
+                same(mapped[name].numpy(), array, path)
+                same(tensor.numpy(verify=False), array, path)
+                same(tensor[...].numpy(), array, path)
+                if array.ndim:
+                    same(tensor[::-1].numpy(), array[::-1], path)
+                    same(mapped[name][1:, ...].numpy(), array[1:], path)
+                own = tensor.components["data"].numpy()[: array.size]
+                if file.generation != "0.1":
+                    same(own.reshape(array.shape), array, path)
+    known = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"}
+    assert seen >= known | {"bool", "complex64", "complex128", "f8_e4m3fn", "f8_e5m2", "f4_e2m1"}
+
+
+def representable(shape: tuple[int, ...]) -> bool:
+    return all(size < 1 << 31 for size in shape)
+
+
+def same(one: Any, other: Any, path: Path) -> None:
+    assert one.dtype == other.dtype and one.shape == other.shape, path
+    assert one.tobytes() == other.tobytes(), path
+
+
+def test_big_endian_elements_and_other_bools_are_native() -> None:
+    found = 0
+    for path in sorted((corpus.CORPUS / "accept").glob("*v01*.zt")):
+        if "unsupported" in path.name:
+            continue
+        with zten.open(path) as file:
+            for tensor in file.values():
+                if tensor.dtype == "bool" and tensor.format == "dense" and representable(tensor.shape):
+                    assert set(tensor.numpy().view(np.uint8).ravel().tolist()) <= {0, 1}
+                    found += 1
+    assert found
+
+
+@pytest.mark.parametrize("name", ["f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz"])
+def test_fp8_is_what_ml_dtypes_computed(name: str, tmp_path: Path) -> None:
+    from zten import _types
+
+    rows = list(corpus.rows(corpus.CORPUS / f"fp8/{name}.tsv"))
+    codes = np.array([int(row["bits"], 16) for row in rows], np.uint8)
+    zten.numpy.save_file({"w": codes.view(_types.numpy_dtype(name))}, tmp_path / "w.zt")
+    with zten.open(tmp_path / "w.zt") as file:
+        assert file["w"].dtype == name
+        values = file["w"].numpy().astype(np.float32)
+    wanted = np.array([int(row["f32"], 16) for row in rows], np.uint32).view(np.float32)
+    np.testing.assert_array_equal(values, wanted)
+
+
+def test_quantized_weights_are_what_numpy_computed() -> None:
+    checked = 0
+    with (corpus.CORPUS / "quantized/weights.tsv").open() as lines:
+        next(lines)
+        for line in lines:
+            path, name, inputs, outputs, _, bits = line.rstrip("\n").split("\t")
+            with zten.open(corpus.CORPUS / path, tolerate=["missing-zeros"]) as file:
+                weights = file[name].dequantize()
+            wanted = np.array([int(word, 16) for word in bits.split()], np.uint32)
+            assert weights.shape == (int(inputs), int(outputs)), (path, name)
+            assert (weights.view(np.uint32).ravel() == wanted).all(), (path, name)
+            checked += 1
+    assert checked > 10
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [({"decoded": 16}, "limit-decoded"), ({"decoded-total": 16}, "limit-decoded-total")],
+)
+def test_what_decodes_to_more_than_the_limit_is_refused_before_there_is_memory(
+    limits: dict[str, int], name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "zeros.zt"
+    zten.numpy.save_file({"w": np.zeros(1 << 20, np.uint8)}, path, zstd=3)
+    reads: list[Callable[[], Any]] = [
+        lambda: zten.numpy.load_file(path, limits=limits),
+        lambda: zten.open(path, limits=limits)["w"].numpy(),
+        lambda: zten.open(path, limits=limits).verify(),
+    ]
+    if name == "limit-decoded":
+        reads.append(lambda: zten.open(path, limits=limits)["w"][0:2].numpy())
+    for read in reads:
+        with pytest.raises(zten.LimitExceeded) as raised:
+            read()
+        assert raised.value.rule == name

@@ -1,0 +1,65 @@
+"""PyTorch, where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import corpus
+import pytest
+
+import zten
+from zten import _types
+
+torch = pytest.importorskip("torch", reason="!!! NOT TESTED: torch is not installed")
+
+
+def test_every_type_comes_back(tmp_path: Path) -> None:
+    import zten.torch
+
+    path = tmp_path / "w.zt"
+    tensors = {}
+    for name, own in _types._TORCH.items():
+        if name != "f8_e8m0" and hasattr(torch, own):
+            tensors[name] = torch.arange(12).to(getattr(torch, own)).reshape(3, 4)
+    tensors["scalar"], tensors["empty"] = torch.tensor(1.5), torch.empty(0, 3)
+    hows: list[dict[str, Any]] = [{}, {"zstd": 3}]
+    loads: list[dict[str, Any]] = [
+        {}, {"map": True}, {"verify": False}, {"map": True, "verify": False}
+    ]
+    for how in hows:
+        zten.torch.save_file(tensors, path, **how)
+        assert zten.check(path)
+        for load in loads:
+            read = zten.torch.load_file(path, **load)
+            for name, tensor in tensors.items():
+                assert read[name].dtype == tensor.dtype and read[name].shape == tensor.shape
+                flat = (read[name].reshape(-1), tensor.reshape(-1))
+                assert not tensor.numel() or torch.equal(*(t.view(torch.uint8) for t in flat))
+    assert zten.torch.load(zten.torch.save(tensors)).keys() == tensors.keys()
+
+
+def test_a_map_can_be_written_to_and_the_file_stays(tmp_path: Path) -> None:
+    import zten.torch
+
+    path = tmp_path / "w.zt"
+    zten.torch.save_file({"w": torch.zeros(1000)}, path)
+    before = path.read_bytes()
+    tensor = zten.torch.load_file(path, map=True)["w"]
+    tensor += 1
+    assert tensor.sum() == 1000 and path.read_bytes() == before
+
+
+def test_the_interface_of_safetensors(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    zten.numpy.save_file({"w": torch.arange(6, dtype=torch.bfloat16).reshape(2, 3)}, path)
+    with zten.safe_open(path, framework="pt") as file:
+        assert file.get_tensor("w").dtype == torch.bfloat16
+        assert file.get_slice("w")[1:].tolist() == [[3, 4, 5]]
+
+
+def test_what_pytorch_has_no_element_for() -> None:
+    with zten.open(corpus.CORPUS / "v2/accept/nibbles.zt") as file:
+        for tensor in file.values():
+            with pytest.raises(TypeError, match="f4_e2m1"):
+                tensor.torch()

@@ -1,0 +1,294 @@
+"""Writing, converting, and reading it back."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import corpus
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse
+from safetensors.numpy import save_file as save_safetensors
+
+import zten
+from zten import _types
+
+BF16 = ml_dtypes.bfloat16
+
+
+def test_every_type_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    names = [name for name in _types._NUMPY if name not in ("f8_e8m0", "f4_e2m1")]
+    arrays = {name: np.arange(12).astype(_types.numpy_dtype(name)).reshape(3, 4) for name in names}
+    for how in ({}, {"zstd": 3}, {"digest": "crc32c"}, {"digest": None}, {"canonical": True}):
+        zten.numpy.save_file(arrays, path, **how)
+        assert zten.check(path, canonical="canonical" in how)
+        read = zten.numpy.load_file(path)
+        assert read.keys() == arrays.keys()
+        for name, array in arrays.items():
+            assert read[name].dtype == array.dtype and read[name].tobytes() == array.tobytes()
+        with zten.open(path) as file:
+            assert [file[name].dtype for name in names] == names
+            digest = file["f32"].components["data"].digest
+            wanted = how.get("digest", "sha256")
+            assert (digest is None) == (wanted is None)
+            assert digest is None or digest.startswith(str(wanted))
+    assert zten.numpy.load(zten.numpy.save(arrays)).keys() == arrays.keys()
+
+
+def test_every_type_comes_back_in_generation_2(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    arrays = {
+        name: np.arange(15).astype(np.float32).clip(1, 6).astype(_types.numpy_dtype(name)).reshape(3, 5)
+        for name in _types._NUMPY
+    }
+    arrays["scalar"], arrays["none"] = np.array(1.5), np.empty((0, 3), np.int8)
+    hows: list[dict[str, Any]] = [{}, {"zstd": 3}, {"digest": "xxh3"}, {"digest": None}]
+    for how in hows:
+        zten.numpy.save_file(arrays, path, generation="2", attributes={"k": [1, "x"]}, **how)
+        report = zten.check(path)
+        assert report, report
+        read = zten.numpy.load_file(path)
+        assert read.keys() == arrays.keys()
+        for name, array in arrays.items():
+            assert read[name].dtype == array.dtype and read[name].shape == array.shape
+            assert read[name].tobytes() == array.tobytes(), name
+        with zten.open(path, map=True) as file:
+            assert file.generation == "2" and file.attributes == {"k": [1, "x"]}
+            assert file["f32"].numpy().tobytes() == arrays["f32"].tobytes()
+            digest = file["f32"].components["data"].digest
+            wanted = how.get("digest", "sha256")
+            assert (digest or "None").startswith(str(wanted))
+    wrongs: list[dict[str, Any]] = [
+        {"generation": "3"}, {"generation": "2", "digest": "crc32c"}, {"digest": "xxh3"}
+    ]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match="it is"):
+            zten.create(path, **wrong)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="generation 2"):
+        zten.append(path)
+    assert path.read_bytes() == before
+    with pytest.raises(TypeError, match="quantized_group"), zten.create(path, generation="2") as writer:
+        writer.add_quantized(
+            "q", (1, 1), packed_weight=0, scales=0, zeros=0, bits=4, group_size=1, packing="x"
+        )
+
+
+def test_sparse_comes_back_in_generation_2(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    # Of a cell that has two values, the sum is written.
+    coo = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([1, 0, 1], [2, 1, 2])), shape=(2, 3))
+    csr = scipy.sparse.csr_array(([1.0, 2.0], [2, 0], [0, 2, 2]), shape=(2, 3))
+    zten.numpy.save_file({"coo": coo, "csr": csr}, path, generation="2")
+    assert zten.check(path), zten.check(path)
+    read = zten.numpy.load_file(path)
+    assert (read["coo"].toarray() == coo.toarray()).all()
+    assert (read["csr"].toarray() == csr.toarray()).all()
+    assert coo.nnz == 3 and csr.indices.tolist() == [2, 0]
+
+
+def test_any_order_of_bytes_and_memory_is_written(tmp_path: Path) -> None:
+    array = np.arange(24, dtype=">i4").reshape(2, 3, 4)
+    odd = {"big": array, "fortran": np.asfortranarray(array), "step": array[:, ::2, ::-1], "0d": array[0, 0, 0]}
+    zten.numpy.save_file(odd, tmp_path / "w.zt")
+    for name, read in zten.numpy.load_file(tmp_path / "w.zt").items():
+        assert read.tolist() == odd[name].tolist() and read.flags.c_contiguous
+
+
+def test_what_has_no_type_is_named(tmp_path: Path) -> None:
+    for value in (np.array(["x"]), np.array([None]), np.zeros(2, "M8[s]"), np.zeros(2, np.longdouble)):
+        with pytest.raises(TypeError, match="no type"):
+            zten.numpy.save_file({"w": value}, tmp_path / "w.zt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    attributes = {
+        "int": 1, "negative": -1, "large": 2**64 - 1, "least": -(2**64), "float": 0.1, "inf": math.inf,
+        "text": "ä\n重", "bytes": b"\0\xff", "none": None, "true": True, "list": [1, [2.5, "x"], []],
+        "map": {"a": {}, "b": {1: 2}}, "tag": zten.Tag(42, ["x"]), "simple": zten.Simple(99),
+        "undefined": zten.Simple(23), "entries": zten.Entries([(1, 2), (1, 3)]), "scalar": np.int8(-7),
+    }
+    with zten.create(path) as writer:
+        writer.add("w", np.zeros(2), attributes=attributes)
+        writer.attributes(attributes)
+    with zten.open(path) as file:
+        for read in (file.attributes, file["w"].attributes):
+            assert read == {**attributes, "scalar": -7}
+            assert type(read["entries"]) is zten.Entries and type(read["true"]) is bool
+        assert zten.safe_open(path).metadata() == file._reader.metadata()
+    for wrong, kind in (
+        ({"x": object()}, TypeError), ({"x": 2**64}, OverflowError), ({1: 2}, zten.Refused),
+        ({"x": {"y": {3j}}}, TypeError),
+    ):
+        with pytest.raises(kind), zten.create(path) as writer:
+            writer.attributes(wrong)  # type: ignore[arg-type]
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="64"), zten.create(path) as writer:
+        writer.attributes({"deep": deep})
+    assert zten.check(path)
+
+
+def test_attributes_of_the_corpus_are_written_again(tmp_path: Path) -> None:
+    written = 0
+    for path in corpus.accepted():
+        with zten.open(path) as file:
+            attributes = file.attributes
+        if not attributes:
+            continue
+        with zten.create(tmp_path / "w.zt") as writer:
+            writer.attributes(attributes)
+        with zten.open(tmp_path / "w.zt") as file:
+            assert repr(file.attributes) == repr(attributes), path
+        written += 1
+    assert written > 20
+
+
+def test_sparse_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    generator = np.random.default_rng(1)
+    dense = generator.random((20, 30)) * (generator.random((20, 30)) < 0.1)
+    tensor = np.zeros((3, 4, 5))
+    tensor[1, 2, 3], tensor[0, 0, 4] = 1.5, -2.5
+    sparse = {
+        "csr": scipy.sparse.csr_array(dense),
+        "coo": scipy.sparse.coo_array(dense),
+        "csc": scipy.sparse.csc_matrix(dense),
+        "nd": scipy.sparse.coo_array(tensor),
+        "empty": scipy.sparse.csr_array((0, 4)),
+    }
+    for zstd in (None, 3):
+        zten.numpy.save_file(sparse, path, zstd=zstd)
+        assert zten.check(path)
+        with zten.open(path) as file:
+            assert [t.format for t in file.values()] == [
+                "sparse_csr", "sparse_coo", "sparse_csr", "sparse_coo", "sparse_csr"
+            ]
+        for name, read in zten.numpy.load_file(path).items():
+            assert (read.toarray() == sparse[name].toarray()).all(), name
+    with zten.open(path) as file:
+        for call in (file["csr"].numpy, lambda: file["csr"][0], file["csr"].dequantize):
+            with pytest.raises(TypeError, match="sparse_csr"):
+                call()
+
+
+def test_values_that_scipy_lacks_are_widened(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    components = {
+        "indptr": np.array([0, 1, 2], np.uint64),
+        "indices": np.array([1, 0], np.uint64),
+        "values": np.array([1.5, -2], BF16),
+    }
+    with zten.create(path) as writer:
+        writer.add_object("w", "sparse_csr", [2, 2], components)
+        with pytest.raises(zten.Refused, match="index"):
+            writer.add_object("x", "sparse_csr", [2, 1], components)
+        writer.abort()
+        with pytest.raises(ValueError, match="closed"):
+            writer.add("y", np.zeros(1))
+        with pytest.raises(ValueError, match="closed"):
+            writer.finish()
+        writer._writer = zten.create(path)._writer
+        writer.add_object("w", "sparse_csr", [2, 2], components)
+    with zten.open(path) as file:
+        assert file["w"].dtype == "bf16"
+        assert file["w"].scipy().toarray().tolist() == [[0, 1.5], [-2, 0]]
+
+
+def test_quantized_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    codes = np.arange(64, dtype=np.uint32).reshape(8, 8) % 16
+    words = np.zeros((1, 8), np.uint32)
+    for row in range(8):
+        words[0] |= codes[row] << np.uint32(4 * row)
+    scales, zeros = np.full((1, 8), 0.5, np.float16), np.full((1, 8), 8, np.float16)
+    with zten.create(path, zstd=1) as writer:
+        writer.add_quantized(
+            "q", (8, 8), packed_weight=words.view(np.int32), scales=scales, zeros=zeros,
+            bits=4, group_size=8, packing="8_per_i32", attributes={"of": "test"},
+        )
+    with zten.open(path) as file:
+        assert file["q"].attributes["of"] == "test"
+        assert file["q"].quantization == {"bits": 4, "group_size": 8, "packing": "8_per_i32"}
+        assert (file["q"].dequantize() == 0.5 * (codes.astype(np.float32) - 8)).all()
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "w.zt"
+    with pytest.raises(ZeroDivisionError), zten.create(path) as writer:
+        writer.add("w", np.zeros(3))
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    zten.numpy.save_file({"a": np.zeros(3)}, path)
+    before = path.read_bytes()
+    with pytest.raises(zten.Refused) as raised, zten.append(path) as writer:
+        writer.add("a", np.zeros(3))
+    assert raised.value.rule == "duplicate-name" and path.read_bytes() == before
+    with zten.append(path) as writer:
+        writer.add("b", np.ones(3))
+    assert list(zten.numpy.load_file(path)) == ["a", "b"]
+    wrongs: list[dict[str, Any]] = [{"digest": "md5"}, {"zstd": 99}]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match="digest|level"):
+            zten.create(path, **wrong)
+    with pytest.raises(FileNotFoundError):
+        zten.create(tmp_path / "none" / "w.zt")
+
+
+def test_canonical_files_are_equal(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.zt", tmp_path / "other.zt"
+    arrays = {"bb": np.zeros(3), "a": np.ones(2, np.int8), "ab": np.zeros((0, 2))}
+    zten.numpy.save_file(arrays, one, canonical=True, attributes={"x": 1, "y": [2]})
+    backwards = dict(reversed(arrays.items()))
+    zten.numpy.save_file(backwards, other, canonical=True, attributes={"y": [2], "x": 1})
+    assert one.read_bytes() == other.read_bytes()
+    assert list(zten.open(one)) == ["a", "ab", "bb"] and zten.check(one, canonical=True)
+
+
+def test_converting(tmp_path: Path) -> None:
+    target = tmp_path / "new.zt"
+    converted: set[str] = set()
+    canonical = 0
+    for path in corpus.accepted():
+        with zten.open(path) as file:
+            generation, names = file.generation, list(file)
+        try:
+            count = zten.convert(path, target, zstd=3)
+        except zten.Unsupported:
+            continue
+        assert count == len(names)
+        converted.add(generation)
+        with zten.open(path) as old, zten.open(target) as new:
+            assert new.generation == "1.2" and list(new) == names
+            for name in names[:20]:
+                assert old[name].shape == new[name].shape
+        try:
+            zten.convert(target, target, canonical=True)
+        except zten.Unsupported as error:
+            assert "canonical form" in error.message
+            continue
+        assert zten.check(target, canonical=True)
+        canonical += 1
+    assert converted >= {"0.1", "1.1", "1.2", "2"} and canonical > 300
+    for root in corpus.sharded():
+        if root.rule == "-":
+            zten.convert(root.path, target, generation="2")
+            with zten.open(target) as file:
+                assert not file.shards and file.verify()[0]
+    dense = corpus.CORPUS / "accept/1.2.3/dense_all.zt"
+    zten.convert(dense, target, generation="2")
+    assert zten.check(target) and zten.open(target).generation == "2"
+    for name, array in zten.numpy.load_file(dense).items():
+        assert zten.numpy.load_file(target)[name].tobytes() == array.tobytes()
+    with pytest.raises(zten.Refused):
+        zten.convert(corpus.CORPUS / "reject/blob-alignment--v12-72.zt", target)
+    save_safetensors({"w": np.zeros(3)}, tmp_path / "w.safetensors")
+    with pytest.raises(zten.Error):
+        zten.convert(tmp_path / "w.safetensors", target)

@@ -1,0 +1,254 @@
+//! What has been found of a file: the same verdict, fields and sentence wherever it is told.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+
+use zten::manifest::RefusedManifest;
+use zten::rules::Row;
+use zten::{Error, ErrorKind, Generation, Manifest, error::Place};
+
+use crate::clause::clause_of;
+use crate::escape;
+
+/// What has been found of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It keeps every rule.
+    Valid,
+    /// Its manifest keeps every rule; its data was not looked at.
+    ManifestValid,
+    /// It breaks a rule.
+    Refused,
+    /// It may be valid, and cannot be read.
+    Unsupported,
+    /// It goes beyond a limit.
+    Limit,
+    /// It could not be validated.
+    Error,
+}
+
+impl Verdict {
+    /// As JSON gives it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::ManifestValid => "manifest-valid",
+            Self::Refused => "refused",
+            Self::Unsupported => "unsupported",
+            Self::Limit => "limit",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// How much of a file is validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The manifest, and no data.
+    Manifest,
+    /// All of it.
+    All,
+}
+
+/// What is said of a file of `length` bytes that nothing is wrong with.
+pub fn summary(
+    manifest: &Manifest<impl AsRef<[u8]>>,
+    scope: Scope,
+    canonical: bool,
+    length: u64,
+) -> (Verdict, String) {
+    if manifest.is_data_shard() {
+        // Nothing says what is in it but the file that lists it.
+        let bytes = counted(length, "byte");
+        let summary = format!("a data shard, valid as far as its frame tells (2, {bytes})");
+        return (Verdict::Valid, summary);
+    }
+    let components = manifest.objects().fold(0_u64, |sum, object| {
+        sum.saturating_add(u64::try_from(object.components().len()).unwrap_or(u64::MAX))
+    });
+    let contents = format!(
+        "{}, {}, {}",
+        manifest.generation().as_str(),
+        counted(manifest.len().into(), "object"),
+        counted(components, "component"),
+    );
+    let valid = if canonical { "valid and canonical" } else { "valid" };
+    match scope {
+        Scope::Manifest => (Verdict::ManifestValid, format!("manifest {valid} ({contents})")),
+        Scope::All => {
+            let bytes = counted(stored(manifest), "byte");
+            (Verdict::Valid, format!("{valid} ({contents}, {bytes} of data)"))
+        }
+    }
+}
+
+/// Stored bytes of all components.
+pub fn stored(manifest: &Manifest<impl AsRef<[u8]>>) -> u64 {
+    let components = manifest.objects().flat_map(|object| object.components());
+    components.fold(0, |sum: u64, component| sum.saturating_add(component.extent().length()))
+}
+
+/// A number and what it counts, in the singular or plural.
+pub fn counted(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// What is wrong with a file, and where, in numbers and names. `Display` is the message, without the
+/// file: the sentence, the rule with its clause, and the place.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Never one of the valid ones.
+    pub verdict: Verdict,
+    /// The fact, with the value.
+    pub sentence: String,
+    /// The row of the catalogue, where the file is to blame.
+    pub row: Option<&'static Row>,
+    /// Which rules the file follows, as far as that is known.
+    pub generation: Option<Generation>,
+    /// Object and component, in numbers.
+    pub place: Place,
+    /// The name of the object.
+    pub object: Option<String>,
+    /// The role of the component.
+    pub component: Option<String>,
+    /// The name of the shard that the offset is in, or that the error is about.
+    pub shard: Option<String>,
+    /// The byte of the file, or of the shard.
+    pub offset: Option<u64>,
+    /// The byte of the manifest, where the offset is in it.
+    pub manifest_offset: Option<u64>,
+}
+
+impl Finding {
+    /// What no rule tells.
+    pub fn new(verdict: Verdict, sentence: String) -> Self {
+        Self {
+            verdict,
+            sentence,
+            row: None,
+            generation: None,
+            place: Place::default(),
+            object: None,
+            component: None,
+            shard: None,
+            offset: None,
+            manifest_offset: None,
+        }
+    }
+
+    /// The system would not let the file be read.
+    pub fn io(error: &io::Error) -> Self {
+        let sentence = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the file became shorter while it was read".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::new(Verdict::Error, sentence)
+    }
+
+    /// An error without names. `manifest` is where in the file the manifest lies, if that is known.
+    pub fn unnamed(error: &Error, manifest: Option<&Range<u64>>) -> Self {
+        let verdict = match error.kind() {
+            ErrorKind::Malformed(_) => Verdict::Refused,
+            ErrorKind::Unsupported(_) => Verdict::Unsupported,
+            ErrorKind::Limit(_) => Verdict::Limit,
+            _ => Verdict::Error,
+        };
+        let mut finding = Self::new(verdict, error.sentence().to_string());
+        finding.row = error.kind().row();
+        finding.place = error.place();
+        finding.offset = error.offset();
+        finding.manifest_offset = error.offset().zip(manifest).and_then(|(offset, manifest)| {
+            // The end of the manifest is where an item that is cut off would go on.
+            let within = manifest.contains(&offset) || manifest.end == offset;
+            within.then(|| offset.saturating_sub(manifest.start))
+        });
+        finding
+    }
+
+    /// A manifest that was refused.
+    pub fn opening(refused: &RefusedManifest<impl AsRef<[u8]>>) -> Self {
+        let named = refused.named();
+        let mut finding = Self::unnamed(&refused.error(), Some(&refused.extent()));
+        finding.generation = named.generation;
+        finding.object = named.object.map(str::to_owned);
+        finding.component = named.component.map(str::to_owned);
+        finding
+    }
+
+    /// A file that was opened, and whose content is not valid.
+    pub fn reading(manifest: &Manifest<impl AsRef<[u8]>>, error: &Error) -> Self {
+        Self::unnamed(error, Some(&manifest.extent())).named(manifest, error.place())
+    }
+
+    /// The same, in that place.
+    #[must_use]
+    pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
+        let object = place.object().and_then(|ordinal| manifest.object(ordinal));
+        self.generation = Some(manifest.generation());
+        self.place = place;
+        let component = object
+            .zip(place.component())
+            .and_then(|(object, ordinal)| object.components().nth(usize::try_from(ordinal).ok()?));
+        self.component = component.map(|component| component.role().to_owned());
+        match component {
+            Some(component) => {
+                self.shard = component.shard().map(str::to_owned);
+                if self.shard.is_some() {
+                    // What is at that byte is in the shard.
+                    self.manifest_offset = None;
+                }
+            }
+            None => self.shard = shard_at(manifest, self.offset),
+        }
+        self.object = object.map(|object| object.name().to_owned());
+        self
+    }
+
+    /// The clause, for the file's generation where that is known.
+    pub fn clause(&self) -> Option<String> {
+        let clause = self.row?.source.clause();
+        Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
+    }
+
+    /// Where it is, with a space before it; nothing where it is the whole file.
+    fn place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.object, self.place.object()) {
+            (Some(name), _) => write!(f, " in {}", escape::quoted(name))?,
+            (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
+            (None, None) => {}
+        }
+        if let Some(ordinal) = self.place.component() {
+            match &self.component {
+                Some(role) => write!(f, "/{}", escape::role(role))?,
+                None => write!(f, ", component {ordinal}")?,
+            }
+        }
+        if let Some(shard) = &self.shard {
+            write!(f, " in the shard {}", escape::quoted(shard))?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset:#x}")?;
+        }
+        if let Some(offset) = self.manifest_offset {
+            write!(f, ", manifest byte {offset:#x}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of the shard that an error is about as a whole, which is where its name stands.
+fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Option<String> {
+    let shard = manifest.shards().find(|shard| Some(shard.offset()) == offset)?;
+    Some(shard.name().to_owned())
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)?;
+        if let Some((row, clause)) = self.row.zip(self.clause()) {
+            write!(f, " (rule {}, {clause})", row.id)?;
+        }
+        self.place(f)
+    }
+}

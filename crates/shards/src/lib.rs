@@ -1,0 +1,99 @@
+//! Looking for the shards of a file: beside it by their names, `STEM-NAME.zt`, or below `blobs` by
+//! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder.
+//! v2 §7.1.
+
+#![forbid(unsafe_code)]
+
+mod beneath;
+mod wanted;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use zten::{Manifest, Options};
+
+pub use beneath::parent;
+pub use wanted::{BLOBS, NAME, Wanted};
+
+/// A regular file that is open, and may be a shard of another. Nothing of it has been read.
+#[derive(Debug)]
+pub struct ShardFile {
+    /// What the file that lists it calls it.
+    pub name: String,
+    /// The file.
+    pub file: File,
+    /// Its bytes.
+    pub length: u64,
+}
+
+/// The shards that a file lists; none if they are more than the limit allows.
+pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>, options: &Options) -> Vec<Wanted> {
+    let shards = manifest.shards();
+    let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
+    if shards.len() > most {
+        return Vec::new();
+    }
+    shards.filter_map(|shard| Wanted::from_shard(&shard)).collect()
+}
+
+/// Opens a shard of the file at the path `root`; none where there is no regular file that can be it.
+///
+/// # Errors
+/// What keeps the folder from being looked into, or a file that is there from being opened.
+pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
+    let folder = parent(root);
+    let mut beside = root.file_stem().unwrap_or_default().to_owned();
+    beside.push(format!("-{}.zt", wanted.name));
+    let steps = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
+    let by_digest = steps(&[BLOBS, &wanted.algorithm, &wanted.digits]);
+    for steps in [vec![beside], by_digest] {
+        if let Some(found) = regular(folder, &steps, &wanted.name)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Opens the file of that name in a folder; none where there is no regular file of it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_in(folder: &Path, name: &str) -> io::Result<Option<ShardFile>> {
+    regular(folder, &[OsString::from(name)], name)
+}
+
+fn regular(folder: &Path, steps: &[OsString], name: &str) -> io::Result<Option<ShardFile>> {
+    let Some(file) = beneath::open(folder, steps)? else { return Ok(None) };
+    let metadata = file.metadata()?;
+    let found = ShardFile { name: name.to_owned(), file, length: metadata.len() };
+    Ok(metadata.is_file().then_some(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn shards_are_beside_or_by_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("model.zt");
+        let wanted = Wanted::new("s", "xxh3", "00ff").unwrap();
+        assert!(open(&root, &wanted).unwrap().is_none());
+        fs::create_dir_all(folder.path().join("blobs/xxh3")).unwrap();
+        fs::write(folder.path().join("blobs/xxh3/00ff"), b"by digest").unwrap();
+        assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 9);
+        fs::write(folder.path().join("model-s.zt"), b"beside").unwrap();
+        assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 6);
+        #[cfg(unix)]
+        {
+            // A link is not there.
+            fs::remove_file(folder.path().join("model-s.zt")).unwrap();
+            std::os::unix::fs::symlink("/etc/hostname", folder.path().join("model-s.zt")).unwrap();
+            assert_eq!(open(&root, &wanted).unwrap().unwrap().length, 9);
+        }
+    }
+}
