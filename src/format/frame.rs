@@ -70,7 +70,6 @@ struct FooterV2 {
     manifest_size: U64,
     manifest_hash: U64,
     version: U32,
-    #[cfg_attr(not(feature = "write"), expect(dead_code, reason = "ignored by readers"))]
     reserved: U32,
     magic: Magic,
 }
