@@ -43,6 +43,7 @@ pub(crate) fn whole(results: &Results) -> Result<String> {
         ("2-sources", summary::sources(of_2, "a layout that it does not know")),
         ("2-groups", summary::groups(of_2)),
         ("2-control", summary::control(of_2)),
+        ("2-control-files", named::refused(of_2)),
         ("translated", translated::table(results)),
         ("messages", named::messages(up_to_1)),
     ];

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use zten_testkit::{
-    Accepted, Reject, accepted, accepted_v2, corpus, reject_index, reject_index_v2, sharded,
+    Accepted, Expected, Reject, Sharded, accepted, accepted_v2, corpus, reject_index,
+    reject_index_v2, sharded,
 };
 
 /// A file that breaks a rule.
@@ -21,6 +22,7 @@ pub(crate) struct Broken {
 
 /// A valid file.
 pub(crate) struct Unbroken {
+    /// As the document names it.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
 }
@@ -39,7 +41,9 @@ impl Files {
         let root = corpus().join("accept");
         let broken = reject_index().map(|row| broken(row, &root)).collect::<Result<_>>()?;
         let mut files = Self { broken, valid: Vec::new(), opens_only: 0 };
-        accepted().for_each(|file| files.accepted(&root, file));
+        for file in accepted() {
+            files.accepted(file.name.clone(), &root, file);
+        }
         Ok(files)
     }
 
@@ -48,28 +52,29 @@ impl Files {
         let root = corpus().join("v2/accept");
         let broken = reject_index_v2().map(|row| broken(row, &root)).collect::<Result<_>>()?;
         let mut files = Self { broken, valid: Vec::new(), opens_only: 0 };
-        accepted_v2().for_each(|file| files.accepted(&root, file));
-        for root in sharded() {
-            let file = relative(&root.path)?;
-            match (root.expected, root.neighbour) {
-                (None, _) => files.valid.push(Unbroken { name: file, path: root.path }),
+        for file in accepted_v2() {
+            let name = file.name.strip_prefix("../").map(|beside| format!("v2/{beside}"));
+            let name = name.unwrap_or_else(|| format!("v2/accept/{}", file.name));
+            files.accepted(name, &root, file);
+        }
+        for row in sharded() {
+            let Sharded { path, expected, given: options, neighbour, .. } = row;
+            let file = relative(&path)?;
+            match (expected, neighbour) {
+                (None, _) => files.valid.push(Unbroken { name: file, path }),
                 (Some(_), None) => files.opens_only += 1,
-                (Some(expected), Some(neighbour)) => files.broken.push(Broken {
-                    file,
-                    path: root.path,
-                    rule: expected.rule,
-                    options: root.given,
-                    neighbour,
-                }),
+                (Some(Expected { rule, .. }), Some(neighbour)) => {
+                    files.broken.push(Broken { file, path, rule, options, neighbour });
+                }
             }
         }
         Ok(files)
     }
 
-    fn accepted(&mut self, root: &Path, file: Accepted) {
-        let path = root.join(&file.name);
+    fn accepted(&mut self, name: String, root: &Path, file: Accepted) {
+        let path = root.join(file.name);
         match file.opens_only {
-            None => self.valid.push(Unbroken { name: file.name, path }),
+            None => self.valid.push(Unbroken { name, path }),
             Some(_) => self.opens_only += 1,
         }
     }

@@ -34,8 +34,7 @@ impl Subject {
     ];
 
     /// Those that read generation 2, ours last.
-    pub(crate) const OF_2: [Self; 3] =
-        [Self::Ztensor211Stream, Self::Ztensor211Mapped, Self::Zten];
+    pub(crate) const OF_2: [Self; 3] = [Self::Ztensor211Stream, Self::Ztensor211Mapped, Self::Zten];
 
     /// What it is called.
     pub(crate) fn name(self) -> &'static str {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use zten_subject::{Component, Report};
 use ztensor_2::provide::Payload;
-use ztensor_2::{DType, Error, Part, Source, Writer};
+use ztensor_2::read::manifest_of;
+use ztensor_2::{DType, Error, Part, Source, Vocabulary, Writer};
 
 /// Everything, read from the file and its shards, with digests verified.
 pub fn stream(path: &Path, report: &mut Report) {
@@ -26,15 +27,16 @@ pub fn open(path: &Path) -> Result<Source, Error> {
     Source::open(path)
 }
 
-/// Whether it validates all objects of a file by their layouts; of layouts that it does not know it
-/// hands out the parts as they are.
+/// Whether it validates all objects of a file by their layouts, its shards aside; of layouts that
+/// it does not know it hands out the parts as they are.
 ///
 /// # Errors
 /// As `ztensor` has it.
 pub fn knows_layouts(path: &Path) -> Result<bool, Error> {
-    let source = open(path)?;
-    let known = |layout| source.vocabulary().layout(layout).is_some();
-    Ok(source.tensors().all(|tensor| known(tensor.layout())))
+    let known = Vocabulary::standard();
+    let manifest = manifest_of(path)?;
+    let mut objects = manifest.iter().flat_map(|manifest| manifest.objects.values());
+    Ok(objects.all(|object| known.layout(&object.layout).is_some()))
 }
 
 /// Writes matrices of `bf16` of that shape, each of bytes of its own, so that no

@@ -43,6 +43,16 @@ pub(super) fn control(round: &Round) -> String {
     by_reader(round, rows)
 }
 
+/// Valid files that another reader refuses.
+pub(super) fn refused(round: &Round) -> String {
+    let rows = round.valid.iter().filter_map(|file| {
+        let kinds = peers(round).map(|(at, _)| file.outcomes[at].kind);
+        let refusal = |kind: Kind| if kind.is_refusal() { kind.name() } else { "" }.to_owned();
+        row(&file.file, kinds.map(refusal))
+    });
+    by_reader(round, rows)
+}
+
 /// The file and its cells, unless all are empty.
 fn row(file: &str, cells: impl Iterator<Item = String>) -> Option<Vec<String>> {
     let row: Vec<String> = std::iter::once(code(file)).chain(cells).collect();
