@@ -13,6 +13,8 @@ pub struct Sharded {
     pub path: PathBuf,
     /// What refuses it, or keeps it from being read; none if it is valid.
     pub expected: Option<Expected>,
+    /// The options, as the index spells them.
+    pub given: String,
     /// The options.
     pub options: Options,
     /// The valid one that it differs from, if it breaks a rule.
@@ -32,6 +34,7 @@ pub fn sharded() -> impl Iterator<Item = Sharded> {
             path: folder.join(file),
             expected: (rule != "-").then_some(expected),
             options: options(given),
+            given: given.to_owned(),
             neighbour: (near != "-").then(|| folder.join(near).with_extension("zt")),
         }
     })

@@ -7,7 +7,7 @@ mod translated;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::run::Results;
+use crate::run::{Results, Round};
 use crate::subjects::Subject;
 
 /// The prose. Tables stand where it says `{{name}}`.
@@ -17,26 +17,39 @@ const NOT_COMPARED: &str = "\n## Messages\n";
 
 /// The document on these results.
 pub(crate) fn whole(results: &Results) -> Result<String> {
-    let [canonical, limits] = results.left_out;
-    let bad = results.translated.iter().filter(|one| one.case.rule.is_some()).count();
-    let parts = [
-        ("refused", results.refused.len().to_string()),
-        ("canonical", canonical.to_string()),
-        ("limits", limits.to_string()),
-        ("valid", results.valid.len().to_string()),
-        ("opens-only", results.opens_only.to_string()),
-        ("cases", bad.to_string()),
-        ("valid-cases", (results.translated.len() - bad).to_string()),
-        ("summary", summary::outcomes(results)),
-        ("sources", summary::sources(results)),
-        ("groups", summary::groups(results)),
-        ("control", summary::control(results)),
-        ("control-files", named::control(results)),
-        ("rules", rules::table(results)),
-        ("named", named::worst(results)),
+    let Results { up_to_1, of_2, translated } = results;
+    let faults = translated.iter().filter(|one| one.case.rule.is_some()).count();
+    let numbers = [("", up_to_1), ("2-", of_2)].into_iter().flat_map(|(of, round)| {
+        let [canonical, limits] = round.left_out;
+        [
+            (format!("{of}refused"), round.refused.len()),
+            (format!("{of}canonical"), canonical),
+            (format!("{of}limits"), limits),
+            (format!("{of}valid"), round.valid.len()),
+            (format!("{of}opens-only"), round.opens_only),
+        ]
+    });
+    let cases = [("cases", faults), ("valid-cases", translated.len() - faults)];
+    let numbers = numbers.chain(cases.map(|(name, number)| (name.to_owned(), number)));
+    let tables = [
+        ("summary", summary::outcomes(up_to_1)),
+        ("sources", summary::sources(up_to_1, "a later specification")),
+        ("groups", summary::groups(up_to_1)),
+        ("control", summary::control(up_to_1)),
+        ("control-files", named::control(up_to_1)),
+        ("rules", rules::table(up_to_1)),
+        ("named", named::worst(up_to_1)),
+        ("2-summary", summary::outcomes(of_2)),
+        ("2-sources", summary::sources(of_2, "a layout that it does not know")),
+        ("2-groups", summary::groups(of_2)),
+        ("2-control", summary::control(of_2)),
+        ("2-control-files", named::refused(of_2)),
         ("translated", translated::table(results)),
-        ("messages", named::messages(results)),
+        ("messages", named::messages(up_to_1)),
     ];
+    let parts = numbers
+        .map(|(name, number)| (name, number.to_string()))
+        .chain(tables.map(|(name, table)| (name.to_owned(), table)));
     let mut document = TEMPLATE.to_owned();
     for (name, text) in parts {
         let place = format!("{{{{{name}}}}}");
@@ -49,13 +62,15 @@ pub(crate) fn whole(results: &Results) -> Result<String> {
 
 /// A line for each file and reader: file, rule, reader, outcome, words.
 pub(crate) fn list(results: &Results) -> String {
-    let refused = results.refused.iter().map(|file| (&*file.file, file.row.id, &file.outcomes));
-    let valid = results.valid.iter().map(|file| (&*file.file, "valid", &file.outcomes));
     let mut lines = Vec::new();
-    for (file, rule, outcomes) in refused.chain(valid) {
-        for (subject, outcome) in Subject::ZTENSOR.iter().zip(outcomes) {
-            let (kind, words) = (outcome.kind.name(), outcome.words());
-            lines.push(format!("{file}\t{rule}\t{}\t{kind}\t{words}\n", subject.key()));
+    for round in [&results.up_to_1, &results.of_2] {
+        let refused = round.refused.iter().map(|file| (&*file.file, file.row.id, &file.outcomes));
+        let valid = round.valid.iter().map(|file| (&*file.file, "valid", &file.outcomes));
+        for (file, rule, outcomes) in refused.chain(valid) {
+            for (subject, outcome) in round.readers.iter().zip(outcomes) {
+                let (kind, words) = (outcome.kind.name(), outcome.words());
+                lines.push(format!("{file}\t{rule}\t{}\t{kind}\t{words}\n", subject.key()));
+            }
         }
     }
     for one in &results.translated {
@@ -72,8 +87,9 @@ pub(crate) fn compared(document: &str) -> Result<&str> {
 }
 
 /// The readers of zTensor files that are not ours, and where their outcomes are.
-fn peers() -> impl Iterator<Item = (usize, Subject)> {
-    Subject::ZTENSOR.into_iter().enumerate().filter(|(_, subject)| *subject != Subject::Zten)
+fn peers(round: &Round) -> impl Iterator<Item = (usize, Subject)> {
+    let readers = round.readers.iter().copied().enumerate();
+    readers.filter(|(_, subject)| *subject != Subject::Zten)
 }
 
 /// A table, of a head and rows of as many cells. The columns from `numbers` on are numbers.

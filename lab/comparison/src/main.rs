@@ -13,6 +13,7 @@
 mod cases;
 mod child;
 mod document;
+mod files;
 mod group;
 mod outcome;
 mod run;

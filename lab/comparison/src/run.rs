@@ -1,26 +1,29 @@
 //! Every file by every reader.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use zten::rules::Row;
-use zten_testkit::{Reject, accepted, corpus, reject_index};
+use zten_readers::ztensor_2;
 
 use crate::cases::{self, Case};
 use crate::child::Programs;
+use crate::files::{Broken, Files};
 use crate::outcome::{Kind, Outcome};
 use crate::subjects::Subject;
 
-/// A file that is refused, and what came of it, in the order of [`Subject::ZTENSOR`].
+/// A file that is refused, and what came of it, in the order of the readers.
 pub(crate) struct Refused {
     pub(crate) file: String,
     pub(crate) row: &'static Row,
     pub(crate) outcomes: Vec<Outcome>,
+    /// Whether `ztensor` 2.1.1 leaves layouts of its neighbour to the caller.
+    pub(crate) foreign: bool,
 }
 
-/// A valid file, and what came of it, in the order of [`Subject::ZTENSOR`].
+/// A valid file, and what came of it, in the order of the readers.
 pub(crate) struct Valid {
     pub(crate) file: String,
     pub(crate) outcomes: Vec<Outcome>,
@@ -32,59 +35,74 @@ pub(crate) struct Translated {
     pub(crate) outcome: Outcome,
 }
 
-/// What everything came to.
-pub(crate) struct Results {
+/// What came of the files of some generations, by the readers that know them.
+pub(crate) struct Round {
+    /// The last of them is ours.
+    pub(crate) readers: &'static [Subject],
     pub(crate) refused: Vec<Refused>,
     pub(crate) valid: Vec<Valid>,
-    pub(crate) translated: Vec<Translated>,
     /// Files that are refused in canonical form only, and those that go beyond a limit set low.
     pub(crate) left_out: [usize; 2],
     /// Valid files that hold what no reader has to know.
     pub(crate) opens_only: usize,
 }
 
+/// What everything came to.
+pub(crate) struct Results {
+    /// Generations 0.1 and 1.x.
+    pub(crate) up_to_1: Round,
+    /// Generation 2.
+    pub(crate) of_2: Round,
+    pub(crate) translated: Vec<Translated>,
+}
+
 /// Runs everything.
 pub(crate) fn everything() -> Result<Results> {
     ensure!(!cfg!(debug_assertions), "build it with --release: there, what overflows wraps");
-    let programs = Programs::start(&Subject::ZTENSOR)?;
-    let all: Vec<Reject> = reject_index().collect();
-    let of = |option: &str| all.iter().filter(|row| row.given.starts_with(option)).count();
+    let programs = Programs::start(&Subject::UP_TO_1)?;
+    Ok(Results {
+        up_to_1: round(&programs, &Subject::UP_TO_1, Files::up_to_1()?)?,
+        of_2: round(&programs, &Subject::OF_2, Files::of_2()?)?,
+        translated: translated(&programs)?,
+    })
+}
+
+fn round(programs: &Programs, readers: &'static [Subject], files: Files) -> Result<Round> {
+    let Files { broken, valid, opens_only } = files;
+    let of = |option: &str| broken.iter().filter(|one| one.options.starts_with(option)).count();
     let left_out = [of("canonical="), of("limit=")];
-    let (rejects, ours_alone): (Vec<&Reject>, Vec<&Reject>) =
-        all.iter().partition(|row| is_compared(row));
+    let (compared, ours_alone): (Vec<Broken>, Vec<Broken>) =
+        broken.into_iter().partition(is_compared);
     ensure!(ours_alone.len() == left_out.iter().sum::<usize>(), "files of other options");
-    each(&ours_alone, |reject| {
-        let outcome = programs.run(Subject::Zten, &reject.path, &reject.given)?;
-        ours(&reject.file, Some(&outcome), Some(&reject.expected.rule))
+    each(&ours_alone, |one| {
+        let outcome = programs.run(Subject::Zten, &one.path, &one.options)?;
+        ours(&one.file, Some(&outcome), Some(&one.rule))
     })?;
 
-    let refused = each(&rejects, |reject| {
-        let outcomes = by_all(&programs, &reject.path, &reject.given)?;
-        let row = zten::rules::find(&reject.expected.rule).context("no such rule")?;
-        let file = reject.path.strip_prefix(corpus())?.display().to_string();
-        ours(&file, outcomes.last(), Some(row.id))?;
-        Ok(Refused { file, row, outcomes })
+    let by_all = |path: &Path, options: &str| -> Result<Vec<Outcome>> {
+        readers.iter().map(|reader| programs.run(*reader, path, options)).collect()
+    };
+    let refused = each(&compared, |one| {
+        let outcomes = by_all(&one.path, &one.options)?;
+        let row = zten::rules::find(&one.rule).context("no such rule")?;
+        ours(&one.file, outcomes.last(), Some(row.id))?;
+        // A neighbour that it refuses is no excuse.
+        let foreign = readers.iter().any(|reader| reader.is_2_1())
+            && !ztensor_2::knows_layouts(&one.neighbour).unwrap_or(true);
+        Ok(Refused { file: one.file.clone(), row, outcomes, foreign })
     })?;
-    let (files, opens_only): (Vec<_>, Vec<_>) =
-        accepted().partition(|file| file.opens_only.is_none());
-    let valid = each(&files, |accepted| {
-        let path = corpus().join("accept").join(&accepted.name);
-        let outcomes = by_all(&programs, &path, "-")?;
-        ours(&accepted.name, outcomes.last(), None)?;
-        Ok(Valid { file: accepted.name.clone(), outcomes })
+    let valid = each(&valid, |one| {
+        let outcomes = by_all(&one.path, "-")?;
+        ours(&one.name, outcomes.last(), None)?;
+        Ok(Valid { file: one.name.clone(), outcomes })
     })?;
-    let translated = translated(&programs)?;
-    Ok(Results { refused, valid, translated, left_out, opens_only: opens_only.len() })
+    Ok(Round { readers, refused, valid, left_out, opens_only })
 }
 
 /// Whether other readers can have an opinion on it: they know neither the canonical form nor our
 /// limits. What is refused with a tolerance is refused without.
-fn is_compared(reject: &Reject) -> bool {
-    reject.given == "-" || reject.given.starts_with("tolerate=")
-}
-
-fn by_all(programs: &Programs, path: &std::path::Path, options: &str) -> Result<Vec<Outcome>> {
-    Subject::ZTENSOR.iter().map(|subject| programs.run(*subject, path, options)).collect()
+fn is_compared(one: &Broken) -> bool {
+    one.options == "-" || one.options.starts_with("tolerate=")
 }
 
 /// That ours did what the corpus says.

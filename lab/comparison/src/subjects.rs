@@ -6,7 +6,7 @@ mod zten;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use zten_readers::{safetensors, ztensor};
+use zten_readers::{safetensors, ztensor, ztensor_2};
 
 /// A reader, in one of the ways in which it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,20 +16,25 @@ pub(crate) enum Subject {
     Ztensor123Mapped,
     Ztensor111Stream,
     Ztensor111Mapped,
+    Ztensor211Stream,
+    Ztensor211Mapped,
     Safetensors,
     /// Does what its options say, so that tests see every outcome.
     Demo,
 }
 
 impl Subject {
-    /// Those that read zTensor files.
-    pub(crate) const ZTENSOR: [Self; 5] = [
+    /// Those that read generations 0.1 and 1.x, ours last.
+    pub(crate) const UP_TO_1: [Self; 5] = [
         Self::Ztensor123Stream,
         Self::Ztensor123Mapped,
         Self::Ztensor111Stream,
         Self::Ztensor111Mapped,
         Self::Zten,
     ];
+
+    /// Those that read generation 2, ours last.
+    pub(crate) const OF_2: [Self; 3] = [Self::Ztensor211Stream, Self::Ztensor211Mapped, Self::Zten];
 
     /// What it is called.
     pub(crate) fn name(self) -> &'static str {
@@ -39,6 +44,8 @@ impl Subject {
             Self::Ztensor123Mapped => "ztensor 1.2.3, mapped",
             Self::Ztensor111Stream => "ztensor 1.1.1",
             Self::Ztensor111Mapped => "ztensor 1.1.1, mapped",
+            Self::Ztensor211Stream => "ztensor 2.1.1",
+            Self::Ztensor211Mapped => "ztensor 2.1.1, mapped",
             Self::Safetensors => "safetensors 0.8.0",
             Self::Demo => "demo",
         }
@@ -52,6 +59,8 @@ impl Subject {
             Self::Ztensor123Mapped => "ztensor-1.2.3-mapped",
             Self::Ztensor111Stream => "ztensor-1.1.1",
             Self::Ztensor111Mapped => "ztensor-1.1.1-mapped",
+            Self::Ztensor211Stream => "ztensor-2.1.1",
+            Self::Ztensor211Mapped => "ztensor-2.1.1-mapped",
             Self::Safetensors => "safetensors",
             Self::Demo => "demo",
         }
@@ -59,13 +68,19 @@ impl Subject {
 
     /// The one that is called so.
     pub(crate) fn find(key: &str) -> Result<Self> {
-        let all = Self::ZTENSOR.into_iter().chain([Self::Safetensors, Self::Demo]);
-        all.into_iter().find(|one| one.key() == key).with_context(|| format!("no reader {key:?}"))
+        let zten = Self::UP_TO_1.into_iter().chain(Self::OF_2);
+        let mut all = zten.chain([Self::Safetensors, Self::Demo]);
+        all.find(|one| one.key() == key).with_context(|| format!("no reader {key:?}"))
     }
 
     /// Whether it is of 1.1, and knows nothing of what came later.
     pub(crate) fn is_1_1(self) -> bool {
         matches!(self, Self::Ztensor111Stream | Self::Ztensor111Mapped)
+    }
+
+    /// Whether it is of 2.1, and leaves the layouts to the caller that it does not know.
+    pub(crate) fn is_2_1(self) -> bool {
+        matches!(self, Self::Ztensor211Stream | Self::Ztensor211Mapped)
     }
 }
 
@@ -76,6 +91,8 @@ pub(crate) fn work(subject: &str, file: &Path, options: &str) -> Result<()> {
         Subject::Zten => zten_subject::run(file, |file, report| zten::read(file, options, report)),
         Subject::Ztensor123Stream => zten_subject::run(file, ztensor::stream),
         Subject::Ztensor123Mapped => zten_subject::run(file, ztensor::mapped),
+        Subject::Ztensor211Stream => zten_subject::run(file, ztensor_2::stream),
+        Subject::Ztensor211Mapped => zten_subject::run(file, ztensor_2::mapped),
         Subject::Safetensors => zten_subject::run(file, safetensors::read),
         Subject::Demo => zten_subject::run(file, |_, report| demo::read(options, report)),
         Subject::Ztensor111Stream | Subject::Ztensor111Mapped => {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Output;
 
 use zten_testkit::process::command;
-use zten_testkit::{accepted, corpus, reject_index};
+use zten_testkit::{accepted, accepted_v2, corpus, reject_index, reject_index_v2, sharded};
 
 fn run(reader: &str, file: &Path, options: &str) -> Output {
     let mut program = command(env!("CARGO_BIN_EXE_zten-comparison"));
@@ -73,7 +73,7 @@ fn what_ends_otherwise_is_an_error() {
 
 #[test]
 fn zten_refuses_what_the_corpus_says_it_refuses() {
-    for row in reject_index() {
+    for row in reject_index().chain(reject_index_v2()) {
         let (kind, words) = one("zten", &row.path, &row.given);
         let stage = if row.content { "refused on reading" } else { "refused at opening" };
         assert_eq!((&*kind, words), (stage, row.expected.rule), "{}", row.file);
@@ -81,14 +81,45 @@ fn zten_refuses_what_the_corpus_says_it_refuses() {
 }
 
 #[test]
-fn zten_accepts_what_the_corpus_says_is_good() {
-    for file in accepted() {
-        let path = corpus().join("accept").join(&file.name);
+fn zten_accepts_what_the_corpus_says_is_valid() {
+    let in_folder = |folder: &'static str| move |file| (corpus().join(folder), file);
+    let files = accepted().map(in_folder("accept"));
+    for (folder, file) in files.chain(accepted_v2().map(in_folder("v2/accept"))) {
         let expected = match file.opens_only {
             Some(rule) => ("refused on reading".to_owned(), rule),
             None => ("accepted".to_owned(), String::new()),
         };
-        assert_eq!(one("zten", &path, "-"), expected, "{}", file.name);
+        assert_eq!(one("zten", &folder.join(&file.name), "-"), expected, "{}", file.name);
+    }
+}
+
+#[test]
+fn zten_finds_shards_and_does_what_the_corpus_says() {
+    for root in sharded() {
+        let expected = match root.expected {
+            Some(expected) => ("refused on reading".to_owned(), expected.rule),
+            None => ("accepted".to_owned(), String::new()),
+        };
+        let found = one("zten", &root.path, &root.given);
+        assert_eq!(found, expected, "{}", root.path.display());
+    }
+}
+
+/// Its reader reads parts to their end, in the file and in its shards, mapped and not: else what it
+/// accepts would say nothing.
+#[test]
+fn generation_2_is_read_to_its_end() {
+    for reader in ["ztensor-2.1.1", "ztensor-2.1.1-mapped"] {
+        for (file, kind) in [
+            ("accept/1.2.3/dense_all.zt", "refused at opening"),
+            ("v2/accept/dense.zt", "accepted"),
+            ("v2/accept/frames.zt", "accepted"),
+            ("v2/shards/dense.zt", "accepted"),
+            ("v2/reject/digest-mismatch--v2-xxh3.zt", "refused on reading"),
+            ("v2/shards/shard-digest--v2-xxh3.zt", "refused on reading"),
+        ] {
+            assert_eq!(one(reader, &corpus().join(file), "-").0, kind, "{reader}: {file}");
+        }
     }
 }
 

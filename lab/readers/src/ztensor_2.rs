@@ -1,8 +1,23 @@
 //! The crate `ztensor` 2.1.1, which reads and writes generation 2 only.
 
+use std::fs;
 use std::path::Path;
 
-use ztensor_2::{DType, Error, Source, Writer};
+use zten_subject::{Component, Report};
+use ztensor_2::provide::Payload;
+use ztensor_2::read::manifest_of;
+use ztensor_2::{DType, Error, Part, Source, Vocabulary, Writer};
+
+/// Everything, read from the file and its shards, with digests verified.
+pub fn stream(path: &Path, report: &mut Report) {
+    everything(Source::options().map(false).open(path), report);
+}
+
+/// Everything, borrowed from the mapped files where that can be done, with digests verified: what
+/// `Source::open` opens.
+pub fn mapped(path: &Path, report: &mut Report) {
+    everything(Source::open(path), report);
+}
 
 /// Opens a file, which it maps.
 ///
@@ -10,6 +25,18 @@ use ztensor_2::{DType, Error, Source, Writer};
 /// As `ztensor` has it.
 pub fn open(path: &Path) -> Result<Source, Error> {
     Source::open(path)
+}
+
+/// Whether it validates all objects of a file by their layouts, its shards aside; of layouts that
+/// it does not know it hands out the parts as they are.
+///
+/// # Errors
+/// As `ztensor` has it.
+pub fn knows_layouts(path: &Path) -> Result<bool, Error> {
+    let known = Vocabulary::standard();
+    let manifest = manifest_of(path)?;
+    let mut objects = manifest.iter().flat_map(|manifest| manifest.objects.values());
+    Ok(objects.all(|object| known.layout(&object.layout).is_some()))
 }
 
 /// Writes matrices of `bf16` of that shape, each of bytes of its own, so that no
@@ -26,4 +53,49 @@ pub fn write(path: &Path, names: &[String], shape: [u64; 2]) -> Result<(), Error
     }
     writer.finish()?;
     Ok(())
+}
+
+fn everything(opened: Result<Source, Error>, report: &mut Report) {
+    let Some(source) = report.opened(opened) else { return };
+    report.read(source.verify_shards());
+    for tensor in source.tensors() {
+        report.read(tensor.verify());
+        for part in tensor.parts() {
+            if let Some(part) = report.read(tensor.part(part)) {
+                read(tensor.name(), &part, report);
+            }
+        }
+    }
+}
+
+/// A part in every way that it can be read, as it says itself.
+fn read(tensor: &str, part: &Part<'_>, report: &mut Report) {
+    let file = fs::read(part.store().path()).unwrap_or_default();
+    let can = part.caps();
+    if let Some(bytes) = report.read(part.bytes()) {
+        report.size(&file, component(part.payload()), bytes.len());
+        report.content(tensor, part.name(), &bytes);
+    }
+    if can.map
+        && let Some(bytes) = report.read(part.map())
+    {
+        report.size(&file, component(part.payload()), bytes.len());
+    }
+    if can.locate
+        && let Some(place) = report.read(part.locate())
+    {
+        report.read(part.store().read(place.offset, place.len));
+    }
+}
+
+/// Where its manifest says that a part is stored.
+fn component(payload: &Payload) -> Component {
+    match payload {
+        Payload::At(at) => Component { offset: at.offset, length: at.len, packed: false },
+        Payload::Encoded { at, .. } => {
+            Component { offset: at.offset, length: at.len, packed: true }
+        }
+        // Of other formats than this one.
+        Payload::Opaque { .. } => Component { offset: 0, length: 0, packed: false },
+    }
 }

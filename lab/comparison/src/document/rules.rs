@@ -2,18 +2,18 @@
 
 use super::peers;
 use crate::outcome::Kind;
-use crate::run::{Refused, Results};
+use crate::run::{Refused, Round};
 
 /// What was not refused of the files that break each rule.
-pub(super) fn table(results: &Results) -> String {
+pub(super) fn table(round: &Round) -> String {
     let mut head = vec!["rule", "from", "files"];
-    head.extend(peers().map(|(_, subject)| subject.name()));
+    head.extend(peers(round).map(|(_, subject)| subject.name()));
     let rows = zten::rules::rows().filter_map(|row| {
         let files: Vec<&Refused> =
-            results.refused.iter().filter(|file| file.row.id == row.id).collect();
+            round.refused.iter().filter(|file| file.row.id == row.id).collect();
         let first =
             [format!("`{}`", row.id), row.source.clause().to_owned(), files.len().to_string()];
-        let cells = peers().map(|(at, _)| cell(&files, at));
+        let cells = peers(round).map(|(at, _)| cell(&files, at));
         (!files.is_empty()).then(|| first.into_iter().chain(cells).collect())
     });
     super::table(&head, 2, rows)

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use zten::shards::{Candidate, Files, Find, Shard};
 use zten::{Archive, Error, verify::Verifier};
 use zten_subject::Report;
 
@@ -12,26 +13,50 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let options = zten_testkit::options(options);
     let opened = Archive::open_with(&file, &options);
     let Some(archive) = report.opened(opened.map_err(rule)) else { return };
+    let shards = archive.bind_shards(&Beside(path), options.limit());
+    let Some(shards) = report.read(shards.map_err(rule)) else { return };
+    let files = Files { root: &file[..], shards: &shards };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
-        let validated = verifier.object(&object, &file[..], |_, _| ());
-        if report.read(validated.map_err(|error| rule(Error::from(error)))).is_none() {
+        let validated = verifier.object_in(&object, files, |_, _| ());
+        if report.read(validated.map_err(rule)).is_none() {
             continue;
         }
         for component in object.components() {
-            let content = component.read_to_vec(&file[..], options.limit());
-            if let Some(bytes) = report.read(content.map_err(|error| rule(Error::from(error)))) {
+            let shard = component.shard().and_then(|name| shards.get(name));
+            let content = match shard {
+                Some(shard) => {
+                    component.in_shard(shard).read_to_vec(&shard.source()[..], options.limit())
+                }
+                None => component.read_to_vec(&file[..], options.limit()),
+            };
+            if let Some(bytes) = report.read(content.map_err(rule)) {
                 report.content(object.name(), component.role(), &bytes);
             }
         }
     }
+    report.read(verifier.shards(&shards).map_err(rule));
     if options == options.canonical() {
         let validated = verifier.padding(archive.manifest(), &file[..]);
-        report.read(validated.map_err(|error| rule(Error::from(error))));
+        report.read(validated.map_err(rule));
+    }
+}
+
+/// Finds the shards of a file as `STEM-NAME.zt` beside it.
+struct Beside<'p>(&'p Path);
+
+impl Find for Beside<'_> {
+    type Source = Vec<u8>;
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<Vec<u8>>>, Error> {
+        let stem = self.0.file_stem().unwrap_or_default().display();
+        let path = self.0.with_file_name(format!("{stem}-{}.zt", shard.name()));
+        let found = fs::read(path).ok();
+        Ok(found.map(|source| Candidate { length: source.len() as u64, source }))
     }
 }
 
 /// The rule that an error names; the corpus says it too.
-fn rule(error: Error) -> String {
-    error.id().unwrap_or("misuse").to_owned()
+fn rule(error: impl Into<Error>) -> String {
+    error.into().id().unwrap_or("misuse").to_owned()
 }
