@@ -177,6 +177,7 @@ impl Verifier {
     }
 
     #[cfg(feature = "write")]
+    #[cfg_attr(not(feature = "v2"), expect(clippy::unused_self, reason = "2 has limits to keep"))]
     fn form<R: ReadAt + ?Sized>(
         &self,
         manifest: ManifestRef<'_>,

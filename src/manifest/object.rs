@@ -67,6 +67,7 @@ impl<'a> Object<'a> {
 
     /// Whether it has attributes, or fields that would be attributes: a 0.1 object has no other place for
     /// fields that are not in its table.
+    #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
         if self.dialect().attributes.is_some() {
             return self.attributes().is_some_and(|mut attributes| attributes.next().is_some());

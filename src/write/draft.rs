@@ -248,6 +248,10 @@ impl Draft {
     }
 
     /// The object at hand has ended.
+    #[cfg_attr(
+        not(feature = "v2"),
+        expect(clippy::unnecessary_wraps, reason = "sorting the parts of 2 takes memory")
+    )]
     pub(super) fn ended(&mut self) -> Result<(), OutOfMemory> {
         #[cfg(feature = "v2")]
         if self.target.writing.deterministic {

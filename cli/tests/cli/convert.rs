@@ -46,12 +46,13 @@ fn run(command: &str, path: &Path) -> Output {
     zten([command, "--json", path.to_str().unwrap()])
 }
 
-const OPTIONS: [&[&str]; 9] = [
+const OPTIONS: [&[&str]; 10] = [
     &[],
     &["--to", "1.2"],
     &["--to", "2"],
     &["--to=2", "--zstd", "--digest=sha256"],
     &["--canonical"],
+    &["--to=2", "--canonical"],
     &["--zstd"],
     &["--zstd", "1", "--digest", "crc32c"],
     &["--zstd=5", "--digest=none"],

@@ -34,18 +34,11 @@ pub fn canonical(bytes: &[u8]) -> Form {
         assert!(first, "an ordinary rule comes before the canonical form: {own:?}");
         return Form::Refused;
     }
-    let generation = Archive::open_with(bytes, &options()).map(|archive| archive.generation());
-    if generation == Ok(Generation::V2) {
-        // It is not written, and so has no form.
-        assert!(own.is_err(), "canonical, and has no form");
-        assert!(rewritten(bytes).is_err(), "what is not written was");
-        return Form::None;
-    }
     let form = match rewritten(bytes) {
         Ok(form) => form,
         Err(error) => {
             assert!(own.is_err(), "canonical, and has no form: {error}");
-            // What a content that was found to be valid may still be unable to say in 1.2.
+            // What a content that was found to be valid may still be unable to say in its form.
             let id = error.id().unwrap_or("misuse");
             assert!(HAS_NO_FORM.contains(&id), "refused by {id}");
             return Form::None;
@@ -75,11 +68,13 @@ fn validate(file: &[u8], options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// The canonical form of a file that is accepted.
+/// The canonical form of a file that is accepted: in 2 if it is of 2, else in 1.2.
 fn rewritten(file: &[u8]) -> Result<Vec<u8>, Error> {
     let archive = Archive::open(file).expect("a file that was accepted");
     let copier = Copier::new(file.len() as u64, &limits());
-    let settings = Settings::default().canonical();
+    let form =
+        if archive.generation() == Generation::V2 { Generation::V2 } else { Generation::V1_2 };
+    let settings = Settings::default().generation(form).canonical();
     copier.file(archive.manifest(), file, Vec::new(), &settings).map_err(|error| match error {
         CopyError::Inexpressible(what) => what.error(),
         // It was found to be valid, and a vector takes all.
