@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! zten-interop files COUNT SEED       files written and appended to by either, read by both
+//! zten-interop second COUNT SEED      the same in generation 2
 //! zten-interop emit FOLDER COUNT SEED files for other readers, and what they hold
 //! zten-interop disagreements          what the two are known to see differently
 //! ```
@@ -14,6 +15,7 @@ mod emit;
 mod files;
 mod generate;
 mod ours;
+mod second;
 mod theirs;
 
 use anyhow::{Result, bail};
@@ -23,8 +25,11 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments {
         ["files", count, seed] => files::run(count.parse()?, seed.parse()?),
+        ["second", count, seed] => second::run(count.parse()?, seed.parse()?),
         ["emit", folder, count, seed] => emit::run(folder.as_ref(), count.parse()?, seed.parse()?),
         ["disagreements"] => disagreements::run(),
-        _ => bail!("usage: zten-interop files COUNT SEED | emit FOLDER COUNT SEED | disagreements"),
+        _ => bail!(
+            "usage: zten-interop files|second COUNT SEED | emit FOLDER COUNT SEED | disagreements"
+        ),
     }
 }
