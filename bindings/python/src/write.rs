@@ -101,6 +101,8 @@ pub(crate) struct Writer {
     level: Option<Level>,
     /// The order of roles that the canonical form asks for.
     order: fn(&str, &str) -> Ordering,
+    /// Bytes between which a signal is seen.
+    piece: usize,
 }
 
 impl Writer {
@@ -134,8 +136,11 @@ impl Writer {
             zten::write::Writer::new(out, &settings).map_err(Failure::writing)
         };
         let writer = begin().map_err(|failure| failure.at(py, path.as_deref()))?;
-        let order = if form.0 == "2" { Ord::cmp } else { canonical_order };
-        Ok(Self { open: Mutex::new(Some(writer)), path, level, order })
+        let second = form.0 == "2";
+        let order = if second { Ord::cmp } else { canonical_order };
+        // Whether equal bytes are in the file already is known of those that come at once.
+        let piece = if second && form.2 { usize::MAX } else { PIECE };
+        Ok(Self { open: Mutex::new(Some(writer)), path, level, order, piece })
     }
 
     /// Goes on with the file at a path.
@@ -154,7 +159,7 @@ impl Writer {
         };
         let writer = py.detach(begin).map_err(|failure| failure.at(py, Some(&path)))?;
         let order = canonical_order;
-        Ok(Self { open: Mutex::new(Some(writer)), path: Some(path), level, order })
+        Ok(Self { open: Mutex::new(Some(writer)), path: Some(path), level, order, piece: PIECE })
     }
 
     /// Writes an object.
@@ -194,7 +199,7 @@ impl Writer {
                 let mut out =
                     writer.object(&object).map_err(|error| Failure::writing(error.into()))?;
                 for (role, bytes) in bytes {
-                    for piece in bytes.chunks(PIECE) {
+                    for piece in bytes.chunks(self.piece) {
                         cancel.check().map_err(Failure::Io)?;
                         out.write(role, piece).map_err(Failure::writing)?;
                     }

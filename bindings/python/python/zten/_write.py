@@ -172,27 +172,26 @@ def create(
         path: where it is to be. A link there is refused.
         generation: ``"1.2"``, or ``"2"``, which has more types (``f8_e8m0``, ``f4_e2m1``).
         digest: what each component gets, over its stored bytes in 1.2, over its decoded ones in 2.
-            The canonical form of 1.2 has a sha256, whatever is given.
+            The canonical form has a sha256, in 2 an xxh3, whatever is given.
         zstd: the level of compression, from 1 to 5; None does not compress.
         canonical: write the canonical form, of which there is one for one content: objects then come in
-            the order of their names, shorter ones first, and are not compressed. Of 1.2 alone: a file
-            of generation 2 is refused when it is finished.
+            the order of their names, in 1.2 shorter ones first, in 2 by their bytes, and are not
+            compressed.
     """
     form = generation, digest, canonical
     return Writer(_zten.Writer(path, form, zstd), generation)
 
 
 def append(path: Path, *, digest: Digest | None = "sha256", zstd: int | None = None) -> Writer:
-    """Goes on with the file of 1.x at the path, which stays as it is until the new edition is
-    published. Arguments are those of :func:`create`.
+    """Goes on with the file at the path, which stays as it is until the new edition is published. It
+    keeps its generation. Arguments are those of :func:`create`.
 
     Raises:
-        ValueError: it is of another generation. To add to a file of 2, write a new one.
+        ValueError: it is of 0.1, a data shard, or canonical, which nothing can be added to.
     """
     with File(path, shards=False) as file:
-        if file.generation == "2":
-            raise ValueError("a file of generation 2 is not appended to: write a new one")
-    return Writer(_zten.Writer.append(path, ("1.2", digest, False), zstd))
+        generation = "2" if file.generation == "2" else "1.2"
+    return Writer(_zten.Writer.append(path, (generation, digest, False), zstd), generation)
 
 
 def convert(
