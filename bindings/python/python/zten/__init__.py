@@ -32,9 +32,11 @@ from __future__ import annotations
 
 from . import numpy
 from ._check import Columns, Report, check, check_batch
+from ._component import Component
 from ._errors import Error, LimitExceeded, Refused, Unsupported
-from ._file import Component, File, Slice, Source, Tensor, open
+from ._file import File, Source, open
 from ._safe_open import safe_open
+from ._tensor import Slice, Tensor
 from ._values import Entries, Simple, Tag
 from ._write import Writer, append, convert, create
 

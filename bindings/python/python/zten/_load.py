@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import _types
-from ._file import File, Source, Tensor
+from ._file import File, Source
+from ._tensor import Tensor
 from ._types import Array, Bytes
 
 

@@ -6,7 +6,8 @@ from types import TracebackType
 from typing import Any
 
 from . import _types
-from ._file import File, Source, Tensor
+from ._file import File, Source
+from ._tensor import Tensor
 from ._index import Index
 
 _FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch": True}

@@ -1,0 +1,145 @@
+"""One component of an object, and what its elements become."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _types
+from ._errors import Unsupported
+from ._types import Array, Bytes
+
+if TYPE_CHECKING:
+    from ._file import File
+    from ._zten import _Component
+
+
+class Component:
+    """One blob of an object, and how it is stored."""
+
+    __slots__ = (
+        "_direct",
+        "_file",
+        "_place",
+        "_read_as",
+        "digest",
+        "dtype",
+        "encoding",
+        "nbytes",
+        "offset",
+        "role",
+        "shard",
+        "stored",
+    )
+
+    role: str
+    """Its role in the object: ``"data"``, ``"values"``, ..."""
+    dtype: str
+    """What its elements are, by the name that zTensor 1.2 has for it: ``"f32"``. Any text of the
+    file where the type is not known."""
+    encoding: str
+    """``"raw"``, ``"zstd"``, ``"zt.zstd-seekable/1"``, or a name that is not known."""
+    offset: int
+    """The first byte of its blob, in the file or in the shard."""
+    stored: int
+    """The bytes of its blob."""
+    nbytes: int | None
+    """Its bytes once decoded. None where only decoding tells."""
+    digest: str | None
+    """Its digest, as the file spells it."""
+    shard: str | None
+    """The name of the other file that its blob is in."""
+
+    def __init__(self, file: File, place: tuple[int, int], described: _Component) -> None:
+        (self.role, self.dtype, self._read_as) = described[0]
+        (self.offset, self.stored, self.nbytes) = described[1]
+        (self.encoding, self.digest, self.shard, self._direct) = described[2]
+        self._file = file
+        self._place = place
+
+    def __repr__(self) -> str:
+        return f"<Component {self.role!r} {self.dtype!r} {self.encoding} nbytes={self.nbytes}>"
+
+    def tobytes(self) -> bytes:
+        """Its content: decoded, little-endian, and verified by its digest.
+
+        Raises:
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        return self._file._reader.read_bytes(*self._place)
+
+    def numpy(self) -> Array:
+        """Its elements, in one dimension: decoded and verified. Of a type that is not known, those
+        that it is stored as. Two to a byte (``f4_e2m1``) are unpacked, all that there are room for.
+
+        Raises:
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        content = np.frombuffer(self.tobytes(), np.uint8)
+        if self._read_as is None:
+            raise Unsupported(f"elements of type {self.dtype!r} cannot be read")
+        if self._read_as == "f4_e2m1":
+            return _types.unpack(content, 2 * len(content))
+        if self._read_as == "bool":
+            return _types.truth(content)
+        return content.view(_types.numpy_dtype(self._read_as))
+
+    def _admit(self) -> None:
+        """Has what asks for more than the limit allows refused, before there is memory for it."""
+        if self.encoding == "raw" or self.nbytes is None:
+            return
+        if self.nbytes > self._file._reader.decoded_limits[0]:
+            self._file._reader.verify_object(self._place[0])
+
+    def _raw(self) -> Bytes:
+        """Its content, decoded and verified, in an array of its own."""
+        if self.nbytes is None:
+            return np.frombuffer(bytearray(self.tobytes()), np.uint8)
+        self._admit()
+        content = np.empty(self.nbytes, np.uint8)
+        self._file._reader.read([self._place], [content])
+        return content
+
+
+def converted(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
+    """What ``np.asarray`` asks for: the array is new, and need not be copied."""
+    if copy is False:
+        raise ValueError("the elements have to be read into memory: copy=False is not possible")
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def truth(array: Array) -> None:
+    """Makes 1 of what is not 0: bools of 0.1 are any byte."""
+    codes = array.view(np.uint8)
+    np.not_equal(codes, 0, out=array)
+
+
+def to_torch(element: str, array: Array, device: Any) -> Any:
+    import torch
+
+    dtype = _types.torch_dtype(element)
+    if not array.size:
+        return torch.empty(array.shape, dtype=dtype, device=device)
+    content = _types.as_bytes(np.array(array, order="C", copy=True))
+    return torch.frombuffer(content, dtype=dtype).reshape(array.shape).to(device)
+
+
+def scipy_indices(element: str, content: Bytes) -> Array:
+    """Indices as SciPy takes them. They have been found to be less than 2**63, and not negative."""
+    array = content.view(_types.numpy_dtype(element))
+    if element in ("i32", "i64"):
+        return array
+    return array.view(np.int64) if element == "u64" else array.astype(np.int64)
+
+
+def scipy_values(element: str, content: Bytes, *, count: int) -> Array:
+    """Values as SciPy takes them."""
+    if element == "f4_e2m1":
+        return _types.unpack(content, count).astype(np.float32)
+    if element == "bool":
+        return _types.truth(content)
+    array = content.view(_types.numpy_dtype(element))
+    is_native = element in ("f32", "f64", "complex64", "complex128") or element[0] in "iu"
+    return array if is_native else array.astype(np.float32)

@@ -1,0 +1,364 @@
+"""Objects of a file, and ranges of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _types
+from ._component import Component, converted, scipy_indices, scipy_values, to_torch, truth
+from ._errors import Unsupported
+from ._index import Index, Selection, select
+from ._types import Array, Bytes
+
+if TYPE_CHECKING:
+    from ._file import File
+
+
+class Slice:
+    """A part of a dense tensor, of which nothing is read yet: ``tensor[0:10]``."""
+
+    __slots__ = ("_selection", "_tensor", "dtype", "shape")
+
+    shape: tuple[int, ...]
+    """Its dimensions, outermost first."""
+    dtype: str
+    """What its elements are, as :attr:`Tensor.dtype`."""
+
+    def __init__(self, tensor: Tensor, selection: Selection) -> None:
+        self._tensor = tensor
+        self._selection = selection
+        self.shape = selection.shape
+        self.dtype = str(tensor.dtype)
+
+    def __repr__(self) -> str:
+        return f"<Slice of {self._tensor.name!r} {self.dtype} {self.shape}>"
+
+    def numpy(self, *, verify: bool = False) -> Array:
+        """The part as an array. Only its bytes are read, and where a step is left out those between.
+
+        No digest is of a part. With ``verify=True`` the whole tensor is read and verified first.
+
+        Raises:
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        return self._tensor._sliced(self._selection, verify)
+
+    def torch(self, *, verify: bool = False, device: Any = "cpu") -> Any:
+        """The part as a :class:`torch.Tensor`. As :meth:`numpy`."""
+        return to_torch(self._tensor._elements(), self.numpy(verify=verify), device)
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> Array:
+        return converted(self.numpy(), dtype, copy)
+
+
+_CSR = ("sparse_csr", "zt.sparse_csr/1")
+_COO = ("sparse_coo", "zt.sparse_coo/1")
+
+
+class Tensor:
+    """One object of a file, of which nothing is read yet.
+
+    ======================== ============== =====================================================
+    ``format``               call           gives
+    ======================== ============== =====================================================
+    ``dense``                `numpy()`      an array; ``tensor[0:10].numpy()`` a part of it
+    ..                       `torch()`      a :class:`torch.Tensor`
+    ``sparse_csr``           `scipy()`      :class:`scipy.sparse.csr_array`
+    ``sparse_coo``           `scipy()`      :class:`scipy.sparse.coo_array`
+    ``quantized_group``      `dequantize()` an array of ``float32``; so of ``zt.mx/1``
+    any                      `components`   each :class:`Component`, as it is stored
+    ======================== ============== =====================================================
+
+    The formats of generation 2 are called ``zt.sparse_csr/1`` and ``zt.sparse_coo/1``.
+    """
+
+    __slots__ = ("_components", "_file", "_ordinal", "format", "name", "shape")
+
+    name: str
+    """Its name: any text, the empty one and control characters included."""
+    format: str
+    """How its components make up a tensor."""
+    shape: tuple[int, ...]
+    """Its dimensions, outermost first."""
+
+    def __init__(self, file: File, ordinal: int) -> None:
+        self._file = file
+        self._ordinal = ordinal
+        self.name, self.format, self.shape, components = file._reader.object(ordinal)
+        self._components = [
+            Component(file, (ordinal, place), described)
+            for place, described in enumerate(components)
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name!r} {self.format} {self.dtype} {self.shape}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tensor, (self._file, self.name)
+
+    @property
+    def components(self) -> Mapping[str, Component]:
+        """Its components by their roles, in the order of the file."""
+        return MappingProxyType({component.role: component for component in self._components})
+
+    @property
+    def dtype(self) -> str | None:
+        """What its elements are: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``, ... Of a
+        sparse tensor, its values. None where components are not elements of the tensor."""
+        return next((c.dtype for c in self._components if c.role in ("data", "values")), None)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements it has, zeros that are not stored included."""
+        return _types.product(self.shape)
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes of its components once decoded. None where only decoding tells."""
+        lengths = [component.nbytes for component in self._components]
+        return sum(length for length in lengths if length is not None) if None not in lengths else None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Its attributes. Integers, floats, texts, bytes, lists, dictionaries, ``True``, ``False`` and
+        ``None`` are Python's; :class:`zten.Tag`, :class:`zten.Simple` and :class:`zten.Entries` stand
+        for the rest of CBOR."""
+        return self._file._reader.attributes(self._ordinal)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether :meth:`scipy` reads it."""
+        return self.format in _CSR or self.format in _COO
+
+    @property
+    def quantization(self) -> dict[str, Any] | None:
+        """``bits``, ``group_size`` and ``packing`` of a ``quantized_group``; ``axis`` and
+        ``block_size`` of a ``zt.mx/1``; None of anything else.
+
+        Raises:
+            ValueError: the attributes are missing or not known.
+        """
+        return self._file._reader.quantization(self._ordinal)
+
+    def verify(self) -> None:
+        """Reads all of it, and validates what opening does not: digests, compression, bools, indices.
+
+        Raises:
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        self._file._reader.verify_object(self._ordinal)
+
+    def numpy(self, *, verify: bool | None = None) -> Array:
+        """A dense tensor as an array, in row-major order.
+
+        The array owns its memory and can be written to, unless the file was opened with ``map=True``:
+        then it is a read-only view of the map, where the elements lie there as they are (raw,
+        little-endian, no bools, not two to a byte).
+
+        ``verify`` is what the file was opened with, by default true. With ``verify=False`` digests of
+        raw components are not compared; what is compressed is verified always.
+
+        bf16, FP8 and FP4 have the dtypes of :mod:`ml_dtypes`.
+
+        Raises:
+            TypeError: it is not dense.
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        verify = self._file._verify if verify is None else verify
+        element = self._elements()
+        data = self._data
+        shape = self.shape
+        if element == "f4_e2m1":
+            return _types.unpack(self._content(data, verify), self.size).reshape(shape)
+        if data._direct and self._file._map and self.size:
+            if verify:
+                self.verify()
+            return self._file._view(shape, element, data.offset)
+        data._admit()
+        array = _types.empty(shape, _types.numpy_dtype(element))
+        self._fill(_types.as_bytes(array), verify)
+        if element == "bool":
+            truth(array)
+        return array
+
+    def torch(self, *, verify: bool | None = None, device: Any = "cpu") -> Any:
+        """A dense tensor as a :class:`torch.Tensor`, in memory of its own. As :meth:`numpy`.
+
+        Of a file that was opened with ``map=True`` it is a view of a map whose pages are copied when
+        they are written to: what is written never reaches the file.
+
+        ``f4_e2m1`` has no element in PyTorch: :meth:`numpy` unpacks it.
+
+        Raises:
+            TypeError: it is not dense, or this version of PyTorch has no such type.
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        import torch
+
+        verify = self._file._verify if verify is None else verify
+        element = self._elements()
+        dtype = _types.torch_dtype(element)
+        data = self._data
+        if not self.size:
+            self._content(data, verify)
+            return torch.empty(self.shape, dtype=dtype, device=device)
+        if data._direct and self._file._map:
+            if verify:
+                self.verify()
+            flat = torch.frombuffer(
+                self._file._buffer(writable=True), dtype=dtype, count=self.size, offset=data.offset
+            )
+        else:
+            content = self._content(data, verify)
+            if element == "bool":
+                truth(content.view(np.bool_))
+            flat = torch.frombuffer(content, dtype=dtype)
+        return flat.reshape(self.shape).to(device)
+
+    def scipy(self) -> Any:
+        """A sparse tensor as :class:`scipy.sparse.csr_array` or :class:`scipy.sparse.coo_array`: all
+        of it read, its indices validated, and verified by its digests.
+
+        Values of f16, bf16, FP8 and FP4 become ``float32``, which holds all of them: SciPy has no
+        arrays of these types.
+
+        Raises:
+            TypeError: it is not sparse.
+            OverflowError: a dimension is 2**63 or more.
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        if not self.is_sparse:
+            raise TypeError(f"{self.name!r} is {self.format}, and not sparse")
+        if any(dimension >= 1 << 63 for dimension in self.shape):
+            raise OverflowError(f"SciPy has no array of shape {self.shape}")
+        import scipy.sparse
+
+        parts = self._whole()
+        if self.format in _CSR:
+            indices, indptr = (scipy_indices(*parts[role]) for role in ("indices", "indptr"))
+            values = scipy_values(*parts["values"], count=len(indices))
+            return scipy.sparse.csr_array((values, indices, indptr), shape=self.shape)
+        coords = scipy_indices(*parts["coords"])
+        count = len(coords) // self.ndim
+        values = scipy_values(*parts["values"], count=count)
+        return scipy.sparse.coo_array(
+            (values, tuple(coords.reshape(self.ndim, count))), shape=self.shape
+        )
+
+    def dequantize(self) -> npt.NDArray[np.float32]:
+        """The values of a quantized tensor as an array of ``float32``, in row-major order.
+
+        Raises:
+            TypeError: it is of another format.
+            ValueError: the attributes are missing or not known, or do not fit the components.
+            Refused, Unsupported, LimitExceeded: as the content asks for.
+        """
+        if self.quantization is None:
+            raise TypeError(f"{self.name!r} is {self.format}, and not quantized")
+        for component in self._components:
+            component._admit()
+        array = _types.empty(self.shape, np.dtype(np.float32))
+        self._file._reader.dequantize(self._ordinal, array)
+        return array
+
+    def __getitem__(self, index: Index) -> Slice:
+        """A part of a dense tensor: integers, slices and an ellipsis, as of an array."""
+        self._elements()
+        return Slice(self, select(index, self.shape))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar has no length")
+        return self.shape[0]
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> Array:
+        return converted(self.numpy(), dtype, copy)
+
+    def _elements(self) -> str:
+        """The type that a dense tensor's elements are read as."""
+        if self.format != "dense":
+            how = "dequantize()" if self.format in ("quantized_group", "zt.mx/1") else "components"
+            how = "scipy()" if self.is_sparse else how
+            raise TypeError(f"{self.name!r} is {self.format!r}, and not dense: see {how}")
+        data = self._data
+        if data._read_as is None:
+            # It says what is not supported.
+            data.tobytes()
+            raise Unsupported(f"elements of type {data.dtype!r} cannot be read")
+        if data.dtype != data._read_as and data.nbytes != (
+            self.size * _types.numpy_dtype(data._read_as).itemsize
+        ):
+            raise TypeError(
+                f"what elements of type {data.dtype!r} take is not known: "
+                f"components[{data.role!r}] has what they are stored as"
+            )
+        return data._read_as
+
+    @property
+    def _data(self) -> Component:
+        """What holds the elements of a dense tensor, which opening has found to be there."""
+        return next(component for component in self._components if component.role == "data")
+
+    def _fill(self, content: Bytes, verify: bool) -> None:
+        reader = self._file._reader
+        if verify or self._data.encoding != "raw":
+            reader.read([self._data._place], [content])
+        else:
+            reader.read_slice(self._ordinal, [], content)
+
+    def _content(self, data: Component, verify: bool) -> Bytes:
+        """The decoded bytes of a dense tensor."""
+        if verify or data._read_as == "f4_e2m1" or data.nbytes is None:
+            return data._raw()
+        data._admit()
+        content = np.empty(data.nbytes, np.uint8)
+        self._fill(content, verify)
+        return content
+
+    def _sliced(self, selection: Selection, verify: bool) -> Array:
+        element = self._elements()
+        if element == "f4_e2m1":
+            # Two share a byte: they are taken apart first.
+            ranges = tuple(slice(*ends) for ends in selection.ranges)
+            whole = self.numpy(verify=True)
+            return np.asarray(whole[ranges][selection.rest])
+        if verify:
+            self.verify()
+        array = _types.empty(selection.read_shape, _types.numpy_dtype(element))
+        self._file._reader.read_slice(self._ordinal, selection.ranges, _types.as_bytes(array))
+        if element == "bool":
+            truth(array)
+        return np.asarray(array[selection.rest])
+
+    def _whole(self) -> dict[str, tuple[str, Bytes]]:
+        """All components, read and validated together: what each is, and its content."""
+        arrays: list[Bytes | None] = []
+        for component in self._components:
+            component._admit()
+            length = component.nbytes
+            arrays.append(None if length is None else np.empty(length, np.uint8))
+        grown = self._file._reader.read_object(self._ordinal, arrays)
+        whole = {}
+        for component, array, content in zip(self._components, arrays, grown, strict=True):
+            if array is None:
+                array = np.frombuffer(bytearray(content or b""), np.uint8)
+            whole[component.role] = (str(component._read_as), array)
+        return whole
+
+
+def _tensor(file: File, name: str) -> Tensor:
+    return file[name]
