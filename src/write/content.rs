@@ -92,7 +92,7 @@ impl<'a> Content<'a> {
 
 /// Whether the indices of each row are sorted, whichever comes first: indices or the ends of rows.
 ///
-/// What comes first is kept as far as it is needed: where rows end, or where indices do not rise, which
+/// What comes first is kept as far as it is needed: where rows end, or where indices do not ascend, which
 /// is where a row has to end. That is 8 bytes a row.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
@@ -159,9 +159,9 @@ impl Rows {
 
     fn index(&mut self, index: u64) -> Result<(), Refused> {
         let place = self.count;
-        let rises = self.last.is_none_or(|last| last < index);
+        let ascends = self.last.is_none_or(|last| last < index);
         (self.count, self.last) = (place.saturating_add(1), Some(index));
-        if rises {
+        if ascends {
             return Ok(());
         }
         if !self.ends_are_over {

@@ -1,7 +1,7 @@
 //! Blobs that have been written, by what they hold: components of equal bytes share one.
 //!
 //! What has gone into a sink cannot be read again, and equal XXH3 is no proof of equal bytes. Equal
-//! SHA-256 and length is taken for one: whoever can make two such could forge any digest.
+//! SHA-256 and length is taken for one: an attacker who can make two such could forge any digest.
 
 use alloc::vec::Vec;
 
