@@ -222,7 +222,7 @@ impl ReadAt for Source {
 
 impl PythonFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        // Whoever waits for its turn does not hold the interpreter's lock.
+        // A thread that waits for its turn does not hold the interpreter's lock.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let read = Python::attach(|py| -> PyResult<()> {
             let object = self.object.bind(py);
