@@ -81,7 +81,7 @@ impl Settings {
     /// These settings, for a file in which components of equal bytes share a blob (2 only; in canonical
     /// form they do in any case). That is known before a component is written where all of its bytes
     /// are given at once, or its digest is [announced](super::NewComponent::announced). It takes a
-    /// sha256 of all bytes, and about 200 bytes of memory a blob.
+    /// sha256 of all bytes, and at most 150 bytes of memory a blob.
     #[must_use]
     pub fn sharing(mut self) -> Self {
         self.sharing = true;

@@ -22,49 +22,39 @@ pub(super) struct Shared {
     pub(super) compressed: bool,
 }
 
-/// Blobs by identity, in a table that is at most half full: about 200 bytes a blob.
+/// Blobs by identity, in sorted runs, each longer than all after it: there are few of them, whatever the
+/// identities are. A hash table's slots could be aimed at, for anyone can compute SHA-256.
 #[derive(Debug, Default)]
-pub(super) struct Blobs {
-    slots: Vec<Option<Shared>>,
-    count: usize,
-}
+pub(super) struct Blobs(Vec<Vec<Shared>>);
 
 impl Blobs {
     /// The blob that holds those decoded bytes.
     pub(super) fn find(&self, identity: &Identity, decoded: u64) -> Option<Shared> {
-        let found = self.near(identity).map_while(|place| self.slots.get(place).copied().flatten());
-        let mut same = found.filter(|blob| blob.identity == *identity && blob.decoded == decoded);
-        same.next()
+        self.0.iter().find_map(|run| {
+            let place = run.binary_search_by(|blob| blob.key().cmp(&(*identity, decoded)));
+            run.get(place.ok()?).copied()
+        })
     }
 
     /// Adds one that is not there.
     pub(super) fn add(&mut self, blob: Shared) -> Result<(), OutOfMemory> {
-        if self.count.saturating_mul(2) >= self.slots.len() {
-            let size = self.slots.len().saturating_mul(2).max(16);
-            let mut slots = Vec::new();
-            slots.try_reserve_exact(size).map_err(|_| OutOfMemory)?;
-            slots.resize(size, None);
-            let old = core::mem::replace(&mut self.slots, slots);
-            self.count = 0;
-            old.into_iter().flatten().for_each(|blob| self.put(blob));
+        let mut run = Vec::new();
+        run.try_reserve_exact(1).map_err(|_| OutOfMemory)?;
+        run.push(blob);
+        while let Some(mut longer) = self.0.pop_if(|last| last.len() <= run.len()) {
+            longer.try_reserve(run.len()).map_err(|_| OutOfMemory)?;
+            longer.extend_from_slice(&run);
+            longer.sort_unstable_by_key(Shared::key);
+            run = longer;
         }
-        self.put(blob);
+        self.0.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.0.push(run);
         Ok(())
     }
+}
 
-    fn put(&mut self, blob: Shared) {
-        let free = |place: &usize| matches!(self.slots.get(*place), Some(None));
-        let place = self.near(&blob.identity).find(free);
-        if let Some(slot) = place.and_then(|place| self.slots.get_mut(place)) {
-            *slot = Some(blob);
-            self.count = self.count.saturating_add(1);
-        }
-    }
-
-    /// The slots for an identity, nearest first.
-    fn near(&self, [a, b, c, d, ..]: &Identity) -> impl Iterator<Item = usize> + use<> {
-        let home = usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).unwrap_or_default();
-        let (count, mask) = (self.slots.len(), self.slots.len().wrapping_sub(1));
-        (0..count).map(move |step| home.wrapping_add(step) & mask)
+impl Shared {
+    fn key(&self) -> (Identity, u64) {
+        (self.identity, self.decoded)
     }
 }
