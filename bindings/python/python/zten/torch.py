@@ -4,6 +4,9 @@
 >>> zten.torch.save_file({"weight": torch.ones(2, 3, dtype=torch.bfloat16)}, "model.zt")
 >>> zten.torch.load_file("model.zt")["weight"].dtype
 torch.bfloat16
+
+``save_file`` and ``save`` are those of :mod:`zten.numpy`, which take tensors, too: those on a device are
+copied from it, and tensors that share memory are written one by one.
 """
 
 from __future__ import annotations
@@ -12,8 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._file import File, Source
-from ._write import Digest, Generation, Path
-from ._write import save as _save
+from .numpy import save, save_file
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -56,50 +58,3 @@ def load(
 ) -> dict[str, Any]:
     """All tensors of a file that is in memory. As :func:`load_file`."""
     return load_file(data, device=device, verify=verify, limits=limits, tolerate=tolerate)
-
-
-def save_file(
-    tensors: Mapping[str, Any],
-    path: Path,
-    *,
-    attributes: Mapping[str, Any] | None = None,
-    generation: Generation = "1.2",
-    digest: Digest | None = "sha256",
-    zstd: int | None = None,
-    canonical: bool = False,
-) -> None:
-    """Writes a file of 1.2 or 2, as :func:`zten.numpy.save_file`. Tensors on a device are copied from it.
-
-    Tensors that share memory are written one by one.
-    """
-    _save(
-        tensors,
-        path,
-        attributes=attributes,
-        generation=generation,
-        digest=digest,
-        zstd=zstd,
-        canonical=canonical,
-    )
-
-
-def save(
-    tensors: Mapping[str, Any],
-    *,
-    attributes: Mapping[str, Any] | None = None,
-    generation: Generation = "1.2",
-    digest: Digest | None = "sha256",
-    zstd: int | None = None,
-    canonical: bool = False,
-) -> bytes:
-    """The same as ``bytes``."""
-    file = _save(
-        tensors,
-        None,
-        attributes=attributes,
-        generation=generation,
-        digest=digest,
-        zstd=zstd,
-        canonical=canonical,
-    )
-    return file or b""
