@@ -33,7 +33,7 @@ pub(crate) use entries::{Entries, array_head, map_head};
 pub(crate) use keys::{Keys, find, keys_before, nth_key};
 pub(crate) use skip::skip;
 #[cfg(feature = "v2")]
-pub(crate) use strict::strict;
+pub(crate) use strict::{Ascending, shortest_head, strict};
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 
 /// What is left of the manifest, from the item to read on.
@@ -231,9 +231,10 @@ where
     }
 }
 
-/// A head of the major type `wanted`; any other item breaks `wrong`.
+/// A head of the major type `wanted`, which has to be as `SHORTEST` says; any other item breaks
+/// `wrong`.
 #[inline(always)]
-fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
+fn head_of<const SHORTEST: bool>(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     // All but at the very end of the manifest, there are as many bytes as the longest head has.
     if let (Some([initial, wide @ ..]), Some(rest)) = (at.first_chunk::<9>(), at.get(1..))
         && !SMALL
@@ -248,11 +249,24 @@ fn head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
             && let Some(rest) = rest.get(bytes..)
         {
             let argument = u64::from_be_bytes(*wide) >> unused;
-            return Ok((rest, Head { major: wanted, info, argument }));
+            if !SHORTEST || is_shortest(info, argument) {
+                return Ok((rest, Head { major: wanted, info, argument }));
+            }
         }
     }
     let (rest, head) = any_head_of(wanted, wrong, at)?;
+    if SHORTEST && !SMALL && head.info >= 24 && !is_shortest(head.info, head.argument) {
+        return fail(Rule::CborShortest, at);
+    }
     Ok((rest, head))
+}
+
+/// Whether an argument that takes bytes of its own needs as many as `info` says: more than the initial
+/// byte has room for, or more than half of them have. None of indefinite length does.
+#[inline(always)]
+fn is_shortest(info: u8, argument: u64) -> bool {
+    let (bytes, _) = width(info);
+    if info == 24 { argument >= 24 } else { info < 28 && argument >> (bytes << 2) != 0 }
 }
 
 /// [`head_of`] for what is not an ordinary head.
@@ -280,44 +294,66 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
 /// An unsigned integer of at most 64 bits.
 #[inline(always)]
 pub(crate) fn uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    Leaf { known: wrong, read: read_uint }
+    Leaf { known: wrong, read: read_uint::<false> }
+}
+
+/// An unsigned integer with the shortest head. A build for size has walked over it before.
+#[cfg(feature = "v2")]
+#[inline(always)]
+pub(crate) fn strict_uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
+    Leaf { known: wrong, read: read_uint::<true> }
 }
 
 #[inline(always)]
-fn read_uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
-    let (rest, head) = head_of(major::UINT, wrong, at)?;
+fn read_uint<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
+    let (rest, head) = head_of::<SHORTEST>(major::UINT, wrong, at)?;
     Ok((rest, head.argument))
 }
 
 /// A definite text string, not yet known to be UTF-8.
 #[inline(always)]
 pub(crate) fn text<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    Leaf { known: wrong, read: read_text }
+    Leaf { known: wrong, read: read_text::<false> }
+}
+
+/// A definite text string with the shortest head, not yet known to be UTF-8. A build for size has walked
+/// over it before.
+#[cfg(feature = "v2")]
+#[inline(always)]
+pub(crate) fn strict_text<'m>(
+    wrong: Rule,
+) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
+    Leaf { known: wrong, read: read_text::<true> }
 }
 
 #[inline(always)]
-fn read_text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
-    let (rest, head) = head_of(major::TEXT, wrong, at)?;
+fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
+    let (rest, head) = head_of::<SHORTEST>(major::TEXT, wrong, at)?;
     content((at, head), rest)
 }
 
-/// Whether no byte has its high bit set. The last chunk of a text overlaps the one before, so
-/// that there is no tail to go through byte by byte.
+/// Whether no byte has its high bit set; `WITHOUT_ZERO`, and none is zero. The last chunk of a text
+/// overlaps the one before, so that there is no tail to go through byte by byte.
 #[inline(always)]
-fn is_ascii(text: &[u8]) -> bool {
+pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let high = |bits: u64, chunk: &[u8; 8]| {
+        let bytes = u64::from_ne_bytes(*chunk);
+        // Where no high bit is set, taking 1 from each byte sets that of a zero, if there is one.
+        bits | bytes | if WITHOUT_ZERO { bytes.wrapping_sub(ONES) } else { 0 }
+    };
     let (chunks, tail) = text.as_chunks::<8>();
-    let high = |bits, chunk: &[u8; 8]| bits | u64::from_ne_bytes(*chunk);
     match text.last_chunk() {
-        Some(last) => chunks.iter().fold(u64::from_ne_bytes(*last), high) & HIGH == 0,
-        None => tail.is_ascii(),
+        Some(last) => chunks.iter().fold(high(0, last), high) & HIGH == 0,
+        None => tail.is_ascii() && !(WITHOUT_ZERO && tail.contains(&0)),
     }
 }
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
 pub(crate) fn check_utf8(at: Remaining, content: Input<'_>) -> Checked<()> {
-    if !SMALL && is_ascii(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
+    if !SMALL && is_ascii::<false>(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.

@@ -100,11 +100,11 @@ impl<'m> Digest<'m> {
     #[cfg(feature = "v2")]
     #[inline(always)]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
-        text.strip_prefix(b"xxh3:").is_some_and(|digits| {
-            // Upper-case letters have the bit of lower-case ones cleared, and digits have it set.
-            let upper = digits.iter().fold(0, |upper, byte| upper | !byte & 0x20);
-            digits.len() == 16 && all_digits(digits) && upper == 0
-        })
+        let Some((b"xxh3:", digits)) = text.split_first_chunk::<5>() else { return false };
+        let Ok(digits) = <&[u8; 16]>::try_from(digits) else { return false };
+        // Upper-case letters have the bit of lower-case ones cleared, and digits have it set.
+        let upper = digits.iter().fold(0, |upper, byte| upper | !byte & 0x20);
+        all_digits(digits) && upper == 0
     }
 
     /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.

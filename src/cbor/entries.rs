@@ -151,6 +151,6 @@ fn open<const MAJOR: u8>((wrong, limit): (Rule, u32), at: Input<'_>) -> Parsed<'
 /// [`open`] for what has no short head, or breaks a rule.
 #[inline(never)]
 fn any_open<const MAJOR: u8>(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
-    let (rest, head) = head_of(MAJOR, wrong, at)?;
+    let (rest, head) = head_of::<false>(MAJOR, wrong, at)?;
     entries((at, head), limit, rest)
 }

@@ -145,7 +145,7 @@ fn chunks(mut input: Input<'_>, wanted: u8) -> Parsed<'_, ()> {
     let (first, mut chunks) = (input, Entries::CHUNKS);
     while chunks.next(input) {
         let at = input;
-        let (rest, head) = head_of(wanted, Rule::CborChunk, at)?;
+        let (rest, head) = head_of::<false>(wanted, Rule::CborChunk, at)?;
         if head.indefinite() {
             return fail(Rule::CborChunk, at);
         }

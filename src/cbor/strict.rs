@@ -1,14 +1,14 @@
 //! Deterministic CBOR, the profile of generation 2: v2 §3.1, RFC 8949 §4.2.1.
 //!
-//! One walk over the manifest, with the heads of the one decoder, before anything is read from it:
-//! well-formed, shortest heads and floats, definite lengths, no tags, and keys that are sorted,
-//! which proves them unique without memory. What reads the manifest then need not look for any of
-//! it; and manifests of 1.x, which may be of any form, do not pay for it.
+//! Well-formed, shortest heads and floats, definite lengths, no tags, and keys that are sorted, which
+//! proves them unique without memory. [`strict`] walks over an item of any form and says what is
+//! wrong with it. What the fields of records hold is read without that walk: [`shortest_head`] and
+//! [`Ascending`] are what is asked of it beside being what the field is to be.
 
 use super::{Checked, Head, Input, Parsed, Remaining, Value, check_utf8, content, entries, head};
 use super::{Fault, fail, major, value};
 use crate::limits::format::DEPTH_V2;
-use crate::num::Assured as _;
+use crate::num::{Assured as _, SMALL};
 use crate::rules::{Limit, Rule};
 
 /// An open map or array.
@@ -55,12 +55,14 @@ impl<'m> Levels<'m> {
 /// Levels that may be open.
 const MOST: usize = 32;
 const _: () = assert!(DEPTH_V2 == 32, "a counter for every one");
-/// Passes over the item at `at`, no deeper than `limit`, and validates that it is deterministic.
-pub(crate) fn strict(at: Input<'_>, limit: u8) -> Parsed<'_, ()> {
-    let mut levels = Levels { open: [Level::NONE; MOST], depth: 0, limit };
+
+/// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`, and
+/// validates that it is deterministic.
+pub(crate) fn strict(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
+    let mut levels = Levels { open: [Level::NONE; MOST], depth: open, limit };
     let mut input = at;
     loop {
-        if let Some(top) = levels.top() {
+        if let Some(top) = levels.top().filter(|_| input.len() < at.len()) {
             if top.map {
                 top.note(input)?;
             }
@@ -71,10 +73,10 @@ pub(crate) fn strict(at: Input<'_>, limit: u8) -> Parsed<'_, ()> {
             levels.push(input, level)?;
         }
         input = rest;
-        while levels.top().is_some_and(|top| top.left == 0) {
+        while levels.depth > open && levels.top().is_some_and(|top| top.left == 0) {
             levels.depth = levels.depth.checked_sub(1).assured();
         }
-        if levels.depth == 0 {
+        if levels.depth == open {
             return Ok((input, ()));
         }
     }
@@ -92,17 +94,45 @@ impl<'m> Level<'m> {
         let key = self.key.get(..length).assured();
         // No key is empty, so any is above what stands for none.
         if self.last >= key {
-            return Err(self.disorder(key).into());
+            return Err(disorder(self.key, self.last == key).into());
         }
         self.last = key;
         Ok(())
     }
+}
 
-    /// What is wrong with a key that is not above the one before it.
-    #[cold]
-    fn disorder(&self, key: Input<'_>) -> Fault {
-        let rule = if self.last == key { Rule::DuplicateKey } else { Rule::KeyOrder };
-        Fault::new(rule, Remaining::of(self.key))
+/// What is wrong with a key that is not above the one before it.
+#[cold]
+fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
+    let rule = if is_duplicate { Rule::DuplicateKey } else { Rule::KeyOrder };
+    Fault::new(rule, Remaining::of(at))
+}
+
+/// Watches the keys of a map go by, all of them text and none of them empty: each has to be above the
+/// one before it.
+#[derive(Default)]
+pub(crate) struct Ascending<'m>(Input<'m>);
+
+impl<'m> Ascending<'m> {
+    /// Notes the key whose head is at `at`.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, at: Input<'m>, key: Input<'m>) -> Checked<()> {
+        let order = self.0.len().cmp(&key.len()).then_with(|| self.0.cmp(key));
+        if order.is_ge() && !SMALL {
+            return Err(disorder(at, order.is_eq()).into());
+        }
+        self.0 = key;
+        Ok(())
+    }
+}
+
+/// Validates that the head of the array or map at `at` is definite and as short as it can be. A build
+/// for size has walked over it before.
+#[inline(always)]
+pub(crate) fn shortest_head(at: Input<'_>) -> Checked<()> {
+    match at {
+        [initial, ..] if SMALL || initial & 31 < 24 => Ok(()),
+        _ => head(at).and_then(|(_, head)| shortest(at, head)),
     }
 }
 

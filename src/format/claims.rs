@@ -6,6 +6,8 @@ use core::num::NonZeroU8;
 use super::profile::Profile;
 use super::{Dialect, Encoding, Facts, Format, Role, Shape, Uint, Version};
 use crate::cbor::{Checked, Fault, Remaining};
+#[cfg(feature = "v2")]
+use crate::cbor::{Input, strict};
 use crate::element::{LogicalType, StorageType};
 use crate::error::Place;
 use crate::limits::Limits;
@@ -145,9 +147,17 @@ pub(crate) struct Walk<'w, C> {
     pub(crate) place: Place,
     /// Keys of a record, at most.
     pub(super) keys: u32,
-    /// Whether the manifest is known to be deterministic CBOR: keys need not be text, are unique,
-    /// and all text is UTF-8.
-    pub(super) proven: bool,
+    /// What is known to be deterministic CBOR beside what has been read.
+    #[cfg(feature = "v2")]
+    proven: Proven,
+}
+
+/// An item that is known to be deterministic CBOR.
+#[cfg(feature = "v2")]
+#[derive(Clone, Copy)]
+struct Proven {
+    from: Remaining,
+    to: Remaining,
 }
 
 impl<'w, C> Walk<'w, C> {
@@ -158,14 +168,22 @@ impl<'w, C> Walk<'w, C> {
             dialect: None,
             place: Place::NOWHERE,
             keys: limits.keys(),
-            proven: false,
+            #[cfg(feature = "v2")]
+            proven: Proven { from: Remaining::END, to: Remaining::END },
         }
     }
 
-    /// Whether the manifest is known to be deterministic CBOR.
-    #[inline(always)]
-    pub(super) fn is_proven(&self) -> bool {
-        cfg!(feature = "v2") && self.proven
+    /// Validates that the item at `at`, which lies within `open` levels, is deterministic CBOR, unless
+    /// that is known.
+    #[cfg(feature = "v2")]
+    #[inline(never)]
+    pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
+        let from = Remaining::of(at);
+        if from > self.proven.from || from <= self.proven.to {
+            let (rest, ()) = strict(at, open, self.limits.depth())?;
+            self.proven = Proven { from, to: Remaining::of(rest) };
+        }
+        Ok(())
     }
 
     /// Has the object validated whose components have been.

@@ -2,12 +2,13 @@
 
 /// Declares a record of the manifest and the function that reads it.
 ///
+/// Its CBOR is of `any` form, or `deterministic`, which has been proven before, or is where it is read.
 /// Presence is `required(RULE)`, where an object without the field breaks RULE; `optional`; or
 /// `nullable`, where null stands for absent.
 macro_rules! table {
     (
         $(#[$outer:meta])*
-        $name:ident<$m:lifetime>, keys $key_name:ident, within $level:literal levels,
+        $name:ident<$m:lifetime>, keys $key_name:ident, within $level:literal levels of $form:ident CBOR,
         else $wrong_map:path;
         $( $key:literal => $slot:ident: $type:ty, $presence:ident $(($missing:path))?, else $wrong:path; )+
     ) => {
@@ -104,6 +105,12 @@ macro_rules! table {
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;
 
+            const DETERMINISTIC: bool = $crate::format::table::table!(@is_deterministic $form);
+            const _: () = assert!(
+                !DETERMINISTIC || $crate::format::table::ascend(&[ $( $key, )+ ]),
+                "the order of the table is that of the manifest"
+            );
+
             const _: () = assert!(
                 [ $( $key, )+ ].len() <= 32,
                 "a set of fields has room for each"
@@ -127,10 +134,11 @@ macro_rules! table {
                     at: Input<$m>,
                     (mut input, mut entries): (Input<$m>, Entries),
                 ) -> Parsed<$m, Self> {
+                    $crate::format::table::table!(@prove $form walk at $level);
                     let mut keys = Keys::default();
                     while entries.next(input) {
                         let (value, name) = match key(input) {
-                            Err(_) if walk.is_proven() => {
+                            Err(_) if DETERMINISTIC => {
                                 let (value, ()) = skip(input, $level + 1, walk.limits.depth())?;
                                 input = skip(value, $level + 1, walk.limits.depth())?.0;
                                 continue;
@@ -138,7 +146,7 @@ macro_rules! table {
                             read => read?,
                         };
                         let Some(field) = Field::named(name) else {
-                            if !walk.is_proven() {
+                            if !DETERMINISTIC {
                                 check_utf8(Remaining::of(input), name)?;
                                 keys.note(name);
                             }
@@ -177,6 +185,7 @@ macro_rules! table {
                     then: impl FnOnce(&mut Walk<'_, C>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let keys = walk.keys;
+                    $crate::format::table::table!(@shortest $form at);
                     let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
@@ -219,6 +228,12 @@ macro_rules! table {
             }
         };
     };
+    (@is_deterministic any) => { false };
+    (@is_deterministic deterministic) => { true };
+    (@prove any $walk:ident $at:ident $level:literal) => {};
+    (@prove deterministic $walk:ident $at:ident $level:literal) => { $walk.prove($at, $level)? };
+    (@shortest any $at:ident) => {};
+    (@shortest deterministic $at:ident) => { $crate::cbor::shortest_head($at)? };
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };
@@ -232,8 +247,20 @@ macro_rules! table {
     };
 }
 
+/// Whether keys are in the order of deterministic CBOR.
+pub(super) const fn ascend(mut keys: &[&str]) -> bool {
+    while let [one, after @ ..] = keys {
+        if let [next, ..] = after
+            && !comes_before(one, next)
+        {
+            return false;
+        }
+        keys = after;
+    }
+    true
+}
+
 /// Whether a key comes before another in deterministic CBOR: the shorter, else by their bytes.
-#[cfg(feature = "write")]
 pub(super) const fn comes_before(one: &str, other: &str) -> bool {
     if one.len() != other.len() {
         return one.len() < other.len();

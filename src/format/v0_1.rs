@@ -21,7 +21,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 table! {
     /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
     /// that is not known is listed and cannot be read.
-    Entry<'m>, keys EntryKey, within 1 levels, else Rule::ObjectType;
+    Entry<'m>, keys EntryKey, within 1 levels of any CBOR, else Rule::ObjectType;
     // key                slot         type            presence                         else
     "name"            => name:         Text<'m>,       required(Rule::NameMissing),     else Rule::NameType;
     "offset"          => offset:       Uint,           required(Rule::OffsetMissing),   else Rule::OffsetType;

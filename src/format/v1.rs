@@ -28,7 +28,7 @@ use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// The root: v1.1 II.1, v1.2 §1.
-    Root<'m>, keys RootKey, within 0 levels, else Rule::RootType;
+    Root<'m>, keys RootKey, within 0 levels of any CBOR, else Rule::RootType;
     // key           slot       type           presence                        else
     "version"    => version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
     "attributes" => attributes: Attributes<1>, optional,                       else Rule::AttributesType;
@@ -37,7 +37,7 @@ table! {
 
 table! {
     /// One object: v1.1 II.2, v1.2 §1.
-    Object<'m>, keys ObjectKey, within 2 levels, else Rule::ObjectType;
+    Object<'m>, keys ObjectKey, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
     "shape"      => shape:      Shape,         required(Rule::ShapeMissing),      else Rule::ShapeType;
     "format"     => format:     Format,        required(Rule::FormatMissing),     else Rule::FormatType;
@@ -48,7 +48,7 @@ table! {
 table! {
     /// One component: v1.1 II.3, v1.2 §1. `type` and `uncompressed_length` came with 1.2 and are
     /// honoured in every 1.x file, because an appended file keeps its old version.
-    Component<'m>, keys ComponentKey, within 4 levels, else Rule::ComponentType;
+    Component<'m>, keys ComponentKey, within 4 levels of any CBOR, else Rule::ComponentType;
     // key                    slot            type        presence                       else
     "dtype"               => dtype:          DtypeName,  required(Rule::DtypeMissing),  else Rule::DtypeType;
     "offset"              => offset:         Uint,       required(Rule::OffsetMissing), else Rule::OffsetType;

@@ -1,5 +1,5 @@
-//! Generation 2: v2 §3. The manifest is deterministic CBOR, which is validated first and as a
-//! whole; what is read here is known to be well-formed, and every map to be sorted.
+//! Generation 2: v2 §3. The manifest is deterministic CBOR. A record of known fields with nothing
+//! else in it is found to be that as it is read; any other is walked over first.
 
 mod content;
 mod profiles;
@@ -15,51 +15,53 @@ pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey};
 use self::shards::Table;
 pub(crate) use self::shards::{Listed, Shards, by_length};
 use self::values::{
-    Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, ShapeOf64,
-    TypeName, validate_name,
+    Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, NAME_CAP,
+    ShapeOf64, ShardName, TypeName, validate_name,
 };
 #[cfg(feature = "write")]
 pub(crate) use self::write::{RANK, pass_attributes, profile, validate_written_name};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
-use super::slots::{Slot, Text};
+use super::slots::Slot;
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, nth_key, strict,
+    Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, check_utf8, is_ascii, map_head,
+    nth_key, shortest_head, strict, strict_text,
 };
 use crate::digest::Digest;
 use crate::error::Place;
 use crate::limits::format;
+use crate::num::SMALL;
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// The root: v2 §3.2.
-    Root<'m>, keys RootKey, within 0 levels, else Rule::RootType;
+    Root<'m>, keys RootKey, within 0 levels of deterministic CBOR, else Rule::RootType;
     // key           slot       type        presence                        else
     "shards"     => shards:     Table,      optional,                       else Rule::ShardsType;
     "objects"    => objects:    Objects,    required(Rule::ObjectsMissing), else Rule::ObjectsType;
-    "attributes" => attributes: Attributes, optional,                       else Rule::AttributesType;
+    "attributes" => attributes: Attributes<1>, optional,                    else Rule::AttributesType;
 }
 
 table! {
     /// One object: v2 §3.3.
-    Object<'m>, keys ObjectKey, within 2 levels, else Rule::ObjectType;
+    Object<'m>, keys ObjectKey, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           slot       type        presence                           else
     "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
     "shape"      => shape:      ShapeOf64,  required(Rule::ShapeMissing),      else Rule::ShapeType;
     "layout"     => layout:     Layout,     required(Rule::FormatMissing),     else Rule::FormatType;
-    "attributes" => attributes: Attributes, optional,                          else Rule::AttributesType;
+    "attributes" => attributes: Attributes<3>, optional,                       else Rule::AttributesType;
 }
 
 table! {
     /// One part: v2 §3.4.
-    Part<'m>, keys PartKey, within 4 levels, else Rule::ComponentType;
+    Part<'m>, keys PartKey, within 4 levels of deterministic CBOR, else Rule::ComponentType;
     // key               slot            type           presence                     else
     "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
     "type"           => logical_type:   TypeName,      optional,                     else Rule::LogicalTypeType;
     "dtype"          => dtype:          DtypeName,     required(Rule::DtypeMissing), else Rule::DtypeType;
-    "shard"          => shard:          Text<'m>,      optional,                     else Rule::ShardReferenceType;
+    "shard"          => shard:          ShardName,     optional,                     else Rule::ShardReferenceType;
     "digest"         => digest:         DigestText,    optional,                     else Rule::DigestType;
     "encoding"       => encoding:       EncodingName,  optional,                     else Rule::EncodingType;
     "decoded_length" => decoded_length: DecodedLength, optional,                     else Rule::DecodedLengthType;
@@ -113,15 +115,38 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
         walk.claims.begin(&V2, None, Remaining::END)?;
         return Ok((manifest, Walked { attributes: None, shards: None, version: None }));
     }
-    let (rest, ()) = strict(manifest, walk.limits.depth())?;
     // Order proves that keys are unique, so that there may be any number of them.
-    (walk.keys, walk.proven) = (UNLIMITED, true);
-    let (_, walked) = Root::read(walk, manifest, |_, root| {
+    walk.keys = UNLIMITED;
+    let read = root(walk, manifest);
+    debug_assert!(
+        read.is_err() || malformed(walk, manifest).is_ok(),
+        "what is read is in that form"
+    );
+    read.map_err(|error| malformed(walk, manifest).err().unwrap_or(error))
+}
+
+/// The levels of a blob, deeper than which nothing is that a record has to have.
+const DEEPEST: u8 = 6;
+
+fn root<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, manifest: Input<'m>) -> Parsed<'m, Walked> {
+    if SMALL || walk.limits.depth() < DEEPEST {
+        walk.prove(manifest, 0)?;
+    }
+    Root::read(walk, manifest, |_, root| {
         let attributes = root.attributes.map(|attributes| attributes.0);
         let shards = root.shards.map(|shards| shards.0);
         Ok(Walked { attributes, shards, version: None })
-    })?;
-    Ok((rest, walked))
+    })
+}
+
+/// Validates the form of a manifest as a whole. Of one that is refused, what is malformed is said
+/// before anything else, wherever it is, and of no object.
+#[cold]
+fn malformed<C>(walk: &mut Walk<'_, C>, manifest: Input<'_>) -> Checked<()> {
+    let place = core::mem::replace(&mut walk.place, Place::NOWHERE);
+    strict(manifest, 0, walk.limits.depth())?;
+    walk.place = place;
+    Ok(())
 }
 
 /// The names of an object and of a part of it, in a manifest that need be in order up to there
@@ -150,12 +175,13 @@ impl<'m> Slot<'m> for Objects {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
+        shortest_head(at)?;
         let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
         walk.claims.begin(&V2, entries.claimed(), Remaining::of(input))?;
-        let mut ordinal = 0_u32;
+        let (mut ordinal, mut names) = (0_u32, Ascending::default());
         while entries.next(input) {
             walk.place = Place::new(Some(ordinal), None);
-            input = object(walk, input)?;
+            input = object(walk, &mut names, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
         walk.place = Place::NOWHERE;
@@ -163,11 +189,26 @@ impl<'m> Slot<'m> for Objects {
     }
 }
 
+/// Reads the name at `at`, which has to be above those before it.
+#[inline(always)]
+fn name<'m>(names: &mut Ascending<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
+    let (value, name) = strict_text(Rule::KeyType).parse(at)?;
+    if !matches!(name.len(), 1..=NAME_CAP) || !is_ascii::<true>(name) {
+        validate_name(at, name)?;
+        check_utf8(Remaining::of(at), name)?;
+    }
+    names.note(at, name)?;
+    Ok((value, name))
+}
+
 /// Reads the object whose name is at `at`, and has it validated.
 #[inline(always)]
-fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
-    let (value, name) = key(at)?;
-    validate_name(at, name)?;
+fn object<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
+    names: &mut Ascending<'m>,
+    at: Input<'m>,
+) -> Checked<Input<'m>> {
+    let (value, name) = name(names, at)?;
     walk.claims.name(Remaining::of(at), name, FACTS);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
@@ -200,14 +241,15 @@ impl<'m> Slot<'m> for Parts {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
+        shortest_head(at)?;
         let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
         if entries.are_over() {
             return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
         }
-        let mut ordinal = 0_u32;
+        let (mut ordinal, mut names) = (0_u32, Ascending::default());
         while entries.next(input) {
             walk.place = walk.place.in_component(Some(ordinal));
-            input = part(walk, input)?;
+            input = part(walk, &mut names, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
         walk.place = walk.place.in_component(None);
@@ -217,9 +259,12 @@ impl<'m> Slot<'m> for Parts {
 
 /// Reads the part whose name is at `at`, and has it validated.
 #[inline(always)]
-fn part<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
-    let (value, name) = key(at)?;
-    validate_name(at, name)?;
+fn part<'m, C: Claims<'m>>(
+    walk: &mut Walk<'_, C>,
+    names: &mut Ascending<'m>,
+    at: Input<'m>,
+) -> Checked<Input<'m>> {
+    let (value, name) = name(names, at)?;
     let role = Role::from_name(name);
     let (rest, ()) = Part::read(walk, value, |walk, part| {
         let claim = part.claim(Remaining::of(at), Remaining::of(value), role)?;
@@ -250,7 +295,7 @@ impl Part<'_> {
             encoding: self.encoding.map_or(Encoding::Raw, |encoding| encoding.0),
             digest: self.digest.is_some(),
             big_endian: None,
-            shard: self.shard.map(|shard| shard.remaining),
+            shard: self.shard.map(|shard| shard.0),
             facts: FACTS,
         })
     }

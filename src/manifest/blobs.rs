@@ -117,7 +117,9 @@ pub(super) fn overlap(
         #[cfg(feature = "v2")]
         if is_v2 {
             // Blobs of one offset and as many units may differ in the last bytes.
-            let differ = shared::differing(&blobs, &mut packed, shared::FREE);
+            let alike = packed.iter().zip(packed.iter().skip(1)).any(|(a, b)| a == b);
+            let differ =
+                alike.then(|| shared::differing(&blobs, &mut packed, shared::FREE)).flatten();
             let least = clash.map(|clash| clash.offset).into_iter().chain(differ).min();
             return Ok(least.and_then(|offset| shared::first_at(&blobs, offset)));
         }

@@ -17,7 +17,7 @@ use crate::rules::Rule;
 
 table! {
     /// Those of `zt.mx/1`.
-    Mx<'m>, keys MxKey, within 3 levels, else Rule::AttributesType;
+    Mx<'m>, keys MxKey, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type      presence                          else
     "axis"       => axis:       Uint,     optional,                         else Rule::AttributeType;
     "block_size" => block_size: Uint,     required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -26,7 +26,7 @@ table! {
 
 table! {
     /// Those of `zt.quant_group/1`.
-    Quant<'m>, keys QuantKey, within 3 levels, else Rule::AttributesType;
+    Quant<'m>, keys QuantKey, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type       presence                          else
     "axis"       => axis:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
     "bits"       => bits:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -38,7 +38,7 @@ table! {
 
 table! {
     /// How codes lie in words.
-    PackingFields<'m>, keys PackingKey, within 4 levels, else Rule::AttributeType;
+    PackingFields<'m>, keys PackingKey, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key         slot      type      presence                          else
     "word"     => word:     Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
     "order"    => order:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -47,7 +47,7 @@ table! {
 
 table! {
     /// Where zero points are.
-    ZeroPointFields<'m>, keys ZeroPointKey, within 4 levels, else Rule::AttributeType;
+    ZeroPointFields<'m>, keys ZeroPointKey, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key        slot     type      presence                          else
     "form"    => form:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
     "value"   => value:   Integer,  optional,                         else Rule::AttributeType;
@@ -56,7 +56,7 @@ table! {
 
 table! {
     /// Those of `gguf.NAME/1`.
-    Gguf<'m>, keys GgufKey, within 3 levels, else Rule::AttributesType;
+    Gguf<'m>, keys GgufKey, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key                slot             type  presence                          else
     "block_bytes"     => block_bytes:     Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
     "elems_per_block" => elems_per_block: Uint, required(Rule::AttributeMissing), else Rule::AttributeType;

@@ -22,7 +22,7 @@ use crate::rules::{Limit, Rule};
 
 table! {
     /// One shard: v2 §7.1.
-    Shard<'m>, keys ShardKey, within 2 levels, else Rule::ShardType;
+    Shard<'m>, keys ShardKey, within 2 levels of deterministic CBOR, else Rule::ShardType;
     // key       slot    type        presence                            else
     "size"   => size:   Uint,       required(Rule::ShardSizeMissing),   else Rule::ShardSizeType;
     "digest" => digest: DigestText, required(Rule::ShardDigestMissing), else Rule::DigestType;
@@ -45,6 +45,7 @@ impl<'m> Slot<'m> for Table {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
+        walk.prove(at, 1)?;
         let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
         while entries.next(input) {
             let (value, name) = key(input)?;

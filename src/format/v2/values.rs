@@ -4,22 +4,23 @@ use nom::Parser as _;
 
 use super::profiles;
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, key, map_head, skip,
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, key, map_head,
+    shortest_head, skip, strict_text, strict_uint,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::format::claims::{Claims, Dtype, Logical, Walk};
-use crate::format::shape::{Shape, Uint};
+use crate::format::shape::{Product, Shape, Uint};
 use crate::format::slots::{Slot, Text};
 use crate::format::{Encoding, Format};
+use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
 /// Names of objects and parts, and keys of attributes, have at most so many bytes: v2 §3.5.
-const NAME_CAP: usize = 1024;
+pub(super) const NAME_CAP: usize = 1024;
 
 /// Validates a name, whose head is at `at`: v2 §3.5.
-#[inline(always)]
 pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     if matches!(name.len(), 1..=NAME_CAP) && !name.contains(&0) {
         return Ok(());
@@ -28,11 +29,26 @@ pub(super) fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     Err(Fault::with(Rule::NameForm, Remaining::of(at), length).into())
 }
 
-/// `attributes`, and where they stand: v2 §3.1. The keys within their values are free.
-#[derive(Clone, Copy)]
-pub(crate) struct Attributes(pub(super) Remaining);
+/// A number with the shortest head, and where it stands.
+#[inline(always)]
+fn uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, Uint> {
+    let (rest, value) = strict_uint(wrong).parse(at)?;
+    Ok((rest, Uint { remaining: Remaining::of(at), value }))
+}
 
-impl<'m> Slot<'m> for Attributes {
+/// A text with the shortest head, not known to be UTF-8, and where it stands.
+#[inline(always)]
+fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Text<'_>> {
+    let (rest, bytes) = strict_text(wrong).parse(at)?;
+    Ok((rest, Text { remaining: Remaining::of(at), bytes }))
+}
+
+/// `attributes` within that many levels, and where they stand: v2 §3.1. The keys within their values
+/// are free.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes<const OPEN: u8>(pub(super) Remaining);
+
+impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
     const BLANK: Self = Self(Remaining::END);
 
     fn parse<C: Claims<'m>>(
@@ -40,15 +56,22 @@ impl<'m> Slot<'m> for Attributes {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
-        while entries.next(input) {
-            let (value, name) = key(input)?;
-            validate_name(input, name)?;
-            // How deep it is has been counted.
-            input = skip(value, 0, walk.limits.depth())?.0;
-        }
-        Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
+        walk.prove(at, OPEN)?;
+        let (rest, ()) = attributes(walk.limits, wrong, at)?;
+        Ok((rest, Self(Remaining::of(at))))
     }
+}
+
+/// Passes over the attributes at `at`, which are deterministic CBOR.
+pub(super) fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()> {
+    let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+    while entries.next(input) {
+        let (value, name) = key(input)?;
+        validate_name(input, name)?;
+        // How deep it is has been counted.
+        input = skip(value, 0, limits.depth())?.0;
+    }
+    Ok((entries.end(input, at, Limit::Keys)?, ()))
 }
 
 /// `shape`, of at most 64 dimensions: v2 §3.3.
@@ -64,12 +87,21 @@ impl<'m> Slot<'m> for ShapeOf64 {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        let (_, entries) = array_head(wrong, UNLIMITED).parse(at)?;
+        shortest_head(at)?;
+        let (mut input, mut entries) = array_head(wrong, UNLIMITED).parse(at)?;
         if let Some(rank @ 65..) = entries.claimed() {
             return Err(Fault::with(Rule::ShapeRank, Remaining::of(at), rank.into()).into());
         }
-        let (rest, shape) = Shape::parse(walk, wrong, at)?;
-        Ok((rest, Self(shape)))
+        if entries.claimed() > Some(walk.limits.rank()) {
+            return Err(Fault::new(Limit::Rank, Remaining::of(at)).into());
+        }
+        let mut product = Product::default();
+        while entries.next(input) {
+            let dimension;
+            (input, dimension) = uint(wrong, input)?;
+            product.multiply(dimension.value);
+        }
+        Ok((input, Self(product.shape(Remaining::of(at)))))
     }
 }
 
@@ -81,13 +113,13 @@ impl<'m> Slot<'m> for Layout {
     const BLANK: Self = Self(Format::Unknown);
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
-        Ok((rest, Self(Self::named(text.bytes))))
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = text(wrong, at)?;
+        let format = Self::named(text.bytes);
+        if format == Format::Unknown {
+            check_utf8(text.remaining, text.bytes)?;
+        }
+        Ok((rest, Self(format)))
     }
 }
 
@@ -115,17 +147,14 @@ impl<'m> Slot<'m> for BlobPlace {
     const BLANK: Self = Self { offset: Uint::BLANK, length: Uint::BLANK };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        shortest_head(at)?;
         let (rest, entries) = array_head(wrong, UNLIMITED).parse(at)?;
         if entries.claimed() != Some(2) {
             return Err(Fault::new(wrong, Remaining::of(at)).into());
         }
-        let (rest, offset) = Uint::parse(walk, wrong, rest)?;
-        let (rest, length) = Uint::parse(walk, wrong, rest)?;
+        let (rest, offset) = uint(wrong, rest)?;
+        let (rest, length) = uint(wrong, rest)?;
         Ok((rest, Self { offset, length }))
     }
 }
@@ -141,12 +170,8 @@ impl<'m> Slot<'m> for DtypeName {
     const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8 };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = text(wrong, at)?;
         match StorageType::from_v2(text.bytes) {
             Some(storage) => Ok((rest, Self { remaining: text.remaining, storage })),
             None => Err(Fault::new(Rule::DtypeUnknown, text.remaining).into()),
@@ -204,12 +229,9 @@ enum Meaning {
 impl<'m> Slot<'m> for TypeName {
     const BLANK: Self = Self { remaining: Remaining::END, meaning: Meaning::Unknown };
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, Text { remaining, bytes }) = Text::parse(walk, wrong, at)?;
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, Text { remaining, bytes }) = text(wrong, at)?;
+        check_utf8(remaining, bytes)?;
         let meaning = match LogicalType::from_v2(bytes) {
             _ if bytes == b"bool" => Meaning::Bool,
             Some(logical) => Meaning::Known(logical),
@@ -227,12 +249,8 @@ impl<'m> Slot<'m> for DigestText {
     const BLANK: Self = Self;
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = text(wrong, at)?;
         if !Digest::is_known_v2(text.bytes) {
             text.validate(|text| Digest::read_v2(text).is_some(), Rule::DigestForm)?;
         }
@@ -247,16 +265,13 @@ pub(crate) struct EncodingName(pub(super) Encoding);
 impl<'m> Slot<'m> for EncodingName {
     const BLANK: Self = Self(Encoding::Raw);
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = text(wrong, at)?;
         let encoding = match text.bytes {
             b"zt.zstd-seekable/1" => Encoding::ZstdSeekable,
             _ => Encoding::Unknown,
         };
+        check_utf8(text.remaining, text.bytes)?;
         Ok((rest, Self(encoding)))
     }
 }
@@ -268,12 +283,22 @@ pub(crate) struct DecodedLength(pub(super) Uint);
 impl<'m> Slot<'m> for DecodedLength {
     const BLANK: Self = Self(Uint::BLANK);
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, length) = Uint::parse(walk, wrong, at)?;
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, length) = uint(wrong, at)?;
         Ok((rest, Self(length)))
+    }
+}
+
+/// `shard`, and where it stands: v2 §7.1.
+#[derive(Clone, Copy)]
+pub(crate) struct ShardName(pub(super) Remaining);
+
+impl<'m> Slot<'m> for ShardName {
+    const BLANK: Self = Self(Remaining::END);
+
+    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = text(wrong, at)?;
+        check_utf8(text.remaining, text.bytes)?;
+        Ok((rest, Self(text.remaining)))
     }
 }

@@ -1,17 +1,15 @@
 //! What the reader of generation 2 asks of single things, asked of what is to be written.
 
-use super::values::{self, Attributes, Layout};
+use super::values::{self, Layout};
 use super::{V2, profiles};
-use crate::cbor::{Checked, Fault, Input, Remaining, fault, strict};
+use crate::cbor::{Checked, Fault, Input, Remaining, strict};
 use crate::element::LogicalType;
-use crate::error::ErrorKind;
 use crate::format::claims::{Claims, ComponentClaim, ObjectClaim, ObjectFault, Walk};
 use crate::format::dialect::{Dialect, Writing};
 use crate::format::profile::Profile;
-use crate::format::slots::Slot;
 use crate::format::{Encoding, Facts, Format};
 use crate::limits::{Limits, format};
-use crate::rules::{Limit, Rule};
+use crate::rules::Rule;
 
 /// How generation 2 is written.
 pub(super) static WRITING: Writing = Writing {
@@ -43,23 +41,8 @@ pub(crate) fn validate_written_name(name: &[u8]) -> Checked<()> {
 
 /// Passes over deterministic attributes, which are to lie within `open` levels of the manifest.
 pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
-    let depth = limits.depth().min(format::DEPTH_V2);
-    let Some(left) = depth.checked_sub(open) else {
-        return Err(Fault::with(Limit::Depth, Remaining::of(at), depth.into()).into());
-    };
-    strict(at, left).map_err(|error| {
-        let fault = fault(error);
-        match fault.kind {
-            ErrorKind::Limit(Limit::Depth) if depth == format::DEPTH_V2 => {
-                Fault::new(Rule::CborDepth, fault.remaining)
-            }
-            _ => fault,
-        }
-    })?;
-    let mut nothing = Asked(|_: &ObjectClaim, _: &Profile| Ok(()));
-    let mut walk = Walk::new(&mut nothing, limits);
-    walk.proven = true;
-    Ok(Attributes::parse(&mut walk, Rule::AttributesType, at)?.0)
+    strict(at, open, limits.depth())?;
+    Ok(values::attributes(limits, Rule::AttributesType, at)?.0)
 }
 
 /// Validates the attributes of an object of a profile, which are to be there, and hands to `ask` what
@@ -73,7 +56,6 @@ pub(crate) fn profile(
 ) -> Checked<()> {
     let mut asked = Asked(ask);
     let mut walk = Walk::new(&mut asked, limits);
-    walk.proven = true;
     profiles::validate(&mut walk, fields, claim, attributes)
 }
 
