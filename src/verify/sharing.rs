@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{ReadAt, ReadError, Sum};
+use sha2::{Digest as _, Sha256};
+
+use crate::codec::{ReadAt, ReadError};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory};
 use crate::limits::Limits;
@@ -75,13 +77,10 @@ fn sha256<R: ReadAt + ?Sized>(
     source: &R,
     limits: &Limits,
 ) -> Result<[u8; 32], ReadError<R::Error>> {
-    let mut sum = Sum::sha256();
+    let mut sum = Sha256::new();
     let mut content = part.any_content(source, limits)?;
     while let Some(chunk) = content.next_chunk()? {
         sum.update(chunk);
     }
-    match sum.finish() {
-        Digest::Sha256(sha256) => Ok(sha256),
-        _ => Ok([0; 32]),
-    }
+    Ok(sum.finalize().into())
 }
