@@ -1,4 +1,4 @@
-//! What has been found of a file: the same verdict, fields and sentence wherever it is told.
+//! What has been found of a file: the same verdict, fields and sentence wherever it is reported.
 
 use std::fmt;
 use std::io;
@@ -121,7 +121,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What no rule tells.
+    /// What no rule describes.
     pub fn new(verdict: Verdict, sentence: String) -> Self {
         Self {
             verdict,
