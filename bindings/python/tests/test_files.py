@@ -273,7 +273,7 @@ print(peak() - before, sum(t.nbytes for t in tensors.values()))
     assert data > 1 << 27 and grown <= data + manifest + (8 << 20), (grown, data)
 
 
-def test_signals_of_others_do_not_end_work(large: Path) -> None:
+def test_other_signals_do_not_end_work(large: Path) -> None:
     caught = []
     old = signal.signal(signal.SIGUSR1, lambda number, frame: caught.append(number))
     try:

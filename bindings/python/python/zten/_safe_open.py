@@ -50,7 +50,7 @@ class safe_open:
         self, filename: Source, framework: str = "np", device: Any = "cpu", *, verify: bool = True
     ) -> None:
         if framework not in _FRAMEWORKS:
-            raise ValueError(f'framework is {framework!r}; it is "np" or "pt"')
+            raise ValueError(f'framework is {framework!r}, expected "np" or "pt"')
         self.is_torch = _FRAMEWORKS[framework]
         self.device = device
         self._file = open(filename, verify=verify)
