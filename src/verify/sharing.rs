@@ -9,7 +9,6 @@ use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::{Component, ManifestRef};
-use crate::num::usize_from_u32;
 use crate::rules::Rule;
 
 /// A part, by what its blob may have in common with that of another.
@@ -55,7 +54,7 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
         hashed.try_reserve(group.len()).map_err(|_| Error::from(OutOfMemory))?;
         for part in group {
             let own = manifest.object(part.object);
-            let own = own.and_then(|own| own.components().nth(usize_from_u32(part.component)));
+            let own = own.and_then(|own| own.component_at(part.component));
             let Some(own) = own else { continue };
             hashed.push((sha256(&own, source, limits)?, *part));
         }

@@ -189,7 +189,7 @@ impl Finding {
         self.place = place;
         let component = object
             .zip(place.component())
-            .and_then(|(object, ordinal)| object.components().nth(usize::try_from(ordinal).ok()?));
+            .and_then(|(object, ordinal)| object.component_at(ordinal));
         self.component = component.map(|component| component.role().to_owned());
         match component {
             Some(component) => {
