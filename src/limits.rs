@@ -133,7 +133,8 @@ impl Limits {
         self
     }
 
-    /// These limits with another number of bytes that all compressed components decode to together.
+    /// These limits with another number of bytes that all compressed components decode to together,
+    /// and that all components take where blobs are shared, if it is more than the file has.
     #[must_use]
     pub fn with_decoded_total(mut self, bytes: u64) -> Self {
         self.decoded_total = Some(bytes);
@@ -210,11 +211,17 @@ impl Limits {
         self.chunk
     }
 
-    /// Bytes that all compressed components of a file of `file_len` bytes decode to together.
-    /// Default 64 GiB and 64 times the file.
+    /// Bytes that all compressed components of a file of `file_len` bytes decode to together, and that
+    /// all components take where blobs are shared. Default 64 GiB and 64 times the file.
     pub fn decoded_total(&self, file_len: u64) -> u64 {
         let default = file_len.saturating_mul(64).saturating_add(64 << 30);
         self.decoded_total.unwrap_or(default)
+    }
+
+    /// Bytes that all components in a file of `file_len` bytes take together, whose blobs may be shared:
+    /// without sharing, no more than the file.
+    pub(crate) fn shared_total(&self, file_len: u64) -> u64 {
+        self.decoded_total(file_len).max(file_len)
     }
 }
 

@@ -214,3 +214,28 @@ fn damage_of_a_shard_is_refused() {
         assert!(verify(&shard[..at]).is_err(), "{at}");
     }
 }
+
+/// Blobs of a shard are read as often as they are shared.
+#[test]
+fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
+    use zten_corpus::cbor::{fields, text, uint};
+    use zten_corpus::v2::{file, object, part};
+
+    // The blobs of a shard of 8,192 bytes end at 8,152. Those of another are counted apart.
+    let shard = || fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
+    let names = ["a", "b", "c", "d"];
+    let dense = || object(&[4000], "dense", vec![("data", part("u8", 4096, 4000))]);
+    let mut root = file(names.iter().map(|name| (*name, dense())).collect())
+        .set("shards", fields([("s", shard()), ("t", shard())]));
+    for (name, shard) in names.iter().zip(["s", "t", "s", "s"]) {
+        root = root.set(&format!("{name}:data/shard"), text(shard));
+    }
+    let root = root.bytes();
+    let open = |total| {
+        let limits = Limits::default().with_decoded_total(total);
+        Archive::open_with(&root, &Options::default().limits(limits)).map(drop)
+    };
+    assert_eq!(open(12_000), Ok(()));
+    let refused = open(11_999).unwrap_err();
+    assert_eq!((refused.id(), refused.place().object()), (Some("limit-decoded-total"), Some(3)));
+}

@@ -310,3 +310,29 @@ fn content_that_a_reader_would_refuse_is_refused() {
     let bools = NewObject::dense("w", &[1], StorageType::Bool);
     assert_eq!(write(&bools, &[("data", &[2])]), Some("bool-value"));
 }
+
+/// Shared blobs are read as often as they are shared, which the limit on all content bounds.
+#[test]
+fn shared_blobs_count_as_often_as_they_are_read() {
+    const OBJECTS: u64 = 40;
+    let data = [7; 4096];
+    let mut writer = Writer::new(Vec::new(), &settings().sharing()).unwrap();
+    let names: Vec<_> = (0..OBJECTS).map(|n| format!("{n:02}")).collect();
+    for name in &names {
+        let object = NewObject::dense(name, &[4096], StorageType::U8);
+        writer.add(&object, &[("data", &data)]).unwrap();
+    }
+    let file = writer.finish().unwrap();
+    let all = OBJECTS * 4096;
+    assert!((file.len() as u64) < all / 4, "they do not share a blob");
+    let open = |total| {
+        let limits = Limits::default().with_decoded_total(total);
+        Archive::open_with(&file, &Options::default().limits(limits)).map(drop)
+    };
+    assert_eq!(open(all), Ok(()));
+    let refused = open(all - 1).unwrap_err();
+    assert_eq!((refused.id(), refused.place().object()), (Some("limit-decoded-total"), Some(39)));
+    let refused = open(0).unwrap_err();
+    let first = file.len() as u64 / 4096;
+    assert_eq!(refused.place().object().map(u64::from), Some(first), "the file may be read once");
+}

@@ -51,7 +51,10 @@ impl core::fmt::Display for Mismatch {
 #[derive(Clone)]
 #[cfg_attr(
     all(feature = "v2", feature = "write"),
-    expect(clippy::large_enum_variant, reason = "there is one for each component at hand")
+    expect(
+        clippy::large_enum_variant,
+        reason = "there is one for each component that is being written"
+    )
 )]
 pub(crate) enum Sum {
     Sha256(sha2::Sha256),

@@ -1,6 +1,6 @@
 //! Validating what the manifest claims: each component, each object, and the whole.
 
-use super::blobs::{Extent, InOrder, Sharing, overlap};
+use super::blobs::{Extent, InOrder, Sharing, beyond, overlap};
 use super::index::{BoundedVec, ComponentFacts, ComponentRecord, ObjectRecord};
 use super::names::{Clash, Names, Order};
 use super::roles::{Part, Roles};
@@ -21,7 +21,7 @@ use crate::format::{
 };
 use crate::limits::{Options, Tolerance};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
-use crate::rules::Rule;
+use crate::rules::{Limit, Rule};
 
 /// Reads and validates the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
@@ -145,6 +145,13 @@ impl<'m, 'o> Validator<'m, 'o> {
                 let ordinal = last.map(|(ordinal, _)| ordinal).assured();
                 return Err(self.overlaps(&reader, &objects, &components, ordinal));
             }
+            let most = self.options.limit().shared_total(self.frame.file_len());
+            if let Some((ordinal, total)) = beyond(extents, most) {
+                let record = components.get(ordinal).copied();
+                let at = record.map(|record| reader.offset_remaining(record)).assured();
+                let fault = Fault::with(Limit::DecodedTotal, at, total);
+                return Err(self.in_component(fault, &objects, ordinal));
+            }
         }
         #[cfg(feature = "v2")]
         if let Some(clash) = self.shards(&reader, &components, walked)? {
@@ -222,7 +229,8 @@ impl<'m, 'o> Validator<'m, 'o> {
             return Ok(None);
         }
         let table = Shards::read(reader.bytes, walked.shards)?;
-        Ok(shards::validate(reader, components, &elsewhere, &table)?)
+        let components = shards::Components { reader, records: components };
+        Ok(shards::validate(components, &elsewhere, &table, self.options.limit())?)
     }
 }
 

@@ -144,6 +144,19 @@ pub(super) fn overlap(
     Ok(first_overlap(extents, identical))
 }
 
+/// The place of the first component whose blob is beyond `most` bytes of all blobs together, and how many
+/// they are. Shared ones count as often as they are shared: so often they are read.
+pub(super) fn beyond(
+    mut extents: impl Iterator<Item = (usize, Extent)>,
+    most: u64,
+) -> Option<(usize, u64)> {
+    let mut total = 0_u64;
+    extents.find_map(|(ordinal, extent)| {
+        total = total.saturating_add(extent.length);
+        (total > most).then_some((ordinal, total))
+    })
+}
+
 fn reserve<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut vec = Vec::new();
     vec.try_reserve_exact(count).map_err(|_| OutOfMemory)?;

@@ -4,7 +4,7 @@ use nom::Parser as _;
 
 use super::ManifestRef;
 use super::component::{Component, string};
-use super::index::ObjectRecord;
+use super::index::{ComponentRecord, ObjectRecord};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, uint};
 #[cfg(feature = "v2")]
@@ -90,15 +90,24 @@ impl<'a> Object<'a> {
 
     /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
+        let (parts, ordinal) = (self.parts, self.ordinal);
+        self.records().iter().enumerate().map(move |(component, record)| {
+            Component::new(parts, *record, ordinal, len_u32(component))
+        })
+    }
+
+    /// The component at a place among them, in one step.
+    pub fn component_at(&self, place: u32) -> Option<Component<'a>> {
+        let record = self.records().get(usize_from_u32(place))?;
+        Some(Component::new(self.parts, *record, self.ordinal, place))
+    }
+
+    fn records(&self) -> &'a [ComponentRecord] {
         let first = self.record.first();
         let records = &self.parts.index().components;
         let next = self.parts.index().objects.get(usize_from_u32(self.ordinal).saturating_add(1));
         let end = next.map_or(len_u32(records.len()), |next| next.first());
-        let own = records.get(usize_from_u32(first)..usize_from_u32(end)).assured();
-        let (parts, ordinal) = (self.parts, self.ordinal);
-        own.iter().enumerate().map(move |(component, record)| {
-            Component::new(parts, *record, ordinal, len_u32(component))
-        })
+        records.get(usize_from_u32(first)..usize_from_u32(end)).assured()
     }
 
     /// The component of that role.

@@ -6,13 +6,14 @@ use alloc::vec::Vec;
 use nom::Parser as _;
 
 use super::Reader;
-use super::blobs::{InOrder, Sharing, overlap};
+use super::blobs::{InOrder, Sharing, beyond, overlap};
 use super::index::ComponentRecord;
 use crate::cbor::{Fault, Remaining, text};
-use crate::error::OutOfMemory;
+use crate::error::{ErrorKind, OutOfMemory};
 use crate::format::v2::Shards;
+use crate::limits::Limits;
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
-use crate::rules::Rule;
+use crate::rules::{Limit, Rule};
 use crate::sort::numbers;
 
 /// What is wrong, and the place of the component among all of them.
@@ -21,19 +22,27 @@ pub(super) struct Clash {
     pub(super) component: usize,
 }
 
+/// All components of a manifest.
+#[derive(Clone, Copy)]
+pub(super) struct Components<'a> {
+    pub(super) reader: &'a Reader<'a>,
+    pub(super) records: &'a [ComponentRecord],
+}
+
 /// Validates the components at the places `elsewhere`.
 pub(super) fn validate(
-    reader: &Reader<'_>,
-    components: &[ComponentRecord],
+    components: Components<'_>,
     elsewhere: &[u32],
     shards: &Shards<'_>,
+    limits: &Limits,
 ) -> Result<Option<Clash>, OutOfMemory> {
+    let Components { reader, records } = components;
     // The shard of each above its place, so that those of one shard come together.
     let mut entries = Vec::new();
     entries.try_reserve_exact(elsewhere.len()).map_err(|_| OutOfMemory)?;
     for ordinal in elsewhere {
         let component = usize_from_u32(*ordinal);
-        let Some(record) = components.get(component).copied() else { continue };
+        let Some(record) = records.get(component).copied() else { continue };
         let found = |fault| Ok(Some(Clash { fault, component }));
         let field = reader.dialect.shard.and_then(|field| field.find(reader.component_map(record)));
         let value = field.assured();
@@ -50,26 +59,25 @@ pub(super) fn validate(
     }
     numbers(&mut entries, u64::MAX);
     for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
-        if let Some(component) = clash(reader, components, group)? {
-            let record = components.get(component).copied();
-            let remaining = record.map(|record| reader.offset_remaining(record)).assured();
-            let offset = record.map(|record| reader.extent(record).offset()).assured();
-            let fault = Fault::with(Rule::BlobOverlap, remaining, offset);
-            return Ok(Some(Clash { fault, component }));
+        let shard = group.first().map(|entry| entry >> 32);
+        let end = shard.and_then(|shard| shards.end(usize::try_from(shard).ok()?)).assured();
+        if let Some(clash) = clash(components, group, limits.shared_total(end))? {
+            return Ok(Some(clash));
         }
     }
     Ok(None)
 }
 
-/// The place of the last component of one shard that overlaps another and is not identical to it.
+/// What is wrong with the components of one shard together: the last that overlaps another and is not
+/// identical to it, or the first beyond `most` bytes of all of them.
 fn clash(
-    reader: &Reader<'_>,
-    components: &[ComponentRecord],
+    Components { reader, records }: Components<'_>,
     group: &[u64],
-) -> Result<Option<usize>, OutOfMemory> {
+    most: u64,
+) -> Result<Option<Clash>, OutOfMemory> {
     let extents = group.iter().filter_map(|entry| {
         let component = usize::try_from(entry & u64::from(u32::MAX)).assured();
-        components.get(component).map(|record| (component, reader.extent(*record)))
+        records.get(component).map(|record| (component, reader.extent(*record)))
     });
     let mut seen = InOrder::default();
     for (_, extent) in extents.clone() {
@@ -80,6 +88,15 @@ fn clash(
     }
     let sharing = Sharing { identical: true, alignment: reader.dialect.facts.alignment };
     let clash = overlap(seen, extents.clone().map(|(_, extent)| extent), sharing)?;
-    let Some(clash) = clash else { return Ok(None) };
-    Ok(extents.rev().find(|(_, extent)| *extent == clash).map(|(component, _)| component))
+    let found = |kind: ErrorKind, component, found| {
+        let record = records.get(component).copied();
+        let remaining = record.map(|record| reader.offset_remaining(record)).assured();
+        Clash { fault: Fault::with(kind, remaining, found), component }
+    };
+    let Some(clash) = clash else {
+        let beyond = beyond(extents, most);
+        return Ok(beyond.map(|(at, total)| found(Limit::DecodedTotal.into(), at, total)));
+    };
+    let last = extents.rev().find(|(_, extent)| *extent == clash);
+    Ok(last.map(|(at, extent)| found(Rule::BlobOverlap.into(), at, extent.offset())))
 }

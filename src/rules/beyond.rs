@@ -7,9 +7,9 @@ catalogue! {
     Unsupported:
 
     ContainerV2 "unsupported-container", Spec("v1.2 appendix"), All,
-        "The container is that of a generation that was built in, or, to be copied, of 0.1 or 1.x.",
+        "The container is that of a generation that was built in.",
         "the file is a version 2 container (magic 89 5A 54 32 0D 0A 1A 0A)",
-        "Reading it needs the feature `v2` of the library; files of other generations are not made of it yet.";
+        "Reading it needs the feature `v2` of the library.";
     Version "unsupported-version", Spec("v1.2 appendix, v2 §2.3"), From1,
         "The major version is 1; in the container of 2, it is 2.", "major version {} is not known",
         "A major version may change everything: read it with a reader of that version.";
@@ -63,8 +63,8 @@ catalogue! {
         "the component decodes to {} bytes or more, over the limit",
         "Raise the limit `decoded` if you trust the file.";
     DecodedTotal "limit-decoded-total", Policy("work on a whole file follows its size"), All,
-        "All compressed components together decode to at most 64 GiB and 64 times the file's size.",
-        "the compressed components decode to {} bytes or more, over the limit",
+        "All compressed components together decode to at most 64 GiB and 64 times the file's size; where components share blobs, all of them together take no more.",
+        "the components take {} bytes or more together, over the limit",
         "Raise the limit `decoded-total` if you trust the file.";
     Shards "limit-shards", Policy("each shard takes a descriptor of the process"), V2,
         "At most 1,024 shards of a file are looked for.",

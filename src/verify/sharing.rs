@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{ReadAt, ReadError, Sum};
+use sha2::{Digest as _, Sha256};
+
+use crate::codec::{ReadAt, ReadError};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::{Component, ManifestRef};
-use crate::num::usize_from_u32;
 use crate::rules::Rule;
 
 /// A part, by what its blob may have in common with that of another.
@@ -53,7 +54,7 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
         hashed.try_reserve(group.len()).map_err(|_| Error::from(OutOfMemory))?;
         for part in group {
             let own = manifest.object(part.object);
-            let own = own.and_then(|own| own.components().nth(usize_from_u32(part.component)));
+            let own = own.and_then(|own| own.component_at(part.component));
             let Some(own) = own else { continue };
             hashed.push((sha256(&own, source, limits)?, *part));
         }
@@ -75,13 +76,10 @@ fn sha256<R: ReadAt + ?Sized>(
     source: &R,
     limits: &Limits,
 ) -> Result<[u8; 32], ReadError<R::Error>> {
-    let mut sum = Sum::sha256();
+    let mut sum = Sha256::new();
     let mut content = part.any_content(source, limits)?;
     while let Some(chunk) = content.next_chunk()? {
         sum.update(chunk);
     }
-    match sum.finish() {
-        Digest::Sha256(sha256) => Ok(sha256),
-        _ => Ok([0; 32]),
-    }
+    Ok(sum.finalize().into())
 }

@@ -44,7 +44,7 @@ impl Verifier {
     }
 
     /// Validates that a file lists no shards (2), whether components are in them or not: they are
-    /// other files than the one at hand. v2 §7.1. After all objects, it is what
+    /// other files than this one. v2 §7.1. After all objects, it is what
     /// [`file`](Self::file) does.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// An error of the library, and what it is told by.
+    /// An error of the library, and the finding that describes it.
     fn new(error: &Error, find: impl FnOnce() -> Finding) -> Self {
         match error.kind() {
             ErrorKind::OutOfMemory => Self::OutOfMemory,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// Work on fewer bytes is over before anyone could interrupt it.
+/// Work on fewer bytes ends before an interrupt could.
 const BRIEF: u64 = 4 << 20;
 
 /// How long a signal waits, at most.

@@ -240,7 +240,6 @@ fn required(open: &Open, ordinal: u32) -> Reading<Object<'_>> {
 }
 
 fn component(open: &Open, (object, component): (u32, u32)) -> Reading<Component<'_>> {
-    let found =
-        required(open, object)?.components().nth(usize::try_from(component).unwrap_or(usize::MAX));
+    let found = required(open, object)?.component_at(component);
     found.ok_or(Error::from(Misuse::NoObject).into())
 }

@@ -267,7 +267,9 @@ impl Reader {
         ordinal: u32,
         component: u32,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = stored_of(&object(&*self.open()?, ordinal)?);
+        let open = self.open()?;
+        let own = object(&open, ordinal)?.component_at(component);
+        let bytes = own.map_or(0, |own| own.extent().length());
         let decoded =
             self.work(py, bytes, |open, cancel| read::bytes(open, (ordinal, component), cancel))?;
         Ok(PyBytes::new(py, &decoded))

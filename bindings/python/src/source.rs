@@ -57,7 +57,7 @@ impl Given {
         let path: PathBuf = given.extract().map_err(|_| {
             let kind = given.get_type();
             PyTypeError::new_err(format!(
-                "a file is a path, bytes, a buffer, or an object with read and seek; it is {kind}"
+                "the file is {kind}, expected a path, bytes, a bytearray, a memoryview, or an object with read and seek"
             ))
         })?;
         let opened = given.py().detach(|| Self::from_path(&path));

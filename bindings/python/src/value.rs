@@ -45,19 +45,32 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// A dictionary; or, where Python cannot tell the keys apart or hash them, all entries in order.
+/// A dictionary; or, where Python takes two keys for equal or a key may not be hashed, all entries in
+/// order.
 fn map<'py>(py: Python<'py>, map: Map<'_>) -> PyResult<Bound<'py, PyAny>> {
     let (dictionary, entries) = (PyDict::new(py), PyList::empty(py));
     let mut is_dictionary = true;
     for (key, item) in map {
+        is_dictionary = is_dictionary && is_hashed(&key.value());
         let (key, item) = (value(py, &key)?, value(py, &item)?);
-        is_dictionary = is_dictionary && dictionary.set_item(&key, &item).is_ok();
+        if is_dictionary {
+            dictionary.set_item(&key, &item)?;
+        }
         entries.append(PyTuple::new(py, [key, item])?)?;
     }
     if is_dictionary && dictionary.len() == entries.len() {
         return Ok(dictionary.into_any());
     }
     own(py, "Entries", (entries,))
+}
+
+/// Whether a key may be one of a dictionary. Hashes of text and bytes are seeded, and few numbers share
+/// one. Those of tuples are neither: nested keys of one hash can be made in any number, and a
+/// dictionary of them is quadratic.
+fn is_hashed(key: &Value<'_>) -> bool {
+    let is_text = matches!(key, Value::Text(_) | Value::Bytes(_) | Value::Null);
+    let is_number = matches!(key, Value::Uint(_) | Value::Negative(_) | Value::Float(_));
+    is_text || is_number || matches!(key, Value::Bool(_))
 }
 
 /// A value of a class of the package's.

@@ -62,7 +62,7 @@ impl Form {
             "1.2" => Generation::V1_2,
             "2" => Generation::V2,
             other => {
-                let sentence = format!("generation is {other:?}; it is \"1.2\" or \"2\"");
+                let sentence = format!("generation is {other:?}, expected \"1.2\" or \"2\"");
                 return Err(PyValueError::new_err(sentence));
             }
         };
@@ -73,7 +73,7 @@ impl Form {
             (None, _) => Checksum::None,
             (Some(other), _) => {
                 return Err(PyValueError::new_err(format!(
-                    "digest is {other:?}; in 1.2 it is \"sha256\", \"crc32c\" or None, in 2 \"sha256\", \"xxh3\" or None"
+                    "digest is {other:?}, expected \"sha256\", \"crc32c\" or None in 1.2, \"sha256\", \"xxh3\" or None in 2"
                 )));
             }
         };

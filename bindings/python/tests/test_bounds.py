@@ -112,6 +112,14 @@ def test_a_file_that_became_shorter_is_not_viewed(tmp_path: Path) -> None:
             file["w"].numpy()
 
 
+def test_bytes_that_are_no_whole_elements_are_refused() -> None:
+    with zten.open(corpus.CORPUS / "accept/unsupported-layout--v01-any-size.zt") as file:
+        data = file["w"].components["data"]
+        assert (data.dtype, data.nbytes, len(data.tobytes())) == ("f32", 15, 15)
+        with pytest.raises(ValueError, match="15 bytes, which are no multiple of 4"):
+            data.numpy()
+
+
 def test_packed_elements_of_every_layout() -> None:
     folder = corpus.CORPUS / "v2/accept"
     with zten.open(folder / "nibbles.zt") as file:

@@ -144,7 +144,8 @@ def test_pickles() -> None:
         tensor = pickle.loads(pickle.dumps(file["t_i8"]))
         assert tensor.numpy().tolist() == file["t_i8"].numpy().tolist()
         again = pickle.loads(pickle.dumps(file))
-        assert list(again) == list(file) and again._arguments == file._arguments
+        assert list(again) == list(file)
+        assert (again._strictness, again._verify) == (file._strictness, False)
         again.close()
     with pytest.raises(TypeError, match="path"):
         pickle.dumps(zten.open(DENSE.read_bytes()))
@@ -166,7 +167,7 @@ def test_threads_read_one_file(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A gigabyte, most of it a hole."""
+    """768 MiB of zeros."""
     path = tmp_path_factory.mktemp("large") / "large.zt"
     with zten.create(path) as writer:
         zeros = np.zeros(1 << 26, np.uint8)
@@ -204,36 +205,44 @@ def test_the_lock_is_released(large: Path) -> None:
 
 @pytest.mark.parametrize("call", ["check", "check_batch", "load_file", "verify", "convert", "save"])
 def test_an_interrupt_ends_long_work(call: str, large: Path, tmp_path: Path) -> None:
+    # An interrupt that is seen only when the work has ended comes after most of its time.
     script = f"""
 import signal, sys, threading, os, time
 import numpy as np, zten
-path, target = sys.argv[1:]
+path, complete, target = sys.argv[1:]
 calls = {{
-    "check": lambda: zten.check(path),
-    "check_batch": lambda: zten.check_batch([path] * 8, threads=2),
-    "load_file": lambda: zten.numpy.load_file(path),
-    "verify": lambda: zten.open(path).verify(),
-    "convert": lambda: zten.convert(path, target, zstd=1),
-    "save": lambda: zten.numpy.save_file({{str(n): data for n in range(8)}}, target, zstd=1),
+    "check": lambda out: zten.check(path),
+    "check_batch": lambda out: zten.check_batch([path] * 2, threads=2),
+    "load_file": lambda out: zten.numpy.load_file(path),
+    "verify": lambda out: zten.open(path).verify(),
+    "convert": lambda out: zten.convert(path, out, zstd=1),
+    "save": lambda out: zten.numpy.save_file({{"0": data, "1": data}}, out, zstd=1),
 }}
 data = np.zeros(1 << 28, np.uint8) if {call!r} == "save" else None
 call = calls[{call!r}]
-threading.Timer(0.15, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.monotonic()
+call(complete)
+took = time.monotonic() - start
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(took / 10, interrupt).start()
 try:
     while True:
-        call()
+        call(target)
 except KeyboardInterrupt:
-    print("interrupted", flush=True)
+    print(time.monotonic() - sent, took, flush=True)
 """
-    target = tmp_path / "target.zt"
-    start = time.monotonic()
+    complete, target = tmp_path / "complete.zt", tmp_path / "target.zt"
     ended = subprocess.run(
-        [sys.executable, "-c", script, str(large), str(target)],
-        capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, "-c", script, str(large), str(complete), str(target)],
+        capture_output=True, text=True, timeout=600, check=False,
     )
-    assert ended.stdout == "interrupted\n", ended.stderr
+    assert ended.returncode == 0, ended.stderr
+    waited, took = map(float, ended.stdout.split())
+    assert waited < took / 2, (waited, took)
     assert not target.exists()
-    assert time.monotonic() - start < 30
 
 
 @linux
@@ -264,7 +273,7 @@ print(peak() - before, sum(t.nbytes for t in tensors.values()))
     assert data > 1 << 27 and grown <= data + manifest + (8 << 20), (grown, data)
 
 
-def test_signals_of_others_do_not_end_work(large: Path) -> None:
+def test_other_signals_do_not_end_work(large: Path) -> None:
     caught = []
     old = signal.signal(signal.SIGUSR1, lambda number, frame: caught.append(number))
     try:

@@ -1,4 +1,4 @@
-//! What has been found of a file: the same verdict, fields and sentence wherever it is told.
+//! What has been found of a file: the same verdict, fields and sentence wherever it is reported.
 
 use std::fmt;
 use std::io;
@@ -121,7 +121,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What no rule tells.
+    /// What no rule describes.
     pub fn new(verdict: Verdict, sentence: String) -> Self {
         Self {
             verdict,
@@ -189,7 +189,7 @@ impl Finding {
         self.place = place;
         let component = object
             .zip(place.component())
-            .and_then(|(object, ordinal)| object.components().nth(usize::try_from(ordinal).ok()?));
+            .and_then(|(object, ordinal)| object.component_at(ordinal));
         self.component = component.map(|component| component.role().to_owned());
         match component {
             Some(component) => {

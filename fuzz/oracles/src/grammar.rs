@@ -18,7 +18,7 @@ use crate::{limits, open, steps};
 
 /// Objects of a file, at most.
 const OBJECTS: u8 = 4;
-/// Things that are done to a file, at most.
+/// Changes made to a file, at most.
 const DAMAGES: u8 = 4;
 /// What offsets are a multiple of.
 const BLOCK: usize = 4096;

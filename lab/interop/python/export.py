@@ -18,7 +18,7 @@ from common import Tally, Zten
 from tensors import HELD, listed, random, write
 
 # Generations, and how a file of them is written.
-WAYS = [["--to", "1.2"], ["--to", "1.2", "--zstd"], ["--to", "2"], ["--to", "2", "--zstd"]]
+OPTIONS = [["--to", "1.2"], ["--to", "1.2", "--zstd"], ["--to", "2"], ["--to", "2", "--zstd"]]
 NUMPY = [dtype for dtype in arrays.DTYPES if dtype != ml_dtypes.bfloat16]
 NUMPY += [np.dtype("complex64"), np.dtype("complex128")]
 
@@ -36,11 +36,11 @@ class Export:
 
     def through(self, path, suffix):
         """The file as zTensor of each generation, and that again as what it was."""
-        for way in WAYS:
-            yield self.convert(self.convert(path, "x.zt", *way), f"out.{suffix}")
+        for options in OPTIONS:
+            yield self.convert(self.convert(path, "x.zt", *options), f"out.{suffix}")
 
 
-def said(path):
+def read(path):
     """What the package reads."""
     found = dict(safetensors.deserialize(path.read_bytes()))
     return {
@@ -61,13 +61,13 @@ def of_safetensors(rng, export):
     metadata = [None, {"format": "pt", "重み": "\n\""}][rng.integers(2)]
     path = export.folder / "x.safetensors"
     write(path, tensors, metadata)
-    wanted, (_, texts) = said(path), listed(path)
+    wanted, (_, texts) = read(path), listed(path)
     # 1.2 knows the last two types by name alone, and they come back through 2.
-    for way in ([], ["--zstd"]):
-        first = export.convert(path, "1.zt", *way)
+    for options in ([], ["--zstd"]):
+        first = export.convert(path, "1.zt", *options)
         second = export.convert(first, "2.zt", "--to", "2")
         out = export.convert(second, "out.safetensors")
-        assert said(out) == wanted
+        assert read(out) == wanted
         assert listed(out)[1] == texts
         # The package writes the same, but for the order of its metadata.
         assert len(out.read_bytes()) == len(path.read_bytes()) or texts
@@ -92,9 +92,9 @@ def of_several(rng, export, tensors, metadata):
     index = {"metadata": {"total_size": size}, "weight_map": weights}
     path = folder / "model.safetensors.index.json"
     path.write_text(json.dumps(index))
-    whole = said(export.folder / "x.safetensors")
+    whole = read(export.folder / "x.safetensors")
     out = export.convert(export.convert(path, "x.zt", "--to", "2"), "out.safetensors")
-    assert said(out) == whole
+    assert read(out) == whole
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()

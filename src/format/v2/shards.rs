@@ -158,7 +158,12 @@ impl<'m> Shards<'m> {
             by_length(other, name)
         };
         let place = self.names.binary_search_by(order).ok()?;
-        self.ends.get(place).map(|end| (place, *end))
+        self.end(place).map(|end| (place, end))
+    }
+
+    /// Where the blobs of the shard at a place in the table end at the latest.
+    pub(crate) fn end(&self, place: usize) -> Option<u64> {
+        self.ends.get(place).copied()
     }
 }
 

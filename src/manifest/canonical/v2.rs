@@ -84,7 +84,7 @@ fn blobs(form: &Form<'_>, alignment: u64) -> Result<u64, Error> {
     for object in objects.iter().filter_map(|ordinal| manifest.object(*ordinal)) {
         let count = object.components().len();
         ordinals(&mut parts, u32::try_from(count).unwrap_or(u32::MAX))?;
-        let part = |ordinal| object.components().nth(usize_from_u32(ordinal));
+        let part = |ordinal| object.component_at(ordinal);
         let role = |ordinal| part(ordinal).map_or(<&[u8]>::default(), |part| part.role_bytes());
         by_text(&mut parts, role, |_| ())?;
         for part in parts.iter().filter_map(|ordinal| part(*ordinal)) {

@@ -75,6 +75,8 @@ class Component:
         that it is stored as. Two to a byte (``f4_e2m1``) are unpacked, all that there are room for.
 
         Raises:
+            ValueError: its bytes are no multiple of those of an element, which formats that are not
+                known allow.
             Refused, Unsupported, LimitExceeded: as the content asks for.
         """
         content = np.frombuffer(self.tobytes(), np.uint8)
@@ -84,7 +86,13 @@ class Component:
             return _types.unpack(content, 2 * len(content))
         if self._read_as == "bool":
             return _types.truth(content)
-        return content.view(_types.numpy_dtype(self._read_as))
+        dtype = _types.numpy_dtype(self._read_as)
+        if len(content) % dtype.itemsize:
+            raise ValueError(
+                f"component {self.role!r} has {len(content)} bytes, which are no multiple of "
+                f"{dtype.itemsize}, the size of {self._read_as}"
+            )
+        return content.view(dtype)
 
     def _admit(self) -> None:
         """Has what asks for more than the limit allows refused, before there is memory for it."""

@@ -1,4 +1,4 @@
-"""What is raised when a file is to blame."""
+"""Exceptions that a file causes."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ import mmap
 import os
 import sys
 from collections.abc import Iterable, Iterator, KeysView, Mapping
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -61,34 +60,15 @@ class File(Mapping[str, Tensor]):
     again where it is unpickled.
     """
 
-    __slots__ = ("_arguments", "_map", "_maps", "_reader", "_source", "_verify")
+    __slots__ = ("_map", "_maps", "_reader", "_source", "_strictness", "_verify")
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        map: bool = False,
-        verify: bool = True,
-        limits: Mapping[str, int] | None = None,
-        tolerate: Iterable[str] = (),
-        canonical: bool = False,
-        shards: bool = True,
-    ) -> None:
-        self._arguments: dict[str, Any] = {
-            "map": map,
-            "verify": verify,
-            "limits": dict(limits or {}),
-            "tolerate": [tolerate] if isinstance(tolerate, str) else list(tolerate),
-            "canonical": canonical,
-            "shards": shards,
-        }
+    def __init__(self, source: Source, how: _Strictness, map: bool, verify: bool) -> None:
         self._source = frozen(source)
+        self._strictness = how
         self._map = map
         self._verify = verify
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
-        self._reader = Reader(
-            self._source, strictness(limits, self._arguments["tolerate"], canonical, shards)
-        )
+        self._reader = Reader(self._source, how)
         if map and not isinstance(self._source, bytes) and self._reader.descriptor() is None:
             self.close()
             raise ValueError("map=True maps files that are opened by their path, or views bytes")
@@ -121,21 +101,16 @@ class File(Mapping[str, Tensor]):
             return f"<File {name!s} closed>"
         return f"<File {name!s} generation={self.generation} objects={len(self)}>"
 
-    def __enter__(self) -> File:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not isinstance(self._source, (str, os.PathLike)):
             raise TypeError("only a file that was opened by its path can be pickled")
-        return _open, (os.fspath(self._source), self._arguments)
+        return File, (os.fspath(self._source), self._strictness, self._map, self._verify)
 
     def close(self) -> None:
         """Closes the file. Arrays stay; tensors of it can no longer be read. A map, and with it the
@@ -231,8 +206,8 @@ def open(
     asked for.
 
     Args:
-        source: a path, ``bytes`` or another buffer (which is copied, unless it is ``bytes``), or an
-            object with ``read`` and ``seek``.
+        source: a path; ``bytes``; a ``bytearray`` or ``memoryview``, which is copied; or an object
+            with ``read`` and ``seek``.
         map: dense arrays are views of a memory map, where elements lie there as they are. This is for
             files that no other process changes: an array changes when its file does, whatever was
             verified before, and a file that is cut kills the process that touches what was there. Of
@@ -251,16 +226,4 @@ def open(
         Refused, Unsupported, LimitExceeded: as the manifest asks for.
         OSError: the file cannot be read.
     """
-    return File(
-        source,
-        map=map,
-        verify=verify,
-        limits=limits,
-        tolerate=tolerate,
-        canonical=canonical,
-        shards=shards,
-    )
-
-
-def _open(path: str, arguments: dict[str, Any]) -> File:
-    return File(path, **arguments)
+    return File(source, strictness(limits, tolerate, canonical, shards), map, verify)

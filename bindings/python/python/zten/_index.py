@@ -61,5 +61,5 @@ def select(index: Index, shape: tuple[int, ...]) -> Selection:
             ranges.append((place, place + 1))
             rest.append(0)
         else:
-            raise TypeError(f"an index is an integer, a slice or an ellipsis; it is {item!r}")
+            raise TypeError(f"index {item!r}: expected an integer, a slice or an ellipsis")
     return Selection(ranges, tuple(rest), tuple(taken))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _types
-from ._file import File, Source
+from ._file import File, Source, open
 from ._tensor import Tensor
 from ._types import Array, Bytes
 
@@ -22,7 +22,7 @@ def load(
     tolerate: Iterable[str],
 ) -> dict[str, Any]:
     """All tensors as arrays, by their names, in the order of the file."""
-    with File(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
+    with open(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
         if map and verify:
             file.verify()
         return _Load(file).all()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from . import _types
-from ._file import File, Source
-from ._tensor import Tensor
+from ._file import Source, open
 from ._index import Index
+from ._tensor import Tensor
 
 _FRAMEWORKS = {"np": False, "numpy": False, "pt": True, "torch": True, "pytorch": True}
 
@@ -51,10 +50,10 @@ class safe_open:
         self, filename: Source, framework: str = "np", device: Any = "cpu", *, verify: bool = True
     ) -> None:
         if framework not in _FRAMEWORKS:
-            raise ValueError(f'framework is {framework!r}; it is "np" or "pt"')
+            raise ValueError(f'framework is {framework!r}, expected "np" or "pt"')
         self.is_torch = _FRAMEWORKS[framework]
         self.device = device
-        self._file = File(filename, verify=verify)
+        self._file = open(filename, verify=verify)
 
     def keys(self) -> list[str]:
         """The names of the tensors."""
@@ -79,13 +78,8 @@ class safe_open:
         """The tensor of that name, to be read by parts."""
         return SafeSlice(self, self._file[name])
 
-    def __enter__(self) -> safe_open:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._file.close()

@@ -22,5 +22,6 @@ class Simple:
 
 
 class Entries(tuple[tuple[Any, Any], ...]):
-    """The entries of a map that is no :class:`dict`, as a key stands there twice or cannot be
-    hashed: ``(key, value)`` in the order of the file."""
+    """The entries of a map that is no :class:`dict`: ``(key, value)`` in the order of the file. Keys of
+    a :class:`dict` are text, bytes, numbers, booleans or None, no two of which Python takes for equal
+    (``1`` and ``True`` are)."""

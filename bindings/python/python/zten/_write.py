@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from . import _types, _zten
-from ._file import File, Source, frozen, strictness
+from ._file import Source, frozen, open, strictness
 from ._types import Array, Bytes
 
 Digest: TypeAlias = Literal["sha256", "crc32c", "xxh3"]
@@ -111,15 +110,10 @@ class Writer:
         """Gives the file up. What was at the path stays."""
         self._writer.abort()
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is None:
             self.finish()
         else:
@@ -189,7 +183,7 @@ def append(path: Path, *, digest: Digest | None = "sha256", zstd: int | None = N
     Raises:
         ValueError: it is of 0.1, a data shard, or canonical, which nothing can be added to.
     """
-    with File(path, shards=False) as file:
+    with open(path, shards=False) as file:
         generation = "2" if file.generation == "2" else "1.2"
     return Writer(_zten.Writer.append(path, (generation, digest, False), zstd), generation)
 

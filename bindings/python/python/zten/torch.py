@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._file import File, Source
+from ._file import Source, open
 from .numpy import save, save_file
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -44,7 +44,7 @@ def load_file(
         TypeError: there is an object that is not dense; :func:`zten.open` reads it.
         Refused, Unsupported, LimitExceeded: as the file asks for.
     """
-    with File(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
+    with open(source, map=map, verify=verify, limits=limits, tolerate=tolerate) as file:
         return {name: tensor.torch(device=device) for name, tensor in file.items()}
 
 

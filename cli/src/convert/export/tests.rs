@@ -269,7 +269,7 @@ fn safetensors_are_those_of_the_crate() {
 
 /// What a reader of archives that is not ours finds: no member is compressed, and all are whole.
 #[test]
-fn archives_are_those_of_others() {
+fn archives_are_read_by_a_third_party_reader() {
     let folder = Folder::new();
     let long = "x".repeat(60_000);
     let objects = [
@@ -347,7 +347,7 @@ fn what_has_no_place_is_named() {
     refused(&one("__metadata__"), None, "safetensors", "of that name");
     for name in ["../x", "/x", "a\\b", "a/../b", "x.npy", ""] {
         refused(&one(name), None, "npz", "its name ");
-        // Nothing of the kind is in the way of others.
+        // It can be exported to another format.
         folder.export_objects(&one(name), None, "safetensors").unwrap();
         fs::remove_file(folder.path("out.safetensors")).unwrap();
     }

@@ -26,7 +26,7 @@ pub(super) fn attributes(u: &mut Unstructured<'_>) -> Result<Option<Item>> {
     Ok(Some(sorted_map(pairs)))
 }
 
-/// A field that no generation knows, perhaps.
+/// Perhaps a field that no generation defines.
 pub(super) fn unknown(u: &mut Unstructured<'_>) -> Result<Option<(Item, Item)>> {
     if u.ratio(7, 8)? {
         return Ok(None);

@@ -167,7 +167,7 @@ fn index_and_files_say_the_same() {
         refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice)
             .contains("does not say")
     );
-    // What is wrong with a file is told of that one.
+    // What is wrong with a file is reported of that one.
     let [mut y, x] = two();
     y.1.pop();
     let sentence = refusal(&index("{}"), &[y, x]);
