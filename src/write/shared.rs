@@ -58,3 +58,38 @@ impl Shared {
         (self.identity, self.decoded)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+
+    use super::{Blobs, Identity, Shared};
+
+    fn blob(number: u64, offset: u64) -> Shared {
+        let mut identity = Identity::default();
+        // Most of them begin with the same bytes.
+        identity[24..].copy_from_slice(&number.to_be_bytes());
+        Shared { identity, offset, length: 1, decoded: number % 3, compressed: false }
+    }
+
+    #[test]
+    fn each_is_found_in_few_runs() {
+        let (mut blobs, mut wanted) = (Blobs::default(), BTreeMap::new());
+        let mut random = fastrand::Rng::with_seed(5);
+        for offset in 0..3_000 {
+            let blob = blob(random.u64(..2_000), offset);
+            let found = blobs.find(&blob.identity, blob.decoded).map(|found| found.offset);
+            assert_eq!(found, wanted.get(&blob.key()).copied());
+            if found.is_none() {
+                blobs.add(blob).unwrap();
+                wanted.insert(blob.key(), offset);
+            }
+            let lengths = blobs.0.iter().map(|run| run.len());
+            assert!(lengths.clone().is_sorted_by(|longer, shorter| longer > shorter));
+            assert_eq!(lengths.sum::<usize>(), wanted.len());
+        }
+        assert!(wanted.len() > 1_000 && blobs.0.len() <= 11);
+        let (identity, decoded) = blob(7, 0).key();
+        assert!(blobs.find(&identity, decoded + 1).is_none(), "another length");
+    }
+}

@@ -63,3 +63,13 @@ def test_what_pytorch_has_no_element_for() -> None:
         for tensor in file.values():
             with pytest.raises(TypeError, match="f4_e2m1"):
                 tensor.torch()
+
+
+def test_views_that_conjugate_or_negate_are_written_as_they_read() -> None:
+    import zten.torch
+
+    numbers = torch.tensor([1 + 2j, 3 - 4j])
+    views = {"conjugate": numbers.conj(), "imaginary": torch._neg_view(torch.tensor([2.0, -4.0]))}
+    loaded = zten.torch.load(zten.torch.save(views))
+    assert loaded["conjugate"].tolist() == [1 - 2j, 3 + 4j]
+    assert loaded["imaginary"].tolist() == [-2.0, 4.0]

@@ -274,6 +274,7 @@ def _torch_part(
     import torch
 
     storage, element = _types.from_torch(value.dtype, generation)
-    flat = value.detach().cpu().contiguous().reshape(-1)
+    # A view may conjugate or negate what is in memory.
+    flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
     content = flat.view(torch.uint8).numpy() if flat.numel() else np.empty(0, np.uint8)
     return list(value.shape), (role, storage, element, value.numel(), content)
