@@ -166,16 +166,13 @@ pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<D
         let loader = Loader::new(open.length, open.limits());
         let decoded = match component.shard() {
             None => loader.decode([component].into_iter(), &open.root(cancel)),
-            Some(name) => {
-                let shards = open.shards(cancel)?;
-                match shards.get(name) {
-                    Some(bound) => {
-                        let component = component.in_shard(bound);
-                        loader.decode([component].into_iter(), bound.source())
-                    }
-                    None => loader.decode([component].into_iter(), &open.root(cancel)),
+            Some(name) => match open.shard(name, cancel)? {
+                Some(bound) => {
+                    let component = component.in_shard(&bound);
+                    loader.decode([component].into_iter(), bound.source())
                 }
-            }
+                None => loader.decode([component].into_iter(), &open.root(cancel)),
+            },
         }?;
         decoded.into_iter().next().ok_or(Error::from(Misuse::NoObject).into())
     };
@@ -224,11 +221,10 @@ fn with_object(
     let read = || {
         let object = required(open, ordinal)?;
         let shard = object.components().find_map(|component| component.shard());
-        if let Some(name) = shard {
-            let shards = open.shards(cancel)?;
-            if let Some(bound) = shards.get(name) {
-                return read(&object.in_shard(bound), bound.source());
-            }
+        if let Some(name) = shard
+            && let Some(bound) = open.shard(name, cancel)?
+        {
+            return read(&object.in_shard(&bound), bound.source());
         }
         read(&object, &open.root(cancel))
     };

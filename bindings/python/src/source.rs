@@ -12,7 +12,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::error::OutOfMemory;
 use zten::open::Opening;
-use zten::shards::{Candidate, Find, Shard, Shards};
+use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::source::OpenError;
 use zten::{Error, Limits, Manifest, Options, ReadAt, ReadError};
 use zten_shards::ShardFile;
@@ -127,6 +127,32 @@ impl Open {
         self.manifest.bind_shards(&Finder { open: self, cancel }, self.limits())
     }
 
+    /// The shard of that name, if it was found; its frame and size are those of the table.
+    pub(crate) fn shard<'a>(
+        &'a self,
+        name: &str,
+        cancel: &'a Cancel,
+    ) -> Result<Option<BoundShard<'a, Watched<'a, File>>>, ReadError<io::Error>> {
+        let listed = self.manifest.shards().find(|shard| shard.name() == name);
+        let found = listed.and_then(|shard| Some((shard, self.candidate(&shard, cancel)?)));
+        match found {
+            Some((shard, candidate)) => shard.bind(candidate).map(Some),
+            // Where there are more than the limit allows, none has been looked for: an error.
+            None => self.shards(cancel).map(|_| None),
+        }
+    }
+
+    /// The file that was opened for a shard.
+    fn candidate<'a>(
+        &'a self,
+        shard: &Shard<'_>,
+        cancel: &'a Cancel,
+    ) -> Option<Candidate<Watched<'a, File>>> {
+        let found = self.shards.iter().find(|found| found.name == shard.name())?;
+        let source = Watched { source: &found.file, cancel };
+        Some(Candidate { source, length: found.length })
+    }
+
     /// The descriptor of a file that was opened by its path.
     #[cfg(unix)]
     pub(crate) fn descriptor(&self) -> Option<i32> {
@@ -154,11 +180,7 @@ impl<'a> Find for Finder<'a> {
     type Source = Watched<'a, File>;
 
     fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Self::Source>>> {
-        let found = self.open.shards.iter().find(|found| found.name == shard.name());
-        Ok(found.map(|found| Candidate {
-            source: Watched { source: &found.file, cancel: self.cancel },
-            length: found.length,
-        }))
+        Ok(self.open.candidate(shard, self.cancel))
     }
 }
 
