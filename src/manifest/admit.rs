@@ -139,14 +139,16 @@ impl<'m, 'o> Validator<'m, 'o> {
                 dialect.facts.shares_blobs || self.options.tolerates(Tolerance::SharedBlobs);
             let sharing = Sharing { identical, alignment: dialect.facts.alignment };
             let blobs = extents.clone().map(|(_, extent)| extent);
-            let clash = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
-            if let Some(clash) = clash {
+            let laid = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
+            if let Some(clash) = laid.clash {
                 let last = extents.rev().find(|(_, extent)| *extent == clash);
                 let ordinal = last.map(|(ordinal, _)| ordinal).assured();
                 return Err(self.overlaps(&reader, &objects, &components, ordinal));
             }
             let most = self.options.limit().shared_total(self.frame.file_len());
-            if let Some((ordinal, total)) = beyond(extents, most) {
+            if laid.alike
+                && let Some((ordinal, total)) = beyond(extents, most)
+            {
                 let record = components.get(ordinal).copied();
                 let at = record.map(|record| reader.offset_remaining(record)).assured();
                 let fault = Fault::with(Limit::DecodedTotal, at, total);

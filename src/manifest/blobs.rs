@@ -85,12 +85,20 @@ pub(super) struct Sharing {
     pub(super) alignment: u64,
 }
 
-/// The first extent, in order of offset and then length, that overlaps one before it.
+/// What blobs are that may be shared.
+pub(super) struct Laid {
+    /// The first extent, in order of offset and then length, that overlaps one before it.
+    pub(super) clash: Option<Extent>,
+    /// Whether two may be identical.
+    pub(super) alike: bool,
+}
+
+/// Finds out whether blobs overlap.
 pub(super) fn overlap(
     seen: InOrder,
     extents: impl Iterator<Item = Extent> + Clone,
     sharing: Sharing,
-) -> Result<Option<Extent>, OutOfMemory> {
+) -> Result<Laid, OutOfMemory> {
     let Sharing { identical, alignment } = sharing;
     // Before 2 blobs share bytes only where that is tolerated, so these are looked at exactly.
     let is_v2 = cfg!(feature = "v2") && alignment == ALIGNMENT_V2;
@@ -121,15 +129,16 @@ pub(super) fn overlap(
             let differ =
                 alike.then(|| shared::differing(&blobs, &mut packed, shared::FREE)).flatten();
             let least = clash.map(|clash| clash.offset).into_iter().chain(differ).min();
-            return Ok(least.and_then(|offset| shared::first_at(&blobs, offset)));
+            let clash = least.and_then(|offset| shared::first_at(&blobs, offset));
+            return Ok(Laid { clash, alike });
         }
         if clash.is_none() {
-            return Ok(None);
+            return Ok(Laid { clash, alike: false });
         }
     }
     #[cfg(feature = "v2")]
     if is_v2 {
-        return shared::overlap(&blobs, count);
+        return Ok(Laid { clash: shared::overlap(&blobs, count)?, alike: true });
     }
     let mut exact = reserve(count)?;
     for blob in blobs.take(count) {
@@ -141,7 +150,7 @@ pub(super) fn overlap(
         exact.sort_unstable();
     }
     let extents = exact.iter().map(|(offset, length)| Extent::new(*offset, *length));
-    Ok(first_overlap(extents, identical))
+    Ok(Laid { clash: first_overlap(extents, identical), alike: identical })
 }
 
 /// The place of the first component whose blob is beyond `most` bytes of all blobs together, and how many

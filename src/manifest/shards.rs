@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use nom::Parser as _;
 
 use super::Reader;
-use super::blobs::{InOrder, Sharing, beyond, overlap};
+use super::blobs::{InOrder, Laid, Sharing, beyond, overlap};
 use super::index::ComponentRecord;
 use crate::cbor::{Fault, Remaining, text};
 use crate::error::{ErrorKind, OutOfMemory};
@@ -87,14 +87,14 @@ fn clash(
         return Ok(None);
     }
     let sharing = Sharing { identical: true, alignment: reader.dialect.facts.alignment };
-    let clash = overlap(seen, extents.clone().map(|(_, extent)| extent), sharing)?;
+    let Laid { clash, alike } = overlap(seen, extents.clone().map(|(_, extent)| extent), sharing)?;
     let found = |kind: ErrorKind, component, found| {
         let record = records.get(component).copied();
         let remaining = record.map(|record| reader.offset_remaining(record)).assured();
         Clash { fault: Fault::with(kind, remaining, found), component }
     };
     let Some(clash) = clash else {
-        let beyond = beyond(extents, most);
+        let beyond = alike.then(|| beyond(extents, most)).flatten();
         return Ok(beyond.map(|(at, total)| found(Limit::DecodedTotal.into(), at, total)));
     };
     let last = extents.rev().find(|(_, extent)| *extent == clash);

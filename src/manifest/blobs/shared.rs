@@ -104,7 +104,8 @@ mod tests {
                 seen.note(*extent);
             }
             let sharing = Sharing { identical: true, alignment: ALIGNMENT_V2 };
-            let found = super::super::overlap(seen, extents.iter().copied(), sharing).unwrap();
+            let found =
+                super::super::overlap(seen, extents.iter().copied(), sharing).unwrap().clash;
             let mut sorted: Vec<_> = extents.iter().filter(|extent| extent.length > 0).collect();
             sorted.sort_by_key(|extent| (extent.offset, extent.length));
             let wanted = first_overlap(sorted.into_iter().copied(), true);
