@@ -27,15 +27,15 @@ use crate::args::Check;
 use crate::file::Opened;
 use crate::mode::Mode;
 use crate::report::Problem;
-use message::{Answer, FILES, Order, Sent, has_room};
+use message::{Answer, FILES, Order, Sent, has_room, is_gone, is_too_many};
 use ordered::Ordered;
 use running::{Item, Running};
 use share::ROOM;
 use source::Source;
 pub(crate) use worker::work;
 
-/// `ENFILE`, `EMFILE` and `ETOOMANYREFS`: too many descriptors, of the system, of the process, on their way.
-const TOO_MANY: [i32; 3] = [23, 24, 109];
+/// How many processes in a row may end before they begin, where one has begun before.
+const ATTEMPTS: u32 = 64;
 
 /// Checks all files, and says what has been found in their order.
 pub(super) fn run(
@@ -47,7 +47,8 @@ pub(super) fn run(
     zten_sandbox::allow_many_files();
     let slots = (0..args.jobs.unwrap_or(1)).map(|_| None).collect();
     let (source, ordered) = (Source::new(args, entries), Ordered::default());
-    let mut fleet = Fleet { args, mode, source, slots, ordered, has_begun: false, halt: None };
+    let mut fleet =
+        Fleet { args, mode, source, slots, ordered, has_begun: false, attempts: 0, halt: None };
     loop {
         fleet.hand_out();
         while let Some((path, record)) = fleet.ordered.next() {
@@ -88,6 +89,8 @@ struct Fleet<'a> {
     ordered: Ordered,
     /// Whether a process could be started.
     has_begun: bool,
+    /// How many ended since before they had begun.
+    attempts: u32,
     halt: Option<Halt>,
 }
 
@@ -258,6 +261,7 @@ impl Fleet<'_> {
             Answer::Begun => {
                 running.begun = true;
                 self.has_begun = true;
+                self.attempts = 0;
             }
             Answer::NotConfined(why) => {
                 self.halt = Some(Halt::Usage(format!("--require-sandbox: {why}")));
@@ -332,7 +336,10 @@ impl Fleet<'_> {
             (None, Err(error)) => error.to_string(),
         };
         if !running.begun {
-            self.not_begun(&ended);
+            self.attempts = self.attempts.saturating_add(1);
+            if !self.has_begun || self.attempts > ATTEMPTS {
+                self.not_begun(&ended);
+            }
         } else if running.outstanding.len() == 1
             && let Some(item) = running.outstanding.pop_front()
         {
@@ -382,14 +389,4 @@ impl Fleet<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// Whether there are too many descriptors now.
-fn is_too_many(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(|number| TOO_MANY.contains(&number))
-}
-
-/// Whether nobody is at the other end any more.
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

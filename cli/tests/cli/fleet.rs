@@ -85,18 +85,17 @@ fn any_number_of_files_at_any_limit_on_descriptors() {
     };
     let required: &[&str] = if FILTERED { &["--require-sandbox"] } else { &[] };
     let root = text(folder.path());
-    let wanted: String =
-        paths.iter().map(|path| format!("{}: {}\n", text(path), VALID.1)).collect();
-    let wanted = format!("{wanted}20000 files: 20000 valid\n");
+    let lines = paths.iter().map(|path| format!("{}: {}", text(path), VALID.1));
+    let wanted = [lines.collect(), vec!["20000 files: 20000 valid\n".to_owned()]].concat();
+    let wanted = wanted.join("\n");
     assert!(succeeded_text(run(&[required, &["-r", "--summary", root]].concat())) == wanted);
     // By their names in a list, by several processes.
     let list = folder.path().join("list");
-    let names: String = paths.iter().map(|path| format!("{}\n", text(path))).collect();
-    fs::write(&list, names).unwrap();
+    let names: Vec<_> = paths.iter().map(|path| text(path)).collect();
+    fs::write(&list, names.join("\n")).unwrap();
     let listed = ["--files-from", text(&list), "--summary", "--jobs=3"];
     assert!(succeeded_text(run(&[required, &listed].concat())) == wanted);
     // And on the command line.
-    let names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     assert!(succeeded_text(run(&[&["--summary"], &names[..]].concat())) == wanted);
 }
 

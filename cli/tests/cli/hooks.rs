@@ -37,7 +37,7 @@ fn the_action_writes_sarif_and_ends_as_the_command_does() {
         let [document] = json_lines(&written).try_into().unwrap();
         document["runs"][0]["results"].as_array().unwrap().len()
     };
-    let valid = act("accept/1.2.3\nv2/accept/dense.zt\n", "--limit\nwindow=64M", folder.path());
+    let valid = act("accept/1.2.3\nv2/accept/dense.zt\n", "--limit\nwindow=1G", folder.path());
     assert_eq!((valid.status.code(), results()), (Some(0), 0), "{valid:?}");
     let refused = act("reject/blob-alignment--v12-72.zt", "", folder.path());
     assert_eq!((refused.status.code(), results()), (Some(1), 1), "{refused:?}");

@@ -30,6 +30,9 @@ pub(super) const TEXT: usize = BYTES - 16;
 /// Bytes beside a name.
 const BESIDE: usize = 2 + 8;
 
+/// `ENFILE`, `EMFILE` and `ETOOMANYREFS`: too many descriptors, of the system, of the process, on their way.
+const TOO_MANY: [i32; 3] = [23, 24, 109];
+
 /// What a confined process is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -239,6 +242,16 @@ fn found(mut message: &[u8]) -> io::Result<Answer> {
         records.push(Record { kind: Kind { verdict: *verdict, row }, text: text.to_vec() });
     }
     Ok(Answer::Found(records))
+}
+
+/// Whether there are too many descriptors now.
+pub(super) fn is_too_many(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|number| TOO_MANY.contains(&number))
+}
+
+/// Whether nobody is at the other end any more.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn invalid(what: &str) -> io::Error {

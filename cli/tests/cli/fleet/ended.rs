@@ -92,7 +92,9 @@ fn what_was_not_told_of_is_checked_by_another() {
     let thread = std::thread::spawn(move || {
         let mut killed = 0;
         for _ in 0..10 {
-            workers.iter().for_each(|worker| signal(*worker, Signal::SIGKILL));
+            for worker in &workers {
+                signal(*worker, Signal::SIGKILL);
+            }
             killed += workers.len();
             std::thread::sleep(Duration::from_millis(20));
             workers = children(id);
