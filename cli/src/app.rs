@@ -35,6 +35,7 @@ impl App {
     }
 
     /// The same, of what has been worded already: whole lines.
+    #[cfg(target_os = "linux")]
     pub(crate) fn told(&mut self, lines: &[u8], status: Status) -> io::Result<()> {
         self.worsen(status);
         self.out.flush()?;

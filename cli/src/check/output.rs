@@ -6,7 +6,9 @@ use std::path::Path;
 use tempfile::SpooledTempFile;
 
 use super::kind::{Kind, Outcome};
-use super::record::{Form, Record};
+use super::record::Form;
+#[cfg(target_os = "linux")]
+use super::record::Record;
 use super::sarif;
 use super::tally::Tally;
 use crate::app::App;

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::kind::{Kind, Outcome};
+#[cfg(target_os = "linux")]
+use super::kind::Kind;
+use super::kind::Outcome;
 use super::sarif;
 use crate::args::Check;
 use crate::escape;
@@ -49,12 +51,14 @@ impl Form {
 }
 
 /// An outcome that has been put into words.
+#[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) kind: Kind,
     pub(super) text: Vec<u8>,
 }
 
+#[cfg(target_os = "linux")]
 impl Record {
     /// Puts it into words.
     pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
