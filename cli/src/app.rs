@@ -34,6 +34,20 @@ impl App {
         Ok(())
     }
 
+    /// The same, of what has been worded already: whole lines.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn told(&mut self, lines: &[u8], status: Status) -> io::Result<()> {
+        self.worsen(status);
+        self.out.flush()?;
+        let _ = io::stderr().lock().write_all(lines);
+        Ok(())
+    }
+
+    /// The status so far.
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
     /// Tells that the command was called wrongly.
     pub(crate) fn usage(&mut self, message: impl Display) -> io::Result<()> {
         self.worsen(Status::Trouble);
@@ -53,11 +67,7 @@ impl App {
             // The buffer would try once more when dropped.
             let _ = self.out.into_parts();
         }
-        match self.status {
-            Status::Success => ExitCode::SUCCESS,
-            Status::Refused => ExitCode::from(1),
-            Status::Trouble => ExitCode::from(2),
-        }
+        ExitCode::from(self.status.code())
     }
 }
 

@@ -43,7 +43,8 @@ pub(crate) struct Args {
     #[arg(long, global = true)]
     require_sandbox: bool,
     /// The process that converts, confined: the one that started it has opened the file to write.
-    /// With another command, the process that lists the shards to look for, confined.
+    /// With another command, the process that lists the shards to look for, or that checks the files
+    /// that it is sent, confined.
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
 }
@@ -86,10 +87,34 @@ pub(crate) enum Command {
 
 /// `zten check`
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Check {
-    /// The files
-    #[arg(required = true, value_name = "FILE")]
+    /// The files, or with -r folders
+    #[arg(required_unless_present = "files_from", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Check what is in folders, too, and below: regular files whose names end in a --suffix. Links
+    /// are not followed
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+    /// What the names of files in folders end in; more than once, or with commas. Nothing (--suffix=)
+    /// is any name
+    #[arg(long, value_delimiter = ',', default_value = ".zt", requires = "recursive")]
+    pub(crate) suffix: Vec<OsString>,
+    /// Check the files that are named in this file, one a line; - is standard input
+    #[arg(long, value_name = "LIST")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// What ends each name in LIST is a NUL, not the end of a line
+    #[arg(short = '0', long, requires = "files_from")]
+    pub(crate) null: bool,
+    /// Say at the end how many files came to which verdict, and which rules they break
+    #[arg(long)]
+    pub(crate) summary: bool,
+    /// Check so many files at a time, each in a process of its own; results come in the same order
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
+    /// The process that checks the files that it is sent: bytes of the longest one.
+    #[arg(long, hide = true)]
+    pub(crate) longest: Option<u64>,
     /// Look at what the manifest says only, and read no data
     #[arg(long)]
     pub(crate) manifest_only: bool,
@@ -99,8 +124,30 @@ pub(crate) struct Check {
     /// One JSON object a line for each file
     #[arg(long)]
     pub(crate) json: bool,
+    /// One SARIF 2.1.0 document, with a result for each finding
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sarif: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+}
+
+impl Check {
+    /// The arguments of a process that checks files of at most so many bytes in the same way.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn for_worker(&self, longest: u64) -> Vec<OsString> {
+        let flags = [
+            ("--manifest-only", self.manifest_only),
+            ("--canonical", self.canonical),
+            ("--json", self.json),
+            ("--sarif", self.sarif),
+        ];
+        let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into());
+        let mut arguments: Vec<OsString> = vec!["check".into(), "--files-from=-".into()];
+        arguments.push(format!("--longest={longest}").into());
+        arguments.push(format!("--jobs={}", self.jobs.unwrap_or(1)).into());
+        arguments.extend(flags.chain(self.strictness.arguments()));
+        arguments
+    }
 }
 
 /// `zten ls`
@@ -310,5 +357,39 @@ mod tests {
     fn command_line_is_consistent() {
         use clap::CommandFactory as _;
         Args::command().debug_assert();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_worker_is_called_as_the_command_was() {
+        let given = [
+            "zten",
+            "check",
+            "-r",
+            "x",
+            "--manifest-only",
+            "--json",
+            "--jobs=3",
+            "--limit=depth=7",
+            "--limit",
+            "window=1M",
+            "--tolerate",
+            "shared-blobs,narrow-indices",
+            "--no-shards",
+        ];
+        let check = |given: &[OsString]| match Args::try_parse_from(given).unwrap().command {
+            Command::Check(check) => check,
+            other => panic!("{other:?}"),
+        };
+        let first = check(&given.map(OsString::from));
+        let again = [vec!["zten".into()], first.for_worker(9)].concat();
+        let again = check(&again);
+        assert_eq!(format!("{:?}", first.strictness), format!("{:?}", again.strictness));
+        assert_eq!((again.longest, again.jobs), (Some(9), Some(3)));
+        assert_eq!((again.manifest_only, again.canonical, again.json), (true, false, true));
+        let canonical =
+            check(&["zten", "check", "x", "--canonical", "--sarif"].map(OsString::from));
+        let again = check(&[vec!["zten".into()], canonical.for_worker(1)].concat());
+        assert_eq!((again.manifest_only, again.canonical, again.sarif), (false, true, true));
     }
 }

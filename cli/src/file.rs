@@ -25,12 +25,37 @@ impl Opened {
     /// Opens the file at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         // Opening a pipe would wait for its other end.
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        let found = fs::metadata(path)?;
+        if !found.is_file() {
+            return Err(irregular(found.is_dir()));
         }
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, length, shards: Vec::new() })
+    }
+
+    /// Opens the file at `path` unless that is a link.
+    pub(crate) fn open_unlinked(path: &Path) -> io::Result<Self> {
+        #[cfg(unix)]
+        let file = {
+            use rustix::fs::{CWD, Mode, OFlags, openat};
+            // Opening a pipe would wait for its other end.
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+            File::from(openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty())?)
+        };
+        #[cfg(not(unix))]
+        let file = {
+            let found = fs::symlink_metadata(path)?;
+            if !found.is_file() {
+                return Err(irregular(found.is_dir()));
+            }
+            File::open(path)?
+        };
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(irregular(found.is_dir()));
+        }
+        Ok(Self { path: path.to_owned(), file, length: found.len(), shards: Vec::new() })
     }
 
     /// Its first bytes, so many or as many as there are. Every later read seeks first.
@@ -48,6 +73,11 @@ impl Opened {
     }
 }
 
+fn irregular(is_folder: bool) -> io::Error {
+    let what = if is_folder { "a folder, not a regular file" } else { "not a regular file" };
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
 /// A file whose manifest is valid, and the files that may be its shards. It derefs to the file.
 pub(crate) struct FileWithShards {
     root: FileArchive,
@@ -58,6 +88,11 @@ impl FileWithShards {
     /// The file that may be the shard of that name.
     pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardFile> {
         self.shards.iter().find(|shard| shard.name == name)
+    }
+
+    /// More files that may be shards.
+    pub(crate) fn add_shards(&mut self, shards: impl IntoIterator<Item = ShardFile>) {
+        self.shards.extend(shards);
     }
 
     /// Bytes of the file and of all that may be its shards.

@@ -58,6 +58,8 @@ fn main() -> ExitCode {
     let mut app = App::new();
     let written = match &args.command {
         #[cfg(target_os = "linux")]
+        Command::Check(check) if args.worker && check.longest.is_some() => check::work(check, mode),
+        #[cfg(target_os = "linux")]
         command if args.worker && !matches!(command, Command::Convert(_)) => {
             list_shards::run(&mut app, command, mode)
         }

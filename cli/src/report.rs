@@ -116,13 +116,22 @@ impl Problem {
         self.more = more;
     }
 
+    /// What has been found.
+    pub(crate) fn finding(&self) -> &Finding {
+        &self.finding
+    }
+
+    /// The same without the names in the file, which may be of any length; the numbers stay.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn without_names(mut self) -> Self {
+        self.finding.object = None;
+        self.finding.component = None;
+        self
+    }
+
     /// What it makes of the exit status.
     pub(crate) fn status(&self) -> Status {
-        match self.finding.verdict {
-            Verdict::Valid | Verdict::ManifestValid => Status::Success,
-            Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
-            Verdict::Error => Status::Trouble,
-        }
+        status(self.finding.verdict)
     }
 
     /// One line of JSON.
@@ -152,8 +161,17 @@ impl Problem {
     }
 }
 
+/// What a verdict makes of the exit status.
+pub(crate) fn status(verdict: Verdict) -> Status {
+    match verdict {
+        Verdict::Valid | Verdict::ManifestValid => Status::Success,
+        Verdict::Refused | Verdict::Unsupported | Verdict::Limit => Status::Refused,
+        Verdict::Error => Status::Trouble,
+    }
+}
+
 /// The line of JSON for a file that nothing is wrong with.
-pub(crate) fn good_json(
+pub(crate) fn valid_json(
     out: &mut impl Write,
     file: &Path,
     verdict: Verdict,

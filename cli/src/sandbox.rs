@@ -11,6 +11,8 @@ mod trials;
 use std::io;
 use std::path::Path;
 
+#[cfg(target_os = "linux")]
+use zten_sandbox::{Budget, Report};
 use zten_sandbox::{Role, confine};
 
 use crate::app::App;
@@ -129,6 +131,34 @@ pub(crate) fn converts(
     let budget = budget::for_task(Task::Convert, lengths, strictness, 1);
     let report = confine(Role::Converts, &budget, threads::none);
     mode.accepts(app, &report)
+}
+
+/// What a process is for that checks the files that it is sent.
+#[cfg(target_os = "linux")]
+pub(crate) struct Share {
+    pub(crate) task: Task,
+    /// Bytes of the longest file.
+    pub(crate) longest: u64,
+    /// How many files it is sent, shards not counted.
+    pub(crate) files: usize,
+    /// How many threads work on a large one.
+    pub(crate) threads: usize,
+    /// How many files it has open at a time.
+    pub(crate) descriptors: u64,
+}
+
+/// Confines a process that checks the files that it is sent: it may take as much as if it had opened
+/// as many files of that length, and writes no file.
+#[cfg(target_os = "linux")]
+pub(crate) fn receives(share: &Share, strictness: &Strictness) -> Report {
+    progress::ask();
+    let lengths = vec![share.longest; share.files];
+    let budget = budget::for_task(share.task, &lengths, strictness, share.threads);
+    let budget = Budget { file: Some(0), descriptors: share.descriptors, ..budget };
+    confine(Role::Receives, &budget, || match share.threads {
+        0 | 1 => threads::none(),
+        number => threads::start(number),
+    })
 }
 
 /// `EMFILE`.

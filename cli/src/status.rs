@@ -11,3 +11,14 @@ pub(crate) enum Status {
     /// Wrong usage, or something could not be read or written.
     Trouble,
 }
+
+impl Status {
+    /// The exit status.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Refused => 1,
+            Self::Trouble => 2,
+        }
+    }
+}

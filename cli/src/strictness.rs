@@ -1,5 +1,8 @@
 //! How strict to be: tolerances and limits, as the command line gives them.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsString;
+
 use zten::{Limits, Options, Tolerance};
 
 /// How strict to be.
@@ -33,6 +36,15 @@ impl Strictness {
     /// Whether files are looked for that are not named.
     pub(crate) fn looks_for_shards(&self) -> bool {
         !self.no_shards
+    }
+
+    /// The options that say the same.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let tolerances = self.tolerate.iter().map(|one| format!("--tolerate={}", one.name()));
+        let limits = self.limit.iter().map(|one| format!("--limit={}={}", one.name, one.value));
+        let shards = self.no_shards.then(|| "--no-shards".to_owned());
+        tolerances.chain(limits).chain(shards).map(OsString::from).collect()
     }
 
     /// What the library takes.

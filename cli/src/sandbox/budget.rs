@@ -99,6 +99,7 @@ pub(super) fn for_task(
         memory: Some(memory),
         seconds: bounded.then_some(seconds),
         file: bounded.then_some(file),
+        descriptors: 0,
     }
 }
 

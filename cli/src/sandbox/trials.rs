@@ -20,7 +20,8 @@ use crate::threads;
 use deeds::{DEEDS, FAULTS, FILE, KEPT, NOTHING, SOMETHING};
 
 /// What a trial may take: little, so that more is soon tried.
-const BUDGET: Budget = Budget { memory: Some(64 << 20), seconds: Some(60), file: Some(1 << 20) };
+const BUDGET: Budget =
+    Budget { memory: Some(64 << 20), seconds: Some(60), file: Some(1 << 20), descriptors: 0 };
 
 /// What came of one trial.
 struct Outcome {

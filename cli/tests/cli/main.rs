@@ -9,13 +9,18 @@ mod diff;
 mod explain;
 mod exports;
 mod files;
+#[cfg(target_os = "linux")]
+mod fleet;
 mod hash;
+#[cfg(target_os = "linux")]
+mod hooks;
 mod indices;
 mod ls;
 #[cfg(target_os = "linux")]
 mod memory;
 mod profiles;
 mod sandbox;
+mod sarif;
 mod schema;
 mod shards;
 mod threads;

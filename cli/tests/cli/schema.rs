@@ -11,12 +11,22 @@ use serde_json::{Value, json};
 use crate::{corpus_folder, json_lines, zten};
 
 /// A JSON Schema, of which as much is understood as it uses: another keyword is a panic.
-struct Schema(Value, RefCell<HashMap<String, Regex>>);
+pub(crate) struct Schema(Value, RefCell<HashMap<String, Regex>>);
 
 impl Schema {
     fn read() -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.schema.json");
+        Self::at("../docs/json.schema.json")
+    }
+
+    /// The one at that path, from the command's folder.
+    pub(crate) fn at(path: &str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         Self(serde_json::from_slice(&fs::read(path).unwrap()).unwrap(), RefCell::default())
+    }
+
+    /// Whether a document keeps the whole of it.
+    pub(crate) fn allows_whole(&self, document: &Value) -> bool {
+        self.keeps(&self.0, document)
     }
 
     /// Whether a document is one of that command.
@@ -39,11 +49,15 @@ impl Schema {
     fn keeps_one(&self, (keyword, rule): (&str, &Value), schema: &Value, value: &Value) -> bool {
         match keyword {
             "$ref" => {
-                let name = rule.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
-                let referred = self.0["$defs"].get(name);
-                self.keeps(referred.unwrap_or_else(|| panic!("{name}")), value)
+                let place = rule.as_str().unwrap().strip_prefix('#').unwrap();
+                let referred = self.0.pointer(place);
+                self.keeps(referred.unwrap_or_else(|| panic!("{place}")), value)
             }
             "anyOf" => rule.as_array().unwrap().iter().any(|schema| self.keeps(schema, value)),
+            "oneOf" => {
+                let schemas = rule.as_array().unwrap().iter();
+                schemas.filter(|schema| self.keeps(schema, value)).count() == 1
+            }
             "not" => !self.keeps(rule, value),
             "const" => value == rule,
             "enum" => rule.as_array().unwrap().contains(value),
@@ -60,6 +74,23 @@ impl Schema {
                     patterns.entry(rule.to_owned()).or_insert_with(|| Regex::new(rule).unwrap());
                 value.as_str().is_none_or(|text| pattern.is_match(text))
             }
+            "format" => value.as_str().is_none_or(|text| {
+                let is_mark = |byte: &u8| b"-._~:/?#[]@!$&'()*+,;=%".contains(byte);
+                match rule.as_str().unwrap() {
+                    "uri-reference" | "uri" => text
+                        .as_bytes()
+                        .iter()
+                        .all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte)),
+                    other => panic!("{other}"),
+                }
+            }),
+            "minItems" => value
+                .as_array()
+                .is_none_or(|items| rule.as_u64().unwrap() <= u64::try_from(items.len()).unwrap()),
+            "uniqueItems" => value.as_array().is_none_or(|items| {
+                let texts: Vec<_> = items.iter().map(Value::to_string).collect();
+                texts.iter().collect::<std::collections::HashSet<_>>().len() == items.len()
+            }),
             "items" => value.as_array().into_iter().flatten().all(|item| self.keeps(rule, item)),
             "properties" => rule
                 .as_object()
@@ -82,6 +113,7 @@ impl Schema {
                     known || self.keeps(rule, value)
                 })
             }
+            "$schema" | "title" | "description" | "default" | "definitions" => true,
             other => panic!("{other}"),
         }
     }
@@ -149,6 +181,9 @@ fn documents_keep_the_schema() {
     if cfg!(target_os = "linux") {
         add("sandbox", printed("sandbox", &[]));
     }
+    let valid = accepted.first().unwrap();
+    let summed = printed("check", &["--summary".as_ref(), valid, all.last().unwrap()]);
+    add("summary", summed.last().cloned().into_iter().collect());
     for (command, document) in &documents {
         assert!(schema.allows(command, document), "{command}: {document}");
         // Each names its version, and is no document of another.

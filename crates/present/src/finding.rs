@@ -116,6 +116,8 @@ pub struct Finding {
     pub shard: Option<String>,
     /// The byte of the file, or of the shard.
     pub offset: Option<u64>,
+    /// How many bytes from there on break the rule, where that is known.
+    pub length: Option<u64>,
     /// The byte of the manifest, where the offset is in it.
     pub manifest_offset: Option<u64>,
 }
@@ -133,6 +135,7 @@ impl Finding {
             component: None,
             shard: None,
             offset: None,
+            length: None,
             manifest_offset: None,
         }
     }
@@ -158,6 +161,7 @@ impl Finding {
         finding.row = error.kind().row();
         finding.place = error.place();
         finding.offset = error.offset();
+        finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
         finding.manifest_offset = error.offset().zip(manifest).and_then(|(offset, manifest)| {
             // The end of the manifest is where an item that is cut off would go on.
             let within = manifest.contains(&offset) || manifest.end == offset;
@@ -191,6 +195,11 @@ impl Finding {
             .zip(place.component())
             .and_then(|(object, ordinal)| object.component_at(ordinal));
         self.component = component.map(|component| component.role().to_owned());
+        if self.row.is_some_and(|row| BLOB_RULES.contains(&row.id)) {
+            let extent = component.map(|component| component.extent());
+            let extent = extent.filter(|extent| Some(extent.offset()) == self.offset);
+            self.length = extent.map(|extent| extent.length());
+        }
         match component {
             Some(component) => {
                 self.shard = component.shard().map(str::to_owned);
@@ -234,6 +243,18 @@ impl Finding {
             write!(f, ", manifest byte {offset:#x}")?;
         }
         Ok(())
+    }
+}
+
+/// Rules that a whole blob breaks; errors point to its first byte.
+const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
+
+/// Bytes of what breaks a rule, where that is always as long: `corpus/CONVENTIONS.md`.
+fn fixed_length(rule: &str) -> Option<u64> {
+    match rule {
+        "header-magic" | "unsupported-container" | "footer-magic" => Some(8),
+        "bool-value" | "nibble-value" | "canonical-padding" => Some(1),
+        _ => None,
     }
 }
 

@@ -150,6 +150,12 @@ impl<'w, W: Write> Json<'w, W> {
         }
     }
 
+    /// A value that has been written already.
+    pub fn written(&mut self, value: &[u8]) -> io::Result<()> {
+        self.separate()?;
+        self.out.write_all(value)
+    }
+
     /// `null`.
     pub fn null(&mut self) -> io::Result<()> {
         self.plain("null")

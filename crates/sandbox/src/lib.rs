@@ -40,11 +40,13 @@ pub enum Role {
     Converts,
     /// It seals a memory file, and sends it over the socket that is its standard output.
     Sends,
+    /// It receives files, open for reading, over the socket that is its standard input.
+    Receives,
 }
 
 impl Role {
     /// All.
-    pub const ALL: [Self; 3] = [Self::Reads, Self::Converts, Self::Sends];
+    pub const ALL: [Self; 4] = [Self::Reads, Self::Converts, Self::Sends, Self::Receives];
 }
 
 /// What a confined process may take. A limit that the process is under already stays if it is
@@ -58,6 +60,9 @@ pub struct Budget {
     pub seconds: Option<u64>,
     /// Bytes of any file that is written. Who writes beyond is ended by `SIGXFSZ`.
     pub file: Option<u64>,
+    /// Descriptors that [`Role::Receives`] may have at a time. [`Role::Sends`] keeps the limit that it
+    /// has, and the others get none more.
+    pub descriptors: u64,
 }
 
 /// Whether a layer is there.

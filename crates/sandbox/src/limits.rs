@@ -31,15 +31,19 @@ impl Limits {
     }
 
     fn try_set(&self, role: Role) -> io::Result<()> {
-        let Budget { memory, seconds, file } = self.budget;
+        let Budget { memory, seconds, file, descriptors } = self.budget;
         let memory = memory.map(|memory| memory.saturating_add(self.memory_in_use));
         lower(Resource::RLIMIT_AS, memory, 0)?;
         lower(Resource::RLIMIT_CPU, seconds, GRACE)?;
         lower(Resource::RLIMIT_FSIZE, file, 0)?;
         lower(Resource::RLIMIT_CORE, Some(0), 0)?;
-        // Who sends a descriptor must be allowed as many as all of this user's processes are
-        // sending.
-        let files = (role != Role::Sends).then_some(0);
+        let files = match role {
+            Role::Reads | Role::Converts => Some(0),
+            // Who sends a descriptor must be allowed as many as all of this user's processes are
+            // sending.
+            Role::Sends => None,
+            Role::Receives => Some(descriptors),
+        };
         lower(Resource::RLIMIT_NOFILE, files, 0)
     }
 }

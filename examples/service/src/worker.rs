@@ -54,7 +54,12 @@ fn order() -> Result<(Budget, Option<Content>), Box<dyn Error>> {
         "content" => Some(Content::new(memfd_create("content", flags)?.into(), most)),
         _ => None,
     };
-    let budget = Budget { memory: Some(memory), seconds: Some(seconds), file: Some(most) };
+    let budget = Budget {
+        memory: Some(memory),
+        seconds: Some(seconds),
+        file: Some(most),
+        ..Budget::default()
+    };
     Ok((budget, content))
 }
 

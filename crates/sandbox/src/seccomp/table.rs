@@ -42,6 +42,7 @@ impl Call {
             (Only::NoCode, _) => "no `PROT_EXEC`",
             (Only::OwnProcess, _) => "to this process",
             (Only::Argument(..), "sendmsg") => "on descriptor 1",
+            (Only::Argument(..), "recvmsg") => "on descriptor 0",
             (Only::Argument(..), _) if self.role.is_some() => "`F_ADD_SEALS`",
             (Only::Argument(..), _) => "`F_GETFD`",
         }
@@ -109,5 +110,8 @@ table! {
     Some(Role::Sends) => {
         SYS_fcntl, Only::Argument(1, ADD_SEALS), "a memory file that cannot change any more";
         SYS_sendmsg, Only::Argument(0, 1), "handing it on, with what is known of the file";
+    }
+    Some(Role::Receives) => {
+        SYS_recvmsg, Only::Argument(0, 0), "files, which the process that started it has opened";
     }
 }

@@ -98,6 +98,10 @@ fn arguments_count() {
     assert!(allowed(Role::Sends, libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
     assert!(!allowed(Role::Sends, libc::SYS_sendmsg, [2, 0, 0, 0, 0, 0]), "another socket");
     assert!(!reads(libc::SYS_sendmsg, [1, 0, 0, 0, 0, 0]));
+    assert!(!reads(libc::SYS_recvmsg, [0, 0, 0, 0, 0, 0]));
+    assert!(allowed(Role::Receives, libc::SYS_recvmsg, [0, 0, 0, 0, 0, 0]));
+    assert!(!allowed(Role::Receives, libc::SYS_recvmsg, [2, 0, 0, 0, 0, 0]), "another socket");
+    assert!(!allowed(Role::Receives, libc::SYS_sendmsg, [0, 0, 0, 0, 0, 0]), "handing files on");
     assert!(!reads(libc::SYS_ftruncate, [3, 0, 0, 0, 0, 0]));
     assert!(allowed(Role::Converts, libc::SYS_ftruncate, [3, 0, 0, 0, 0, 0]));
 }
@@ -150,6 +154,7 @@ fn the_document_has_the_same_table() {
             Some(Role::Reads) => "`zten` where it reads",
             Some(Role::Converts) => "`zten convert`",
             Some(Role::Sends) => "the worker of a service",
+            Some(Role::Receives) => "`zten check` of many files",
         };
         let row = format!("| `{}` | {} | {who} | {} |\n", call.name(), call.with(), call.why());
         wanted.push_str(&row);

@@ -104,7 +104,8 @@ mod liar {
     }
 
     fn confined() {
-        let budget = Budget { memory: Some(64 << 20), seconds: Some(1), file: Some(0) };
+        let budget =
+            Budget { memory: Some(64 << 20), seconds: Some(1), file: Some(0), ..Budget::default() };
         let report = confine(Role::Sends, &budget, || ());
         assert_eq!(report.complete(), Ok(()));
     }

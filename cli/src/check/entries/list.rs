@@ -1,0 +1,169 @@
+//! A list of names: lines, or what NUL ends.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a name, at most. Systems take fewer.
+const LONGEST: usize = 64 << 10;
+
+/// A list that is being read.
+pub(super) struct List {
+    file: File,
+    end: u8,
+    buffer: Vec<u8>,
+    /// What of the buffer has been handed out.
+    taken: usize,
+    is_over: bool,
+}
+
+/// A name of the list.
+pub(super) struct Named(pub(super) PathBuf);
+
+impl List {
+    /// The list at that path, or on standard input, in which that byte ends each name.
+    pub(super) fn open(path: &Path, end: u8) -> io::Result<Self> {
+        let file = if path.as_os_str() == "-" { standard_input()? } else { File::open(path)? };
+        Ok(Self { file, end, buffer: Vec::new(), taken: 0, is_over: false })
+    }
+
+    /// The next name that is not empty.
+    ///
+    /// # Errors
+    /// What the list cannot be read for, or a name that is longer than any.
+    pub(super) fn next(&mut self) -> io::Result<Option<Named>> {
+        loop {
+            let name = match self.whole() {
+                Some(length) => {
+                    let name = self.buffer.get(self.taken..self.taken + length);
+                    let name = name.unwrap_or_default().to_vec();
+                    self.taken += length + 1;
+                    name
+                }
+                // The last one may lack its end.
+                None if self.is_over => {
+                    let name = self.buffer.split_off(self.taken.min(self.buffer.len()));
+                    self.taken = self.buffer.len();
+                    if name.is_empty() {
+                        return Ok(None);
+                    }
+                    name
+                }
+                None => {
+                    self.read()?;
+                    continue;
+                }
+            };
+            if !name.is_empty() {
+                return path(name).map(|path| Some(Named(path)));
+            }
+        }
+    }
+
+    /// Bytes of the next name, if all of it has been read.
+    fn whole(&self) -> Option<usize> {
+        self.buffer.get(self.taken..)?.iter().position(|byte| *byte == self.end)
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.taken.min(self.buffer.len()));
+        self.taken = 0;
+        let rest = self.buffer.len();
+        if rest > LONGEST {
+            return Err(io::Error::other(format!("a name in it is longer than {LONGEST} bytes")));
+        }
+        self.buffer.resize(rest + LONGEST, 0);
+        let read = loop {
+            match self.file.read(self.buffer.get_mut(rest..).unwrap_or_default()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.buffer.truncate(rest + *read.as_ref().unwrap_or(&0));
+        self.is_over = read? == 0;
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl List {
+    /// Whether the next name, or the end, is there without waiting.
+    pub(super) fn is_ready(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        if self.is_over || self.whole().is_some() {
+            return true;
+        }
+        let mut asked = [PollFd::new(&self.file, PollFlags::IN)];
+        // If it cannot be asked, reading will tell.
+        poll(&mut asked, Some(&Timespec::default())) != Ok(0)
+    }
+
+    /// What tells when there is more.
+    pub(super) fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.file)
+    }
+}
+
+#[cfg(unix)]
+fn standard_input() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(windows)]
+fn standard_input() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    io::stdin().as_handle().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "any bytes are a name here, and not everywhere")]
+fn path(name: Vec<u8>) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    Ok(std::ffi::OsString::from_vec(name).into())
+}
+
+#[cfg(not(unix))]
+fn path(mut name: Vec<u8>) -> io::Result<PathBuf> {
+    if name.last() == Some(&b'\r') {
+        name.pop();
+    }
+    String::from_utf8(name).map(PathBuf::from).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn names(bytes: &[u8], end: u8) -> Vec<PathBuf> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        fs::write(&path, bytes).unwrap();
+        let mut list = List::open(&path, end).unwrap();
+        std::iter::from_fn(|| list.next().unwrap()).map(|Named(path)| path).collect()
+    }
+
+    #[test]
+    fn names_end_as_they_are_said_to() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(names(b"a b\n\nc", b'\n'), paths(&["a b", "c"]));
+        assert_eq!(names(b"a\nb\0c\0", 0), paths(&["a\nb", "c"]));
+        assert_eq!(names(b"", 0), paths(&[]));
+        assert_eq!(names(b"\n\n", b'\n'), paths(&[]));
+        // As many reads as it takes.
+        let long = ["x".repeat(LONGEST - 1), "y".repeat(LONGEST - 1), "z".to_owned()];
+        assert_eq!(names(long.join("\n").as_bytes(), b'\n'), long.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_name_without_end_is_not_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        fs::write(&path, vec![b'x'; 8 * LONGEST]).unwrap();
+        let mut list = List::open(&path, b'\n').unwrap();
+        assert!(list.next().is_err() && list.buffer.len() <= 3 * LONGEST);
+    }
+}

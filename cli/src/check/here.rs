@@ -1,0 +1,48 @@
+//! Checking files one after another in a process that may open them, and is not confined.
+
+use std::io::{self, Write as _};
+
+use super::entries::{Entries, Entry};
+use super::kind::Outcome;
+use super::output::Output;
+use super::validate::{open, validate_content, wanted};
+use crate::app::App;
+use crate::args::Check;
+use crate::escape;
+use crate::report::Problem;
+
+/// Checks all files.
+pub(super) fn run(
+    app: &mut App,
+    args: &Check,
+    mut entries: Entries<'_>,
+    output: &mut Output,
+) -> io::Result<()> {
+    loop {
+        match entries.next() {
+            Ok(Some(entry)) => {
+                output.outcome(app, &entry.path, &outcome(&entry, args))?;
+                app.out.flush()?;
+            }
+            Ok(None) => return Ok(()),
+            Err(error) => return app.usage(list_error(args, &error)),
+        }
+    }
+}
+
+/// Checks one file, with the shards that are found.
+pub(super) fn outcome(entry: &Entry, args: &Check) -> Outcome {
+    let path = &entry.path;
+    let problem = |error| Box::new(Problem::io(path, &error));
+    let mut archive = open(entry.open().map_err(problem)?, args)?;
+    for wanted in wanted(&archive, args) {
+        archive.add_shards(zten_shards::open(path, &wanted).map_err(problem)?);
+    }
+    validate_content(path, &archive, args)
+}
+
+/// That the list of files cannot be read.
+pub(super) fn list_error(args: &Check, error: &io::Error) -> String {
+    let list = args.files_from.as_deref().unwrap_or_else(|| "-".as_ref());
+    format!("--files-from {}: {error}", escape::path(list))
+}

@@ -1,0 +1,70 @@
+//! What is said of a file, in each form.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+use super::kind::Kind;
+use super::kind::Outcome;
+use super::sarif;
+use crate::args::Check;
+use crate::escape;
+use crate::report::valid_json;
+
+/// How it is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Lines for people.
+    Text,
+    /// A document a line.
+    Json,
+    /// A result of a larger document, for what is wrong alone.
+    Sarif,
+}
+
+impl Form {
+    /// As the command line asks.
+    pub(super) fn of(args: &Check) -> Self {
+        match (args.json, args.sarif) {
+            (true, _) => Self::Json,
+            (_, true) => Self::Sarif,
+            _ => Self::Text,
+        }
+    }
+
+    /// Says what has been found of the file at `path`.
+    pub(super) fn write(
+        self,
+        out: &mut impl Write,
+        path: &Path,
+        outcome: &Outcome,
+    ) -> io::Result<()> {
+        match (self, outcome) {
+            (Self::Text, Ok((_, summary))) => writeln!(out, "{}: {summary}", escape::path(path)),
+            (Self::Text, Err(problem)) => writeln!(out, "{problem}"),
+            (Self::Json, Ok((verdict, summary))) => valid_json(out, path, *verdict, summary),
+            (Self::Json, Err(problem)) => problem.json(out),
+            (Self::Sarif, Ok(_)) => Ok(()),
+            (Self::Sarif, Err(problem)) => sarif::result(out, path, problem),
+        }
+    }
+}
+
+/// An outcome that has been put into words.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) kind: Kind,
+    pub(super) text: Vec<u8>,
+}
+
+#[cfg(target_os = "linux")]
+impl Record {
+    /// Puts it into words.
+    pub(super) fn new(form: Form, path: &Path, outcome: &Outcome) -> Self {
+        let mut text = Vec::new();
+        // Memory takes all that is written.
+        let _ = form.write(&mut text, path, outcome);
+        Self { kind: Kind::of(outcome), text }
+    }
+}

@@ -1,0 +1,90 @@
+//! How many files came to what.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::kind::Kind;
+use crate::file::counted;
+use crate::json::Json;
+use crate::report::Verdict;
+
+/// How many files came to which verdict, and broke which rule. It takes no more memory for more files.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    files: u64,
+    verdicts: [u64; VERDICTS.len()],
+    rules: BTreeMap<&'static str, u64>,
+}
+
+/// In the order in which they are listed.
+const VERDICTS: [Verdict; 6] = [
+    Verdict::Valid,
+    Verdict::ManifestValid,
+    Verdict::Refused,
+    Verdict::Unsupported,
+    Verdict::Limit,
+    Verdict::Error,
+];
+
+impl Tally {
+    /// One file more.
+    pub(super) fn note(&mut self, kind: Kind) {
+        self.files = self.files.saturating_add(1);
+        for (verdict, count) in VERDICTS.iter().zip(&mut self.verdicts) {
+            *count = count.saturating_add((*verdict == kind.verdict).into());
+        }
+        if let Some(row) = kind.row {
+            let count = self.rules.entry(row.id).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// How many files there were.
+    pub(super) fn files(&self) -> u64 {
+        self.files
+    }
+
+    fn verdicts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        VERDICTS.iter().map(|verdict| verdict.as_str()).zip(self.verdicts)
+    }
+
+    /// For people: those that there are.
+    pub(super) fn lines(&self, out: &mut impl Write) -> io::Result<()> {
+        let there = self.verdicts().filter(|(_, count)| *count > 0);
+        let verdicts: Vec<_> = there.map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        let verdicts = if verdicts.is_empty() { "none".to_owned() } else { verdicts.join(", ") };
+        writeln!(out, "{}: {verdicts}", counted(self.files, "file"))?;
+        self.rules.iter().try_for_each(|(rule, count)| writeln!(out, "  {rule}: {count}"))
+    }
+
+    /// A document of its own.
+    pub(super) fn document(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut json = Json::document(out)?;
+        json.key("summary")?;
+        self.object(&mut json)?;
+        json.close('}')?;
+        json.line()
+    }
+
+    /// An object: all verdicts, and the rules that are broken.
+    pub(super) fn object<W: Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
+        json.open('{')?;
+        json.key("files")?;
+        json.integer(self.files.into())?;
+        json.key("verdicts")?;
+        json.open('{')?;
+        for (verdict, count) in self.verdicts() {
+            json.key(verdict)?;
+            json.integer(count.into())?;
+        }
+        json.close('}')?;
+        json.key("rules")?;
+        json.open('{')?;
+        for (rule, count) in &self.rules {
+            json.key(rule)?;
+            json.integer((*count).into())?;
+        }
+        json.close('}')?;
+        json.close('}')
+    }
+}
