@@ -5,6 +5,8 @@
 //! after another, each component streamed in pieces of any size: memory follows the manifest
 //! and not the data.
 
+mod blob_sink;
+mod component;
 #[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
 mod compress;
 #[cfg_attr(not(feature = "v2"), path = "write/free.rs")]
@@ -12,6 +14,7 @@ mod content;
 mod copy;
 mod declare;
 mod draft;
+mod encoded;
 mod entry;
 #[cfg(feature = "v2")]
 mod entry_v2;
@@ -21,8 +24,15 @@ mod names;
 mod object;
 #[cfg(feature = "v2")]
 mod order;
+mod root;
 mod seed;
 mod settings;
+#[cfg(feature = "v2")]
+mod shard_list;
+#[cfg(feature = "v2")]
+mod shard_writer;
+#[cfg(feature = "v2")]
+mod shards;
 mod shared;
 mod sink;
 mod validate;
@@ -33,11 +43,20 @@ use core::cmp::Ordering;
 #[cfg(feature = "zstd")]
 pub use compress::Level;
 pub use copy::{Copier, CopyError, Inexpressible};
-pub use declare::{Encoded, NewComponent, NewObject};
+#[cfg(feature = "v2")]
+pub use declare::{BlobInShard, StoredBlob};
+pub use declare::{NewComponent, NewObject};
+pub use encoded::Encoded;
 #[cfg(feature = "files")]
 pub use files::{FileSink, PublishError, append};
 pub use object::ObjectWriter;
 pub use settings::{Checksum, Settings};
+#[cfg(feature = "v2")]
+pub use shard_list::ShardRecord;
+#[cfg(feature = "v2")]
+pub use shard_writer::ShardWriter;
+#[cfg(feature = "v2")]
+pub use shards::OpenShard;
 #[cfg(feature = "std")]
 pub use sink::IoSink;
 pub use sink::{Sink, WriteError};
