@@ -42,13 +42,25 @@ pub(crate) struct Args {
     /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
     #[arg(long, global = true)]
     require_sandbox: bool,
-    /// The process that converts, confined: the one that started it has opened the file to write.
-    /// With another command, the process that lists the shards to look for, confined.
-    #[arg(long, hide = true)]
-    pub(crate) worker: bool,
+    /// The process that converts, confined: the one that started it has opened the file to write. Where
+    /// it stands once more, and with another command, the process that lists the shards to look for,
+    /// confined.
+    #[arg(long, hide = true, action = clap::ArgAction::Count)]
+    worker: u8,
 }
 
 impl Args {
+    /// Whether another process has started this one to do a part of its work.
+    pub(crate) fn is_worker(&self) -> bool {
+        self.worker > 0
+    }
+
+    /// Whether that is to list shards.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn lists_shards(&self) -> bool {
+        self.worker > u8::from(matches!(self.command, Command::Convert(_)))
+    }
+
     /// Whether to confine the process.
     pub(crate) fn mode(&self) -> Mode {
         match (self.no_sandbox, self.require_sandbox) {
