@@ -3,7 +3,8 @@
 //! What is to be written is validated by the code that validates what is read, before any of it is
 //! written; what this writes, every reader of this crate accepts. [`Writer`] writes one object
 //! after another, each component streamed in pieces of any size: memory follows the manifest
-//! and not the data.
+//! and not the data. In 2 it may write into several files, the shards of one root
+//! (`Writer::begin_shard`), or refer to what is in files already (`Writer::shard`).
 
 mod blob_sink;
 mod component;

@@ -209,7 +209,8 @@ pub(crate) struct Diff {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Convert {
     /// The file to read. How it begins tells its format. Of safetensors in several files, name the
-    /// index, which ends in .index.json: the files that it names are read, too
+    /// index, which ends in .index.json: the files that it names are read, too. So are the shards of
+    /// a zTensor file
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
