@@ -17,7 +17,8 @@ use zten::write::{
 use zten::{
     Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
 };
-use zten_testkit::corpus;
+use zten_testkit::sample::least;
+use zten_testkit::{Accepted, accepted_v2, corpus};
 
 fn settings() -> Settings {
     Settings::default().generation(Generation::V2)
@@ -147,6 +148,38 @@ fn a_root_and_its_shards_hold_what_one_file_holds() {
             assert!(shard.is_data_shard() && shard.is_empty());
         }
     }
+}
+
+/// Every file of the corpus, in one shard of each object in turn, holds what it held.
+#[test]
+fn every_file_of_the_corpus_is_put_into_shards() {
+    let mut count = 0;
+    for Accepted { name, bytes: file, .. } in accepted_v2() {
+        let archive = Archive::open(&file).unwrap();
+        let settings = settings();
+        let mut copier = Copier::new(file.len() as u64, &Limits::default());
+        let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+        let names = ["s", "t"];
+        let open = names.map(|name| writer.begin_shard(name, Vec::new()).unwrap());
+        let mut turn = open.map(Some).into_iter().chain([None]).cycle();
+        let all = archive.objects().try_for_each(|object| {
+            copier.set_shard(turn.next().unwrap());
+            copier.object(&object, &file[..], &mut writer)
+        });
+        let one = Copier::new(file.len() as u64, &Limits::default());
+        let one = one.file(&archive, &file[..], Vec::new(), &settings);
+        assert_eq!(all.is_ok(), one.is_ok(), "{name}");
+        let Ok(one) = one else { continue };
+        let [first, second] = open.map(|shard| writer.end_shard(shard).unwrap());
+        let root = writer.finish().unwrap();
+        let shards = [(names[0], first), (names[1], second)];
+        let outcome = |verified: Result<u64, Error>| verified.map_err(|error| error.id());
+        assert_eq!(outcome(verify(&root, &shards)), outcome(verify(&one, &[])), "{name}");
+        let content = |file| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Sha256);
+        assert_eq!(content(&root[..]).ok(), content(&one[..]).ok(), "{name}");
+        count += 1;
+    }
+    assert!(count >= least(50), "{count}");
 }
 
 #[test]

@@ -24,7 +24,10 @@ pub use self::error::{CopyError, Inexpressible};
 use super::compress::Level;
 use super::declare::{NewComponent, NewObject};
 use super::encoded::Encoded;
+use super::object::ObjectWriter;
 use super::settings::{Settings, Target};
+#[cfg(feature = "v2")]
+use super::shards::OpenShard;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Output;
@@ -61,12 +64,27 @@ pub struct Copier {
     verifier: Verifier,
     limits: Limits,
     level: Option<Level>,
+    #[cfg(feature = "v2")]
+    shard: Option<OpenShard>,
 }
 
 impl Copier {
     /// Copies from a file of `file_len` bytes, within limits.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
-        Self { verifier: Verifier::new(file_len, limits), limits: *limits, level: None }
+        Self {
+            verifier: Verifier::new(file_len, limits),
+            limits: *limits,
+            level: None,
+            #[cfg(feature = "v2")]
+            shard: None,
+        }
+    }
+
+    /// Lets the objects that follow go to a shard of the writer that has begun it, or, without one, to
+    /// the file itself.
+    #[cfg(feature = "v2")]
+    pub fn set_shard(&mut self, shard: Option<OpenShard>) {
+        self.shard = shard;
     }
 
     /// Compresses all components on the way.
@@ -218,7 +236,7 @@ impl Copier {
         let refused = |error| {
             CopyError::<SourceError<L>, S::Error>::from(WriteError::Refused(error)).placed(own)
         };
-        let mut out = writer.object(&new).map_err(refused)?;
+        let mut out = self.begin(writer, &new).map_err(refused)?;
         for part in &parts {
             let change = becomes::change(object, part, &target);
             let Located { component, source } = files.locate(part);
@@ -230,6 +248,19 @@ impl Copier {
             copied.map_err(|error| error.placed(own))?;
         }
         out.end().map_err(refused)
+    }
+
+    /// Begins an object where it is to go.
+    fn begin<'w, 'n, S: Sink>(
+        &self,
+        writer: &'w mut Writer<S>,
+        object: &NewObject<'n>,
+    ) -> Result<ObjectWriter<'w, 'n, S>, Error> {
+        #[cfg(feature = "v2")]
+        if let Some(shard) = self.shard {
+            return writer.object_in(shard, object);
+        }
+        writer.object(object)
     }
 
     /// What a component of an object becomes.

@@ -48,7 +48,7 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
         let mut objects = generate::objects(&mut rng);
         objects.retain(|object| {
             let plain =
-                |part: &super::Part| part.logical.is_none() && part.storage != StorageType::BF16;
+                |part: &super::Part| part.logical.is_none() && part.storage != StorageType::Bf16;
             object.layout == "dense"
                 && object.attributes.is_empty()
                 && object.parts.iter().all(plain)
