@@ -49,7 +49,9 @@ pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
         objects.retain(|object| {
             let plain =
                 |part: &super::Part| part.logical.is_none() && part.storage != StorageType::Bf16;
+            // A scalar is an array of one element to the Python package.
             object.layout == "dense"
+                && !object.shape.is_empty()
                 && object.attributes.is_empty()
                 && object.parts.iter().all(plain)
         });
