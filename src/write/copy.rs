@@ -24,7 +24,6 @@ pub use self::error::{CopyError, Inexpressible};
 use super::compress::Level;
 use super::declare::{NewComponent, NewObject};
 use super::encoded::Encoded;
-use super::object::ObjectWriter;
 use super::settings::{Settings, Target};
 #[cfg(feature = "v2")]
 use super::shards::OpenShard;
@@ -236,7 +235,14 @@ impl Copier {
         let refused = |error| {
             CopyError::<SourceError<L>, S::Error>::from(WriteError::Refused(error)).placed(own)
         };
-        let mut out = self.begin(writer, &new).map_err(refused)?;
+        #[cfg(feature = "v2")]
+        let begun = match self.shard {
+            Some(shard) => writer.object_in(shard, &new),
+            None => writer.object(&new),
+        };
+        #[cfg(not(feature = "v2"))]
+        let begun = writer.object(&new);
+        let mut out = begun.map_err(refused)?;
         for part in &parts {
             let change = becomes::change(object, part, &target);
             let Located { component, source } = files.locate(part);
@@ -248,19 +254,6 @@ impl Copier {
             copied.map_err(|error| error.placed(own))?;
         }
         out.end().map_err(refused)
-    }
-
-    /// Begins an object where it is to go.
-    fn begin<'w, 'n, S: Sink>(
-        &self,
-        writer: &'w mut Writer<S>,
-        object: &NewObject<'n>,
-    ) -> Result<ObjectWriter<'w, 'n, S>, Error> {
-        #[cfg(feature = "v2")]
-        if let Some(shard) = self.shard {
-            return writer.object_in(shard, object);
-        }
-        writer.object(object)
     }
 
     /// What a component of an object becomes.

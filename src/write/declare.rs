@@ -37,6 +37,7 @@ pub struct NewComponent<'a> {
 ///
 /// [`ShardWriter::end_blob`](super::ShardWriter::end_blob) makes one, and so can the caller, of what is
 /// known of a file. [`NewComponent::stored`] refers to it.
+#[cfg_attr(not(feature = "v2"), expect(unreachable_pub, reason = "only 2 has shards"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlob {
     /// Where it begins in its file: a multiple of 4096, and not 0.
@@ -58,6 +59,7 @@ impl StoredBlob {
 }
 
 /// A blob, and the name of the shard that it is in: v2 §7.1.
+#[cfg_attr(not(feature = "v2"), expect(unreachable_pub, reason = "only 2 has shards"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobInShard<'a> {
     /// The name of the shard.

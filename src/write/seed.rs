@@ -120,7 +120,11 @@ pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64,
         }
         said = said.saturating_add(bytes);
     }
-    let allowed = limits.decoded_total(manifest.all_bytes());
+    #[cfg(feature = "v2")]
+    let bytes = manifest.all_bytes();
+    #[cfg(not(feature = "v2"))]
+    let bytes = manifest.frame().file_len();
+    let allowed = limits.decoded_total(bytes);
     if said > allowed {
         return Err(Error::nowhere(Limit::DecodedTotal).found(said));
     }
