@@ -28,14 +28,14 @@ pub(super) struct ShardList {
     /// Name and fields of each, one after another; of one that has not ended, the name.
     entries: Output,
     /// In the order of the names.
-    rows: Vec<Row>,
+    rows: Vec<ListedShard>,
     begun: u64,
     /// Bytes of all that have ended.
     bytes: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Row {
+struct ListedShard {
     entry: Range<u32>,
     /// Where its blobs end, if it has ended.
     blobs_end: Option<u64>,
@@ -56,7 +56,7 @@ impl ShardList {
         let ends = places(entries, entries.len()).skip(1).chain([len_u32(entries.len())]);
         for ((shard, start), end) in listed.zip(starts).zip(ends).take(count) {
             list.bytes = list.bytes.saturating_add(shard.size);
-            list.rows.push(Row { entry: start..end, blobs_end: Some(shard.blobs_end()) });
+            list.rows.push(ListedShard { entry: start..end, blobs_end: Some(shard.blobs_end()) });
         }
         Ok(list)
     }
@@ -90,7 +90,7 @@ impl ShardList {
         self.rows.binary_search_by(|row| by_length(self.name(row), name.as_bytes()))
     }
 
-    fn name(&self, row: &Row) -> &[u8] {
+    fn name(&self, row: &ListedShard) -> &[u8] {
         let entry = self.entries.as_bytes().get(usize_from_u32(row.entry.start)..).assured();
         key(entry).map(|(_, name)| name).assured()
     }
@@ -113,7 +113,7 @@ impl ShardList {
         let start = len_u32(self.entries.len());
         self.entries.text(name)?;
         let entry = start..len_u32(self.entries.len());
-        self.rows.insert(place, Row { entry, blobs_end: None });
+        self.rows.insert(place, ListedShard { entry, blobs_end: None });
         self.begun = self.begun.saturating_add(1);
         Ok(())
     }
@@ -136,7 +136,7 @@ impl ShardList {
         record: &ShardRecord,
         limits: &Limits,
     ) -> Result<(), Error> {
-        let begun = |row: &Row| row.blobs_end.is_none();
+        let begun = |row: &ListedShard| row.blobs_end.is_none();
         let place = self.place(name).ok().filter(|place| self.rows.get(*place).is_some_and(begun));
         let place = place.ok_or(Error::misuse(Misuse::UnknownShard))?;
         let digest = Spelled::new(&record.digest).ok_or(Error::nowhere(Rule::DigestForm))?;
@@ -158,7 +158,7 @@ impl ShardList {
         self.entries.raw(table.as_bytes().get(head..).assured())?;
         let entry = start..len_u32(self.entries.len());
         if let Some(row) = self.rows.get_mut(place) {
-            *row = Row { entry, blobs_end: listed.map(|shard| shard.blobs_end()) };
+            *row = ListedShard { entry, blobs_end: listed.map(|shard| shard.blobs_end()) };
         }
         self.begun = self.begun.saturating_sub(1);
         self.bytes = self.bytes.saturating_add(record.size);
