@@ -59,6 +59,13 @@ pub enum Misuse {
     Announced,
     /// Files of that generation are not written, or have no such digest or alignment.
     Settings,
+    /// Files of 1.2 have no shards, nor have those in canonical form, of which there is one for one
+    /// content.
+    NoShards,
+    /// No shard of that name is listed, or none that has begun and not ended.
+    UnknownShard,
+    /// There is a shard of that name already.
+    ShardName,
     /// Reading or writing failed before, and what it would have gone on with is not known.
     Aborted,
 }
@@ -97,6 +104,9 @@ impl Misuse {
             Self::Settings => {
                 "files of that generation are not written, or have no such digest or alignment"
             }
+            Self::NoShards => "files of 1.2 and files in canonical form have no shards",
+            Self::UnknownShard => "there is no such shard, or it has not begun, or has ended",
+            Self::ShardName => "there is a shard of that name already",
             Self::Aborted => "reading or writing failed before; begin again",
         }
     }

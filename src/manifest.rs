@@ -28,6 +28,8 @@ mod table;
 use core::ops::Range;
 
 pub use crate::format::Version;
+#[cfg(all(feature = "write", feature = "v2"))]
+pub(crate) use admit::extent;
 pub use blobs::Extent;
 #[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;

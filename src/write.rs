@@ -3,8 +3,11 @@
 //! What is to be written is validated by the code that validates what is read, before any of it is
 //! written; what this writes, every reader of this crate accepts. [`Writer`] writes one object
 //! after another, each component streamed in pieces of any size: memory follows the manifest
-//! and not the data.
+//! and not the data. In 2 it may write into several files, the shards of one root
+//! (`Writer::begin_shard`), or refer to what is in files already (`Writer::shard`).
 
+mod blob_sink;
+mod component;
 #[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
 mod compress;
 #[cfg_attr(not(feature = "v2"), path = "write/free.rs")]
@@ -12,6 +15,7 @@ mod content;
 mod copy;
 mod declare;
 mod draft;
+mod encoded;
 mod entry;
 #[cfg(feature = "v2")]
 mod entry_v2;
@@ -21,8 +25,15 @@ mod names;
 mod object;
 #[cfg(feature = "v2")]
 mod order;
+mod root;
 mod seed;
 mod settings;
+#[cfg(feature = "v2")]
+mod shard_list;
+#[cfg(feature = "v2")]
+mod shard_writer;
+#[cfg(feature = "v2")]
+mod shards;
 mod shared;
 mod sink;
 mod validate;
@@ -33,11 +44,20 @@ use core::cmp::Ordering;
 #[cfg(feature = "zstd")]
 pub use compress::Level;
 pub use copy::{Copier, CopyError, Inexpressible};
-pub use declare::{Encoded, NewComponent, NewObject};
+#[cfg(feature = "v2")]
+pub use declare::{BlobInShard, StoredBlob};
+pub use declare::{NewComponent, NewObject};
+pub use encoded::Encoded;
 #[cfg(feature = "files")]
 pub use files::{FileSink, PublishError, append};
 pub use object::ObjectWriter;
 pub use settings::{Checksum, Settings};
+#[cfg(feature = "v2")]
+pub use shard_list::ShardRecord;
+#[cfg(feature = "v2")]
+pub use shard_writer::ShardWriter;
+#[cfg(feature = "v2")]
+pub use shards::OpenShard;
 #[cfg(feature = "std")]
 pub use sink::IoSink;
 pub use sink::{Sink, WriteError};

@@ -87,6 +87,10 @@ fn main() {
     for level in [None, Some(1), Some(5)] {
         differences += sweep("write", &|| work::write(Checksum::Sha256, level));
     }
+    #[cfg(feature = "v2")]
+    {
+        differences += sweep("write shards", &work::write_shards);
+    }
     println!("{differences} limits that make a difference");
     assert!(differences > 50_000, "only {differences} limits make a difference");
 }

@@ -125,6 +125,16 @@ fn what_is_written() {
 #[test]
 #[cfg(feature = "v2")]
 #[cfg_attr(miri, ignore = "an allocator of its own")]
+fn shards_that_are_written() {
+    let _one = ONE.lock();
+    let mut tally = Tally::default();
+    tally.sweep("write shards", work::write_shards);
+    tally.validate("write shards", 40);
+}
+
+#[test]
+#[cfg(feature = "v2")]
+#[cfg_attr(miri, ignore = "an allocator of its own")]
 fn files_with_shards() {
     let _one = ONE.lock();
     let mut tally = Tally::default();

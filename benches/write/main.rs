@@ -20,7 +20,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, serialize_to_file};
 use sha2::{Digest as _, Sha256};
 use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
-use zten::{Archive, StorageType};
+use zten::{Archive, Generation, StorageType};
 use zten_testkit::generate;
 
 const OBJECTS: usize = 100_000;
@@ -93,15 +93,34 @@ fn manifests(rounds: usize) {
     }
 }
 
-/// Writes tensors into a file, which like that of `cp` is not waited for.
-fn save(path: &Path, tensors: &[(String, Vec<u8>)], settings: &Settings) -> FileSink {
+/// Writes tensors into a file, which like that of `cp` is not waited for, or into as many shards.
+fn save(
+    path: &Path,
+    tensors: &[(String, Vec<u8>)],
+    settings: &Settings,
+    shards: usize,
+) -> Vec<FileSink> {
     let mut writer = Writer::new(FileSink::create(path).unwrap(), settings).unwrap();
-    for (name, bytes) in tensors {
+    let open: Vec<_> = (0..shards)
+        .map(|n| {
+            let sink = FileSink::create(&path.with_extension(n.to_string())).unwrap();
+            writer.begin_shard(&n.to_string(), sink).unwrap()
+        })
+        .collect();
+    for (at, (name, bytes)) in tensors.iter().enumerate() {
         let shape = [bytes.len() as u64 / 4];
         let object = NewObject::dense(name, &shape, StorageType::F32);
-        writer.add(&object, &[("data", bytes)]).unwrap();
+        let mut out = match open.get(at * shards / tensors.len()) {
+            Some(shard) => writer.object_in(*shard, &object).unwrap(),
+            None => writer.object(&object).unwrap(),
+        };
+        out.write("data", bytes).unwrap();
+        out.end().unwrap();
     }
-    writer.finish().unwrap()
+    let mut sinks: Vec<_> =
+        open.into_iter().map(|shard| writer.end_shard(shard).unwrap()).collect();
+    sinks.push(writer.finish().unwrap());
+    sinks
 }
 
 /// Large tensors: bytes a second, beside the same bytes copied, and written by `safetensors`.
@@ -141,12 +160,14 @@ fn data(rounds: usize, total: usize) {
         serialize_to_file(views, None, &path("safetensors")).unwrap();
     };
     // Dropped in `prepare`: removing a file is no part of writing it.
-    let unpublished = RefCell::new(None);
+    let unpublished = RefCell::new(Vec::new());
     let all = Settings::default();
-    let keep = |settings: Settings| {
+    let second = Settings::default().generation(Generation::V2);
+    let keep_in = |settings: Settings, shards| {
         let (unpublished, tensors, path) = (&unpublished, &tensors, path("zt"));
-        Box::new(move || drop(unpublished.replace(Some(save(&path, tensors, &settings)))))
+        Box::new(move || drop(unpublished.replace(save(&path, tensors, &settings, shards))))
     };
+    let keep = |settings| keep_in(settings, 0);
     let sums = || {
         for (_, bytes) in &tensors {
             black_box(Sha256::digest(bytes));
@@ -155,13 +176,13 @@ fn data(rounds: usize, total: usize) {
     // Each run finds no file in its way, and nothing of the runs before that is still to be
     // written to the disk.
     let prepare = || {
-        drop(unpublished.take());
+        unpublished.take().clear();
         for name in ["cp", "plain", "safetensors"] {
             let _ = fs::remove_file(path(name));
         }
         assert!(std::process::Command::new("sync").status().unwrap().success());
     };
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 10] = [
         ("cp", Box::new(cp)),
         ("write_all", Box::new(written)),
         ("safetensors", Box::new(peer)),
@@ -169,6 +190,9 @@ fn data(rounds: usize, total: usize) {
         ("zten, crc32c", keep(crc)),
         ("zten, sha256", keep(all)),
         ("sha256 alone", Box::new(sums)),
+        ("zten, 2", keep(second.checksum(Checksum::None))),
+        ("zten, 2, xxh3", keep(second)),
+        ("zten, 2, 4 shards", keep_in(second, 4)),
     ];
     let times = interleaved(&cases, rounds, prepare);
     println!(

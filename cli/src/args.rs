@@ -42,14 +42,25 @@ pub(crate) struct Args {
     /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
     #[arg(long, global = true)]
     require_sandbox: bool,
-    /// The process that converts, confined: the one that started it has opened the file to write.
-    /// With another command, the process that lists the shards to look for, or that checks the files
-    /// that it is sent, confined.
-    #[arg(long, hide = true)]
-    pub(crate) worker: bool,
+    /// The process that converts, confined: the one that started it has opened the file to write. Where
+    /// it stands once more, and with another command, the process that lists the shards to look for, or
+    /// that checks the files that it is sent, confined.
+    #[arg(long, hide = true, action = clap::ArgAction::Count)]
+    worker: u8,
 }
 
 impl Args {
+    /// Whether another process has started this one to do a part of its work.
+    pub(crate) fn is_worker(&self) -> bool {
+        self.worker > 0
+    }
+
+    /// Whether that is to list shards.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn lists_shards(&self) -> bool {
+        self.worker > u8::from(matches!(self.command, Command::Convert(_)))
+    }
+
     /// Whether to confine the process.
     pub(crate) fn mode(&self) -> Mode {
         match (self.no_sandbox, self.require_sandbox) {
@@ -244,7 +255,8 @@ pub(crate) struct Diff {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Convert {
     /// The file to read. How it begins tells its format. Of safetensors in several files, name the
-    /// index, which ends in .index.json: the files that it names are read, too
+    /// index, which ends in .index.json: the files that it names are read, too. So are the shards of
+    /// a zTensor file
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it

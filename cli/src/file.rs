@@ -1,7 +1,7 @@
 //! Files: opened first, and looked at later.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,7 @@ impl Opened {
     /// Its first bytes, so many or as many as there are. Every later read seeks first.
     pub(crate) fn start(&self, most: u64) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
+        (&self.file).rewind()?;
         (&self.file).take(most).read_to_end(&mut start)?;
         Ok(start)
     }

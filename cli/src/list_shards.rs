@@ -48,6 +48,7 @@ fn call(command: &Command) -> Option<Call<'_>> {
         Command::Cat(args) => (vec![args.file.as_path()], &args.strictness),
         Command::Hash(args) => (vec![args.file.as_path()], &args.strictness),
         Command::Diff(args) => (vec![args.old.as_path(), &args.new], &args.strictness),
+        Command::Convert(args) => (vec![args.input.as_path()], &args.strictness),
         _ => return None,
     };
     Some(Call { paths, strictness })

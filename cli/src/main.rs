@@ -58,17 +58,17 @@ fn main() -> ExitCode {
     let mut app = App::new();
     let written = match &args.command {
         #[cfg(target_os = "linux")]
-        Command::Check(check) if args.worker && check.longest.is_some() => check::work(check, mode),
-        #[cfg(target_os = "linux")]
-        command if args.worker && !matches!(command, Command::Convert(_)) => {
-            list_shards::run(&mut app, command, mode)
+        Command::Check(check) if args.is_worker() && check.longest.is_some() => {
+            check::work(check, mode)
         }
+        #[cfg(target_os = "linux")]
+        command if args.lists_shards() => list_shards::run(&mut app, command, mode),
         Command::Check(args) => check::run(&mut app, args, mode),
         Command::Ls(args) => ls::run(&mut app, args, mode),
         Command::Cat(args) => cat::run(&mut app, args, mode),
         Command::Hash(args) => hash::run(&mut app, args, mode),
         Command::Diff(args) => diff::run(&mut app, args, mode),
-        Command::Convert(convert) if args.worker => convert::work(&mut app, convert, mode),
+        Command::Convert(convert) if args.is_worker() => convert::work(&mut app, convert, mode),
         Command::Convert(args) => convert::run(&mut app, args, mode),
         Command::Explain(args) => explain::run(&mut app, args),
         Command::Sandbox(args) => sandbox::run(&mut app, args, mode),

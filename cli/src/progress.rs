@@ -1,7 +1,7 @@
 //! A line on the terminal while work takes long; nothing anywhere else.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
@@ -78,12 +78,26 @@ impl Drop for Progress {
 pub(crate) struct Watched<'a> {
     archive: &'a FileArchive,
     progress: Progress,
+    stopped: AtomicBool,
 }
 
 impl<'a> Watched<'a> {
     /// Reads `archive`, of which `total` bytes will be wanted.
     pub(crate) fn new(archive: &'a FileArchive, total: u64) -> Self {
-        Self { archive, progress: Progress::new(total) }
+        Self { archive, progress: Progress::new(total), stopped: AtomicBool::new(false) }
+    }
+
+    /// Nothing more is read of it, nor of its shards.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether more may be read.
+    pub(crate) fn goes_on(&self) -> io::Result<()> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        Ok(())
     }
 
     /// So many bytes more are done, of another file.
@@ -102,6 +116,7 @@ impl ReadAt for Watched<'_> {
     type Error = io::Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.goes_on()?;
         self.archive.read_at(offset, buffer)?;
         self.progress.note(buffer.len());
         Ok(())

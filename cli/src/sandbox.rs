@@ -85,14 +85,9 @@ pub(crate) fn files<'a>(
     drop(spare);
     #[cfg(target_os = "linux")]
     if task.reads_content() && strictness.looks_for_shards() {
-        match shards::find(&mut files, &strictness.options()) {
-            Ok(found) => lengths.extend(found),
-            // Where no process can be started none is found, which is told of each file.
-            Err(error) if mode == Mode::Try && error.raw_os_error() != Some(TOO_MANY) => {}
-            Err(error) => {
-                app.usage(format_args!("looking for shards: {error}; --no-shards looks for none"))?;
-                return Ok(None);
-            }
+        match find_shards(app, &mut files, access)? {
+            Some(found) => lengths.extend(found),
+            None => return Ok(None),
         }
     }
     let spare = io::pipe();
@@ -115,6 +110,27 @@ pub(crate) fn file(app: &mut App, path: &Path, access: Access<'_>) -> io::Result
     match file.and_then(|mut file| file.next()).transpose() {
         Ok(file) => Ok(file),
         Err(problem) => app.problem(&problem).map(|()| None),
+    }
+}
+
+/// Looks for the shards of files that are open, and says how long they are. None where that cannot be;
+/// all is said then.
+#[cfg(target_os = "linux")]
+pub(crate) fn find_shards(
+    app: &mut App,
+    files: &mut [Result<Opened, Box<Problem>>],
+    access: Access<'_>,
+) -> io::Result<Option<Vec<u64>>> {
+    match shards::find(files, &access.strictness.options()) {
+        Ok(found) => Ok(Some(found)),
+        // Where no process can be started none is found, which is told of each file.
+        Err(error) if access.mode == Mode::Try && error.raw_os_error() != Some(TOO_MANY) => {
+            Ok(Some(Vec::new()))
+        }
+        Err(error) => {
+            app.usage(format_args!("looking for shards: {error}; --no-shards looks for none"))?;
+            Ok(None)
+        }
     }
 }
 

@@ -35,7 +35,12 @@ impl<'a> Sources<'a> {
         object: &Object<'_>,
         tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), Failure> {
-        verifier.object_in(object, Files { root: self.root, shards: &self.shards }, tap)
+        verifier.object_in(object, self.all(), tap)
+    }
+
+    /// All of them, to read content from.
+    pub(crate) fn all(&self) -> Files<'_, 'a, Watched<'a>, impl ReadAt<Error = io::Error>> {
+        Files { root: self.root, shards: &self.shards }
     }
 
     /// Validates the shards as a whole: all are there, with their digests.
@@ -54,6 +59,7 @@ impl ReadAt for WatchedShard<'_> {
     type Error = io::Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.root.goes_on()?;
         self.shard.file.read_at(offset, buffer)?;
         self.root.note(buffer.len());
         Ok(())

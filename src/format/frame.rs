@@ -381,6 +381,19 @@ impl Container {
         }
     }
 
+    /// The footer of a data shard: v2 §7.2.
+    #[cfg(feature = "v2")]
+    pub(crate) fn footer_of_shard() -> Footer {
+        Footer::new(&FooterV2 {
+            manifest_offset: U64::ZERO,
+            manifest_size: U64::ZERO,
+            manifest_hash: U64::ZERO,
+            version: U32::new(VERSION_V2),
+            reserved: U32::ZERO,
+            magic: Magic::V2,
+        })
+    }
+
     /// The footer of a file whose manifest begins at `start`.
     pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
         let size = U64::new(u64_from_usize(manifest.len()));

@@ -14,12 +14,16 @@ pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey};
 use self::shards::Table;
 pub(crate) use self::shards::{Listed, Shards, by_length};
+#[cfg(feature = "write")]
+pub(crate) use self::shards::{ShardKey, validate_shard_name};
 use self::values::{
     Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, NAME_CAP,
     ShapeOf64, ShardName, TypeName, validate_name,
 };
 #[cfg(feature = "write")]
-pub(crate) use self::write::{RANK, pass_attributes, profile, validate_written_name};
+pub(crate) use self::write::{
+    RANK, pass_attributes, profile, validate_shards, validate_written_name,
+};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
 use super::slots::Slot;

@@ -92,24 +92,6 @@ impl<'m, 'o> Validator<'m, 'o> {
         Error::new(fault.kind, offset).found(fault.found)
     }
 
-    /// Where the blob lies, by v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and §5.
-    #[inline(always)]
-    fn extent(&self, claim: &ComponentClaim) -> Result<Extent, Fault> {
-        let (offset, length) = (claim.offset.value, claim.length.value);
-        if offset & claim.facts.alignment.wrapping_sub(1) != 0 {
-            return Err(Fault::with(Rule::BlobAlignment, claim.offset.remaining, offset));
-        }
-        if offset == 0 && (length > 0 || claim.facts.shares_blobs) {
-            return Err(Fault::new(Rule::BlobHeader, claim.offset.remaining));
-        }
-        // The length of another file is looked at when all of them are known.
-        let most = if claim.shard.is_none() { self.blobs_end } else { u64::MAX };
-        match offset.checked_add(length) {
-            Some(end) if end <= most => Ok(Extent::new(offset, length)),
-            _ => Err(Fault::with(Rule::BlobBounds, claim.length.remaining, length)),
-        }
-    }
-
     /// Validates that a blob of this file is the manifest's own, or apart from it: v2 §2.4. Before
     /// 2, all blobs end before it.
     #[cfg(feature = "v2")]
@@ -236,6 +218,23 @@ impl<'m, 'o> Validator<'m, 'o> {
     }
 }
 
+/// Where the blob lies, in a file whose blobs end at `most`: v0.1 §3.2, v1.1 I.2 and IV.2, v1.2 §4 and
+/// §5, v2 §2.4.
+#[inline(always)]
+pub(crate) fn extent(claim: &ComponentClaim, most: u64) -> Result<Extent, Fault> {
+    let (offset, length) = (claim.offset.value, claim.length.value);
+    if offset & claim.facts.alignment.wrapping_sub(1) != 0 {
+        return Err(Fault::with(Rule::BlobAlignment, claim.offset.remaining, offset));
+    }
+    if offset == 0 && (length > 0 || claim.facts.shares_blobs) {
+        return Err(Fault::new(Rule::BlobHeader, claim.offset.remaining));
+    }
+    match offset.checked_add(length) {
+        Some(end) if end <= most => Ok(Extent::new(offset, length)),
+        _ => Err(Fault::with(Rule::BlobBounds, claim.length.remaining, length)),
+    }
+}
+
 impl<'m> Claims<'m> for Validator<'m, '_> {
     fn begin(
         &mut self,
@@ -259,7 +258,9 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         {
             return Err(Fault::new(Rule::LogicalTypeStorage, remaining));
         }
-        let extent = self.extent(claim)?;
+        // The length of another file is looked at when all of them are known.
+        let most = if claim.shard.is_none() { self.blobs_end } else { u64::MAX };
+        let extent = extent(claim, most)?;
         let ordinal = self.components.len().wrapping_sub(self.first);
         let part = Part::new(claim, ordinal, self.dialect)?;
         let width = dtype.storage.map_or(1, StorageType::width);

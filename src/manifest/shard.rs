@@ -105,6 +105,13 @@ impl<'a> ManifestRef<'a> {
         ShardTable { listed, end: self.extent().end, left }
     }
 
+    /// Bytes of the file and of all its shards.
+    #[cfg(feature = "write")]
+    pub(crate) fn all_bytes(&self) -> u64 {
+        let add = |sum: u64, shard: Shard<'_>| sum.saturating_add(shard.size);
+        self.shards().fold(self.frame().file_len(), add)
+    }
+
     /// The error of a file that lists a shard where none has been found.
     pub(crate) fn missing_shard(&self) -> Option<Error> {
         self.shards().next().map(|shard| shard.error(Unsupported::Shard))

@@ -22,8 +22,11 @@ use alloc::vec::Vec;
 use self::change::Change;
 pub use self::error::{CopyError, Inexpressible};
 use super::compress::Level;
-use super::declare::{Encoded, NewComponent, NewObject};
+use super::declare::{NewComponent, NewObject};
+use super::encoded::Encoded;
 use super::settings::{Settings, Target};
+#[cfg(feature = "v2")]
+use super::shards::OpenShard;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Output;
@@ -60,12 +63,27 @@ pub struct Copier {
     verifier: Verifier,
     limits: Limits,
     level: Option<Level>,
+    #[cfg(feature = "v2")]
+    shard: Option<OpenShard>,
 }
 
 impl Copier {
     /// Copies from a file of `file_len` bytes, within limits.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
-        Self { verifier: Verifier::new(file_len, limits), limits: *limits, level: None }
+        Self {
+            verifier: Verifier::new(file_len, limits),
+            limits: *limits,
+            level: None,
+            #[cfg(feature = "v2")]
+            shard: None,
+        }
+    }
+
+    /// Lets the objects that follow go to a shard of the writer that has begun it, or, without one, to
+    /// the file itself.
+    #[cfg(feature = "v2")]
+    pub fn set_shard(&mut self, shard: Option<OpenShard>) {
+        self.shard = shard;
     }
 
     /// Compresses all components on the way.
@@ -217,7 +235,14 @@ impl Copier {
         let refused = |error| {
             CopyError::<SourceError<L>, S::Error>::from(WriteError::Refused(error)).placed(own)
         };
-        let mut out = writer.object(&new).map_err(refused)?;
+        #[cfg(feature = "v2")]
+        let begun = match self.shard {
+            Some(shard) => writer.object_in(shard, &new),
+            None => writer.object(&new),
+        };
+        #[cfg(not(feature = "v2"))]
+        let begun = writer.object(&new);
+        let mut out = begun.map_err(refused)?;
         for part in &parts {
             let change = becomes::change(object, part, &target);
             let Located { component, source } = files.locate(part);

@@ -1,18 +1,10 @@
 //! What is to be written: objects and components, before any of their bytes.
 
-use alloc::vec::Vec;
-
-use serde::Serialize;
-use serde_cbor_2::Serializer;
-
 use super::compress::Level;
+use super::encoded::Encoded;
 use super::shared::Identity;
-use crate::brief::Bytes;
-use crate::cbor::Output;
+use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::error::{Error, Misuse, OutOfMemory};
-#[cfg(feature = "v2")]
-use crate::format::v2::{GgufKey, MxKey};
 use crate::format::{Format, Logical, Writing};
 use crate::manifest::ElementType;
 
@@ -28,94 +20,6 @@ impl From<LogicalType> for ElementType<'_> {
     }
 }
 
-/// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
-///
-/// ```
-/// let attributes = zten::write::Encoded::from_value(&std::collections::BTreeMap::from([("bits", 4)]))?;
-/// # Ok::<(), zten::Error>(())
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct Encoded(Vec<u8>);
-
-impl core::fmt::Debug for Encoded {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        Bytes(&self.0).fmt(f)
-    }
-}
-
-impl Encoded {
-    /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
-    /// can be attributes is validated where it is used.
-    ///
-    /// # Errors
-    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
-    pub fn from_value<T: Serialize>(value: &T) -> Result<Self, Error> {
-        let mut taken = Taken(Output::default());
-        let outcome = value.serialize(&mut Serializer::new(&mut taken));
-        outcome.map_err(|error| {
-            let no_memory = error.is_scratch_too_small();
-            if no_memory { OutOfMemory.into() } else { Error::misuse(Misuse::Attributes) }
-        })?;
-        Ok(Self(taken.0.into_bytes()))
-    }
-
-    /// The attributes of [`NewObject::mx`] that say how blocks lie: v2 §5.2. Without an axis, along the
-    /// last one.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
-    #[cfg(feature = "v2")]
-    pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
-        let mut out = Output::default();
-        out.map(if axis.is_some() { 3 } else { 2 })?;
-        if let Some(axis) = axis {
-            MxKey::axis.write(&mut out)?;
-            out.uint(axis)?;
-        }
-        MxKey::block_size.write(&mut out)?;
-        out.uint(block_size)?;
-        MxKey::scale_form.write(&mut out)?;
-        out.text("e8m0_exponent")?;
-        Ok(Self(out.into_bytes()))
-    }
-
-    /// The attributes of [`NewObject::gguf`]: elements and bytes of a block. v2 §5.2.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
-    #[cfg(feature = "v2")]
-    pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
-        let mut out = Output::default();
-        out.map(2)?;
-        GgufKey::block_bytes.write(&mut out)?;
-        out.uint(block_bytes)?;
-        GgufKey::elems_per_block.write(&mut out)?;
-        out.uint(elems_per_block)?;
-        Ok(Self(out.into_bytes()))
-    }
-
-    /// Bytes that should be the CBOR of attributes; validated where they are used.
-    pub fn from_cbor(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.
-struct Taken(Output);
-
-impl serde_cbor_2::ser::Write for Taken {
-    type Error = serde_cbor_2::Error;
-
-    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        // No other error of the serializer's own can be told from those of the value.
-        self.0.raw(bytes).map_err(|_| Self::Error::scratch_too_small(0))
-    }
-}
-
 /// One component that is to be written: its role, and what and how many its elements are.
 #[derive(Clone, Copy, Debug)]
 pub struct NewComponent<'a> {
@@ -125,6 +29,43 @@ pub struct NewComponent<'a> {
     level: Option<Level>,
     /// The sha256 that its bytes are to have.
     pub(super) announced: Option<&'a Identity>,
+    /// Where its bytes are already.
+    pub(super) stored: Option<&'a BlobInShard<'a>>,
+}
+
+/// A blob that is in a data shard, or any other file of 2, already: v2 §2.4.
+///
+/// [`ShardWriter::end_blob`](super::ShardWriter::end_blob) makes one, and so can the caller, of what is
+/// known of a file. [`NewComponent::stored`] refers to it.
+#[cfg_attr(not(feature = "v2"), expect(unreachable_pub, reason = "only 2 has shards"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredBlob {
+    /// Where it begins in its file: a multiple of 4096, and not 0.
+    pub offset: u64,
+    /// Stored bytes.
+    pub length: u64,
+    /// Whether they are frames of `zt.zstd-seekable/1`; else they are the elements.
+    pub compressed: bool,
+    /// The digest of its decoded bytes, by an algorithm that is known in 2, if it is to have one.
+    pub digest: Option<Digest<'static>>,
+}
+
+#[cfg(feature = "v2")]
+impl StoredBlob {
+    /// The blob, in the shard that the root calls so.
+    pub fn in_shard(self, shard: &str) -> BlobInShard<'_> {
+        BlobInShard { shard, blob: self }
+    }
+}
+
+/// A blob, and the name of the shard that it is in: v2 §7.1.
+#[cfg_attr(not(feature = "v2"), expect(unreachable_pub, reason = "only 2 has shards"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobInShard<'a> {
+    /// The name of the shard.
+    pub shard: &'a str,
+    /// Where it is in the shard, and what is known of it.
+    pub blob: StoredBlob,
 }
 
 /// How much a component holds.
@@ -152,7 +93,7 @@ impl<'a> NewComponent<'a> {
     }
 
     fn of(role: &'a str, element: ElementType<'a>, amount: Amount) -> Self {
-        Self { role, element, amount, level: None, announced: None }
+        Self { role, element, amount, level: None, announced: None, stored: None }
     }
 
     /// The component, whose decoded bytes will have that sha256: where they come in pieces, a blob that
@@ -160,6 +101,16 @@ impl<'a> NewComponent<'a> {
     #[must_use]
     pub fn announced(mut self, sha256: &'a [u8; 32]) -> Self {
         self.announced = Some(sha256);
+        self
+    }
+
+    /// The component, whose bytes are in a shard already, so that none are written (2 only). The shard
+    /// has to be [listed](super::Writer::shard) before. What the blob holds is not looked at: it is
+    /// validated by those who read it.
+    #[cfg(feature = "v2")]
+    #[must_use]
+    pub fn stored(mut self, blob: &'a BlobInShard<'a>) -> Self {
+        self.stored = Some(blob);
         self
     }
 
@@ -220,7 +171,12 @@ impl<'a> NewComponent<'a> {
 
     /// The level of compression, where there is something to compress.
     pub(super) fn level(&self, writing: &Writing) -> Option<Level> {
-        self.level.filter(|_| self.bytes(writing) != Some(0))
+        self.level.filter(|_| self.stored.is_none() && self.bytes(writing) != Some(0))
+    }
+
+    /// Whether what is stored of it is compressed.
+    pub(super) fn is_compressed(&self, writing: &Writing) -> bool {
+        self.stored.map_or(self.level(writing).is_some(), |stored| stored.blob.compressed)
     }
 
     /// How many storage elements its bytes are.

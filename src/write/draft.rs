@@ -2,20 +2,23 @@
 
 use core::cmp::Ordering;
 
-use super::declare::{Encoded, NewObject};
+use super::declare::NewObject;
+use super::encoded::Encoded;
 use super::entry::{self, Written};
 #[cfg(feature = "v2")]
 use super::entry_v2;
 use super::names::{Names, encoded};
 #[cfg(feature = "v2")]
 use super::order;
-use super::seed::{self, Root};
+use super::root::Root;
+use super::seed;
 use super::settings::{Checksum, Settings, Target};
+#[cfg(feature = "v2")]
+use super::shard_list::ShardRecord;
 use super::validate::{self, Readers};
 use crate::cbor::{Output, rewrite};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::Footer;
-use crate::format::v1::RootKey;
 use crate::limits::{Limits, Options};
 use crate::manifest::{ManifestRef, VERSION};
 use crate::num::{len_u32, u64_from_usize};
@@ -45,6 +48,10 @@ pub(super) struct Draft {
     unsorted_parts: Option<usize>,
     /// Bytes that compressed components decode to, all together, or more.
     decoded: u64,
+    /// An object has begun and not ended.
+    within: bool,
+    /// Bytes of shards that have begun and not ended.
+    begun_bytes: u64,
 }
 
 /// What comes behind the blobs.
@@ -69,6 +76,8 @@ impl Draft {
             tail: Output::default(),
             unsorted_parts: None,
             decoded: 0,
+            within: false,
+            begun_bytes: 0,
         };
         draft.root_fits(None)?;
         Ok(draft)
@@ -97,13 +106,11 @@ impl Draft {
             tail: Output::default(),
             unsorted_parts: None,
             decoded,
+            within: false,
+            begun_bytes: 0,
         };
         draft.root_fits(draft.root.attributes.as_ref())?;
         Ok(draft)
-    }
-
-    pub(super) fn target(&self) -> &Target {
-        &self.target
     }
 
     /// The limit on the keys of a map.
@@ -119,6 +126,20 @@ impl Draft {
         self.options.is_canonical()
     }
 
+    /// Whether an object has begun and not ended, or a shard.
+    pub(super) fn is_unfinished(&self) -> bool {
+        #[cfg(feature = "v2")]
+        if self.root.shards.is_unfinished() {
+            return true;
+        }
+        self.within
+    }
+
+    /// Whether an object has begun and not ended.
+    pub(super) fn is_within_object(&self) -> bool {
+        self.within
+    }
+
     /// How many objects have ended: the place of the next in the manifest.
     pub(super) fn ordinal(&self) -> u32 {
         u32::try_from(self.objects).unwrap_or(u32::MAX)
@@ -130,6 +151,48 @@ impl Draft {
         self.root_fits(attributes.as_ref())?;
         self.root.attributes = attributes;
         Ok(())
+    }
+
+    /// Lists a shard that has begun; what is said of it when it has ended follows.
+    ///
+    /// # Errors
+    /// As [`ShardList::begin`]; [`Misuse::NoShards`]; `limit-manifest`.
+    #[cfg(feature = "v2")]
+    pub(super) fn begin_shard(&mut self, name: &str) -> Result<(), Error> {
+        self.target.has_shards()?;
+        self.root.shards.begin(name, self.options.limit())?;
+        self.fits(self.root.attributes.as_ref(), 0).inspect_err(|_| self.root.shards.abandon(name))
+    }
+
+    /// Says of a shard what it is.
+    #[cfg(feature = "v2")]
+    pub(super) fn end_shard(&mut self, name: &str, record: &ShardRecord) -> Result<(), Error> {
+        self.root.shards.end(name, record, self.options.limit())
+    }
+
+    /// Takes back a shard that has begun.
+    #[cfg(feature = "v2")]
+    pub(super) fn abandon_shard(&mut self, name: &str) {
+        self.root.shards.abandon(name);
+    }
+
+    /// Shards that have begun have got so many bytes more.
+    pub(super) fn grown(&mut self, bytes: u64) {
+        self.begun_bytes = self.begun_bytes.saturating_add(bytes);
+    }
+
+    /// A shard that has begun, and has that many bytes, is about to end.
+    #[cfg(feature = "v2")]
+    pub(super) fn ended_shard(&mut self, bytes: u64) {
+        self.begun_bytes = self.begun_bytes.saturating_sub(bytes);
+    }
+
+    /// Bytes of all shards so far.
+    fn shard_bytes(&self) -> u64 {
+        #[cfg(feature = "v2")]
+        return self.root.shards.bytes().saturating_add(self.begun_bytes);
+        #[cfg(not(feature = "v2"))]
+        self.begun_bytes
     }
 
     /// Validates the root with those attributes: its keys, and the bytes of the manifest.
@@ -151,18 +214,24 @@ impl Draft {
         Ok(())
     }
 
-    /// Validates an object whose bytes are to stand at `position` or later, and adds its entry, up
-    /// to its components. Where it is refused, nothing has changed.
-    pub(super) fn declare(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
+    /// Validates an object of a file that has `length` bytes so far, without its shards, and adds its
+    /// entry, up to its components. Where it is refused, nothing has changed. It has to end before
+    /// anything else is written.
+    pub(super) fn declare(&mut self, object: &NewObject<'_>, length: u64) -> Result<(), Error> {
+        if self.within {
+            return Err(Error::misuse(Misuse::Unfinished));
+        }
         let before = self.entries.len();
         let place = Place::new(Some(self.ordinal()), None);
-        self.add(object, position).map_err(|error| {
+        self.add(object, length).map_err(|error| {
             self.entries.truncate(before);
             if error.place() == Place::default() { error.at(place) } else { error }
-        })
+        })?;
+        self.within = true;
+        Ok(())
     }
 
-    fn add(&mut self, object: &NewObject<'_>, position: u64) -> Result<(), Error> {
+    fn add(&mut self, object: &NewObject<'_>, length: u64) -> Result<(), Error> {
         let writing = self.target.writing;
         // Formats of other generations.
         let none = Error::nowhere(Unsupported::Format);
@@ -172,7 +241,12 @@ impl Draft {
             None => None,
         };
         let attributes = attributes.as_ref().map(Output::as_bytes);
-        let readers = Readers { options: &self.options, target: &self.target };
+        let readers = Readers {
+            options: &self.options,
+            target: &self.target,
+            #[cfg(feature = "v2")]
+            shards: &self.root.shards,
+        };
         let decoded = validate::object(object, self.ordinal(), readers, attributes)?;
         self.keys_fit(object, attributes)?;
         let more = entry::bound(object, format, writing)
@@ -181,7 +255,8 @@ impl Draft {
         // The file will be longer, so its readers allow no less. What decodes to nothing is not
         // refused for what stands before it.
         let total = self.decoded.saturating_add(decoded);
-        if decoded > 0 && total > self.limits().decoded_total(position) {
+        let length = length.saturating_add(self.shard_bytes());
+        if decoded > 0 && total > self.limits().decoded_total(length) {
             return Err(Error::nowhere(Limit::DecodedTotal).found(total));
         }
         let at = len_u32(self.entries.len());
@@ -227,7 +302,7 @@ impl Draft {
     /// Validates the keys of the maps that an object is written as.
     fn keys_fit(&self, object: &NewObject<'_>, attributes: Option<&[u8]>) -> Result<(), Error> {
         let components = object.components().iter().map(|component| {
-            let compressed = component.level(self.target.writing).is_some();
+            let compressed = component.is_compressed(self.target.writing);
             let element = component.element(self.target.writing);
             entry::component_keys(&element, self.target.checksum != Checksum::None, compressed)
         });
@@ -261,6 +336,7 @@ impl Draft {
             self.entries.raw(self.tail.as_bytes())?;
         }
         self.objects = self.objects.saturating_add(1);
+        self.within = false;
         Ok(())
     }
 
@@ -291,6 +367,7 @@ impl Draft {
     /// Manifest and footer of a file whose manifest begins at `start`. It has been opened as any
     /// reader opens it: what is refused here would be refused by them.
     pub(super) fn finish(self, start: u64) -> Result<End, Error> {
+        let shard_bytes = self.shard_bytes();
         let Self { options, target, root, mut entries, objects, names, sorted, decoded, .. } = self;
         // The index of the reader takes its place.
         drop(names);
@@ -310,70 +387,10 @@ impl Draft {
         let opening = Opening::new(length, &options)?.header(&container.header())?;
         let opened = opening.footer(footer.as_bytes())?.manifest(manifest.as_bytes())?;
         debug_assert_eq!(u64::from(opened.len()), objects, "another number of objects");
-        if decoded > options.limit().decoded_total(length) {
+        if decoded > options.limit().decoded_total(length.saturating_add(shard_bytes)) {
             return Err(Error::nowhere(Limit::DecodedTotal).found(decoded));
         }
         drop(opened);
         Ok(End { manifest, footer })
-    }
-}
-
-impl Root {
-    /// How many keys it has, with those attributes.
-    fn keys(&self, attributes: Option<&Output>, target: &Target) -> u64 {
-        let version = u64::from(!target.writing.deterministic);
-        let attributes = u64::from(attributes.is_some());
-        self.count.saturating_add(1).saturating_add(version).saturating_add(attributes)
-    }
-
-    /// As many bytes as it takes with those attributes, beside the entries of `objects`, or a few
-    /// more.
-    fn bound(&self, attributes: Option<&Output>) -> u64 {
-        /// The keys and heads that it has always, and the key of the attributes.
-        const FIXED: u64 = 64;
-        let others = [&self.others, &self.before, &self.after].map(Output::len);
-        let [a, b, c] = others;
-        let parts = [self.version.len(), a, b, c, attributes.map_or(0, Output::len)];
-        parts.iter().fold(FIXED, |sum, part| sum.saturating_add(u64_from_usize(*part)))
-    }
-
-    /// Writes what comes before the entries of `objects`, and what comes after them.
-    fn surround(
-        &self,
-        entries: &mut Output,
-        objects: u64,
-        target: &Target,
-    ) -> Result<(), OutOfMemory> {
-        let attributes = self.attributes.as_ref();
-        let mut head = Output::default();
-        head.map(self.keys(attributes, target))?;
-        #[cfg(feature = "v2")]
-        if target.writing.deterministic {
-            use crate::format::v2::RootKey;
-
-            head.raw(self.before.as_bytes())?;
-            RootKey::objects.write(&mut head)?;
-            head.map(objects)?;
-            entries.raw(self.others.as_bytes())?;
-            if let Some(attributes) = attributes {
-                RootKey::attributes.write(entries)?;
-                entries.raw(attributes.as_bytes())?;
-            }
-            entries.raw(self.after.as_bytes())?;
-            return entries.prepend(head.as_bytes());
-        }
-        let own = |out: &mut Output| {
-            RootKey::version.write(out)?;
-            out.raw(self.version.as_bytes())?;
-            if let Some(attributes) = attributes {
-                RootKey::attributes.write(out)?;
-                out.raw(attributes.as_bytes())?;
-            }
-            out.raw(self.others.as_bytes())
-        };
-        own(if target.canonical { &mut *entries } else { &mut head })?;
-        RootKey::objects.write(&mut head)?;
-        head.map(objects)?;
-        entries.prepend(head.as_bytes())
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Written<'a> {
     pub(super) length: u64,
     /// Decoded bytes, where it is compressed.
     pub(super) decoded: Option<u64>,
+    /// The shard that it is in, if it is in one.
+    pub(super) shard: Option<&'a str>,
 }
 
 /// Name and fields of an object up to its components, which are to follow. `attributes` are
@@ -158,5 +160,5 @@ pub(super) fn bound(object: &NewObject<'_>, format: &str, writing: &Writing) -> 
     })
 }
 
-/// More than all keys, heads, numbers and digests of an object or a component take.
-const FIXED: u64 = 256;
+/// More than all keys, heads, numbers, digests and the name of a shard of an object or a component take.
+const FIXED: u64 = 336;

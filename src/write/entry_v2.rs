@@ -48,7 +48,8 @@ pub(super) fn part(out: &mut Output, written: &Written<'_>) -> Result<(), OutOfM
         _ => (storage, written.type_name()),
     };
     let compressed = written.decoded.is_some();
-    let given = [logical.is_some(), written.digest.is_some(), compressed, compressed];
+    let (sharded, digested) = (written.shard.is_some(), written.digest.is_some());
+    let given = [logical.is_some(), sharded, digested, compressed, compressed];
     let count = u64_from_usize(given.into_iter().filter(|given| *given).count());
     out.text(written.role)?;
     out.map(count.saturating_add(2))?;
@@ -62,6 +63,10 @@ pub(super) fn part(out: &mut Output, written: &Written<'_>) -> Result<(), OutOfM
     }
     PartKey::dtype.write(out)?;
     out.text(dtype.name())?;
+    if let Some(shard) = written.shard {
+        PartKey::shard.write(out)?;
+        out.text(shard)?;
+    }
     if let Some(digest) = &written.digest {
         PartKey::digest.write(out)?;
         out.text(digest.as_str())?;

@@ -2,6 +2,9 @@
 
 use nom::Parser as _;
 
+use super::root::Root;
+#[cfg(feature = "v2")]
+use super::shard_list::ShardList;
 use crate::cbor::{Output, UNLIMITED, key, map_head, skip};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
@@ -11,21 +14,6 @@ use crate::limits::format::DEPTH_CAP;
 use crate::manifest::ManifestRef;
 use crate::num::{Assured as _, impossible};
 use crate::rules::{Limit, Rule};
-
-/// The fields of the root beside `objects`, as CBOR.
-#[derive(Debug, Default)]
-pub(super) struct Root {
-    /// Of 1.x.
-    pub(super) version: Output,
-    pub(super) attributes: Option<Output>,
-    /// Keys and values that the file had before, and how many. In 2 they stand between `objects` and
-    /// `attributes`.
-    pub(super) others: Output,
-    pub(super) count: u64,
-    /// In 2, those before `objects`, and those behind `attributes`.
-    pub(super) before: Output,
-    pub(super) after: Output,
-}
 
 /// The fields of a manifest's root, and the entries of its `objects`.
 pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
@@ -60,7 +48,8 @@ fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
     let (mut root, mut objects) = (Root::default(), Output::default());
     let pass = |at| skip(at, 0, DEPTH_CAP).map(|(rest, ())| rest).assured();
     let until = |at: &'_ [u8], rest: &[u8]| at.len().saturating_sub(rest.len());
-    let mut attributes_key = Output::default();
+    let (mut shards_key, mut attributes_key) = (Output::default(), Output::default());
+    RootKey::shards.write(&mut shards_key)?;
     RootKey::attributes.write(&mut attributes_key)?;
     let head = map_head(Rule::RootType, UNLIMITED).parse(manifest);
     let (mut input, mut left) = head.assured_or((&[], Entries::NONE));
@@ -75,12 +64,14 @@ fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
                 objects.raw(entries(item))?;
             }
             Some(RootKey::attributes) => root.attributes.insert(Output::default()).raw(item)?,
-            _ => {
+            Some(RootKey::shards) => root.shards = ShardList::from_table(item, entries(item))?,
+            None => {
                 let own = input.get(..until(input, value)).assured();
-                let others = match (begun, own > attributes_key.as_bytes()) {
-                    (false, _) => &mut root.before,
-                    (true, false) => &mut root.others,
-                    (true, true) => &mut root.after,
+                let others = match begun {
+                    false if own < shards_key.as_bytes() => &mut root.first,
+                    false => &mut root.before,
+                    true if own < attributes_key.as_bytes() => &mut root.others,
+                    true => &mut root.after,
                 };
                 others.raw(own)?;
                 others.raw(item)?;
@@ -129,7 +120,11 @@ pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64,
         }
         said = said.saturating_add(bytes);
     }
-    let allowed = limits.decoded_total(manifest.frame().file_len());
+    #[cfg(feature = "v2")]
+    let bytes = manifest.all_bytes();
+    #[cfg(not(feature = "v2"))]
+    let bytes = manifest.frame().file_len();
+    let allowed = limits.decoded_total(bytes);
     if said > allowed {
         return Err(Error::nowhere(Limit::DecodedTotal).found(said));
     }

@@ -189,6 +189,18 @@ impl Target {
         self.writing.dialect.generation
     }
 
+    /// Whether it may have shards.
+    ///
+    /// # Errors
+    /// [`Misuse::NoShards`].
+    #[cfg(feature = "v2")]
+    pub(super) fn has_shards(&self) -> Result<(), Error> {
+        if self.canonical || self.writing.dialect.shard.is_none() {
+            return Err(Error::misuse(Misuse::NoShards));
+        }
+        Ok(())
+    }
+
     /// The container that is written.
     pub(super) fn container(&self) -> Container {
         Container::written(self.generation())

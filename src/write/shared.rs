@@ -62,6 +62,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeMap;
+    use alloc::vec::Vec;
 
     use super::{Blobs, Identity, Shared};
 
@@ -84,7 +85,7 @@ mod tests {
                 blobs.add(blob).unwrap();
                 wanted.insert(blob.key(), offset);
             }
-            let lengths = blobs.0.iter().map(|run| run.len());
+            let lengths = blobs.0.iter().map(Vec::len);
             assert!(lengths.clone().is_sorted_by(|longer, shorter| longer > shorter));
             assert_eq!(lengths.sum::<usize>(), wanted.len());
         }

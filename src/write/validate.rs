@@ -5,13 +5,19 @@ use core::cell::Cell;
 
 use nom::Parser as _;
 
+#[cfg(feature = "v2")]
+use super::declare::BlobInShard;
 use super::declare::{NewComponent, NewObject};
 #[cfg(feature = "v2")]
 use super::entry;
 use super::settings::Target;
+#[cfg(feature = "v2")]
+use super::shard_list::ShardList;
 use crate::cbor::{Fault, Remaining, UNLIMITED, fault, map_head};
 #[cfg(feature = "v2")]
 use crate::cbor::{Output, skip};
+#[cfg(feature = "v2")]
+use crate::digest::{Digest, Spelled};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 #[cfg(feature = "v2")]
@@ -21,6 +27,8 @@ use crate::format::{
     pass_attributes,
 };
 use crate::limits::{Limits, Options};
+#[cfg(feature = "v2")]
+use crate::manifest::extent;
 use crate::manifest::{ElementType, Part, Roles};
 use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -32,6 +40,8 @@ use crate::sort::by_text;
 pub(super) struct Readers<'o> {
     pub(super) options: &'o Options,
     pub(super) target: &'o Target,
+    #[cfg(feature = "v2")]
+    pub(super) shards: &'o ShardList,
 }
 
 /// Validates the object of that ordinal: how many bytes its compressed components decode to.
@@ -42,7 +52,7 @@ pub(super) fn object(
     readers: Readers<'_>,
     attributes: Option<&[u8]>,
 ) -> Result<u64, Error> {
-    let Readers { options, target } = readers;
+    let Readers { options, target, .. } = readers;
     let writing = target.writing;
     let (limits, components) = (options.limit(), object.components());
     if u64_from_usize(object.shape.len()) > limits.rank().into() {
@@ -61,7 +71,11 @@ pub(super) fn object(
     for (component, own) in (0..).zip(components) {
         let place = Place::new(Some(ordinal), Some(component));
         let claim = claim(own, writing).map_err(|error| error.at(place))?;
-        if own.level(writing).is_some() {
+        #[cfg(feature = "v2")]
+        if let Some(stored) = own.stored {
+            elsewhere((own, stored), &claim, readers).map_err(|error| error.at(place))?;
+        }
+        if own.is_compressed(writing) {
             let bytes = claim.decoded.map_or(0, |decoded| decoded.value);
             decoded = decoded.saturating_add(bytes);
             compressed(bytes, options).map_err(|error| error.at(place))?;
@@ -95,6 +109,29 @@ pub(super) fn object(
         Error::nowhere(rule).at(Place::new(Some(ordinal), Some(component)))
     })?;
     Ok(decoded)
+}
+
+/// Validates a component whose bytes are in a shard already: v2 §2.4, §7.1.
+#[cfg(feature = "v2")]
+fn elsewhere(
+    (component, stored): (&NewComponent<'_>, &BlobInShard<'_>),
+    claim: &ComponentClaim,
+    readers: Readers<'_>,
+) -> Result<(), Error> {
+    readers.target.has_shards()?;
+    let BlobInShard { shard, blob } = stored;
+    let end = readers.shards.blobs_end(shard).ok_or(Error::misuse(Misuse::UnknownShard))?;
+    extent(claim, end).map_err(refused)?;
+    if !blob.compressed && component.bytes(readers.target.writing) != Some(blob.length) {
+        return Err(Error::misuse(Misuse::Length));
+    }
+    let known = |digest: Digest<'_>| {
+        Spelled::new(&digest).is_some_and(|text| Digest::read_v2(text.as_str()).is_some())
+    };
+    if blob.digest.is_some_and(|digest| !known(digest)) {
+        return Err(Error::nowhere(Rule::DigestForm));
+    }
+    Ok(())
 }
 
 /// Validates what generation 2 asks of names, ranks and the number of parts: v2 §3.3, §3.5.
@@ -165,8 +202,12 @@ fn claim(component: &NewComponent<'_>, writing: &Writing) -> Result<ComponentCla
         return Err(Error::nowhere(Unsupported::LogicalType));
     }
     let bytes = component.bytes(writing).ok_or(Error::nowhere(Rule::ShapeOverflow))?;
-    let bytes = Uint { remaining: Remaining::END, value: bytes };
-    let compressed = component.level(writing).is_some();
+    let uint = |value| Uint { remaining: Remaining::END, value };
+    let compressed = component.is_compressed(writing);
+    let (offset, length) = match component.stored {
+        Some(stored) => (stored.blob.offset, stored.blob.length),
+        None => (0, bytes),
+    };
     let encoding = if compressed { writing.compression } else { Encoding::Raw };
     Ok(ComponentClaim {
         at: Remaining::END,
@@ -179,13 +220,13 @@ fn claim(component: &NewComponent<'_>, writing: &Writing) -> Result<ComponentCla
             type_remaining: None,
             implied: false,
         },
-        offset: Uint { remaining: Remaining::END, value: 0 },
-        length: bytes,
-        decoded: compressed.then_some(bytes),
+        offset: uint(offset),
+        length: uint(length),
+        decoded: compressed.then_some(uint(bytes)),
         encoding,
         digest: false,
         big_endian: None,
-        shard: None,
+        shard: component.stored.map(|_| Remaining::END),
         facts: writing.dialect.facts,
     })
 }

@@ -1,13 +1,17 @@
 //! The writer: header, objects, manifest, footer, in one pass.
 
-use super::declare::{Encoded, NewObject};
+#[cfg(feature = "v2")]
+use alloc::vec::Vec;
+
+use super::blob_sink::BlobSink;
 use super::draft::Draft;
+use super::encoded::Encoded;
 use super::settings::{Settings, Target};
-use super::shared::Blobs;
+#[cfg(feature = "v2")]
+use super::shard_writer::NamedShard;
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
 use crate::manifest::Manifest;
-use crate::num::{Assured as _, u64_from_usize};
 
 /// Writes a file of 1.2 or 2: blobs as they come, then the manifest and the footer. Nothing is written
 /// twice, and nothing but the manifest is kept in memory.
@@ -32,14 +36,11 @@ use crate::num::{Assured as _, u64_from_usize};
 /// ```
 #[derive(Debug)]
 pub struct Writer<S> {
-    sink: S,
-    /// Where the next byte goes.
-    position: u64,
+    pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
-    /// An object has begun and not ended.
-    within: bool,
-    /// What components share, where they do.
-    pub(super) blobs: Blobs,
+    /// The shards that have begun; none in the place of one that has ended.
+    #[cfg(feature = "v2")]
+    pub(super) shards: Vec<Option<NamedShard<S>>>,
 }
 
 impl<S: Sink> Writer<S> {
@@ -50,10 +51,8 @@ impl<S: Sink> Writer<S> {
     /// file at all; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
         let target = settings.target()?;
-        let mut writer = Self::at(sink, Draft::new(settings, target)?, 0);
-        writer.put(&target.container().header())?;
-        writer.pad()?;
-        Ok(writer)
+        let draft = Draft::new(settings, target)?;
+        Ok(Self::with(BlobSink::new(sink, target, None)?, draft))
     }
 
     /// Goes on with a file of 1.x or 2: what `sink` is given goes behind the first
@@ -87,13 +86,18 @@ impl<S: Sink> Writer<S> {
         }
         let target = settings.target_of(manifest.dialect().writing.ok_or(misuse)?)?;
         let draft = Draft::from_manifest(manifest, settings, target)?;
-        let mut writer = Self::at(sink, draft, frame.appends_at());
-        writer.pad()?;
-        Ok(writer)
+        let mut file = BlobSink::at(sink, target, frame.appends_at());
+        file.pad()?;
+        Ok(Self::with(file, draft))
     }
 
-    fn at(sink: S, draft: Draft, position: u64) -> Self {
-        Self { sink, position, draft, within: false, blobs: Blobs::default() }
+    fn with(file: BlobSink<S>, draft: Draft) -> Self {
+        Self {
+            file,
+            draft,
+            #[cfg(feature = "v2")]
+            shards: Vec::new(),
+        }
     }
 
     /// Gives the file attributes, in place of those that it has. They may come at any time.
@@ -108,23 +112,6 @@ impl<S: Sink> Writer<S> {
         self.draft.attributes(attributes)
     }
 
-    /// Declares an object, which has to end before anything else is written.
-    pub(super) fn declare(&mut self, object: &NewObject<'_>) -> Result<(), Error> {
-        if self.within {
-            return Err(Error::misuse(Misuse::Unfinished));
-        }
-        self.draft.declare(object, self.position)?;
-        self.within = true;
-        Ok(())
-    }
-
-    /// An object has ended.
-    pub(super) fn ended(&mut self) -> Result<(), Error> {
-        self.draft.ended()?;
-        self.within = false;
-        Ok(())
-    }
-
     /// Writes manifest and footer, and returns the sink, which has been flushed.
     ///
     /// Before that the manifest is opened, as a reader opens it: a file that is finished is one
@@ -133,45 +120,22 @@ impl<S: Sink> Writer<S> {
     /// of opening, beside the manifest.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object has not ended;
+    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object, or a shard, has not ended;
     /// [`OutOfMemory`](crate::error::OutOfMemory). What opening the file would fail with: `limit-manifest`, and
     /// `duplicate-name` where names were chosen to hide it until now. `limit-decoded-total` where
     /// the file has become shorter, as its old manifest was spelled at length.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
-        if self.within {
+        if self.draft.is_unfinished() {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
-        let end = self.draft.finish(self.position)?;
+        let end = self.draft.finish(self.file.position())?;
         for bytes in [end.manifest.as_bytes(), end.footer.as_bytes()] {
-            self.sink.write(bytes).map_err(WriteError::Sink)?;
+            self.file.put(bytes)?;
         }
-        self.sink.flush().map_err(WriteError::Sink)?;
-        Ok(self.sink)
+        Ok(self.file.end()?.0)
     }
 
     pub(super) fn target(&self) -> &Target {
-        self.draft.target()
-    }
-
-    pub(super) fn position(&self) -> u64 {
-        self.position
-    }
-
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
-        let position = self.position.checked_add(u64_from_usize(bytes.len()));
-        self.position = position.ok_or(Error::misuse(Misuse::Length))?;
-        self.sink.write(bytes).map_err(WriteError::Sink)
-    }
-
-    /// Fills up to the next place for a blob with zeros.
-    pub(super) fn pad(&mut self) -> Result<(), WriteError<S::Error>> {
-        const ZEROS: [u8; 4096] = [0; 4096];
-        let next = self.target().aligned(self.position).ok_or(Error::misuse(Misuse::Length))?;
-        while self.position < next {
-            let left = next.saturating_sub(self.position);
-            let length = usize::try_from(left).unwrap_or(ZEROS.len()).min(ZEROS.len());
-            self.put(ZEROS.get(..length).assured())?;
-        }
-        Ok(())
+        self.file.target()
     }
 }

@@ -10,8 +10,10 @@ use zten::{
 
 #[cfg(feature = "v2")]
 use zten::{
+    Generation,
     shards::{Candidate, Files, Find, Shard},
     verify::Verifier,
+    write::ShardWriter,
 };
 use zten_testkit::check;
 
@@ -43,7 +45,7 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
 ];
 
 fn generation_2() -> Settings {
-    Settings::default().generation(zten::Generation::V2)
+    Settings::default().generation(Generation::V2)
 }
 
 const FASTEST: u8 = 1;
@@ -252,6 +254,36 @@ pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> 
     let parts = ["b", "a"].map(|role| NewComponent::new(role, StorageType::U8, 1));
     let custom = NewObject::custom("custom", &[6], "mine", &parts);
     writer.add(&custom, &[("b", &[1]), ("a", &[2])])?;
+    Ok(writer.finish().map(drop)?)
+}
+
+/// Writes a root and shards: those that are there already, and two at once; and appends another.
+#[cfg(feature = "v2")]
+pub(crate) fn write_shards() -> Result<(), Error> {
+    let settings = Settings::default().generation(Generation::V2).sharing();
+    let mut alone = ShardWriter::new(Vec::new(), &settings)?;
+    alone.write(&[1, 2, 3])?;
+    let blob = alone.end_blob()?;
+    let (_, record) = alone.finish()?;
+    let mut writer = Writer::new(Vec::new(), &settings)?;
+    writer.shard("given", &record)?;
+    let blob = blob.in_shard("given");
+    let part = [NewComponent::new("data", StorageType::U8, 3).stored(&blob)];
+    writer.add(&NewObject::custom("z", &[3], "dense", &part), &[])?;
+    let open = [writer.begin_shard("b", Vec::new())?, writer.begin_shard("a", Vec::new())?];
+    for (name, shard) in [("y", open[0]), ("x", open[1]), ("w", open[0])] {
+        let object = NewObject::dense(name, &[5000], StorageType::U8);
+        let mut out = writer.object_in(shard, &object)?;
+        out.write("data", &[7; 5000])?;
+        out.end()?;
+    }
+    for shard in open {
+        writer.end_shard(shard)?;
+    }
+    let root = writer.finish()?;
+    let archive = Archive::open(&root[..])?;
+    let mut writer = Writer::append(Vec::new(), &archive, &settings)?;
+    writer.shard("0", &record)?;
     Ok(writer.finish().map(drop)?)
 }
 

@@ -9,7 +9,8 @@ mod tests;
 use super::input::Input;
 use super::output::{self, Failure, Output, Source, Target};
 use crate::args::Convert;
-use crate::file::FileWithShards;
+use crate::file::{FileWithShards, stored};
+use crate::progress::Watched;
 use crate::report::Problem;
 use archived::Archived;
 use foreign::Foreign;
@@ -21,7 +22,9 @@ pub(super) fn archive<S: Output>(
     sink: S,
     target: Target,
 ) -> Result<S, Box<Problem>> {
-    let mut source = Archived::new(args, archive).map_err(|failure| problem(args, failure))?;
+    let watched = Watched::new(archive, stored(archive));
+    let mut source =
+        Archived::new(args, archive, &watched).map_err(|failure| problem(args, failure))?;
     write(args, &mut source, sink, target)
 }
 

@@ -18,7 +18,13 @@ use crate::shards;
 
 /// Converts in this process.
 pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
-    let (sink, objects) = convert(args, open(args)?, plan, || create(args))?;
+    let mut file = open(args)?;
+    if args.strictness.looks_for_shards() {
+        zten_sandbox::allow_many_files();
+        shards::find_in_process(&mut file, &args.strictness.options())
+            .map_err(|error| Box::new(Problem::io(&args.input, &error)))?;
+    }
+    let (sink, objects) = convert(args, file, plan, || create(args))?;
     publish(args, sink)?;
     Ok(objects)
 }

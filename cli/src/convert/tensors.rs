@@ -8,26 +8,30 @@ use zten::write::{Copier, CopyError, Sink, WriteError};
 
 use super::plan::Plan;
 use crate::args::Convert;
-use crate::file::stored;
+use crate::file::{FileWithShards, stored};
 use crate::progress::Watched;
 use crate::report::Problem;
+use crate::sources::Sources;
 
 /// Copies all of a file.
 pub(super) fn convert<S: Sink<Error = io::Error>>(
     args: &Convert,
-    archive: &FileArchive,
+    archive: &FileWithShards,
     sink: S,
     plan: &Plan,
 ) -> Result<S, Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
     let options = args.strictness.options();
-    let copier = Copier::new(archive.file_len(), options.limit());
+    let limits = options.limit();
+    let failed = |failure| Box::new(Problem::reading(&args.input, archive, &failure));
+    let files = Sources::bind(archive, &source, limits).map_err(failed)?;
+    files.whole(limits).map_err(failed)?;
+    let copier = Copier::new(archive.all_bytes(), limits);
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
     };
-    let written = copier.file(archive, &source, sink, &plan.settings);
-    drop(source);
+    let written = copier.file_in(archive, files.all(), sink, &plan.settings);
     written.map_err(|error| Box::new(problem(args, archive, error)))
 }
 

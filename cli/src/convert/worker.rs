@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::args::Convert;
 use crate::mode::Mode;
 use crate::report::Problem;
-use crate::sandbox;
+use crate::sandbox::{self, Access, Task};
 use crate::status::Status;
 
 /// What the other process says before it reads anything; how many objects it has written follows.
@@ -111,7 +111,16 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
         Ok(output) => IoSink(BufWriter::with_capacity(64 << 10, output)),
         Err(error) => return app.problem(&Problem::io(&args.output, &error)),
     };
-    let file = match open(args) {
+    let mut files = [open(args)];
+    if args.strictness.looks_for_shards() && files.iter().any(Result::is_ok) {
+        zten_sandbox::allow_many_files();
+        let access = Access { mode, task: Task::Convert, strictness: &args.strictness };
+        if sandbox::find_shards(app, &mut files, access)?.is_none() {
+            return Ok(());
+        }
+    }
+    let [file] = files;
+    let file = match file {
         Ok(file) => file,
         Err(problem) => return app.problem(&problem),
     };

@@ -136,6 +136,65 @@ fn every_command_reads_shards() {
     }
 }
 
+/// What is in shards is written into the one file, whatever its format; verified as a whole.
+#[test]
+fn convert_reads_shards_in() {
+    if emulated() {
+        return;
+    }
+    let to = tempfile::tempdir().unwrap();
+    let (csr, whole) = (folder().join("csr.zt"), corpus_folder().join("v2/accept/csr.zt"));
+    let convert = |more: &[&str], from: &Path, name: &str| {
+        let out = to.path().join(name);
+        let output =
+            command().arg("convert").args(more).arg("--force").arg(from).arg(&out).output();
+        (output.unwrap(), out)
+    };
+    let written = |more: &[&str], from: &Path, name: &str| {
+        let (output, out) = convert(more, from, name);
+        succeeded_text(output);
+        fs::read(out).unwrap()
+    };
+    for more in [&["--to=2", "--canonical"][..], &["--to=2", "--zstd"], &["--to=1.2"]] {
+        let one = written(more, &whole, "whole.zt");
+        assert_eq!(written(more, &csr, "out.zt"), one, "{more:?}");
+        let more = [more, &["--no-sandbox"]].concat();
+        assert_eq!(written(&more, &csr, "out.zt"), one, "{more:?}");
+        #[cfg(target_os = "linux")]
+        if crate::sandbox::FILTERED {
+            let more = [&more[..more.len() - 1], &["--require-sandbox"]].concat();
+            assert_eq!(written(&more, &csr, "out.zt"), one, "{more:?}");
+        }
+    }
+    let dense = folder().join("dense.zt");
+    let out = written(&["--no-sandbox"], &dense, "w.npz");
+    assert_eq!(out, written(&[], &dense, "w.npz"));
+    // The array is the one that `cat` prints.
+    let values = to.path().join("values.zt");
+    written(&[], &to.path().join("w.npz"), "values.zt");
+    let text = succeeded_text(zten(["cat".as_ref(), values.as_os_str(), "w".as_ref()]));
+    assert_eq!(text, "[1.0, -2.0, 0.5, 3.25]\n");
+    // What is missing, or is another file, is so for `convert` as for `check`; nothing is written.
+    for row in sharded().filter(|row| row.options == zten::Options::default()) {
+        let Some(expected) = &row.expected else { continue };
+        for (name, more) in [("a.zt", &[][..]), ("a.zt", &["--no-sandbox"]), ("a.npz", &[])] {
+            // NumPy files hold no sparse objects, which is found first.
+            if name == "a.npz" && expected.rule == "csr-index-order" {
+                continue;
+            }
+            let (output, out) = convert(more, &row.path, name);
+            let (status, text, error) = ended(&output);
+            assert_eq!((status, text), (Some(1), ""), "{} {name}: {error}", row.path.display());
+            assert!(error.contains(&expected.rule), "{} {name}: {error}", row.path.display());
+            assert!(!out.exists());
+        }
+    }
+    let (output, _) = convert(&["--no-shards"], &dense, "a.zt");
+    let (status, _, error) = ended(&output);
+    assert_eq!(status, Some(1));
+    assert!(error.contains("unsupported-shard") && error.contains("in the shard \"s\""), "{error}");
+}
+
 #[test]
 fn many_files_are_asked_for_at_once() {
     if emulated() {

@@ -1,7 +1,8 @@
 """Generation 2 and its Python package, both ways: arrays that the package writes, `zten` validates
-and converts; arrays that `zten convert` writes, the package reads and verifies.
+and converts; arrays that `zten convert` writes, the package reads and verifies. Files with shards, which
+`zten-interop shards` has written, both read.
 
-second.py FOLDER ZTEN COUNT SEED
+second.py FOLDER ZTEN COUNT SEED SHARDS
 """
 
 import pathlib
@@ -62,9 +63,33 @@ def one(rng, zten, folder, tally):
     tally.compared["arrays"] += len(wanted)
 
 
-def main(folder, zten, count, seed):
+def sharded(root, zten, folder, tally):
+    """What is in shards, element by element: as `zten convert` reads it in, and as the package does."""
+    one = folder / "one.npz"
+    for arguments in (["check", root], ["convert", "--force", root, one]):
+        status, _, errors = zten.call(*arguments)
+        assert status == 0, (arguments, errors)
+    ztensor.verify(str(root), deep=True)
+    with np.load(one) as arrays_of_zten:
+        same(ztensor.numpy.load_file(root), arrays_of_zten, root)
+        tally.compared["arrays"] += len(arrays_of_zten)
+    shards = list(root.parent.glob(f"{root.stem}-*.zt"))
+    assert shards, root
+    # The package must find damage, which shows that it has read them.
+    content = bytearray(shards[0].read_bytes())
+    content[-100 % len(content)] ^= 1
+    shards[0].write_bytes(content)
+    tally.refuses("a damaged shard", lambda: ztensor.verify(str(root), deep=True))
+    tally.compared["files of zten with shards"] += 1
+    tally.compared["shards"] += len(shards)
+
+
+def main(folder, zten, count, seed, shards):
     tally = Tally("the package 2.1.2")
     folder = pathlib.Path(folder)
+    for root in sorted(pathlib.Path(shards).glob("*.zt")):
+        if "-" not in root.stem:
+            sharded(root, Zten(zten), folder, tally)
     for number in range(int(count)):
         rng = np.random.default_rng([int(seed), number])
         try:

@@ -5,6 +5,7 @@
 //! zten-interop files COUNT SEED       files written and appended to by either, read by both
 //! zten-interop second COUNT SEED      the same in generation 2
 //! zten-interop emit FOLDER COUNT SEED files for other readers, and what they hold
+//! zten-interop shards FOLDER COUNT SEED files in generation 2 with shards, for other readers
 //! zten-interop disagreements          what the two are known to see differently
 //! ```
 
@@ -27,9 +28,12 @@ fn main() -> Result<()> {
         ["files", count, seed] => files::run(count.parse()?, seed.parse()?),
         ["second", count, seed] => second::run(count.parse()?, seed.parse()?),
         ["emit", folder, count, seed] => emit::run(folder.as_ref(), count.parse()?, seed.parse()?),
+        ["shards", folder, count, seed] => {
+            second::emit(folder.as_ref(), count.parse()?, seed.parse()?)
+        }
         ["disagreements"] => disagreements::run(),
         _ => bail!(
-            "usage: zten-interop files|second COUNT SEED | emit FOLDER COUNT SEED | disagreements"
+            "usage: zten-interop files|second COUNT SEED | emit|shards FOLDER COUNT SEED | disagreements"
         ),
     }
 }

@@ -3,6 +3,7 @@
 
 mod generate;
 mod ours;
+mod sharded;
 mod theirs;
 
 use std::fmt;
@@ -74,7 +75,12 @@ pub(crate) fn run(count: u64, seed: u64) -> Result<()> {
         }
         println!("of 2, {kind}, read by both: {counts}");
     }
-    Ok(())
+    sharded::run(folder.path(), count, seed)
+}
+
+/// Writes files with shards, of arrays, for other readers.
+pub(crate) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
+    sharded::emit(folder, count, seed)
 }
 
 fn one(path: &Path, kind: u64, rng: &mut Rng, counts: &mut Counts) -> Result<()> {

@@ -72,6 +72,12 @@ fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     Err(Fault::with(Rule::ShardName, Remaining::of(at), length).into())
 }
 
+/// Validates the name of a shard that is to be written.
+#[cfg(feature = "write")]
+pub(crate) fn validate_shard_name(name: &[u8]) -> Checked<()> {
+    validate_name(name, name)
+}
+
 /// What the table says of a shard.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'m> {
@@ -80,6 +86,13 @@ pub(crate) struct Entry<'m> {
     pub(crate) name: &'m str,
     pub(crate) size: u64,
     pub(crate) digest: Digest<'m>,
+}
+
+impl Entry<'_> {
+    /// Where its blobs end at the latest.
+    pub(crate) fn blobs_end(&self) -> u64 {
+        self.size.saturating_sub(FOOTER)
+    }
 }
 
 /// The entries of a table that has been validated, in its order.
@@ -146,7 +159,7 @@ impl<'m> Shards<'m> {
         shards.ends.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
         for entry in listed.take(count) {
             shards.names.push(entry.at);
-            shards.ends.push(entry.size.saturating_sub(FOOTER));
+            shards.ends.push(entry.blobs_end());
         }
         Ok(shards)
     }

@@ -1,5 +1,6 @@
 //! What the reader of generation 2 asks of single things, asked of what is to be written.
 
+use super::shards::Table;
 use super::values::{self, Layout};
 use super::{V2, profiles};
 use crate::cbor::{Checked, Fault, Input, Remaining, strict};
@@ -7,6 +8,7 @@ use crate::element::LogicalType;
 use crate::format::claims::{Claims, ComponentClaim, ObjectClaim, ObjectFault, Walk};
 use crate::format::dialect::{Dialect, Writing};
 use crate::format::profile::Profile;
+use crate::format::slots::Slot as _;
 use crate::format::{Encoding, Facts, Format};
 use crate::limits::{Limits, format};
 use crate::rules::Rule;
@@ -43,6 +45,14 @@ pub(crate) fn validate_written_name(name: &[u8]) -> Checked<()> {
 pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
     strict(at, open, limits.depth())?;
     Ok(values::attributes(limits, Rule::AttributesType, at)?.0)
+}
+
+/// Validates a table of shards: v2 §7.1.
+pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
+    let mut nothing = Asked(|_: &ObjectClaim, _: &Profile| Ok(()));
+    let mut walk = Walk::new(&mut nothing, limits);
+    Table::parse(&mut walk, Rule::ShardsType, table)?;
+    Ok(())
 }
 
 /// Validates the attributes of an object of a profile, which are to be there, and hands to `ask` what

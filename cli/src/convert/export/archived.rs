@@ -1,19 +1,19 @@
 //! The dense objects of a zTensor file of any generation.
 
-use std::cell::RefCell;
 use std::io;
 
 use zten::attributes::Attributes;
 use zten::verify::Verifier;
 use zten::view::Normalization;
-use zten::{Format, Object, ReadAt, ReadError};
+use zten::{Format, Object, ReadError};
 
 use crate::args::Convert;
 use crate::convert::output::{Array, Element, Failure, Source, Take};
 use crate::escape;
-use crate::file::{FileWithShards, stored};
+use crate::file::FileWithShards;
 use crate::progress::Watched;
 use crate::report::Problem;
+use crate::sources::Sources;
 
 /// Columns of a name that is a part of a message.
 const NAME: usize = 60;
@@ -22,21 +22,28 @@ const NAME: usize = 60;
 pub(super) struct Archived<'a> {
     args: &'a Convert,
     archive: &'a FileWithShards,
-    source: Watched<'a>,
+    source: &'a Watched<'a>,
+    files: Sources<'a>,
     verifier: Verifier,
 }
 
 impl<'a> Archived<'a> {
-    /// All of a file.
-    pub(super) fn new(args: &'a Convert, archive: &'a FileWithShards) -> Result<Self, Failure> {
+    /// All of a file and its shards, which is read from `source`.
+    pub(super) fn new(
+        args: &'a Convert,
+        archive: &'a FileWithShards,
+        source: &'a Watched<'a>,
+    ) -> Result<Self, Failure> {
         if archive.is_data_shard() {
             return Err(Failure::file("it is a data shard, and another file says what is in it"));
         }
         let options = args.strictness.options();
-        let verifier = Verifier::new(archive.file_len(), options.limit());
-        let alone = verifier.alone(archive);
-        alone.map_err(|error| Failure::Input(refused(args, archive, &error.into())))?;
-        Ok(Self { args, archive, source: Watched::new(archive, stored(archive)), verifier })
+        let limits = options.limit();
+        let failed = |error| Failure::Input(refused(args, archive, &error));
+        let files = Sources::bind(archive, source, limits).map_err(failed)?;
+        files.whole(limits).map_err(failed)?;
+        let verifier = Verifier::new(archive.all_bytes(), limits);
+        Ok(Self { args, archive, source, files, verifier })
     }
 
     fn object(&self, at: usize) -> Option<Object<'_>> {
@@ -87,35 +94,19 @@ impl Source for Archived<'_> {
         let Some(object) = index.and_then(|index| self.archive.object(index)) else {
             return Ok(());
         };
-        let stopped = RefCell::new(None);
-        let source = UntilStopped { source: &self.source, stopped: &stopped };
-        let read = self.verifier.object(&object, &source, |component, chunk| {
-            let mut stopped = stopped.borrow_mut();
+        let mut stopped = None;
+        let read = self.files.object(&mut self.verifier, &object, |component, chunk| {
             if stopped.is_none() {
                 let normalization = Normalization::bools(component);
-                *stopped = normalization.chunk(chunk, |bytes| take(bytes)).err();
+                stopped = normalization.chunk(chunk, |bytes| take(bytes)).err();
+                if stopped.is_some() {
+                    self.source.stop();
+                }
             }
         });
-        if let Some(error) = stopped.take() {
+        if let Some(error) = stopped {
             return Err(Failure::Output(error));
         }
         read.map_err(|error| Failure::Input(refused(self.args, self.archive, &error)))
-    }
-}
-
-/// A file, until what was read of it could not be written.
-struct UntilStopped<'s, 'w> {
-    source: &'s Watched<'w>,
-    stopped: &'s RefCell<Option<io::Error>>,
-}
-
-impl ReadAt for UntilStopped<'_, '_> {
-    type Error = io::Error;
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        if self.stopped.borrow().is_some() {
-            return Err(io::Error::other("stopped"));
-        }
-        self.source.read_at(offset, buffer)
     }
 }

@@ -1,8 +1,9 @@
 //! By `zten`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use fastrand::Rng;
 use zten::write::{Encoded, FileSink, Level, NewComponent, NewObject, Settings, Writer};
 use zten::{Archive, ElementType, Generation, Limits, Options, StorageType, attributes::Value};
 
@@ -27,6 +28,36 @@ pub(super) fn create(path: &Path, objects: &[Object], canonical: bool) -> Result
     Ok(())
 }
 
+/// Writes a root and shards of those names, in which objects are as it happens.
+pub(super) fn create_sharded(
+    path: &Path,
+    places: &[(&str, PathBuf)],
+    objects: &[Object],
+    rng: &mut Rng,
+) -> Result<()> {
+    let settings = if rng.bool() { settings().sharing() } else { settings() };
+    let mut writer = Writer::new(FileSink::create(path)?, &settings)?;
+    let begin = |(name, place): &(&str, PathBuf)| -> Result<_> {
+        Ok(writer.begin_shard(name, FileSink::create(place)?)?)
+    };
+    let shards: Vec<_> = places.iter().map(begin).collect::<Result<_>>()?;
+    for object in objects {
+        match rng.choice(&shards).filter(|_| rng.u8(..4) > 0) {
+            Some(shard) => declare(object, false, |new, parts| {
+                let mut out = writer.object_in(*shard, new)?;
+                parts.iter().try_for_each(|(role, bytes)| out.write(role, bytes))?;
+                Ok(out.end()?)
+            })?,
+            None => add(&mut writer, object, false)?,
+        }
+    }
+    for shard in shards {
+        writer.end_shard(shard)?.publish()?;
+    }
+    writer.finish()?.publish()?;
+    Ok(())
+}
+
 /// Adds objects to a file.
 pub(super) fn append(path: &Path, objects: &[Object]) -> Result<()> {
     let mut writer = zten::write::append(path, &Options::default(), &settings())?;
@@ -38,6 +69,14 @@ pub(super) fn append(path: &Path, objects: &[Object]) -> Result<()> {
 }
 
 fn add(writer: &mut Writer<FileSink>, object: &Object, canonical: bool) -> Result<()> {
+    declare(object, canonical, |new, parts| Ok(writer.add(new, parts)?))
+}
+
+fn declare(
+    object: &Object,
+    canonical: bool,
+    write: impl FnOnce(&NewObject<'_>, &[(&str, &[u8])]) -> Result<()>,
+) -> Result<()> {
     let attributes: std::collections::BTreeMap<_, _> = object.attributes.iter().cloned().collect();
     let attributes = Encoded::from_value(&attributes)?;
     let mut parts: Vec<&Part> = object.parts.iter().collect();
@@ -55,8 +94,7 @@ fn add(writer: &mut Writer<FileSink>, object: &Object, canonical: bool) -> Resul
         new = new.attributes(&attributes);
     }
     let parts: Vec<_> = parts.iter().map(|part| (part.role, &*part.bytes)).collect();
-    writer.add(&new, &parts)?;
-    Ok(())
+    write(&new, &parts)
 }
 
 fn element(part: &Part) -> ElementType<'static> {

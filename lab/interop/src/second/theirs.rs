@@ -98,6 +98,11 @@ pub(super) fn compare(path: &Path, objects: &[Object]) -> Result<()> {
     Ok(())
 }
 
+/// Verifies all bytes of the shards of a file.
+pub(super) fn verify_shards(path: &Path) -> Result<()> {
+    Ok(Source::open(path)?.verify_shards()?)
+}
+
 /// The content digest, by xxh3.
 pub(super) fn content_digest(path: &Path) -> Result<String> {
     let manifest = manifest_of(path)?.context("a manifest")?;

@@ -11,8 +11,17 @@ use crate::inputs::Order;
 pub(super) fn write(course: &Course) -> Result<Group> {
     let folder = course.inputs.path("written");
     std::fs::create_dir_all(&folder)?;
-    let readers =
-        ["zten", "cp", "write_all", "safetensors", "ztensor 1.2.3", "zten, crc32c", "zten, sha256"];
+    let readers = [
+        "zten",
+        "cp",
+        "write_all",
+        "safetensors",
+        "ztensor 1.2.3",
+        "zten, crc32c",
+        "zten, sha256",
+        "zten, 2",
+        "zten, 2, xxh3",
+    ];
     let bytes = course.amount(512 << 20, 8 << 20);
     let size = bytes.to_string();
     let contestants = course.workers("write", &readers, &[&folder, size.as_ref()])?;
@@ -31,6 +40,7 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     if let [race] = &group.races[..] {
         let (copy, peer) = (race.ratio("cp", "zten")?, race.ratio("safetensors", "zten")?);
         group.claim("write: of cp", copy, AtLeast(0.9));
+        group.claim("write 2: of cp", race.ratio("cp", "zten, 2")?, AtLeast(0.9));
         group.claim("write: of safetensors", peer, AtLeast(1.0));
     }
     Ok(group)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use zten::write::{Checksum, Copier, FileSink, NewObject, Settings, Writer};
-use zten::{Archive, Limits, StorageType};
+use zten::{Archive, Generation, Limits, StorageType};
 use zten_contestant::{serve, serve_timed};
 use zten_readers::{safetensors, ztensor};
 
@@ -36,10 +36,9 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
         fs::remove_file(&path).expect("the file");
         time
     };
-    let save = |sum: Checksum| {
-        let settings = Settings::default().checksum(sum);
+    let save = |settings: &Settings| {
         let sink = FileSink::create(&path).expect("a file");
-        let mut writer = Writer::new(sink, &settings).expect("a writer");
+        let mut writer = Writer::new(sink, settings).expect("a writer");
         for (name, bytes) in &tensors {
             let shape = [bytes.len() as u64 / 4];
             let object = NewObject::dense(name, &shape, StorageType::F32);
@@ -48,17 +47,20 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
         writer.finish().expect("room")
     };
     // It is dropped, and so removed, when the time has been taken.
-    let zten = |sum: Checksum| -> Duration {
+    let zten = |generation: Generation, sum: Checksum| -> Duration {
+        let settings = Settings::default().generation(generation).checksum(sum);
         let start = Instant::now();
-        let sink = save(sum);
+        let sink = save(&settings);
         let time = start.elapsed();
         drop(sink);
         time
     };
     match reader {
-        "zten" => serve_timed(|| zten(Checksum::None)),
-        "zten, crc32c" => serve_timed(|| zten(Checksum::Crc32c)),
-        "zten, sha256" => serve_timed(|| zten(Checksum::Sha256)),
+        "zten" => serve_timed(|| zten(Generation::V1_2, Checksum::None)),
+        "zten, crc32c" => serve_timed(|| zten(Generation::V1_2, Checksum::Crc32c)),
+        "zten, sha256" => serve_timed(|| zten(Generation::V1_2, Checksum::Sha256)),
+        "zten, 2" => serve_timed(|| zten(Generation::V2, Checksum::None)),
+        "zten, 2, xxh3" => serve_timed(|| zten(Generation::V2, Checksum::Xxh3)),
         "write_all" => serve_timed(|| {
             timed(&mut || {
                 let mut file = File::create(&path).expect("a file");

@@ -1,0 +1,135 @@
+//! Roots and shards that `zten` writes, and the other reads as it reads one file.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use fastrand::Rng;
+use zten::shards::{Candidate, Files, Find, Shard};
+use zten::source::FileArchive;
+use zten::verify::DigestAlgorithm;
+use zten::write::{Copier, Settings};
+use zten::{Generation, Limits, Options, ReadAt, StorageType};
+
+use super::{Object, generate, ours, theirs};
+
+/// Names of shards, in no order.
+const NAMES: [&str; 4] = ["00002-of-00003", "b", "A_.-9", "00001-of-00003"];
+
+/// Makes so many roots.
+pub(super) fn run(folder: &Path, count: u64, seed: u64) -> Result<()> {
+    let path = folder.join("root.zt");
+    let (mut shards, mut objects, mut damaged) = (0, 0, 0);
+    for at in 0..count {
+        let mut rng = Rng::with_seed(seed * 1_000_000 + 900_000 + at);
+        let wanted = generate::objects(&mut rng);
+        let names = &NAMES[..rng.usize(..=NAMES.len())];
+        let context = || format!("root {at} of 2, of seed {seed}");
+        one(&path, names, &wanted, &mut rng).with_context(context)?;
+        damaged += u64::from(damage(&path, names, &wanted, &mut rng).with_context(context)?);
+        shards += names.len();
+        objects += wanted.len();
+        for name in names {
+            fs::remove_file(beside(&path, name))?;
+        }
+    }
+    println!(
+        "of 2, written by zten with shards, read by both: {count} roots, {shards} shards, {objects} objects; \
+         {damaged} damaged shards"
+    );
+    Ok(())
+}
+
+/// Writes so many roots into a folder, of arrays that any reader has a type for: `0.zt` and so on.
+pub(super) fn emit(folder: &Path, count: u64, seed: u64) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for at in 0..count {
+        let mut rng = Rng::with_seed(seed * 1_000_000 + 950_000 + at);
+        let mut objects = generate::objects(&mut rng);
+        objects.retain(|object| {
+            let plain =
+                |part: &super::Part| part.logical.is_none() && part.storage != StorageType::Bf16;
+            // A scalar is an array of one element to the Python package.
+            object.layout == "dense"
+                && !object.shape.is_empty()
+                && object.attributes.is_empty()
+                && object.parts.iter().all(plain)
+        });
+        let path = folder.join(format!("{at}.zt"));
+        let names = &NAMES[..rng.usize(1..=NAMES.len())];
+        let places: Vec<_> = names.iter().map(|name| (*name, beside(&path, name))).collect();
+        ours::create_sharded(&path, &places, &objects, &mut rng)?;
+    }
+    Ok(())
+}
+
+/// Where both look for a shard.
+fn beside(root: &Path, name: &str) -> PathBuf {
+    let stem = root.file_stem().unwrap_or_default().to_string_lossy();
+    root.with_file_name(format!("{stem}-{name}.zt"))
+}
+
+fn one(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<()> {
+    let places: Vec<_> = names.iter().map(|name| (*name, beside(path, name))).collect();
+    ours::create_sharded(path, &places, objects, rng).context("zten writes")?;
+    theirs::compare(path, objects).context("ztensor reads")?;
+    theirs::verify_shards(path).context("ztensor verifies shards")?;
+    let one = path.with_file_name("one.zt");
+    let own = joined(path, &one).context("zten reads")?;
+    ours::compare(&one, objects, false).context("zten reads what was in shards")?;
+    let other = theirs::content_digest(path)?;
+    ensure!(own == other, "content digest {own}, and to ztensor {other}");
+    Ok(())
+}
+
+/// Writes one file of a root and its shards, and returns the content digest of the root.
+fn joined(path: &Path, one: &Path) -> Result<String> {
+    let root = FileArchive::open(path, &Options::default())?;
+    let limits = Limits::default();
+    let shards = root.bind_shards(&Beside(path), &limits)?;
+    ensure!(shards.missing().is_none(), "a shard is missing");
+    let settings = Settings::default().generation(Generation::V2);
+    let files = Files { root: &root, shards: &shards };
+    let copier = Copier::new(1 << 30, &limits);
+    let copy = copier.file_in(&root, files, Vec::new(), &settings);
+    fs::write(one, copy.map_err(|error| anyhow::anyhow!("{error}"))?)?;
+    zten::verify::Verifier::new(1 << 30, &limits).shards(&shards)?;
+    let digest = root.content_digest(DigestAlgorithm::Xxh3);
+    Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
+}
+
+/// Damages a byte of a shard: both must find it.
+fn damage(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result<bool> {
+    let Some(name) = rng.choice(names) else { return Ok(false) };
+    let place = beside(path, name);
+    let mut file = fs::read(&place)?;
+    let at = rng.usize(..file.len());
+    file[at] ^= 1 << rng.u8(..8);
+    fs::write(&place, &file)?;
+    ensure!(joined(path, &path.with_file_name("one.zt")).is_err(), "zten reads damage at {at}");
+    let read = theirs::compare(path, objects).and_then(|()| theirs::verify_shards(path));
+    ensure!(read.is_err(), "ztensor reads damage at {at}");
+    Ok(true)
+}
+
+struct Beside<'p>(&'p Path);
+
+struct Source(File);
+
+impl ReadAt for Source {
+    type Error = std::io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.0, buffer, offset)
+    }
+}
+
+impl Find for Beside<'_> {
+    type Source = Source;
+
+    fn find(&self, shard: &Shard<'_>) -> std::io::Result<Option<Candidate<Source>>> {
+        let file = File::open(beside(self.0, shard.name()))?;
+        let length = file.metadata()?.len();
+        Ok(Some(Candidate { source: Source(file), length }))
+    }
+}

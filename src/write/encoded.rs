@@ -1,0 +1,100 @@
+//! Attributes that are to be written.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+use serde_cbor_2::Serializer;
+
+use crate::brief::Bytes;
+use crate::cbor::Output;
+use crate::error::{Error, Misuse, OutOfMemory};
+#[cfg(feature = "v2")]
+use crate::format::v2::{GgufKey, MxKey};
+
+/// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
+///
+/// ```
+/// let attributes = zten::write::Encoded::from_value(&std::collections::BTreeMap::from([("bits", 4)]))?;
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Encoded(Vec<u8>);
+
+impl core::fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Bytes(&self.0).fmt(f)
+    }
+}
+
+impl Encoded {
+    /// The CBOR of any value that serde can take apart: a struct, a map. Whether it is one that
+    /// can be attributes is validated where it is used.
+    ///
+    /// # Errors
+    /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
+    pub fn from_value<T: Serialize>(value: &T) -> Result<Self, Error> {
+        let mut taken = Taken(Output::default());
+        let outcome = value.serialize(&mut Serializer::new(&mut taken));
+        outcome.map_err(|error| {
+            let no_memory = error.is_scratch_too_small();
+            if no_memory { OutOfMemory.into() } else { Error::misuse(Misuse::Attributes) }
+        })?;
+        Ok(Self(taken.0.into_bytes()))
+    }
+
+    /// The attributes of [`NewObject::mx`] that say how blocks lie: v2 §5.2. Without an axis, along the
+    /// last one.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    #[cfg(feature = "v2")]
+    pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
+        let mut out = Output::default();
+        out.map(if axis.is_some() { 3 } else { 2 })?;
+        if let Some(axis) = axis {
+            MxKey::axis.write(&mut out)?;
+            out.uint(axis)?;
+        }
+        MxKey::block_size.write(&mut out)?;
+        out.uint(block_size)?;
+        MxKey::scale_form.write(&mut out)?;
+        out.text("e8m0_exponent")?;
+        Ok(Self(out.into_bytes()))
+    }
+
+    /// The attributes of [`NewObject::gguf`]: elements and bytes of a block. v2 §5.2.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    #[cfg(feature = "v2")]
+    pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
+        let mut out = Output::default();
+        out.map(2)?;
+        GgufKey::block_bytes.write(&mut out)?;
+        out.uint(block_bytes)?;
+        GgufKey::elems_per_block.write(&mut out)?;
+        out.uint(elems_per_block)?;
+        Ok(Self(out.into_bytes()))
+    }
+
+    /// Bytes that should be the CBOR of attributes; validated where they are used.
+    pub fn from_cbor(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.
+struct Taken(Output);
+
+impl serde_cbor_2::ser::Write for Taken {
+    type Error = serde_cbor_2::Error;
+
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        // No other error of the serializer's own can be told from those of the value.
+        self.0.raw(bytes).map_err(|_| Self::Error::scratch_too_small(0))
+    }
+}

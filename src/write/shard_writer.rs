@@ -1,0 +1,130 @@
+//! Writing data shards: files of blobs that another file refers to. v2 §7.2.
+
+use alloc::string::String;
+
+use super::blob_sink::BlobSink;
+use super::component::{Stored, sum};
+use super::declare::StoredBlob;
+use super::settings::{Checksum, Settings, Target};
+use super::shard_list::ShardRecord;
+use super::sink::{Sink, WriteError};
+use crate::codec::Sum;
+use crate::error::{Error, Misuse};
+use crate::format::frame::Container;
+
+/// Writes a data shard: blobs as they come, then the footer. v2 §7.2. Nothing of it is kept in memory.
+///
+/// What is in it is said by the file that refers to it, its root. One [`Writer`](super::Writer) can
+/// write a root with its shards, object by object ([`Writer::begin_shard`](super::Writer::begin_shard)).
+/// A shard that is written by itself, perhaps by another thread or machine, hands back what a root
+/// needs to refer to it.
+///
+/// ```
+/// # #[cfg(feature = "v2")] {
+/// use zten::write::{NewComponent, NewObject, Settings, ShardWriter, Writer};
+/// use zten::{Generation, StorageType};
+///
+/// let settings = Settings::default().generation(Generation::V2);
+/// let mut shard = ShardWriter::new(Vec::new(), &settings)?;
+/// shard.write(&1.5_f32.to_le_bytes())?;
+/// shard.write(&2.5_f32.to_le_bytes())?;
+/// let blob = shard.end_blob()?;
+/// let (file, record) = shard.finish()?; // to be stored beside the root, as `STEM-00001.zt`
+/// assert_eq!(file.len() as u64, record.size);
+///
+/// let mut writer = Writer::new(Vec::new(), &settings)?;
+/// writer.shard("00001", &record)?;
+/// let blob = blob.in_shard("00001");
+/// let data = [NewComponent::new("data", StorageType::F32, 2).stored(&blob)];
+/// writer.add(&NewObject::custom("bias", &[2], "dense", &data), &[])?;
+/// let root = writer.finish()?;
+///
+/// let archive = zten::Archive::open(&root)?;
+/// assert_eq!(archive.require("bias")?.component("data").unwrap().shard(), Some("00001"));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ShardWriter<S> {
+    pub(super) file: BlobSink<S>,
+    blob: Option<BlobAtHand>,
+}
+
+impl<S: Sink> ShardWriter<S> {
+    /// Begins a data shard. Its blobs get the digest of the settings; the file gets the same, or an
+    /// xxh3 where its blobs get none.
+    ///
+    /// # Errors
+    /// Whatever the sink fails with; [`Misuse::NoShards`] where the settings are not those of
+    /// generation 2, or of canonical form; [`Misuse::Settings`].
+    pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
+        Self::with_target(sink, settings.target()?)
+    }
+
+    pub(super) fn with_target(sink: S, target: Target) -> Result<Self, WriteError<S::Error>> {
+        target.has_shards()?;
+        let whole = match target.checksum {
+            Checksum::None => Checksum::Xxh3,
+            checksum => checksum,
+        };
+        Ok(Self { file: BlobSink::new(sink, target, sum(whole))?, blob: None })
+    }
+
+    /// Writes some bytes of a blob, as many as there are: little-endian elements, as readers want them.
+    ///
+    /// # Errors
+    /// Whatever the sink fails with. The shard is then not whole, and never becomes so.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+        let Self { file, blob } = self;
+        let BlobAtHand { stored, .. } = blob.get_or_insert_with(|| BlobAtHand::new(file));
+        stored.write(file, bytes)
+    }
+
+    /// Ends a blob, which may be empty, and says where it is.
+    ///
+    /// # Errors
+    /// Whatever the sink fails with.
+    pub fn end_blob(&mut self) -> Result<StoredBlob, WriteError<S::Error>> {
+        let blob = self.blob.take().unwrap_or_else(|| BlobAtHand::new(&self.file));
+        let BlobAtHand { offset, stored: Stored { length, sum } } = blob;
+        self.file.pad()?;
+        Ok(StoredBlob { offset, length, compressed: false, digest: sum.map(Sum::finish) })
+    }
+
+    /// Writes the footer, and returns the sink, which has been flushed, and what its root says of the
+    /// shard.
+    ///
+    /// # Errors
+    /// Whatever the sink fails with; [`Misuse::Unfinished`] where a blob has not ended.
+    pub fn finish(mut self) -> Result<(S, ShardRecord), WriteError<S::Error>> {
+        if self.blob.is_some() {
+            return Err(Error::misuse(Misuse::Unfinished).into());
+        }
+        self.file.put(Container::footer_of_shard().as_bytes())?;
+        let size = self.file.position();
+        let (sink, sum) = self.file.end()?;
+        // It is always computed.
+        let digest = sum.map(Sum::finish).ok_or(Error::misuse(Misuse::Settings))?;
+        Ok((sink, ShardRecord { size, digest }))
+    }
+}
+
+/// A shard that one writer writes with its root, and its name there.
+#[derive(Debug)]
+pub(super) struct NamedShard<S> {
+    pub(super) name: String,
+    pub(super) writer: ShardWriter<S>,
+}
+
+/// The blob at hand: where it begins, and what has come of it.
+#[derive(Debug)]
+struct BlobAtHand {
+    offset: u64,
+    stored: Stored,
+}
+
+impl BlobAtHand {
+    fn new<S>(file: &BlobSink<S>) -> Self {
+        Self { offset: file.position(), stored: Stored::new(file.target().checksum) }
+    }
+}

@@ -1,0 +1,594 @@
+//! Files of generation 2 that are written with their shards: they hold what the same objects in one file
+//! hold; and what is refused before it is a file. v2 §7.
+#![allow(
+    clippy::allow_attributes,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use sha2::Digest as _;
+use zten::error::{ErrorKind, Misuse};
+use zten::shards::{Candidate, Files, Find, Shard};
+use zten::verify::{DigestAlgorithm, Verifier};
+use zten::write::{
+    Checksum, Copier, Encoded, Level, NewComponent, NewObject, OpenShard, Settings, ShardRecord,
+    ShardWriter, Sink, StoredBlob, WriteError, Writer,
+};
+use zten::{
+    Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
+};
+use zten_testkit::sample::least;
+use zten_testkit::{Accepted, accepted_v2, corpus};
+
+fn settings() -> Settings {
+    Settings::default().generation(Generation::V2)
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+fn longs(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Files by the names of shards.
+struct Given<'d>(&'d [(&'d str, Vec<u8>)]);
+
+impl<'d> Find for Given<'d> {
+    type Source = &'d [u8];
+
+    fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
+        let found = self.0.iter().find(|(name, _)| *name == shard.name());
+        Ok(found.map(|(_, file)| Candidate { source: &file[..], length: file.len() as u64 }))
+    }
+}
+
+/// Validates all of a root and of its shards.
+fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
+    let archive = Archive::open(root)?;
+    let limits = Limits::default();
+    let bound = archive.bind_shards(&Given(shards), &limits)?;
+    let all = shards.iter().fold(root.len(), |sum, (_, file)| sum + file.len());
+    let files = Files { root, shards: &bound };
+    Ok(Verifier::new(all as u64, &limits).file_in(&archive, files)?.components())
+}
+
+/// One file of what a root and its shards hold.
+fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &Settings) -> Vec<u8> {
+    let archive = Archive::open(root).unwrap();
+    let limits = Limits::default();
+    let bound = archive.bind_shards(&Given(shards), &limits).unwrap();
+    let files = Files { root, shards: &bound };
+    let copier = Copier::new(1 << 20, &limits);
+    copier.file_in(&archive, files, Vec::new(), settings).unwrap()
+}
+
+/// Objects of several kinds, in an order that is not that of the manifest, with their parts.
+fn each(write: &mut impl FnMut(&NewObject<'_>, &[(&str, &[u8])])) {
+    let data = bytes(100_000);
+    write(&NewObject::dense("zz", &[25_000], StorageType::F32), &[("data", &data)]);
+    write(&NewObject::dense("bools", &[3], StorageType::Bool), &[("data", &[0, 1, 1])]);
+    write(&NewObject::dense("same", &[100_000], StorageType::U8), &[("data", &data)]);
+    write(&NewObject::dense("empty", &[0, 4], StorageType::F64), &[]);
+    let (indptr, indices) = (longs(&[0, 2, 2, 3]), longs(&[0, 2, 1]));
+    let parts: [(&str, &[u8]); 3] =
+        [("indptr", &indptr), ("values", &[1, 2, 3]), ("indices", &indices)];
+    write(&NewObject::sparse_csr("csr", &[3, 3], StorageType::U8, 3), &parts);
+    let frames = NewObject::dense("frames", &[100_000], LogicalType::F8E4M3Fn);
+    write(&frames.compressed(Level::new(2).unwrap()), &[("data", &data)]);
+    let attributes = Encoded::mx(4, Some(1)).unwrap();
+    let mx = NewObject::mx("mx", &[2, 4], LogicalType::F4E2M1, 4).attributes(&attributes);
+    write(&mx, &[("data", &[0x21, 0x43, 0x65, 0x07]), ("scales", &[127, 128])]);
+    write(&NewObject::dense("scalar", &[], StorageType::U8), &[("data", &[7])]);
+}
+
+fn whole(settings: &Settings) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), settings).unwrap();
+    each(&mut |object, parts| writer.add(object, parts).unwrap());
+    writer.finish().unwrap()
+}
+
+/// The same objects, in the root, in one shard and in the other, in turn; both shards are open at once.
+fn sharded(settings: &Settings) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
+    let mut writer = Writer::new(Vec::new(), settings).unwrap();
+    let names = ["b-2", "A_1.x"];
+    let open = names.map(|name| writer.begin_shard(name, Vec::new()).unwrap());
+    let mut turn = [None, Some(open[0]), Some(open[1])].into_iter().cycle();
+    each(&mut |object, parts| add(&mut writer, turn.next().unwrap(), object, parts));
+    let shards = open.map(|shard| writer.end_shard(shard).unwrap());
+    let [one, other] = shards;
+    (writer.finish().unwrap(), [(names[0], one), (names[1], other)])
+}
+
+fn add(
+    writer: &mut Writer<Vec<u8>>,
+    shard: Option<OpenShard>,
+    object: &NewObject<'_>,
+    parts: &[(&str, &[u8])],
+) {
+    let Some(shard) = shard else { return writer.add(object, parts).unwrap() };
+    let mut out = writer.object_in(shard, object).unwrap();
+    for (role, bytes) in parts {
+        for piece in bytes.chunks(777) {
+            out.write(role, piece).unwrap();
+        }
+    }
+    out.end().unwrap();
+}
+
+#[test]
+fn a_root_and_its_shards_hold_what_one_file_holds() {
+    for settings in [
+        settings(),
+        settings().checksum(Checksum::Sha256),
+        settings().checksum(Checksum::None),
+        settings().alignment(1 << 16),
+        settings().sharing(),
+    ] {
+        let one = whole(&settings);
+        let (root, shards) = sharded(&settings);
+        assert_eq!(verify(&root, &shards).unwrap(), verify(&one, &[]).unwrap());
+        let archive = Archive::open(&root).unwrap();
+        let listed: Vec<_> = archive.shards().map(|shard| shard.name()).collect();
+        assert_eq!(listed, ["b-2", "A_1.x"], "shorter names are first");
+        let in_shards = archive.objects().flat_map(|object| object.components());
+        assert_eq!(in_shards.filter(|component| component.shard().is_some()).count(), 7);
+        let content =
+            |file: &[u8]| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Xxh3).ok();
+        assert_eq!(content(&root), content(&one));
+        for canonical in [settings, settings.canonical()] {
+            let copier = Copier::new(1 << 20, &Limits::default());
+            let archive = Archive::open(&one).unwrap();
+            let copy = copier.file(&archive, &one[..], Vec::new(), &canonical).unwrap();
+            assert_eq!(joined(&root, &shards, &canonical), copy);
+        }
+        for (_, file) in &shards {
+            let shard = Archive::open(file).unwrap();
+            assert!(shard.is_data_shard() && shard.is_empty());
+        }
+    }
+}
+
+/// Every file of the corpus, in one shard of each object in turn, holds what it held.
+#[test]
+fn every_file_of_the_corpus_is_put_into_shards() {
+    let mut count = 0;
+    for Accepted { name, bytes: file, .. } in accepted_v2() {
+        let archive = Archive::open(&file).unwrap();
+        let settings = settings();
+        let mut copier = Copier::new(file.len() as u64, &Limits::default());
+        let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+        let names = ["s", "t"];
+        let open = names.map(|name| writer.begin_shard(name, Vec::new()).unwrap());
+        let mut turn = open.map(Some).into_iter().chain([None]).cycle();
+        let all = archive.objects().try_for_each(|object| {
+            copier.set_shard(turn.next().unwrap());
+            copier.object(&object, &file[..], &mut writer)
+        });
+        let one = Copier::new(file.len() as u64, &Limits::default());
+        let one = one.file(&archive, &file[..], Vec::new(), &settings);
+        assert_eq!(all.is_ok(), one.is_ok(), "{name}");
+        let Ok(one) = one else { continue };
+        let [first, second] = open.map(|shard| writer.end_shard(shard).unwrap());
+        let root = writer.finish().unwrap();
+        let shards = [(names[0], first), (names[1], second)];
+        let outcome = |verified: Result<u64, Error>| verified.map_err(|error| error.id());
+        assert_eq!(outcome(verify(&root, &shards)), outcome(verify(&one, &[])), "{name}");
+        let content = |file| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Sha256);
+        assert_eq!(content(&root[..]).ok(), content(&one[..]).ok(), "{name}");
+        count += 1;
+    }
+    assert!(count >= least(50), "{count}");
+}
+
+#[test]
+fn damage_of_what_was_written_is_found() {
+    let (root, mut shards) = sharded(&settings());
+    let last = shards[0].1.len() - 1;
+    for at in [8, 4096, 20_000, last] {
+        shards[0].1[at] ^= 1;
+        assert!(verify(&root, &shards).is_err(), "{at}");
+        shards[0].1[at] ^= 1;
+    }
+    assert!(verify(&root, &shards[1..]).is_err());
+    shards.swap(0, 1);
+    assert!(verify(&root, &shards).is_ok());
+}
+
+/// What a file of the corpus refers to is written as the generator writes it, which knows nothing of this
+/// library, but for the place of the footer.
+#[test]
+fn a_shard_by_itself_is_that_of_the_corpus() {
+    let wanted = std::fs::read(corpus().join("v2/shards/dense-s.zt")).unwrap();
+    let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
+    shard.write(&wanted[4096..4100]).unwrap();
+    shard.write(&wanted[4100..4112]).unwrap();
+    let blob = shard.end_blob().unwrap();
+    let empty = shard.end_blob().unwrap();
+    let (file, record) = shard.finish().unwrap();
+    assert_eq!((file.len(), record.size), (8192 + 40, 8192 + 40));
+    assert_eq!((&file[..4112], &file[8192..]), (&wanted[..4112], &wanted[4112..]));
+    assert!(file[4112..8192].iter().all(|byte| *byte == 0));
+    assert_eq!((blob.offset, blob.length, blob.compressed), (4096, 16, false));
+    assert_eq!((empty.offset, empty.length), (8192, 0));
+    assert!(matches!(blob.digest, Some(Digest::Xxh3(_))));
+
+    // Both are referred to, and the file of the corpus as well, under another name.
+    let root = std::fs::read(corpus().join("v2/shards/dense.zt")).unwrap();
+    let theirs = Archive::open(&root).unwrap().shards().next().map(|shard| {
+        let Digest::Xxh3(sum) = shard.digest() else { panic!("another digest") };
+        ShardRecord { size: shard.size(), digest: Digest::Xxh3(sum) }
+    });
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    writer.shard("ours", &record).unwrap();
+    writer.shard("s", &theirs.unwrap()).unwrap();
+    for (name, shard, blob, count) in
+        [("a", "ours", blob, 4), ("b", "s", blob, 4), ("c", "ours", empty, 0), ("d", "s", blob, 4)]
+    {
+        let blob = blob.in_shard(shard);
+        let data = [NewComponent::new("data", StorageType::F32, count).stored(&blob)];
+        writer.add(&NewObject::custom(name, &[count], "dense", &data), &[]).unwrap();
+    }
+    let root = writer.finish().unwrap();
+    assert_eq!(verify(&root, &[("ours", file), ("s", wanted)]), Ok(4));
+}
+
+/// What the manifest says of the blob of a component.
+fn stored(component: &Component<'_>) -> StoredBlob {
+    let digest = component.digest().map(|digest| match digest {
+        Digest::Xxh3(sum) => Digest::Xxh3(sum),
+        other => panic!("{other}"),
+    });
+    let (extent, compressed) = (component.extent(), component.encoding() != Encoding::Raw);
+    StoredBlob { offset: extent.offset(), length: extent.length(), compressed, digest }
+}
+
+/// The blobs of a whole file, which has a manifest of its own, and frames among them.
+#[test]
+fn any_file_of_2_may_be_a_shard() {
+    let one = whole(&settings());
+    let archive = Archive::open(&one).unwrap();
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let digest = Digest::Sha256(sha2::Sha256::digest(&one).into());
+    writer.shard("all", &ShardRecord { size: one.len() as u64, digest }).unwrap();
+    let mx = Encoded::mx(4, Some(1)).unwrap();
+    for object in archive.objects() {
+        let components = || object.components();
+        let blobs: Vec<_> = components().map(|part| stored(&part)).collect();
+        let blobs: Vec<_> = blobs.iter().map(|blob| blob.in_shard("all")).collect();
+        let parts = components().zip(&blobs).map(|(part, blob)| {
+            let bytes = part.decoded_length().unwrap();
+            NewComponent::of_bytes(part.role(), part.element_type(), bytes).stored(blob)
+        });
+        let (parts, shape): (Vec<_>, Vec<_>) = (parts.collect(), object.shape().collect());
+        let new = NewObject::custom(object.name(), &shape, object.format_name(), &parts);
+        let new = if object.has_attributes() { new.attributes(&mx) } else { new };
+        writer.add(&new, &[]).unwrap();
+    }
+    let root = writer.finish().unwrap();
+    assert!(root.len() < 8192, "it holds no data");
+    let shards = [("all", one.clone())];
+    assert_eq!(verify(&root, &shards), verify(&one, &[]));
+    let content = |file| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Sha256);
+    assert_eq!(content(&root[..]), content(&one[..]));
+}
+
+fn misuse(error: impl Into<Error>) -> Option<Misuse> {
+    match error.into().kind() {
+        ErrorKind::Misuse(misuse) => Some(misuse),
+        _ => None,
+    }
+}
+
+fn rule(error: impl Into<Error>) -> Option<&'static str> {
+    error.into().id()
+}
+
+const DIGEST: Digest<'static> = Digest::Xxh3(7);
+const RECORD: ShardRecord = ShardRecord { size: 1 << 20, digest: DIGEST };
+const BLOB: StoredBlob = StoredBlob { offset: 4096, length: 4, compressed: false, digest: None };
+
+#[test]
+fn other_files_have_no_shards() {
+    for settings in [Settings::default(), Settings::default().canonical(), settings().canonical()] {
+        let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+        assert_eq!(misuse(writer.shard("s", &RECORD).unwrap_err()), Some(Misuse::NoShards));
+        let begun = writer.begin_shard("s", Vec::new());
+        assert_eq!(misuse(begun.unwrap_err()), Some(Misuse::NoShards));
+        let alone = ShardWriter::new(Vec::new(), &settings);
+        assert_eq!(misuse(alone.unwrap_err()), Some(Misuse::NoShards));
+        let blob = BLOB.in_shard("s");
+        let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
+        let object = NewObject::custom("w", &[4], "dense", &data);
+        assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Some(Misuse::NoShards));
+        // Nothing has come of it.
+        let file = writer.finish().unwrap();
+        assert_eq!(Archive::open(&file).unwrap().len(), 0);
+    }
+    let wrong = settings().checksum(Checksum::Crc32c);
+    assert_eq!(misuse(ShardWriter::new(Vec::new(), &wrong).unwrap_err()), Some(Misuse::Settings));
+}
+
+#[test]
+fn names_are_those_that_readers_accept_and_single() {
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let long = "s".repeat(65);
+    for name in ["", ".", ".a", "a/b", "..", "a b", "\u{e4}", "a\0", &long] {
+        assert_eq!(rule(writer.shard(name, &RECORD).unwrap_err()), Some("shard-name"), "{name:?}");
+        let begun = writer.begin_shard(name, Vec::new());
+        assert_eq!(rule(begun.unwrap_err()), Some("shard-name"), "{name:?}");
+    }
+    for name in ["a", "-", "A..z_09", &long[1..]] {
+        writer.shard(name, &RECORD).unwrap();
+        let twice = writer.shard(name, &RECORD).unwrap_err();
+        assert_eq!(misuse(twice), Some(Misuse::ShardName), "{name}");
+    }
+    let open = writer.begin_shard("b", Vec::new()).unwrap();
+    for name in ["a", "b"] {
+        let twice = writer.begin_shard(name, Vec::new());
+        assert_eq!(misuse(twice.unwrap_err()), Some(Misuse::ShardName), "{name}");
+    }
+    assert_eq!(misuse(writer.shard("b", &RECORD).unwrap_err()), Some(Misuse::ShardName));
+    writer.end_shard(open).unwrap();
+    assert_eq!(misuse(writer.end_shard(open).unwrap_err()), Some(Misuse::UnknownShard));
+    let object = NewObject::dense("w", &[1], StorageType::U8);
+    let ended = writer.object_in(open, &object).map(drop);
+    assert_eq!(misuse(ended.unwrap_err()), Some(Misuse::UnknownShard));
+    let file = writer.finish().unwrap();
+    assert_eq!(Archive::open(&file).unwrap().shards().len(), 5);
+}
+
+#[test]
+fn sizes_and_digests_are_those_that_readers_accept() {
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let mut refused = |record: &ShardRecord| rule(writer.shard("s", record).unwrap_err());
+    assert_eq!(refused(&ShardRecord { size: 47, digest: DIGEST }), Some("shard-size"));
+    for digest in [Digest::Crc32c(7), Digest::Unverifiable("blake3:00")] {
+        assert_eq!(refused(&ShardRecord { size: 48, digest }), Some("digest-form"), "{digest}");
+    }
+    writer.shard("s", &ShardRecord { size: 48, digest: Digest::Sha256([7; 32]) }).unwrap();
+    let file = writer.finish().unwrap();
+    assert_eq!(Archive::open(&file).unwrap().shards().next().map(|shard| shard.size()), Some(48));
+}
+
+#[test]
+fn what_is_begun_has_to_end() {
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let shard = writer.begin_shard("s", Vec::new()).unwrap();
+    // Of one that has not ended nothing is known.
+    let blob = BLOB.in_shard("s");
+    let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
+    let object = NewObject::custom("w", &[4], "dense", &data);
+    assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Some(Misuse::UnknownShard));
+    drop(writer.object_in(shard, &NewObject::dense("w", &[1], StorageType::U8)).unwrap());
+    assert_eq!(misuse(writer.end_shard(shard).unwrap_err()), Some(Misuse::Unfinished));
+    assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
+
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    writer.begin_shard("s", Vec::new()).unwrap();
+    assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
+
+    let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
+    shard.write(&[1]).unwrap();
+    assert_eq!(misuse(shard.finish().unwrap_err()), Some(Misuse::Unfinished));
+}
+
+#[test]
+fn blobs_of_given_files_are_where_readers_accept_them() {
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    writer.shard("s", &ShardRecord { size: 8192 + 40, digest: DIGEST }).unwrap();
+    let mut declare = |name: &str, shard: &str, blob: StoredBlob, bytes: u64| {
+        let blob = blob.in_shard(shard);
+        let data = [NewComponent::of_bytes("data", StorageType::U8, bytes).stored(&blob)];
+        let object = NewObject::custom(name, &[4], "dense", &data);
+        writer.add(&object, &[]).map_err(Error::from)
+    };
+    let unknown = declare("w", "t", BLOB, 4).unwrap_err();
+    assert_eq!(misuse(unknown), Some(Misuse::UnknownShard));
+    assert_eq!(unknown.place().component(), Some(0));
+    for (offset, length, wanted) in [
+        (0, 4, "blob-header"),
+        (4097, 4, "blob-alignment"),
+        (8192, 4, "blob-bounds"),
+        (1 << 63, 4, "blob-bounds"),
+        (u64::MAX - 4095, 4096, "blob-bounds"),
+    ] {
+        let blob = StoredBlob { offset, length, ..BLOB };
+        assert_eq!(declare("w", "s", blob, length).unwrap_err().id(), Some(wanted), "{offset}");
+    }
+    let blob = StoredBlob { length: 5, ..BLOB };
+    assert_eq!(misuse(declare("w", "s", blob, 4).unwrap_err()), Some(Misuse::Length));
+    assert_eq!(declare("w", "s", blob, 5).unwrap_err().id(), Some("dense-size"));
+    let digest = Some(Digest::Crc32c(1));
+    let blob = StoredBlob { digest, ..BLOB };
+    assert_eq!(declare("w", "s", blob, 4).unwrap_err().id(), Some("digest-form"));
+    let frames = StoredBlob { compressed: true, ..BLOB };
+    assert_eq!(declare("w", "s", frames, 5 << 30).unwrap_err().id(), Some("limit-decoded"));
+    // Equal ranges are one blob; what overlaps is found by those who read all of the manifest.
+    for (name, blob) in [("a", BLOB), ("b", BLOB), ("c", frames)] {
+        declare(name, "s", blob, 4).unwrap();
+    }
+    declare("d", "s", StoredBlob { length: 17, compressed: true, ..BLOB }, 4).unwrap();
+    assert_eq!(rule(writer.finish().unwrap_err()), Some("blob-overlap"));
+}
+
+/// Indices that are there already are not validated; those that come are.
+#[test]
+fn an_object_may_be_here_and_there() {
+    let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
+    shard.write(&longs(&[2, 0])).unwrap();
+    let indices = shard.end_blob().unwrap();
+    let (file, record) = shard.finish().unwrap();
+    let blob = indices.in_shard("s");
+    let parts = |blob| {
+        [
+            NewComponent::new("indptr", StorageType::U64, 3),
+            NewComponent::new("values", StorageType::U8, 2),
+            NewComponent::new("indices", StorageType::U64, 2).stored(blob),
+        ]
+    };
+    for (indptr, content, written) in [
+        ([0, 1, 2], Ok(1), None),
+        // A row that is not sorted, which only those see who read both.
+        ([0, 2, 2], Err("csr-index-order"), None),
+        ([0, 3, 2], Ok(0), Some("csr-indptr-order")),
+    ] {
+        let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+        writer.shard("s", &record).unwrap();
+        let parts = parts(&blob);
+        let object = NewObject::custom("w", &[2, 3], "zt.sparse_csr/1", &parts);
+        let indptr = longs(&indptr);
+        let added = writer.add(&object, &[("indptr", &indptr), ("values", &[1, 2])]);
+        assert_eq!(added.err().and_then(rule), written);
+        if written.is_none() {
+            let root = writer.finish().unwrap();
+            let found = verify(&root, &[("s", file.clone())]);
+            assert_eq!(found.map(|_| 1).map_err(|error| error.id().unwrap()), content);
+        }
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let limits = Limits::default().with_shards(2).with_manifest(400);
+    let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
+    for name in ["a", "b"] {
+        writer.shard(name, &RECORD).unwrap();
+    }
+    assert_eq!(rule(writer.shard("c", &RECORD).unwrap_err()), Some("limit-shards"));
+    assert_eq!(rule(writer.begin_shard("c", Vec::new()).unwrap_err()), Some("limit-shards"));
+    let file = writer.finish().unwrap();
+    assert_eq!(Archive::open(&file).unwrap().shards().len(), 2);
+
+    let limits = Limits::default().with_manifest(250);
+    let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
+    writer.shard("a", &RECORD).unwrap();
+    writer.shard("b", &RECORD).unwrap();
+    assert_eq!(rule(writer.shard("c", &RECORD).unwrap_err()), Some("limit-manifest"));
+    assert_eq!(rule(writer.begin_shard("c", Vec::new()).unwrap_err()), Some("limit-manifest"));
+    // What was refused has left nothing, not even its name.
+    assert_eq!(Archive::open(&writer.finish().unwrap()).unwrap().shards().len(), 2);
+}
+
+/// What compressed components may decode to follows the bytes of a file and its shards.
+#[test]
+fn bytes_of_shards_count_for_what_may_be_decoded() {
+    let most = Limits::default().decoded_total(0) + (1 << 30);
+    let frames = StoredBlob { compressed: true, length: 17, ..BLOB };
+    let limits = Limits::default().with_decoded(u64::MAX);
+    for (size, fits) in [(1 << 20, false), (1 << 40, true)] {
+        let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
+        writer.shard("s", &ShardRecord { size, digest: DIGEST }).unwrap();
+        let blob = frames.in_shard("s");
+        let data = [NewComponent::of_bytes("data", StorageType::U8, most).stored(&blob)];
+        let added = writer.add(&NewObject::custom("w", &[most], "dense", &data), &[]);
+        assert_eq!(added.is_ok(), fits, "{size}: {added:?}");
+        if fits {
+            let root = writer.finish().unwrap();
+            // What is appended to it may be as much.
+            let archive = Archive::open(&root).unwrap();
+            let mut more =
+                Writer::append(Vec::new(), &archive, &settings().limits(limits)).unwrap();
+            more.add(&NewObject::custom("x", &[most], "dense", &data), &[]).unwrap();
+            more.finish().unwrap();
+        } else {
+            assert_eq!(added.err().and_then(rule), Some("limit-decoded-total"));
+        }
+    }
+}
+
+#[test]
+fn shards_are_appended_to_a_root() {
+    let (root, [one, other]) = sharded(&settings());
+    let archive = Archive::open(&root).unwrap();
+    let mut writer = Writer::append(root.clone(), &archive, &settings()).unwrap();
+    for name in ["b-2", "A_1.x"] {
+        assert_eq!(misuse(writer.shard(name, &RECORD).unwrap_err()), Some(Misuse::ShardName));
+    }
+    let shard = writer.begin_shard("c", Vec::new()).unwrap();
+    let object = NewObject::dense("appended", &[3], StorageType::U8);
+    add(&mut writer, Some(shard), &object, &[("data", &[1, 2, 3])]);
+    // What is in an old shard can be referred to, too.
+    let part = archive.get("bools").unwrap().component("data").unwrap();
+    let blob = stored(&part);
+    let blob = blob.in_shard(part.shard().unwrap());
+    let data = [NewComponent::new("data", StorageType::Bool, 3).stored(&blob)];
+    writer.add(&NewObject::custom("again", &[3], "dense", &data), &[]).unwrap();
+    let new = writer.end_shard(shard).unwrap();
+    let file = writer.finish().unwrap();
+    assert_eq!(file[..root.len()], root);
+    let names: Vec<_> =
+        Archive::open(&file).unwrap().shards().map(|s| s.name().to_owned()).collect();
+    assert_eq!(names, ["c", "b-2", "A_1.x"]);
+    let before = verify(&root, &[one.clone(), other.clone()]).unwrap();
+    assert_eq!(verify(&file, &[one, other, ("c", new)]), Ok(before + 2));
+}
+
+/// Takes so many bytes, and fails then.
+struct Short(usize);
+
+impl Sink for Short {
+    type Error = &'static str;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or("full")?;
+        Ok(())
+    }
+}
+
+/// Whichever file is full, none is finished.
+#[test]
+fn what_a_sink_fails_with_is_final() {
+    let failed = |result: Result<(), WriteError<&str>>| match result {
+        Err(WriteError::Sink(error)) => error == "full",
+        _ => false,
+    };
+    let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
+    assert!(failed(writer.begin_shard("s", Short(0)).map(drop)));
+    // Its name is free again.
+    let shard = writer.begin_shard("s", Short(4096)).unwrap();
+    let object = NewObject::dense("w", &[3], StorageType::U8);
+    let mut out = writer.object_in(shard, &object).unwrap();
+    assert!(failed(out.write("data", &[1, 2, 3])));
+    assert_eq!(misuse(out.end().unwrap_err()), Some(Misuse::Aborted));
+    assert!(writer.end_shard(shard).is_err() && writer.finish().is_err());
+
+    let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
+    let shard = writer.begin_shard("s", Short(4096)).unwrap();
+    assert!(failed(writer.end_shard(shard).map(drop)));
+    assert!(matches!(writer.finish(), Err(WriteError::Refused(error))
+        if misuse(error) == Some(Misuse::Unfinished)));
+}
+
+/// 10,000 small tensors take a place each, and no more than 4 KiB beside their bytes.
+#[test]
+fn padding_of_small_tensors_is_bounded() {
+    const COUNT: usize = 10_000;
+    let blob = |at: usize| bytes(at % 300);
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let mut data = 0;
+    for at in 0..COUNT {
+        let bytes = blob(at);
+        data += bytes.len();
+        let name = format!("layer.{at}.bias");
+        let shape = [bytes.len() as u64];
+        let object = NewObject::dense(&name, &shape, StorageType::U8);
+        writer.add(&object, &[("data", &bytes)]).unwrap();
+    }
+    let file = writer.finish().unwrap();
+    let manifest = Archive::open(&file).unwrap().extent();
+    let manifest = usize::try_from(manifest.end - manifest.start).unwrap();
+    let padding = file.len() - manifest - data - 8 - 40;
+    assert!(padding <= COUNT * 4096, "{padding}");
+    // Empty ones take nothing, and what is equal may share its place.
+    assert!(padding < (COUNT - COUNT / 300 + 2) * 4096, "{padding}");
+    let mut writer = Writer::new(Vec::new(), &settings().sharing()).unwrap();
+    for at in 0..COUNT {
+        let (name, bytes) = (format!("layer.{at}.bias"), blob(at));
+        let shape = [bytes.len() as u64];
+        let object = NewObject::dense(&name, &shape, StorageType::U8);
+        writer.add(&object, &[("data", &bytes)]).unwrap();
+    }
+    assert!(writer.finish().unwrap().len() - manifest < 301 * 4096 + (1 << 12));
+}
