@@ -48,7 +48,7 @@ pub struct Row {
     pub id: &'static str,
     /// What a valid file does.
     pub holds: &'static str,
-    /// What the file at hand does instead; `{}` stands for the number that was found.
+    /// What the file does instead; `{}` stands for the number that was found.
     pub broken: &'static str,
     /// Where it comes from.
     pub source: Source,

@@ -123,7 +123,7 @@ pub(crate) fn find_shards(
 ) -> io::Result<Option<Vec<u64>>> {
     match shards::find(files, &access.strictness.options()) {
         Ok(found) => Ok(Some(found)),
-        // Where no process can be started none is found, which is told of each file.
+        // Where no process can be started none is found, which is reported for each file.
         Err(error) if access.mode == Mode::Try && error.raw_os_error() != Some(TOO_MANY) => {
             Ok(Some(Vec::new()))
         }

@@ -59,7 +59,7 @@ impl<K: Copy + Default> Levels<K> {
 /// A map that is being validated.
 #[derive(Clone, Copy, Default)]
 struct KeyOrder<'m> {
-    /// Its last key, and where the one at hand begins.
+    /// Its last key, and where the current one begins.
     last: Option<Input<'m>>,
     key: Input<'m>,
 }

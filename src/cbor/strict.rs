@@ -17,7 +17,7 @@ struct Level<'m> {
     /// Items that are still to come; of a map, two an entry. Never 0.
     left: u32,
     map: bool,
-    /// Of a map: the key at hand, and the encoding of the one before it.
+    /// Of a map: the current key, and the encoding of the one before it.
     key: Input<'m>,
     last: Input<'m>,
 }

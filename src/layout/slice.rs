@@ -322,16 +322,16 @@ impl<'a> DecodedSlice<'a> {
 /// A [`DecodedSlice`] that is being cut out of content, chunk by chunk.
 #[derive(Clone, Debug)]
 pub struct Cut<'s> {
-    /// The runs after the one at hand.
+    /// The runs after the current one.
     ranges: SliceRanges<'s>,
-    /// What is left of the run at hand.
+    /// What is left of the current run.
     run: Option<Range<u64>>,
     /// Bytes of content that have come.
     position: u64,
 }
 
 impl Cut<'_> {
-    /// What is left of the run at hand, or, between two, the next one.
+    /// What is left of the current run, or, between two, the next one.
     pub(super) fn run(&self) -> Option<Range<u64>> {
         self.run.clone()
     }

@@ -57,7 +57,7 @@ struct Validator<'m, 'o> {
     last_name: Option<&'m [u8]>,
     names_are_sorted: bool,
 
-    /// Of the object at hand: its name, its first component, its parts.
+    /// Of the current object: its name, its first component, its parts.
     name: Remaining,
     first: u32,
     parts: Roles,

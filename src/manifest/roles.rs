@@ -101,7 +101,7 @@ fn size(claim: &ComponentClaim, dialect: &Dialect) -> Result<(Option<u64>, Remai
 /// The parts of one object that play a known role.
 pub(crate) struct Roles {
     parts: [Part; Role::COUNT],
-    /// A bit for each role that the object at hand has; the other parts are of objects before.
+    /// A bit for each role that the current object has; the other parts are of objects before.
     present: Set,
     /// Whether it has others.
     others: bool,

@@ -24,7 +24,7 @@ pub(crate) struct CellList<D> {
     count: usize,
     /// The dimensions whose coordinates are to come.
     dimensions: D,
-    /// The dimension at hand, and the value whose coordinate comes next.
+    /// The current dimension, and the value whose coordinate comes next.
     size: u64,
     at: usize,
 }

@@ -19,7 +19,7 @@ use crate::num::{Assured as _, impossible, u64_from_usize};
 use crate::rules::Rule;
 use crate::verify::Check;
 
-/// The component at hand.
+/// The current component.
 pub(super) struct Stream<'a> {
     pub(super) component: NewComponent<'a>,
     pub(super) storage: StorageType,

@@ -41,7 +41,7 @@ pub(super) struct Draft {
     entries: Output,
     objects: u64,
     names: Names,
-    /// In 2: whether the entries so far are in order, and of the object at hand the fields that
+    /// In 2: whether the entries so far are in order, and of the current object the fields that
     /// follow its parts, and where those begin if they are not in order.
     sorted: bool,
     tail: Output,
@@ -313,7 +313,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds the entry of a component of the object at hand.
+    /// Adds the entry of a component of the current object.
     pub(super) fn component(&mut self, written: &Written<'_>) -> Result<(), OutOfMemory> {
         #[cfg(feature = "v2")]
         if self.target.writing.deterministic {
@@ -322,7 +322,7 @@ impl Draft {
         entry::component(&mut self.entries, written, self.options.is_canonical())
     }
 
-    /// The object at hand has ended.
+    /// The current object has ended.
     #[cfg_attr(
         not(feature = "v2"),
         expect(clippy::unnecessary_wraps, reason = "sorting the parts of 2 takes memory")

@@ -62,7 +62,7 @@ pub struct ObjectWriter<'w, 'a, S> {
     object: NewObject<'a>,
     sparse: Sparse<Copied<Iter<'a, u64>>>,
     content: Content<'a>,
-    /// The component at hand; none after the last.
+    /// The current component; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
     failed: bool,
@@ -250,7 +250,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         })
     }
 
-    /// Closes the component at hand and opens the next.
+    /// Closes the current component and opens the next.
     fn close(&mut self) -> Result<(), WriteError<S::Error>> {
         if let Some(mut stream) = self.stream.take() {
             stream.settle(&mut self.content)?;

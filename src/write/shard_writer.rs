@@ -116,7 +116,7 @@ pub(super) struct NamedShard<S> {
     pub(super) writer: ShardWriter<S>,
 }
 
-/// The blob at hand: where it begins, and what has come of it.
+/// The current blob: where it begins, and what has come of it.
 #[derive(Debug)]
 struct BlobAtHand {
     offset: u64,

@@ -67,7 +67,7 @@ impl<'a> Entries<'a> {
         Ok(Self { named, list, walk, recursive: args.recursive })
     }
 
-    /// Whether the next one is there without waiting for whoever writes the list.
+    /// Whether the next one is there without waiting for what writes the list.
     #[cfg(target_os = "linux")]
     pub(super) fn is_ready(&self) -> bool {
         let waits = self.named.len() == 0 && self.walk.is_empty();

@@ -3,7 +3,7 @@
 //! A process that is confined opens nothing. So this one, which is not, opens a few files at a time, hands
 //! them over, and closes them; the confined one checks them and answers. Of an answer no more is
 //! believed than must be: the words on a file, which it could have printed as well, and what they
-//! amount to. However it ends, the file that it had at hand is told of, and others are checked by another.
+//! amount to. However it ends, the file that it was checking is reported, and another process checks the rest.
 
 mod message;
 mod ordered;
@@ -95,7 +95,7 @@ struct Fleet<'a> {
 }
 
 impl Fleet<'_> {
-    /// Whether all files have been checked, and told of.
+    /// Whether all files have been checked and reported.
     fn is_done(&self) -> bool {
         self.source.is_over() && self.is_idle()
     }
@@ -105,7 +105,7 @@ impl Fleet<'_> {
         self.slots.iter().flatten().all(Running::is_idle)
     }
 
-    /// Sends files to whoever has few.
+    /// Sends files to the processes that have few.
     fn hand_out(&mut self) {
         for slot in 0..self.slots.len() {
             let running = self.slots.get(slot).and_then(Option::as_ref);
@@ -150,12 +150,12 @@ impl Fleet<'_> {
                 running.outstanding.extend(items);
                 running.bytes = bytes;
             }
-            // It had nothing at hand, so it is none of these.
+            // It was checking nothing, so it is none of these.
             Err(error) if is_gone(&error) && running.begun && running.is_idle() => {
                 self.source.put_back(items);
                 self.empty(slot);
             }
-            // What it had at hand, or why it never began, is found when it is asked for answers.
+            // What it was checking, or why it never began, is found when it is asked for answers.
             Err(error) if is_gone(&error) => running.outstanding.extend(items),
             // Others are on their way, and will have come.
             Err(error) if is_too_many(&error) && !is_idle => self.source.put_back(items),
@@ -186,7 +186,7 @@ impl Fleet<'_> {
         true
     }
 
-    /// The next file, open. What cannot be opened is told of. None, if there is no other one now.
+    /// The next file, open; those that cannot be opened are reported. None, if there is no other yet.
     fn open_next(&mut self, is_first: bool) -> Option<(Item, Opened)> {
         if let Some(held) = self.source.held.take() {
             return Some(held);
@@ -346,7 +346,7 @@ impl Fleet<'_> {
             let problem = Problem::ended(&item.entry.path, &ended);
             self.found(item, problem);
         }
-        // It may not have told of those before the one that it was ended by.
+        // It may not have reported those before the one that ended it.
         let alone = running.outstanding.drain(..).map(|item| Item { alone: true, ..item });
         self.source.put_back(alone);
     }

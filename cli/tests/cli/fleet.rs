@@ -175,7 +175,7 @@ fn a_file_that_vanishes_is_a_line() {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
-    // Far beyond what can be ahead while nobody reads.
+    // Far beyond what can be ahead while the output is not read.
     let gone = folder.path().join("007-998.zt");
     fs::remove_file(&gone).unwrap();
     let lines: Vec<Value> = [first]

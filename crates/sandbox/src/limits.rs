@@ -74,6 +74,6 @@ pub(crate) fn allow_many_files() -> Option<rlim_t> {
 }
 
 pub(crate) fn end_with_parent() {
-    // Who cannot be told of it works on in vain: that is no harm.
+    // A process that cannot be notified works on in vain: that is no harm.
     let _ = set_pdeathsig(Signal::SIGKILL);
 }

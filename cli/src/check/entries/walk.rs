@@ -53,7 +53,7 @@ impl Walk {
         self.folders.is_empty() && self.failed.is_none()
     }
 
-    /// Reads what is in a folder, which comes before what is left of others.
+    /// Reads what is in a folder, which comes before what is left of other folders.
     pub(super) fn enter(&mut self, path: PathBuf) {
         match self.names(&path) {
             Ok(rest) => self.folders.push(Folder { path, rest }),

@@ -39,11 +39,11 @@ const TOO_MANY: [i32; 3] = [23, 24, 109];
 pub(super) enum Order {
     /// Files to check.
     Check = b'C',
-    /// Shards of the file at hand; more come.
+    /// Shards of the current file; more come.
     Shards = b'S',
     /// The last ones.
     LastShards = b'L',
-    /// The file at hand is not to be checked here.
+    /// The current file is not to be checked here.
     Drop = b'D',
 }
 
@@ -137,11 +137,11 @@ pub(super) enum Answer {
     Begun,
     /// It is not, and reads nothing.
     NotConfined(String),
-    /// A shard that the file at hand lists.
+    /// A shard that the current file lists.
     Wants(Wanted),
     /// That was the last one.
     WantsNoMore,
-    /// What has been found of the file at hand, and of those that follow.
+    /// What has been found of the current file, and of those that follow.
     Found(Vec<Record>),
 }
 
@@ -249,7 +249,7 @@ pub(super) fn is_too_many(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| TOO_MANY.contains(&number))
 }
 
-/// Whether nobody is at the other end any more.
+/// Whether the other end is closed.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -22,7 +22,7 @@ pub(super) fn longest(length: u64) -> u64 {
 pub(super) fn of(args: &Check, longest: u64) -> Share {
     let jobs = usize::from(args.jobs.unwrap_or(1));
     let threads = threads::wanted().checked_div(jobs).unwrap_or(1);
-    // Those at hand, those ahead, and what is open anyway.
+    // Those that are checked, those ahead, and what is open anyway.
     let open = u64::try_from(2 * FILES).unwrap_or(u64::MAX).saturating_add(32);
     Share {
         task: task(args),

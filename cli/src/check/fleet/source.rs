@@ -18,7 +18,7 @@ pub(super) struct Source<'a> {
     next: u64,
     /// Files that were sent to a process which did not get to them.
     pub(super) again: VecDeque<Item>,
-    /// A file that is open and that nobody could take.
+    /// A file that is open and that no process could take.
     pub(super) held: Option<(Item, Opened)>,
     /// Whether there are no more entries.
     is_read: bool,

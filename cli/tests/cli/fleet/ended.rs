@@ -110,7 +110,7 @@ fn what_was_not_told_of_is_checked_by_another() {
     assert!(errors <= killed && killed > 0, "{errors} of {killed}");
 }
 
-/// The one that a process was at is told of, and no other.
+/// The one that a process was checking is reported, and no other.
 #[test]
 fn a_file_that_ends_a_process_is_a_line() {
     if emulated() {
@@ -130,7 +130,7 @@ fn a_file_that_ends_a_process_is_a_line() {
     let mut names: Vec<_> = paths.iter().map(|path| text(path)).collect();
     names.insert(2, text(&path));
     let mut child = start(&[&["--json", "--jobs=1"], &names[..]].concat());
-    // When those before it have been told of, it is at work on this one.
+    // When those before it have been reported, it is checking this one.
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     for _ in 0..2 {

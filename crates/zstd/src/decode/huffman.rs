@@ -31,7 +31,7 @@ struct Code {
     bits: u8,
 }
 
-/// The codes of the literals at hand, and of those to come that have none of their own.
+/// The codes of the current literals, and of those to come that have none of their own.
 #[derive(Default)]
 pub(super) struct Huffman {
     /// The length of the longest code; 0 before there are any.

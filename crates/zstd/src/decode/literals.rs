@@ -10,7 +10,7 @@ use super::huffman::Huffman;
 #[derive(Default)]
 pub(super) struct Literals {
     huffman: Huffman,
-    /// Those of the block at hand, where they are not stored as they are.
+    /// Those of the current block, where they are not stored as they are.
     bytes: Vec<u8>,
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use zten::write::{Copier, CopyError, Settings, WriteError};
 use zten::{Archive, Error, Limits, Options, verify::Verifier};
 
-/// The file at hand.
+/// The current file.
 static FILE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// Makes room for a file of so many bytes, and returns where it is.
