@@ -6,6 +6,9 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+#[path = "write_shards/refused.rs"]
+mod refused;
+
 use sha2::Digest as _;
 use zten::error::{ErrorKind, Misuse};
 use zten::shards::{Candidate, Files, Find, Shard};
@@ -290,131 +293,6 @@ const RECORD: ShardRecord = ShardRecord { size: 1 << 20, digest: DIGEST };
 const BLOB: StoredBlob = StoredBlob { offset: 4096, length: 4, compressed: false, digest: None };
 
 #[test]
-fn other_files_have_no_shards() {
-    for settings in [Settings::default(), Settings::default().canonical(), settings().canonical()] {
-        let mut writer = Writer::new(Vec::new(), &settings).unwrap();
-        assert_eq!(misuse(writer.shard("s", &RECORD).unwrap_err()), Some(Misuse::NoShards));
-        let begun = writer.begin_shard("s", Vec::new());
-        assert_eq!(misuse(begun.unwrap_err()), Some(Misuse::NoShards));
-        let alone = ShardWriter::new(Vec::new(), &settings);
-        assert_eq!(misuse(alone.unwrap_err()), Some(Misuse::NoShards));
-        let blob = BLOB.in_shard("s");
-        let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
-        let object = NewObject::custom("w", &[4], "dense", &data);
-        assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Some(Misuse::NoShards));
-        // Nothing has come of it.
-        let file = writer.finish().unwrap();
-        assert_eq!(Archive::open(&file).unwrap().len(), 0);
-    }
-    let wrong = settings().checksum(Checksum::Crc32c);
-    assert_eq!(misuse(ShardWriter::new(Vec::new(), &wrong).unwrap_err()), Some(Misuse::Settings));
-}
-
-#[test]
-fn names_are_those_that_readers_accept_and_single() {
-    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    let long = "s".repeat(65);
-    for name in ["", ".", ".a", "a/b", "..", "a b", "\u{e4}", "a\0", &long] {
-        assert_eq!(rule(writer.shard(name, &RECORD).unwrap_err()), Some("shard-name"), "{name:?}");
-        let begun = writer.begin_shard(name, Vec::new());
-        assert_eq!(rule(begun.unwrap_err()), Some("shard-name"), "{name:?}");
-    }
-    for name in ["a", "-", "A..z_09", &long[1..]] {
-        writer.shard(name, &RECORD).unwrap();
-        let twice = writer.shard(name, &RECORD).unwrap_err();
-        assert_eq!(misuse(twice), Some(Misuse::ShardName), "{name}");
-    }
-    let open = writer.begin_shard("b", Vec::new()).unwrap();
-    for name in ["a", "b"] {
-        let twice = writer.begin_shard(name, Vec::new());
-        assert_eq!(misuse(twice.unwrap_err()), Some(Misuse::ShardName), "{name}");
-    }
-    assert_eq!(misuse(writer.shard("b", &RECORD).unwrap_err()), Some(Misuse::ShardName));
-    writer.end_shard(open).unwrap();
-    assert_eq!(misuse(writer.end_shard(open).unwrap_err()), Some(Misuse::UnknownShard));
-    let object = NewObject::dense("w", &[1], StorageType::U8);
-    let ended = writer.object_in(open, &object).map(drop);
-    assert_eq!(misuse(ended.unwrap_err()), Some(Misuse::UnknownShard));
-    let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().len(), 5);
-}
-
-#[test]
-fn sizes_and_digests_are_those_that_readers_accept() {
-    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    let mut refused = |record: &ShardRecord| rule(writer.shard("s", record).unwrap_err());
-    assert_eq!(refused(&ShardRecord { size: 47, digest: DIGEST }), Some("shard-size"));
-    for digest in [Digest::Crc32c(7), Digest::Unverifiable("blake3:00")] {
-        assert_eq!(refused(&ShardRecord { size: 48, digest }), Some("digest-form"), "{digest}");
-    }
-    writer.shard("s", &ShardRecord { size: 48, digest: Digest::Sha256([7; 32]) }).unwrap();
-    let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().next().map(|shard| shard.size()), Some(48));
-}
-
-#[test]
-fn what_is_begun_has_to_end() {
-    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    let shard = writer.begin_shard("s", Vec::new()).unwrap();
-    // Of one that has not ended nothing is known.
-    let blob = BLOB.in_shard("s");
-    let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
-    let object = NewObject::custom("w", &[4], "dense", &data);
-    assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Some(Misuse::UnknownShard));
-    drop(writer.object_in(shard, &NewObject::dense("w", &[1], StorageType::U8)).unwrap());
-    assert_eq!(misuse(writer.end_shard(shard).unwrap_err()), Some(Misuse::Unfinished));
-    assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
-
-    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    writer.begin_shard("s", Vec::new()).unwrap();
-    assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
-
-    let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
-    shard.write(&[1]).unwrap();
-    assert_eq!(misuse(shard.finish().unwrap_err()), Some(Misuse::Unfinished));
-}
-
-#[test]
-fn blobs_of_given_files_are_where_readers_accept_them() {
-    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    writer.shard("s", &ShardRecord { size: 8192 + 40, digest: DIGEST }).unwrap();
-    let mut declare = |name: &str, shard: &str, blob: StoredBlob, bytes: u64| {
-        let blob = blob.in_shard(shard);
-        let data = [NewComponent::of_bytes("data", StorageType::U8, bytes).stored(&blob)];
-        let object = NewObject::custom(name, &[4], "dense", &data);
-        writer.add(&object, &[]).map_err(Error::from)
-    };
-    let unknown = declare("w", "t", BLOB, 4).unwrap_err();
-    assert_eq!(misuse(unknown), Some(Misuse::UnknownShard));
-    assert_eq!(unknown.place().component(), Some(0));
-    for (offset, length, wanted) in [
-        (0, 4, "blob-header"),
-        (4097, 4, "blob-alignment"),
-        (8192, 4, "blob-bounds"),
-        (1 << 63, 4, "blob-bounds"),
-        (u64::MAX - 4095, 4096, "blob-bounds"),
-    ] {
-        let blob = StoredBlob { offset, length, ..BLOB };
-        assert_eq!(declare("w", "s", blob, length).unwrap_err().id(), Some(wanted), "{offset}");
-    }
-    let blob = StoredBlob { length: 5, ..BLOB };
-    assert_eq!(misuse(declare("w", "s", blob, 4).unwrap_err()), Some(Misuse::Length));
-    assert_eq!(declare("w", "s", blob, 5).unwrap_err().id(), Some("dense-size"));
-    let digest = Some(Digest::Crc32c(1));
-    let blob = StoredBlob { digest, ..BLOB };
-    assert_eq!(declare("w", "s", blob, 4).unwrap_err().id(), Some("digest-form"));
-    let frames = StoredBlob { compressed: true, ..BLOB };
-    assert_eq!(declare("w", "s", frames, 5 << 30).unwrap_err().id(), Some("limit-decoded"));
-    // Equal ranges are one blob; what overlaps is found by those who read all of the manifest.
-    for (name, blob) in [("a", BLOB), ("b", BLOB), ("c", frames)] {
-        declare(name, "s", blob, 4).unwrap();
-    }
-    declare("d", "s", StoredBlob { length: 17, compressed: true, ..BLOB }, 4).unwrap();
-    assert_eq!(rule(writer.finish().unwrap_err()), Some("blob-overlap"));
-}
-
-/// Indices that are there already are not validated; those that come are.
-#[test]
 fn an_object_may_be_here_and_there() {
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     shard.write(&longs(&[2, 0])).unwrap();
@@ -445,55 +323,6 @@ fn an_object_may_be_here_and_there() {
             let root = writer.finish().unwrap();
             let found = verify(&root, &[("s", file.clone())]);
             assert_eq!(found.map(|_| 1).map_err(|error| error.id().unwrap()), content);
-        }
-    }
-}
-
-#[test]
-fn limits_hold() {
-    let limits = Limits::default().with_shards(2).with_manifest(400);
-    let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
-    for name in ["a", "b"] {
-        writer.shard(name, &RECORD).unwrap();
-    }
-    assert_eq!(rule(writer.shard("c", &RECORD).unwrap_err()), Some("limit-shards"));
-    assert_eq!(rule(writer.begin_shard("c", Vec::new()).unwrap_err()), Some("limit-shards"));
-    let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().len(), 2);
-
-    let limits = Limits::default().with_manifest(250);
-    let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
-    writer.shard("a", &RECORD).unwrap();
-    writer.shard("b", &RECORD).unwrap();
-    assert_eq!(rule(writer.shard("c", &RECORD).unwrap_err()), Some("limit-manifest"));
-    assert_eq!(rule(writer.begin_shard("c", Vec::new()).unwrap_err()), Some("limit-manifest"));
-    // What was refused has left nothing, not even its name.
-    assert_eq!(Archive::open(&writer.finish().unwrap()).unwrap().shards().len(), 2);
-}
-
-/// What compressed components may decode to follows the bytes of a file and its shards.
-#[test]
-fn bytes_of_shards_count_for_what_may_be_decoded() {
-    let most = Limits::default().decoded_total(0) + (1 << 30);
-    let frames = StoredBlob { compressed: true, length: 17, ..BLOB };
-    let limits = Limits::default().with_decoded(u64::MAX);
-    for (size, fits) in [(1 << 20, false), (1 << 40, true)] {
-        let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
-        writer.shard("s", &ShardRecord { size, digest: DIGEST }).unwrap();
-        let blob = frames.in_shard("s");
-        let data = [NewComponent::of_bytes("data", StorageType::U8, most).stored(&blob)];
-        let added = writer.add(&NewObject::custom("w", &[most], "dense", &data), &[]);
-        assert_eq!(added.is_ok(), fits, "{size}: {added:?}");
-        if fits {
-            let root = writer.finish().unwrap();
-            // What is appended to it may be as much.
-            let archive = Archive::open(&root).unwrap();
-            let mut more =
-                Writer::append(Vec::new(), &archive, &settings().limits(limits)).unwrap();
-            more.add(&NewObject::custom("x", &[most], "dense", &data), &[]).unwrap();
-            more.finish().unwrap();
-        } else {
-            assert_eq!(added.err().and_then(rule), Some("limit-decoded-total"));
         }
     }
 }
