@@ -205,6 +205,12 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// How many bytes the file has.
+    pub(crate) fn file_len(&self) -> u64 {
+        let footer = self.blobs_end.max(self.manifest.end);
+        footer.saturating_add(self.container.footer_len())
+    }
+
     /// Reads the footer, which lies at `range`.
     pub(crate) fn read(
         container: Container,
@@ -421,12 +427,6 @@ impl Frame {
     #[cfg(feature = "v2")]
     pub(crate) fn reserved(&self) -> Option<(u64, u32)> {
         (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
-    }
-
-    /// How many bytes the file has.
-    pub(crate) fn file_len(&self) -> u64 {
-        let footer = self.blobs_end.max(self.manifest.end);
-        footer.saturating_add(self.container.footer_len())
     }
 
     /// Where what is appended to the file goes: in 1.x in the place of its manifest; in 2 nothing of

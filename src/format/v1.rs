@@ -22,6 +22,7 @@ use crate::digest::Digest;
 #[cfg(feature = "write")]
 use crate::element::LogicalType;
 use crate::error::Place;
+#[cfg(feature = "write")]
 use crate::limits::format;
 use crate::num::{Assured as _, Word};
 use crate::rules::{Limit, Rule, Unsupported};
