@@ -18,9 +18,9 @@ use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
+use crate::manifest::{Component, Object, Shape};
 #[cfg(feature = "write")]
-use crate::manifest::ManifestRef;
-use crate::manifest::{Component, Manifest, Object, Shape};
+use crate::manifest::{Manifest, ManifestRef};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 

@@ -42,7 +42,7 @@ impl Encoded {
         Ok(Self(taken.0.into_bytes()))
     }
 
-    /// The attributes of [`NewObject::mx`] that say how blocks lie: v2 §5.2. Without an axis, along the
+    /// The attributes of [`NewObject::mx`](super::NewObject::mx) that say how blocks lie: v2 §5.2. Without an axis, along the
     /// last one.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Encoded {
         Ok(Self(out.into_bytes()))
     }
 
-    /// The attributes of [`NewObject::gguf`]: elements and bytes of a block. v2 §5.2.
+    /// The attributes of [`NewObject::gguf`](super::NewObject::gguf): elements and bytes of a block. v2 §5.2.
     ///
     /// # Errors
     /// [`OutOfMemory`].

@@ -39,8 +39,9 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     };
     if let [race] = &group.races[..] {
         let (copy, peer) = (race.ratio("cp", "zten")?, race.ratio("safetensors", "zten")?);
+        let copy_2 = race.ratio("cp", "zten, 2")?;
         group.claim("write: of cp", copy, AtLeast(0.9));
-        group.claim("write 2: of cp", race.ratio("cp", "zten, 2")?, AtLeast(0.9));
+        group.claim("write 2: of cp", copy_2, AtLeast(0.9));
         group.claim("write: of safetensors", peer, AtLeast(1.0));
     }
     Ok(group)
