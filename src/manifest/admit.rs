@@ -9,7 +9,7 @@ use super::shards;
 use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Remaining, fault};
 use crate::element::StorageType;
-use crate::error::{Error, OutOfMemory, Place};
+use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 #[cfg(feature = "v2")]
 use crate::format::Profile;
 use crate::format::frame::Frame;
@@ -122,18 +122,19 @@ impl<'m, 'o> Validator<'m, 'o> {
             let sharing = Sharing { identical, alignment: dialect.facts.alignment };
             let blobs = extents.clone().map(|(_, extent)| extent);
             let laid = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
-            if let Some(clash) = laid.clash {
+            let wrong: Option<(usize, ErrorKind, u64)> = if let Some(clash) = laid.clash {
                 let last = extents.rev().find(|(_, extent)| *extent == clash);
-                let ordinal = last.map(|(ordinal, _)| ordinal).assured();
-                return Err(self.overlaps(&reader, &objects, &components, ordinal));
-            }
-            let most = self.options.limit().shared_total(self.frame.file_len());
-            if laid.alike
-                && let Some((ordinal, total)) = beyond(extents, most)
-            {
+                last.map(|(at, extent)| (at, Rule::BlobOverlap.into(), extent.offset()))
+            } else if laid.alike {
+                let most = self.options.limit().shared_total(self.frame.file_len());
+                beyond(extents, most).map(|(at, total)| (at, Limit::DecodedTotal.into(), total))
+            } else {
+                None
+            };
+            if let Some((ordinal, kind, found)) = wrong {
                 let record = components.get(ordinal).copied();
                 let at = record.map(|record| reader.offset_remaining(record)).assured();
-                let fault = Fault::with(Limit::DecodedTotal, at, total);
+                let fault = Fault::with(kind, at, found);
                 return Err(self.in_component(fault, &objects, ordinal));
             }
         }
@@ -172,20 +173,6 @@ impl<'m, 'o> Validator<'m, 'o> {
             dialect,
             version,
         })
-    }
-
-    #[cold]
-    fn overlaps(
-        &self,
-        reader: &Reader<'m>,
-        objects: &[ObjectRecord],
-        components: &[ComponentRecord],
-        component: usize,
-    ) -> Error {
-        let remaining = components.get(component).map(|c| reader.offset_remaining(*c)).assured();
-        let offset = components.get(component).map(|c| reader.extent(*c).offset()).assured();
-        let fault = Fault::with(Rule::BlobOverlap, remaining, offset);
-        self.in_component(fault, objects, component)
     }
 
     /// The error in the component of that place among all of them.
