@@ -8,6 +8,7 @@
 
 #[cfg(feature = "write")]
 mod deterministic;
+mod different;
 #[cfg(feature = "write")]
 mod encode;
 mod entries;

@@ -1,5 +1,7 @@
 //! Views: the data of a component, as elements.
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod buffer;
 mod dense;
 #[cfg(feature = "v2")]

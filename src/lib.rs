@@ -149,6 +149,7 @@ mod digest;
 pub mod element;
 pub mod error;
 mod format;
+mod hash;
 mod layout;
 mod limits;
 #[cfg(feature = "std")]
@@ -196,3 +197,5 @@ pub use format::{Encoding, Format, Generation};
 pub use half;
 pub use limits::{Limits, Options, Tolerance};
 pub use manifest::{Component, ElementType, Manifest, Object};
+#[cfg(feature = "ndarray")]
+pub use ndarray;

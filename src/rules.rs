@@ -39,6 +39,8 @@ pub enum Scope {
     From1_2,
     /// Files of generation 2.
     V2,
+    /// Files of other formats, which are named. No rule of this library is one of them.
+    Other(&'static str),
 }
 
 /// What is known of one rule, limit or unsupported feature.
@@ -81,6 +83,7 @@ impl Scope {
             Self::From1 => "1.1, 1.2, 2",
             Self::From1_2 => "1.2, 2",
             Self::V2 => "2",
+            Self::Other(formats) => formats,
         }
     }
 }

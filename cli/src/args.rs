@@ -1,13 +1,17 @@
 //! What the command line may say.
 
+mod convert;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use zten::write::Level;
+use clap_complete::Shell;
 
 use crate::mode::Mode;
+use crate::paint::{self, Color};
 use crate::strictness::Strictness;
+pub(crate) use convert::{Convert, Digest, To, arguments};
 
 const STATUS: &str = "Exit status:
   0  every file is valid
@@ -42,6 +46,10 @@ pub(crate) struct Args {
     /// Read nothing if the process cannot be confined; without, it is confined as far as it can be
     #[arg(long, global = true)]
     require_sandbox: bool,
+    /// Colours; auto is where output goes to a terminal, unless `NO_COLOR` is set, and where
+    /// `CLICOLOR_FORCE` is
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
     /// The process that converts, confined: the one that started it has opened the file to write. Where
     /// it stands once more, and with another command, the process that lists the shards to look for, or
     /// that checks the files that it is sent, confined.
@@ -94,6 +102,26 @@ pub(crate) enum Command {
     /// Try from inside what a confined process may not do, and tell what is denied
     #[command(after_help = SANDBOX_STATUS)]
     Sandbox(Sandbox),
+    /// Print what a shell needs to complete the command's arguments
+    Completions(Completions),
+    /// Write the manual pages
+    Man(Man),
+}
+
+/// `zten completions`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// `zten man`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Man {
+    /// The folder to write a page for each command into; without, the page of `zten` is printed
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// `zten check`
@@ -108,8 +136,9 @@ pub(crate) struct Check {
     #[arg(short, long)]
     pub(crate) recursive: bool,
     /// What the names of files in folders end in; more than once, or with commas. Nothing (--suffix=)
-    /// is any name
-    #[arg(long, value_delimiter = ',', default_value = ".zt", requires = "recursive")]
+    /// is any name. If none is said, those of all files that hold tensors; .bin and .pb only if the first
+    /// bytes are of such
+    #[arg(long, value_delimiter = ',', requires = "recursive")]
     pub(crate) suffix: Vec<OsString>,
     /// Check the files that are named in this file, one a line; - is standard input
     #[arg(long, value_name = "LIST")]
@@ -154,6 +183,7 @@ impl Check {
         ];
         let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into());
         let mut arguments: Vec<OsString> = vec!["check".into(), "--files-from=-".into()];
+        arguments.push(paint::argument().into());
         arguments.push(format!("--longest={longest}").into());
         arguments.push(format!("--jobs={}", self.jobs.unwrap_or(1)).into());
         arguments.extend(flags.chain(self.strictness.arguments()));
@@ -177,6 +207,7 @@ pub(crate) struct Ls {
 
 /// `zten cat`
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Cat {
     /// The file
     #[arg(value_name = "FILE")]
@@ -200,10 +231,15 @@ pub(crate) struct Cat {
     /// One JSON document, its elements nested as the shape is; NaN, inf and -inf are strings
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// A part of a dense object: start:stop or an index for each dimension, as in NumPy. Of a
-    /// component in frames (generation 2) only those are decoded, and the digest is not verified
+    /// A part of a dense object: start:stop, start:stop:step or an index for each dimension, as in
+    /// NumPy; steps are positive. Of a component in frames (generation 2) only those are decoded, and the
+    /// digest is not verified
     #[arg(long, value_name = "0:10,:", allow_hyphen_values = true)]
     pub(crate) slice: Option<String>,
+    /// All elements on a terminal, too: there, of more than 1,000 the first and the last three of
+    /// each dimension are printed, as NumPy does
+    #[arg(long)]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
 }
@@ -251,88 +287,6 @@ pub(crate) struct Diff {
     pub(crate) strictness: Strictness,
 }
 
-/// `zten convert`
-#[derive(Debug, clap::Args)]
-pub(crate) struct Convert {
-    /// The file to read. How it begins tells its format. Of safetensors in several files, name the
-    /// index, which ends in .index.json: the files that it names are read, too. So are the shards of
-    /// a zTensor file
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
-    /// The file to write. Its suffix is its format: .zt, .safetensors, .npz or .npy. It appears when it
-    /// is complete. If the format cannot hold something, that is named, and nothing is written
-    #[arg(value_name = "OUT")]
-    pub(crate) output: PathBuf,
-    /// The generation of a .zt file; 1.2 if nothing is said
-    #[arg(long, value_name = "GENERATION")]
-    pub(crate) to: Option<To>,
-    /// Replace the file that is at OUT
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Compress every component of a .zt file, at a level from 1 (fast) to 5 (small)
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "2",
-        value_parser = level
-    )]
-    pub(crate) zstd: Option<Level>,
-    /// The digest that every component of a .zt file gets; if nothing is said, sha256, in 2 xxh3
-    #[arg(long, value_name = "ALGORITHM")]
-    pub(crate) digest: Option<Digest>,
-    /// Write the canonical form of a .zt file, of which there is one for one content
-    #[arg(long, conflicts_with = "zstd")]
-    pub(crate) canonical: bool,
-    #[command(flatten)]
-    pub(crate) strictness: Strictness,
-}
-
-/// A digest, by its name in files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Digest {
-    /// SHA-256
-    Sha256,
-    /// CRC-32C, which finds accidents only; in 1.2
-    Crc32c,
-    /// XXH3-64, which finds accidents only; in 2
-    Xxh3,
-    /// None
-    None,
-}
-
-/// A generation that is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum To {
-    /// Read by releases of `ztensor` before 2.0
-    #[value(name = "1.2")]
-    V1_2,
-    /// Draft 4, read by releases of `ztensor` from 2.0 on
-    #[value(name = "2")]
-    V2,
-}
-
-/// The arguments of the command, in which a level of `--zstd` may stand by itself: only where
-/// a number follows is it one.
-pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
-    let mut given = std::env::args_os().peekable();
-    std::iter::from_fn(move || {
-        let argument = given.next()?;
-        let is_level =
-            |next: &OsString| next.to_str().is_some_and(|next| next.parse::<u8>().is_ok());
-        match given.next_if(|next| argument == "--zstd" && is_level(next)) {
-            Some(level) => {
-                let mut joined = argument;
-                joined.push("=");
-                joined.push(level);
-                Some(joined)
-            }
-            None => Some(argument),
-        }
-    })
-}
-
 /// `zten explain`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
@@ -353,12 +307,6 @@ pub(crate) struct Sandbox {
     /// Try this one, in a process that is there for nothing else
     #[arg(long, hide = true)]
     pub(crate) trial: Option<String>,
-}
-
-/// A level of compression.
-fn level(text: &str) -> Result<Level, String> {
-    let level = text.parse().ok().and_then(|level| Level::new(level).ok());
-    level.ok_or_else(|| "the levels are 1 to 5".to_owned())
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ mod dequantized;
 mod feed;
 mod print;
 mod slice;
+mod steps;
 mod unpacked;
 
 use std::io;
 
 use zten::{
-    Component, Format, Generation, Object, ReadError, StorageType, verify::Verified,
-    view::Normalization,
+    Component, Format, Generation, Object, ReadError, StorageType, manifest::NotFound,
+    verify::Verified, view::Normalization,
 };
 
 use crate::app::App;
@@ -20,16 +21,19 @@ use crate::escape;
 use crate::file::FileWithShards;
 use crate::mode::Mode;
 use crate::npy;
-use crate::progress::Watched;
+use crate::progress::{self, Watched};
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
 use crate::sources::Placed;
 use feed::{ComponentReader, Failure, HoldUntilVerified};
 use print::{Nested, Printer};
 use slice::Slice;
+use steps::Steps;
 
 /// Roles that a message lists, at most.
 const ROLES: usize = 16;
+/// Bytes of a role that may have been meant, at most.
+const LONG: usize = 64;
 
 /// Prints one component.
 pub(crate) fn run(app: &mut App, args: &Cat, mode: Mode) -> io::Result<()> {
@@ -71,9 +75,7 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
             .ok_or_else(|| format!("there is no object {index}: there are {}", archive.len())),
         (None, name) => {
             let name = name.as_deref().unwrap_or_default();
-            archive.get(name).ok_or_else(|| {
-                format!("there is no object {}; `zten ls` lists them", escape::quoted(name))
-            })
+            archive.require(name).map_err(|missing| no_object(&missing))
         }
     };
     let object = object.map_err(Stop::Usage)?;
@@ -89,6 +91,26 @@ fn find<'a>(archive: &'a FileWithShards, args: &Cat) -> Result<Component<'a>, St
     }
 }
 
+/// What may have been meant instead.
+fn no_object(missing: &NotFound) -> String {
+    let name = escape::quoted(missing.name());
+    match missing.nearest() {
+        Some(nearest) => {
+            format!("there is no object {name}; did you mean {}?", escape::quoted(nearest))
+        }
+        None => format!("there is no object {name}; `zten ls` lists them"),
+    }
+}
+
+/// The role that is most like another, if one is.
+fn nearest_role<'a>(object: &Object<'a>, role: &str) -> Option<&'a str> {
+    let roles = object.components().take(ROLES).map(|component| component.role());
+    let short = roles.filter(|role| role.len() <= LONG);
+    let likeness = |other: &str| strsim::jaro_winkler(role, other);
+    let near = short.map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness > 0.8);
+    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, role)| role)
+}
+
 /// Which components there are instead.
 fn no_component(object: &Object<'_>, role: Option<&str>) -> String {
     let name = escape::quoted(object.name());
@@ -102,7 +124,12 @@ fn no_component(object: &Object<'_>, role: Option<&str>) -> String {
         some => format!("there are {some}"),
     };
     match role {
-        Some(role) => format!("{name} has no component {}: {there}", escape::role(role)),
+        Some(role) => {
+            let near = nearest_role(object, role).filter(|_| role.len() <= LONG);
+            let near = near.map(|near| format!("; did you mean {}?", escape::role(near)));
+            let near = near.unwrap_or_default();
+            format!("{name} has no component {}: {there}{near}", escape::role(role))
+        }
         None => format!("choose a component of {name} by --component: {there}"),
     }
 }
@@ -165,17 +192,22 @@ fn print(
         };
         let selection = slice.apply(whole).map_err(Stop::Usage)?;
         let dense = object.dense().map_err(|error| refused(ReadError::Refused(error)))?;
-        part = Some((dense, selection.ranges));
+        let steps = Steps::new(&selection.ranges, &selection.steps, kind.width());
+        part = Some((dense, selection.ranges, steps));
         shape = Some(selection.shape);
     }
-    if args.npy && shape.is_none() {
+    let is_shortened = shortens(args) && (packed.or(component.decoded_length())).is_some();
+    if (args.npy || is_shortened) && shape.is_none() {
         shape = Some(vec![reader.count(kind).map_err(failed)?]);
     }
     let printer = printer(args, kind, shape, component)?;
     let mut held = HoldUntilVerified::new(printer, &mut app.out);
     let mut take = |bytes: &[u8]| held.push(bytes);
     let verified = match part {
-        Some((dense, ranges)) => reader.read_slice(&dense, &ranges, &mut take),
+        Some((dense, ranges, None)) => reader.read_slice(&dense, &ranges, &mut take),
+        Some((dense, ranges, Some(mut steps))) => {
+            reader.read_slice(&dense, &ranges, &mut |chunk| steps.chunk(chunk, &mut take))
+        }
         None => reader.read_elements(&mut take),
     };
     let verified = verified.map_err(failed)?;
@@ -202,7 +234,14 @@ fn printer(
         return Ok(Printer::Bytes { header, normalization });
     }
     let style = if args.json { Style::Json } else { Style::Text };
-    Ok(Printer::Nested(Nested::new(kind, style, shape)))
+    let nested = Nested::new(kind, style, shape);
+    Ok(Printer::Nested(if shortens(args) { nested.shortened() } else { nested }))
+}
+
+/// Whether people get the edges of large arrays alone.
+fn shortens(args: &Cat) -> bool {
+    let is_text = !(args.raw || args.npy || args.json);
+    is_text && !args.full && progress::output_is_terminal()
 }
 
 /// The shape of what is printed; none where it is only a list. Of elements that share bytes there are

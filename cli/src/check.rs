@@ -3,6 +3,7 @@
 mod entries;
 #[cfg(target_os = "linux")]
 mod fleet;
+mod foreign;
 mod here;
 mod kind;
 mod output;
@@ -10,6 +11,7 @@ mod record;
 mod sarif;
 mod tally;
 mod validate;
+mod want;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

@@ -4,7 +4,8 @@
 mod export;
 mod foreign;
 mod in_process;
-mod input;
+#[cfg(test)]
+mod memory;
 mod output;
 mod plan;
 mod tensors;

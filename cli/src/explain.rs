@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::io::{self, Write as _};
 
 use unicode_width::UnicodeWidthStr as _;
-use zten::rules::{Row, Source, find, rows};
+use zten::rules::{Row, Scope, Source};
 
 use crate::app::App;
 use crate::args::Explain;
+use crate::catalogue::{find, rows};
 use crate::escape;
 
 /// Columns of a line of text.
@@ -29,7 +30,12 @@ pub(crate) fn run(app: &mut App, args: &Explain) -> io::Result<()> {
 /// All ids with their sentences.
 fn list(app: &mut App) -> io::Result<()> {
     let width = rows().map(|row| row.id.len()).max().unwrap_or_default();
+    let mut is_other = false;
     for row in rows() {
+        if matches!(row.scope, Scope::Other(_)) && !is_other {
+            is_other = true;
+            writeln!(app.out, "\nOf other formats:\n")?;
+        }
         writeln!(app.out, "{:width$}  {}", row.id, row.holds)?;
     }
     Ok(())
@@ -42,12 +48,13 @@ fn explain(app: &mut App, row: &Row) -> io::Result<()> {
         Source::Implied(why) => format!("implied: {why}"),
         Source::Policy(why) => format!("policy of this reader: {why}"),
     };
+    let is_other = matches!(row.scope, Scope::Other(_));
     writeln!(app.out, "{}\n", row.id)?;
     let parts = [
         ("a valid file", row.holds),
         ("the message", &row.broken.replace("{}", "N")),
         ("source", &source),
-        ("generations", row.scope.as_str()),
+        (if is_other { "formats" } else { "generations" }, row.scope.as_str()),
         ("what to do", row.advice),
     ];
     for (what, text) in parts {

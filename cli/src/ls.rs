@@ -1,23 +1,33 @@
 //! `zten ls`: what is in files.
 
+mod blocks;
 mod document;
+mod other;
 mod row;
+mod totals;
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use zten::Options;
 use zten::source::FileArchive;
+use zten_foreign::Input;
 
 use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape::{self, Name};
-use crate::file::counted;
+use crate::file::{FileWithShards, Opened, counted};
 use crate::mode::Mode;
+use crate::other::detect;
+use crate::paint::{Painted, Palette};
+use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
+use crate::size::human;
 use crate::spelled::version;
-use crate::table::{Column, Table, human};
-use row::{Row, Totals};
+use crate::table::{Column, Table};
+use row::Row;
+use totals::FileTotals;
 
 /// Bytes of an attribute's value, at most.
 const VALUE: usize = 120;
@@ -32,8 +42,17 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
     };
     let mut first = true;
     for (path, file) in args.files.iter().zip(files) {
-        let archive = match file.and_then(|file| file.archive(&options)) {
-            Ok(archive) => archive,
+        let archive = match file.and_then(|file| open(path, file, &options)) {
+            Ok(Listed::Other(mut input)) => {
+                if args.json {
+                    other::document(&mut app.out, path, &mut input)?;
+                } else {
+                    head(app, path, (args, &mut first))?;
+                    other::list(app, &mut input)?;
+                }
+                continue;
+            }
+            Ok(Listed::Tensors(archive)) => archive,
             Err(problem) => {
                 app.problem(&problem)?;
                 continue;
@@ -43,13 +62,37 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
             document::write(&mut app.out, path, &archive)?;
             continue;
         }
-        if args.files.len() > 1 {
-            let before = if first { "" } else { "\n" };
-            writeln!(app.out, "{before}{}:", escape::path(path))?;
-        }
-        first = false;
+        head(app, path, (args, &mut first))?;
         list(app, &archive)?;
     }
+    Ok(())
+}
+
+/// A file that is listed.
+enum Listed {
+    Tensors(Box<FileWithShards>),
+    Other(Box<Input>),
+}
+
+/// Opens a file of any format.
+fn open(path: &Path, file: Opened, options: &Options) -> Result<Listed, Box<Problem>> {
+    let detected = detect(&file).map_err(|error| Box::new(Problem::io(path, &error)))?;
+    let Some(what) = detected else {
+        return Ok(Listed::Tensors(Box::new(file.archive(options)?)));
+    };
+    let input = crate::other::open(file, path, options.limit());
+    let problem = |trouble| Box::new(Problem::foreign(path, &trouble, what.name()));
+    input.map(|input| Listed::Other(Box::new(input))).map_err(problem)
+}
+
+/// Which file it is, where there are several.
+fn head(app: &mut App, path: &Path, (args, first): (&Ls, &mut bool)) -> io::Result<()> {
+    if args.files.len() > 1 {
+        let before = if *first { "" } else { "\n" };
+        let shown = Painted(Palette::output().path(), escape::path(path));
+        writeln!(app.out, "{before}{shown}:")?;
+    }
+    *first = false;
     Ok(())
 }
 
@@ -71,7 +114,6 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
         Column::text("ENCODING"),
         Column::text("DIGEST"),
     ]);
-    let mut totals = Totals::default();
     rows(archive, |row| {
         table.measure(row);
         Ok(())
@@ -80,9 +122,7 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
         table.header(&mut app.out)?;
     }
     rows(archive, |row| table.row(&mut app.out, row))?;
-    for component in archive.objects().flat_map(|object| object.components()) {
-        totals.add(&component);
-    }
+    let totals = FileTotals::of(archive.objects());
     if archive.is_data_shard() {
         writeln!(app.out, "a data shard: another file says what is in it")?;
     }
@@ -90,15 +130,19 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
         app.out,
         "{}, {}, {} stored, {} decoded, zTensor {}",
         counted(archive.len().into(), "object"),
-        counted(totals.components, "component"),
-        human(totals.stored),
-        row::size(totals.decoded),
+        counted(totals.all.components, "component"),
+        human(totals.all.stored),
+        row::size(totals.all.decoded),
         archive.generation().as_str(),
     )?;
     if let Some(version) = version(archive) {
         write!(app.out, " (version {version})")?;
     }
-    writeln!(app.out)
+    writeln!(app.out)?;
+    if archive.is_empty() {
+        return Ok(());
+    }
+    writeln!(app.out, "{}", totals.line())
 }
 
 /// All rows of the table, one after another.

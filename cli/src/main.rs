@@ -4,6 +4,7 @@
 mod app;
 mod args;
 mod cat;
+mod catalogue;
 mod check;
 mod convert;
 mod diff;
@@ -16,6 +17,9 @@ mod ls;
 mod mode;
 mod num;
 mod objects;
+mod other;
+mod pages;
+mod paint;
 mod progress;
 mod report;
 mod sandbox;
@@ -32,7 +36,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use zten_present::{diagnostic, element, escape, json, npy, spelled, value};
+use zten_present::{diagnostic, element, escape, json, npy, size, spelled, value};
 
 use app::App;
 use args::{Args, Command};
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         }
     };
     let mode = args.mode();
+    paint::decide(args.color);
     if mode.confines() {
         zten_sandbox::without_backtraces();
     }
@@ -72,6 +77,8 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(&mut app, args, mode),
         Command::Explain(args) => explain::run(&mut app, args),
         Command::Sandbox(args) => sandbox::run(&mut app, args, mode),
+        Command::Completions(args) => pages::completions(&mut app, args),
+        Command::Man(args) => pages::man(&mut app, args),
     };
     app.end(written)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zten::ReadAt;
 use zten::source::FileArchive;
 
-use crate::table::human;
+use crate::size::human;
 
 /// Work that takes less long is not talked about.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -22,6 +22,11 @@ static TERMINALS: LazyLock<[bool; 2]> =
 /// Asks what can no longer be asked in confinement.
 pub(crate) fn ask() {
     LazyLock::force(&TERMINALS);
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn output_is_terminal() -> bool {
+    TERMINALS[0]
 }
 
 /// How much of the work is done.

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use zten::source::OpenError;
 use zten::{Component, Error, Manifest, ReadError, error::Place};
-use zten_present::finding::Finding;
+use zten_foreign::Trouble;
+use zten_present::finding::{self, Finding};
 
 use crate::escape;
 use crate::json::Json;
+use crate::num::u64_from_usize;
+use crate::paint::{Painted, Palette};
 use crate::status::Status;
 
 pub(crate) use zten_present::finding::Verdict;
@@ -19,7 +22,62 @@ pub(crate) use zten_present::finding::Verdict;
 pub(crate) struct Problem {
     file: PathBuf,
     finding: Finding,
-    more: u64,
+    /// None where no other objects were looked at.
+    more: Option<More>,
+}
+
+/// Other objects that something is wrong with: how many, and the names of the first.
+#[derive(Debug, Default)]
+pub(crate) struct More {
+    invalid: Others,
+    unsupported: Others,
+}
+
+#[derive(Debug, Default)]
+struct Others {
+    count: u64,
+    first: Vec<String>,
+}
+
+/// Names of other objects, at most, and columns of each.
+const NAMES: usize = 8;
+const NAME: usize = 40;
+
+impl More {
+    /// One more: it is invalid, or only not supported.
+    pub(crate) fn add(&mut self, name: &str, is_invalid: bool) {
+        let others = if is_invalid { &mut self.invalid } else { &mut self.unsupported };
+        others.count = others.count.saturating_add(1);
+        if others.first.len() < NAMES {
+            others.first.push(escape::word(name, NAME));
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.invalid.count.saturating_add(self.unsupported.count)
+    }
+}
+
+impl fmt::Display for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (others, what) in [(&self.invalid, "invalid"), (&self.unsupported, "not supported")] {
+            let (objects, are) = match others.count {
+                0 => continue,
+                1 => ("object", "is"),
+                _ => ("objects", "are"),
+            };
+            write!(f, "\n  {} more {objects} {are} {what}", others.count)?;
+            let mut before = ": ";
+            for name in &others.first {
+                write!(f, "{before}{name}")?;
+                before = ", ";
+            }
+            if u64_from_usize(others.first.len()) < others.count {
+                f.write_str(", …")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Problem {
@@ -40,7 +98,7 @@ impl Problem {
     }
 
     fn found(file: &Path, finding: Finding) -> Self {
-        Self { file: file.to_owned(), finding, more: 0 }
+        Self { file: file.to_owned(), finding, more: None }
     }
 
     /// A file that was not opened.
@@ -64,9 +122,17 @@ impl Problem {
         }
     }
 
-    /// A file of another format that cannot be converted.
-    pub(crate) fn foreign(file: &Path, verdict: Verdict, sentence: &impl fmt::Display) -> Self {
-        Self::new(file, verdict, sentence.to_string())
+    /// A file of another format that cannot be read, or is not valid.
+    pub(crate) fn foreign(file: &Path, trouble: &Trouble, format: Option<&'static str>) -> Self {
+        Self::found(file, Finding { format, ..trouble.finding() })
+    }
+
+    /// A file of another format, which cannot be canonical.
+    pub(crate) fn not_canonical(file: &Path, words: &str, format: Option<&'static str>) -> Self {
+        let sentence = format!("a {words} has no canonical form");
+        let row = zten::rules::find("canonical-generation");
+        let finding = Finding::new(Verdict::Refused, sentence);
+        Self::found(file, Finding { row, format, ..finding })
     }
 
     /// A file of another format that holds what cannot be written, in that tensor.
@@ -111,9 +177,15 @@ impl Problem {
         self
     }
 
-    /// Says that as many others are not supported either.
-    pub(crate) fn and_more(&mut self, more: u64) {
-        self.more = more;
+    /// Says what is wrong with other objects, all of which were looked at.
+    pub(crate) fn and_more(mut self, more: More) -> Self {
+        self.more = Some(more);
+        self
+    }
+
+    /// How many other objects something is wrong with, where they were looked at.
+    pub(crate) fn more(&self) -> Option<u64> {
+        self.more.as_ref().map(More::count)
     }
 
     /// What has been found.
@@ -126,6 +198,10 @@ impl Problem {
     pub(crate) fn without_names(mut self) -> Self {
         self.finding.object = None;
         self.finding.component = None;
+        if let Some(More { invalid, unsupported }) = &mut self.more {
+            invalid.first.clear();
+            unsupported.first.clear();
+        }
         self
     }
 
@@ -136,26 +212,10 @@ impl Problem {
 
     /// One line of JSON.
     pub(crate) fn json(&self, out: &mut impl Write) -> io::Result<()> {
-        let finding = &self.finding;
         let mut json = Json::document(out)?;
         json.key("file")?;
         json.string(&self.file.to_string_lossy())?;
-        json.key("verdict")?;
-        json.string(finding.verdict.as_str())?;
-        json.key("rule")?;
-        json.string_or_null(finding.row.map(|row| row.id))?;
-        json.key("clause")?;
-        json.string_or_null(finding.clause().as_deref())?;
-        json.key("offset")?;
-        json.integer_or_null(finding.offset)?;
-        json.key("object")?;
-        json.string_or_null(finding.object.as_deref())?;
-        json.key("component")?;
-        json.string_or_null(finding.component.as_deref())?;
-        json.key("shard")?;
-        json.string_or_null(finding.shard.as_deref())?;
-        json.key("message")?;
-        json.display(finding)?;
+        self.finding.json(&mut json, self.more())?;
         json.close('}')?;
         json.line()
     }
@@ -174,34 +234,30 @@ pub(crate) fn status(verdict: Verdict) -> Status {
 pub(crate) fn valid_json(
     out: &mut impl Write,
     file: &Path,
-    verdict: Verdict,
+    (verdict, format): (Verdict, &str),
     message: &str,
 ) -> io::Result<()> {
     let mut json = Json::document(out)?;
     json.key("file")?;
     json.string(&file.to_string_lossy())?;
-    json.key("verdict")?;
-    json.string(verdict.as_str())?;
-    for absent in ["rule", "clause", "offset", "object", "component", "shard"] {
-        json.key(absent)?;
-        json.null()?;
-    }
-    json.key("message")?;
-    json.string(message)?;
+    finding::valid_json(&mut json, (verdict, format), message)?;
     json.close('}')?;
     json.line()
 }
 
+/// Problems are told on standard error, and have its colours.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", escape::path(&self.file), self.finding)?;
+        let palette = Palette::errors();
+        let rule = palette.verdict(self.finding.verdict);
+        let finding = self.finding.with_rule_between(rule.render(), rule.render_reset());
+        write!(f, "{}: {finding}", Painted(palette.path(), escape::path(&self.file)))?;
         if let Some(row) = self.finding.row {
             write!(f, "\n  {}", row.advice)?;
         }
-        match self.more {
-            0 => Ok(()),
-            1 => write!(f, "\n  1 more object is not supported."),
-            more => write!(f, "\n  {more} more objects are not supported."),
+        match &self.more {
+            Some(more) => more.fmt(f),
+            None => Ok(()),
         }
     }
 }

@@ -46,12 +46,15 @@ pub(crate) fn files<'a>(
 ) -> io::Result<Option<Files<'a>>> {
     let Access { mode, task, strictness } = access;
     let problem = |path: &Path, error| Box::new(Problem::io(path, &error));
+    let most_beside =
+        strictness.looks_for_shards().then(|| strictness.options().limit().shards().into());
     if !mode.confines() {
         let files = paths.into_iter();
         let looks = task.reads_content() && strictness.looks_for_shards();
         let options = strictness.options();
         let open = move |path| {
             let mut opened = Opened::open(path).map_err(|error| problem(path, error))?;
+            beside(&mut opened, most_beside).map_err(|error| problem(path, error))?;
             if looks {
                 shards::find_in_process(&mut opened, &options)
                     .map_err(|error| problem(path, error))?;
@@ -66,7 +69,13 @@ pub(crate) fn files<'a>(
     let mut files = Vec::new();
     let mut lengths = Vec::new();
     for path in paths {
-        let opened = Opened::open(path);
+        let opened = Opened::open(path).and_then(|mut opened| {
+            beside(&mut opened, most_beside)?;
+            // The headers of all of them are held at a time.
+            lengths
+                .extend(opened.shards.iter().map(|shard| shard.length).reduce(u64::saturating_add));
+            Ok(opened)
+        });
         match &opened {
             Ok(opened) => lengths.push(opened.length),
             Err(error) if error.raw_os_error() == Some(TOO_MANY) => {
@@ -102,6 +111,14 @@ pub(crate) fn files<'a>(
     });
     let files: Files<'a> = Box::new(files.into_iter());
     Ok(mode.accepts(app, &report)?.then_some(files))
+}
+
+/// Opens the files beside one that is an index, as its name says; at most so many, and none if none are asked for.
+fn beside(opened: &mut Opened, most: Option<u64>) -> io::Result<()> {
+    match zten_foreign::opened_beside(&opened.path).zip(most) {
+        Some((suffix, most)) => shards::open_beside(opened, suffix, most),
+        None => Ok(()),
+    }
 }
 
 /// The same for one file. None where it cannot be opened, either; all is said then.

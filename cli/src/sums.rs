@@ -14,7 +14,7 @@ use crate::file::{FileWithShards, stored};
 use crate::num::u64_from_usize;
 use crate::objects::Work;
 use crate::progress::Watched;
-use crate::report::Problem;
+use crate::report::{More, Problem};
 use crate::sources::Sources;
 
 /// The sum of one component.
@@ -58,7 +58,7 @@ pub(crate) fn sums(
     let results = Work { archive, limits, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();
     let mut unread: Option<Box<Problem>> = None;
-    let mut more = 0_u64;
+    let mut more = More::default();
     for (result, object) in results.into_iter().zip(archive.objects()) {
         match result {
             Ok(sum) => objects.push(sum),
@@ -71,15 +71,13 @@ pub(crate) fn sums(
                 let unsummed = |bytes| Sum { bytes, sha256: None };
                 objects.push(object.components().map(length).map(unsummed).collect());
                 match unread {
-                    Some(_) => more = more.saturating_add(1),
+                    Some(_) => more.add(object.name(), false),
                     None => unread = Some(problem),
                 }
             }
         }
     }
-    if let Some(problem) = &mut unread {
-        problem.and_more(more);
-    }
+    let unread = unread.map(|problem| Box::new(problem.and_more(more)));
     Ok(Sums { objects, unread })
 }
 

@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
+use super::different::{TABLE_BYTES, all_different};
 use super::{Checked, Fault, Input, Remaining, UNLIMITED, key, map_head, seek, skip};
 use crate::error::OutOfMemory;
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, len_u32};
+use crate::num::{Assured as _, SMALL, len_u32, usize_from_u32};
 use crate::rules::Rule;
 use crate::sort::by_text;
 
@@ -32,17 +33,21 @@ impl<'m> Keys<'m> {
     /// Validates the map at `at`, whose entries end before `end`.
     #[inline(always)]
     pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Checked<()> {
-        if self.disorder { sorted(at, end) } else { Ok(()) }
+        if self.disorder { unsorted(at, end) } else { Ok(()) }
     }
 }
 
-/// Sorts the keys of a map to find the first that stands there twice.
+/// Looks for a key of a map that stands there twice, and if any may, sorts them to find the first.
 #[inline(never)]
-fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
-    let (first, _) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
+fn unsorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
+    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
     let span = first.len().checked_sub(end.len()).assured();
     let map = first.get(..span).assured();
-    let count = walk(map).count();
+    let count = entries.claimed().map_or_else(|| walk(map).count(), usize_from_u32);
+    let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(at)));
+    if may_be_hashed(count, span) && all_different(count, || texts(map)).map_err(memory)? {
+        return Ok(());
+    }
     // Two bytes a key while the map is short, so that the places of its keys never take more
     // memory than the map itself.
     let left = if u16::try_from(span).is_ok() {
@@ -51,13 +56,20 @@ fn sorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     } else {
         duplicate(map, count, |left| left, |left| left)
     };
-    match left.map_err(|misuse| nom::Err::Failure(Fault::new(misuse, Remaining::of(at))))? {
+    match left.map_err(memory)? {
         None => Ok(()),
         Some(left) => {
             let left = len_u32(end.len()).saturating_add(left);
             Err(Fault::new(Rule::DuplicateKey, Remaining(left)).into())
         }
     }
+}
+
+/// Whether a table of the hashes of so many keys takes no more memory than the map, which has that many
+/// bytes, but for what is allowed beyond. More keys than that are so short that some are equal.
+fn may_be_hashed(count: usize, span: usize) -> bool {
+    const BEYOND: usize = 512;
+    !SMALL && count.saturating_mul(TABLE_BYTES) <= span.saturating_add(BEYOND)
 }
 
 /// How many keys of the map at `at` stand before `mark`.
@@ -76,6 +88,16 @@ fn walk(entries: Input<'_>) -> impl Iterator<Item = u32> {
         let (value, _) = key(input).ok()?;
         input = skip(value, 0, DEPTH_CAP).ok()?.0;
         Some(at)
+    })
+}
+
+/// The keys in the entries of a map.
+fn texts(entries: Input<'_>) -> impl Iterator<Item = Input<'_>> {
+    let mut input = entries;
+    core::iter::from_fn(move || {
+        let (value, text) = key(input).ok()?;
+        input = skip(value, 0, DEPTH_CAP).ok()?.0;
+        Some(text)
     })
 }
 

@@ -162,18 +162,13 @@ fn second(entries: &[u64]) -> u32 {
     both.1
 }
 
-/// Names of one hash: the second word cancels its seed, so that nothing is left of the first.
-#[cfg(test)]
-pub(super) fn alike(word: u64) -> Vec<u8> {
-    [word.to_le_bytes(), crate::manifest::hash::SEEDS.1.to_le_bytes()].concat()
-}
-
 #[cfg(test)]
 #[expect(clippy::as_conversions, reason = "numbers are small")]
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, Order, alike, hash, near};
+    use super::{Clash, Names, Order, hash, near};
+    use crate::hash::alike;
 
     fn check(names: &[Vec<u8>]) {
         let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };

@@ -86,8 +86,8 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::{FAR, FEW, Table, place};
+    use crate::hash::alike;
     use crate::manifest::hash::hash;
-    use crate::manifest::names::alike;
 
     #[test]
     fn all_names_are_found() {

@@ -150,9 +150,30 @@ impl FileSink {
     /// name: the old file is still there. [`PublishError::NotDurable`] is what keeps that name from
     /// being made durable: the new file is there, and the old one may be back if the machine stops.
     pub fn publish(self) -> Result<(), PublishError> {
-        let draft = self.draft.into_inner().map_err(io::IntoInnerError::into_error);
-        draft.map_err(PublishError::NotPublished)?.publish()
+        self.publish_over(Over::Any)
     }
+
+    /// The same, where there is nothing yet: what has come there meanwhile stays, and is not replaced.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish); [`io::ErrorKind::AlreadyExists`] where a file is there.
+    pub fn publish_new(self) -> Result<(), PublishError> {
+        self.publish_over(Over::Nothing)
+    }
+
+    fn publish_over(self, over: Over) -> Result<(), PublishError> {
+        let draft = self.draft.into_inner().map_err(io::IntoInnerError::into_error);
+        draft.map_err(PublishError::NotPublished)?.publish(over)
+    }
+}
+
+/// What a file may be published in place of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// Any regular file.
+    Any,
+    /// None.
+    Nothing,
 }
 
 /// Padding and manifests come in small pieces.

@@ -15,8 +15,9 @@ export interface Problem {
   manifestStart?: number | null
   manifestEnd?: number | null
   generation?: string | null
-  object?: string | null
-  component?: string | null
+  objectShown?: string | null
+  componentShown?: string | null
+  length?: number | null
 }
 
 export interface Summary {

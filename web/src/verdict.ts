@@ -51,7 +51,9 @@ export class Verdict {
   }
 
   async problem(name: string, file: File, problem: Problem): Promise<number> {
-    const [mark, heading] = HEADINGS[problem.verdict]
+    const [mark, known] = HEADINGS[problem.verdict]
+    // A file of another format is held to no rule of this one.
+    const heading = problem.rule === 'header-magic' ? 'Refused: this is no zTensor file, or its beginning is damaged' : known
     const { rule, clause, holds, source, why, advice, offset } = problem
     this.head(mark, heading,
       make('p', { class: 'file' }, spelled(name)),
@@ -75,7 +77,7 @@ const row = (name: string, value: Node | string): HTMLElement =>
 
 /** Where it is: object, component, byte. */
 const place = (problem: Problem): HTMLElement => {
-  const { object, ordinal, component, part, offset, manifestStart: start, manifestEnd: end } = problem
+  const { objectShown: object, ordinal, componentShown: component, part, offset, manifestStart: start, manifestEnd: end } = problem
   const text = make('p', { class: 'place' })
   const known = (value: unknown) => value !== null && value !== undefined
   if (known(ordinal)) text.append('in ', typeof object === 'string' ? spelled(object) : `object ${ordinal}`)

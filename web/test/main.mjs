@@ -2,7 +2,7 @@
 //
 //   node test/main.mjs [TEXT]    only the tests with the text in their names
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json, run } from './command.mjs'
@@ -234,6 +234,25 @@ await test('8 GB open with less than 1 MiB; work can be stopped', async () => {
   assert.equal(await page.textContent('.numbers'), '')
   await choose(page, 0)
   assert.equal(await page.textContent('#object h2'), 'zeros')
+})
+
+await test('a narrow page does not scroll sideways', async () => {
+  await page.setViewportSize({ width: 390, height: 800 })
+  for (const file of ['accept/1.2.3/dense_all', 'accept/1.2.3/csr_raw', 'reject/cbor-truncated--v12-manifest-of-0']) {
+    await open(page, `${corpus}${file}.zt`)
+    if (file.startsWith('accept')) await choose(page, 0)
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, file)
+  }
+  await page.setViewportSize({ width: 1000, height: 1200 })
+})
+
+await test('a file of another format is called that', async () => {
+  const path = join(folder, 'other.safetensors')
+  writeFileSync(path, Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('{}'), Buffer.alloc(50)]))
+  await open(page, path)
+  const shown = await verdict(page)
+  assert.equal(shown.rule, 'header-magic')
+  assert.match(shown.heading, /this is no zTensor file/)
 })
 
 await test('light and dark', async () => {

@@ -98,8 +98,13 @@ impl Reader {
         Ok((open.limits().decoded(), open.limits().decoded_total(open.length)))
     }
 
+    #[getter]
+    fn is_mappable(&self) -> PyResult<bool> {
+        Ok(cfg!(unix) && self.open()?.is_file())
+    }
+
     fn descriptor(&self) -> PyResult<Option<i32>> {
-        Ok(self.open()?.descriptor())
+        Ok(self.open()?.descriptor()?)
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -153,20 +153,26 @@ impl Open {
         Some(Candidate { source, length: found.length })
     }
 
-    /// The descriptor of a file that was opened by its path.
+    /// Whether it was opened by its path.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.source, Source::File(_))
+    }
+
+    /// Another descriptor of a file that was opened by its path, which the caller has to close: no
+    /// thread that closes this one can make it another file's.
     #[cfg(unix)]
-    pub(crate) fn descriptor(&self) -> Option<i32> {
-        use std::os::fd::AsRawFd as _;
+    pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
+        use std::os::fd::IntoRawFd as _;
         match &self.source {
-            Source::File(file) => Some(file.as_raw_fd()),
-            _ => None,
+            Source::File(file) => Ok(Some(file.try_clone()?.into_raw_fd())),
+            _ => Ok(None),
         }
     }
 
     /// The descriptor of a file: none of this system.
     #[cfg(not(unix))]
-    pub(crate) fn descriptor(&self) -> Option<i32> {
-        None
+    pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
+        Ok(None)
     }
 }
 

@@ -36,6 +36,21 @@ def descriptors() -> set[str]:
 linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 
 
+@linux
+def test_a_map_takes_a_descriptor_of_its_own() -> None:
+    """Whatever closes the file's, the map is of the file that was validated."""
+    with zten.open(DENSE, map=True) as file:
+        before = len(os.listdir("/proc/self/fd"))
+        own, another = file._reader.descriptor(), file._reader.descriptor()
+        assert own is not None and another is not None and own != another
+        os.close(own)
+        os.close(another)
+        assert len(os.listdir("/proc/self/fd")) == before
+        file["t_f32"].numpy()
+        kept = 0 if sys.version_info >= (3, 13) else 1
+        assert len(os.listdir("/proc/self/fd")) == before + kept
+
+
 def test_a_file_is_a_mapping() -> None:
     with zten.open(DENSE) as file:
         assert len(file) == 13 and "t_f32" in file and "x" not in file and not file.__contains__(3)
@@ -209,6 +224,8 @@ def test_an_interrupt_ends_long_work(call: str, large: Path, tmp_path: Path) -> 
     script = f"""
 import signal, sys, threading, os, time
 import numpy as np, zten
+# Where tests run in the background, interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 path, complete, target = sys.argv[1:]
 calls = {{
     "check": lambda out: zten.check(path),
@@ -289,7 +306,7 @@ def test_other_signals_do_not_end_work(large: Path) -> None:
 def test_reports(tmp_path: Path) -> None:
     report = zten.check(DENSE)
     assert report and report.verdict == "valid"
-    assert report.message == "valid (1.2, 13 objects, 13 components, 282 bytes of data)"
+    assert report.message == "valid (1.2, 13 objects, 13 components, 282 B of data)"
     assert zten.check(DENSE, manifest_only=True).verdict == "manifest-valid"
     assert not zten.check(DENSE, canonical=True)
     missing = zten.check(tmp_path / "none.zt")

@@ -6,6 +6,12 @@ use zten::view::Normalization;
 
 use crate::element::{Kind, Style};
 use crate::json::SCHEMA;
+use crate::num::u64_from_usize;
+
+/// Elements of a dimension that are printed at each end, where not all are: as in NumPy.
+const EDGE: u64 = 3;
+/// Elements that are all printed, at most, where more are not: as in NumPy.
+const ALL: u64 = 1000;
 
 /// How elements are written.
 pub(super) enum Printer {
@@ -60,13 +66,27 @@ pub(super) struct Nested {
     /// Bytes of an element that is not complete.
     part: Vec<u8>,
     started: bool,
+    /// Whether the middle of dimensions is left out.
+    shortened: bool,
+    /// Bytes to come of elements that are left out.
+    skip: u64,
 }
 
 impl Nested {
     /// Elements of an array of that shape, or of a list of any length.
     pub(super) fn new(kind: Kind, style: Style, shape: Option<Vec<u64>>) -> Self {
         let at = vec![0; shape.as_ref().map_or(1, Vec::len)];
-        Self { kind, style, shape, at, part: Vec::new(), started: false }
+        let part = Vec::new();
+        Self { kind, style, shape, at, part, started: false, shortened: false, skip: 0 }
+    }
+
+    /// The same, of which `...` stands for the middle of each dimension where there are many elements.
+    pub(super) fn shortened(mut self) -> Self {
+        let elements = |shape: &Vec<u64>| {
+            shape.iter().fold(1, |product: u64, size| product.saturating_mul(*size))
+        };
+        self.shortened = self.shape.as_ref().map_or(0, elements) > ALL;
+        self
     }
 
     fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -78,21 +98,28 @@ impl Nested {
 
     fn bytes(&mut self, out: &mut dyn Write, mut bytes: &[u8]) -> io::Result<()> {
         let width = self.kind.width();
-        if !self.part.is_empty() {
+        while !bytes.is_empty() {
+            if self.skip > 0 {
+                let most = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+                bytes = bytes.get(most..).unwrap_or_default();
+                self.skip = self.skip.saturating_sub(u64_from_usize(most));
+                continue;
+            }
+            if self.part.is_empty()
+                && let Some((element, rest)) = bytes.split_at_checked(width)
+            {
+                bytes = rest;
+                self.element(out, element)?;
+                continue;
+            }
             let missing = width.saturating_sub(self.part.len()).min(bytes.len());
             let (more, rest) = bytes.split_at(missing);
             self.part.extend_from_slice(more);
             bytes = rest;
-            if self.part.len() < width {
-                return Ok(());
+            if self.part.len() == width {
+                let part = std::mem::take(&mut self.part);
+                self.element(out, &part)?;
             }
-            let part = std::mem::take(&mut self.part);
-            self.element(out, &part)?;
-        }
-        let elements = bytes.chunks_exact(width);
-        self.part.extend_from_slice(elements.remainder());
-        for element in elements {
-            self.element(out, element)?;
         }
         Ok(())
     }
@@ -122,7 +149,27 @@ impl Nested {
             *at = 0;
             out.write_all(b"]")?;
         }
-        Ok(())
+        if self.shortened { self.leave_out(out) } else { Ok(()) }
+    }
+
+    /// Where the next element begins the middle of a dimension, that is left out.
+    fn leave_out(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let within = self.at.iter().rev().take_while(|at| **at == 0).count();
+        let axis = self.at.len().checked_sub(within.saturating_add(1));
+        let (Some(axis), Some(shape)) = (axis, &self.shape) else { return Ok(()) };
+        let (Some(at), Some(size)) = (self.at.get_mut(axis), shape.get(axis)) else {
+            return Ok(());
+        };
+        let middle = size.saturating_sub(EDGE.saturating_mul(2));
+        if *at != EDGE || middle == 0 {
+            return Ok(());
+        }
+        *at = at.saturating_add(middle);
+        let inner = shape.iter().skip(axis.saturating_add(1));
+        let elements = inner.fold(middle, |product, size| product.saturating_mul(*size));
+        self.skip = elements.saturating_mul(u64_from_usize(self.kind.width()));
+        self.separate(out, within)?;
+        out.write_all(b"...")
     }
 
     /// Between two elements: within a row, or between two.
@@ -179,6 +226,40 @@ mod tests {
             let json = |shape| printed(Style::Json, shape, &bytes, step);
             assert_eq!(json(Some(&[2, 1, 2])), "{\"schema\":1,\"elements\":[[[1,2]],[[3,4]]]}\n");
             assert_eq!(json(None), "{\"schema\":1,\"elements\":[1,2,3,4]}\n");
+        }
+    }
+
+    #[test]
+    fn the_middle_is_left_out() {
+        let shortened = |shape: &[u64], step: usize| {
+            let nested =
+                Nested::new(Kind::Plain(StorageType::U16), Style::Text, Some(shape.into()));
+            let mut printer = Printer::Nested(nested.shortened());
+            let (mut out, count) = (Vec::new(), shape.iter().product::<u64>());
+            let bytes: Vec<u8> =
+                (0..count).flat_map(|n| u16::try_from(n).unwrap().to_le_bytes()).collect();
+            printer.begin(&mut out).unwrap();
+            bytes.chunks(step).for_each(|bytes| printer.bytes(&mut out, bytes).unwrap());
+            printer.end(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        for step in [1, 3, 7, 1 << 20] {
+            assert_eq!(shortened(&[1001], step), "[0, 1, 2, ..., 998, 999, 1000]\n");
+            assert!(!shortened(&[1000], step).contains("..."));
+            let rows =
+                "[[0, 1, 2, ..., 997, 998, 999],\n [1000, 1001, 1002, ..., 1997, 1998, 1999]]\n";
+            assert_eq!(shortened(&[2, 1000], step), rows);
+            let columns = "[[0, 1],\n [2, 3],\n [4, 5],\n ...,\n [2000, 2001],\n [2002, 2003],\n \
+                           [2004, 2005]]\n";
+            assert_eq!(shortened(&[1003, 2], step), columns);
+            let blocks = shortened(&[7, 1, 200], step);
+            let first = "[[[0, 1, 2, ..., 197, 198, 199]],\n [[200, ";
+            assert!(blocks.starts_with(first), "{blocks}");
+            let last = ",\n ...,\n [[800, 801, 802, ..., 997, 998, 999]],\n [[1000, ";
+            assert!(blocks.contains(last), "{blocks}");
+            assert!(blocks.ends_with("..., 1397, 1398, 1399]]]\n"), "{blocks}");
+            // Six of a dimension are all printed.
+            assert!(!shortened(&[6, 6, 6, 6], step).contains("..."));
         }
     }
 

@@ -7,19 +7,23 @@ use std::ops::Range;
 enum Part {
     /// One index, and the dimension is gone.
     Index(i128),
-    /// From the one to before the other.
-    Range(Option<i128>, Option<i128>),
+    /// From the one to before the other, and every so many-th.
+    Range(Option<i128>, Option<i128>, u64),
 }
 
 /// What is asked of all dimensions: `0:10,:,3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slice(Vec<Part>);
 
+const FORM: &str = "--slice: each dimension is START:STOP, START:STOP:STEP or an index";
+
 /// The elements that are taken of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
     /// The indices of each dimension, outermost first.
     pub(super) ranges: Vec<Range<u64>>,
+    /// Of which every so many-th is taken, from the first on.
+    pub(super) steps: Vec<u64>,
     /// What is left of the shape.
     pub(super) shape: Vec<u64>,
 }
@@ -35,12 +39,24 @@ impl Slice {
                 .map(|n| Some(i128::from(n)))
                 .map_err(|_| format!("--slice: {digits:?} is not a number")),
         };
-        let part = |text: &str| match text.split_once(':') {
-            Some((start, stop)) => Ok(Part::Range(number(start)?, number(stop)?)),
-            None => match number(text)? {
-                Some(index) => Ok(Part::Index(index)),
-                None => Err("--slice: each dimension is START:STOP or an index".to_owned()),
-            },
+        let every = |text: &str| match number(text)? {
+            None => Ok(1),
+            Some(step) => u64::try_from(step).ok().filter(|step| *step > 0).ok_or_else(|| {
+                format!("--slice: a step of {step} is not supported: steps are 1 or more")
+            }),
+        };
+        let part = |text: &str| {
+            let mut numbers = text.split(':');
+            match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
+                (Some(start), Some(end), step, None) => {
+                    Ok(Part::Range(number(start)?, number(end)?, every(step.unwrap_or(""))?))
+                }
+                (Some(index), None, ..) => match number(index)? {
+                    Some(index) => Ok(Part::Index(index)),
+                    None => Err(FORM.to_owned()),
+                },
+                _ => Err(FORM.to_owned()),
+            }
         };
         text.split(',').map(part).collect::<Result<_, _>>().map(Self)
     }
@@ -51,15 +67,16 @@ impl Slice {
             let (asked, there) = (self.0.len(), shape.len());
             return Err(format!("--slice: {asked} dimensions asked for, the shape has {there}"));
         }
-        let mut selection = Selection { ranges: Vec::new(), shape: Vec::new() };
-        let all = std::iter::repeat(Part::Range(None, None));
+        let mut selection = Selection { ranges: Vec::new(), steps: Vec::new(), shape: Vec::new() };
+        let all = std::iter::repeat(Part::Range(None, None, 1));
         let parts = self.0.iter().copied().chain(all);
         for (axis, (size, part)) in shape.iter().copied().zip(parts).enumerate() {
             let bound = i128::from(size);
             let from_end = |at: i128| if at < 0 { at.saturating_add(bound) } else { at };
             // Between 0 and a u64.
             let clamped = |at: i128| u64::try_from(from_end(at).clamp(0, bound)).unwrap_or(size);
-            let (start, length) = match part {
+            // The first, how many, and each how many after the other.
+            let (start, count, step) = match part {
                 Part::Index(index) => {
                     let index = from_end(index);
                     let outside = !(0..bound).contains(&index);
@@ -67,16 +84,21 @@ impl Slice {
                     let start = start.ok_or_else(|| {
                         format!("--slice: dimension {axis} has {size} indices, none is {index}")
                     })?;
-                    (start, 1)
+                    (start, 1, 1)
                 }
-                Part::Range(start, stop) => {
+                Part::Range(start, end, step) => {
                     let start = start.map_or(0, clamped);
-                    (start, stop.map_or(size, clamped).saturating_sub(start))
+                    let length = end.map_or(size, clamped).saturating_sub(start);
+                    (start, length.div_ceil(step), step)
                 }
             };
+            // What comes after the last one is not read.
+            let length = count.saturating_sub(1).saturating_mul(step).saturating_add(1);
+            let length = if count == 0 { 0 } else { length };
             selection.ranges.push(start..start.saturating_add(length));
+            selection.steps.push(step);
             if matches!(part, Part::Range(..)) {
-                selection.shape.push(length);
+                selection.shape.push(count);
             }
         }
         Ok(selection)
@@ -89,19 +111,20 @@ mod tests {
 
     fn taken(slice: &str, shape: &[u64]) -> (Vec<u64>, Vec<u64>) {
         let selection = Slice::parse(slice).unwrap().apply(shape).unwrap();
-        let elements = slowly(&selection.ranges, shape);
+        let elements = slowly(&selection, shape);
         (selection.shape, elements)
     }
 
     /// Every index of every dimension is asked whether it is taken.
-    fn slowly(ranges: &[Range<u64>], shape: &[u64]) -> Vec<u64> {
+    fn slowly(selection: &Selection, shape: &[u64]) -> Vec<u64> {
         let total = shape.iter().product();
         let taken = |element: &u64| {
             let mut rest = *element;
-            shape.iter().zip(ranges).rev().all(|(size, range)| {
+            let taken = selection.ranges.iter().zip(&selection.steps);
+            shape.iter().zip(taken).rev().all(|(size, (range, step))| {
                 let index = rest % size;
                 rest /= size;
-                range.contains(&index)
+                range.contains(&index) && (index - range.start).is_multiple_of(*step)
             })
         };
         (0..total).filter(taken).collect()
@@ -124,6 +147,25 @@ mod tests {
     }
 
     #[test]
+    fn steps() {
+        assert_eq!(taken("::2", &[5]), (vec![3], vec![0, 2, 4]));
+        assert_eq!(taken("1::3", &[6]), (vec![2], vec![1, 4]));
+        assert_eq!(taken("-4:-1:2", &[5]), (vec![2], vec![1, 3]));
+        assert_eq!(taken("::9", &[5]), (vec![1], vec![0]));
+        assert_eq!(taken("4:1:2", &[5]), (vec![0], vec![]));
+        assert_eq!(taken("::2,1::2", &[3, 4]), (vec![2, 2], vec![1, 3, 9, 11]));
+        let selection = Slice::parse("1:9:4").unwrap().apply(&[10]).unwrap();
+        assert_eq!(selection.shape, [2]);
+        assert_eq!(selection.ranges.first(), Some(&(1..6)));
+        let all = format!("::{}", i64::MAX);
+        assert_eq!(taken(&all, &[u64::MAX, 0]).0, [3, 0]);
+        for wrong in ["::-1", "5:0:-2", "::0"] {
+            let message = Slice::parse(wrong).unwrap_err();
+            assert!(message.contains("steps are 1 or more"), "{message}");
+        }
+    }
+
+    #[test]
     fn every_part_of_a_small_array() {
         for a in 0..=3 {
             for b in 0..=2 {
@@ -141,7 +183,7 @@ mod tests {
 
     #[test]
     fn wrong_ones() {
-        for wrong in ["", "a", "1:2:3", "1,", "99999999999999999999"] {
+        for wrong in ["", "a", "1:2:3:4", "::a", "1,", "99999999999999999999"] {
             assert!(Slice::parse(wrong).is_err(), "{wrong}");
         }
         for wrong in ["3", "-4", "0,0", "9223372036854775807"] {

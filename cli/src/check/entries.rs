@@ -62,7 +62,10 @@ impl<'a> Entries<'a> {
     pub(super) fn of(args: &'a Check) -> io::Result<Self> {
         let end = if args.null { 0 } else { b'\n' };
         let list = args.files_from.as_ref().map(|path| List::open(path, end)).transpose()?;
-        let suffixes = Suffixes::new(&args.suffix);
+        let suffixes = match args.suffix.as_slice() {
+            [] => Suffixes::of_tensors(),
+            suffixes => Suffixes::new(suffixes),
+        };
         let (named, walk) = (args.files.iter(), Walk::new(suffixes));
         Ok(Self { named, list, walk, recursive: args.recursive })
     }

@@ -22,6 +22,7 @@ use super::here;
 use super::kind::Outcome;
 use super::output::Output;
 use super::record::{Form, Record};
+use super::want::Want;
 use crate::app::App;
 use crate::args::Check;
 use crate::file::Opened;
@@ -293,9 +294,13 @@ impl Fleet<'_> {
         let mut files = Vec::new();
         let mut outcome = Ok(());
         for wanted in wanted {
-            match zten_shards::open(&path, &wanted) {
+            match wanted.open(&path) {
                 Ok(Some(ShardFile { name, file, length })) => {
-                    longest = longest.max(length);
+                    longest = match wanted {
+                        Want::Shard(_) => longest.max(length),
+                        // The headers of all of them are held at a time.
+                        Want::Beside(_) => length.saturating_add(longest),
+                    };
                     files.push(Sent { name: name.into(), file, length });
                 }
                 Ok(None) => continue,

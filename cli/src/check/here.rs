@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use super::entries::{Entries, Entry};
 use super::kind::Outcome;
 use super::output::Output;
-use super::validate::{open, validate_content, wanted};
+use super::validate::begin;
 use crate::app::App;
 use crate::args::Check;
 use crate::escape;
@@ -34,11 +34,11 @@ pub(super) fn run(
 pub(super) fn outcome(entry: &Entry, args: &Check) -> Outcome {
     let path = &entry.path;
     let problem = |error| Box::new(Problem::io(path, &error));
-    let mut archive = open(entry.open().map_err(problem)?, args)?;
-    for wanted in wanted(&archive, args) {
-        archive.add_shards(zten_shards::open(path, &wanted).map_err(problem)?);
+    let mut begun = begin(entry.open().map_err(problem)?, args)?;
+    for want in begun.wants(args) {
+        begun.add(want.open(path).map_err(problem)?);
     }
-    validate_content(path, &archive, args)
+    begun.validate(path, args)
 }
 
 /// That the list of files cannot be read.

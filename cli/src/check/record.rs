@@ -5,10 +5,11 @@ use std::path::Path;
 
 #[cfg(target_os = "linux")]
 use super::kind::Kind;
-use super::kind::Outcome;
+use super::kind::{Outcome, Valid};
 use super::sarif;
 use crate::args::Check;
 use crate::escape;
+use crate::paint::{Painted, Palette};
 use crate::report::valid_json;
 
 /// How it is said.
@@ -40,9 +41,15 @@ impl Form {
         outcome: &Outcome,
     ) -> io::Result<()> {
         match (self, outcome) {
-            (Self::Text, Ok((_, summary))) => writeln!(out, "{}: {summary}", escape::path(path)),
+            (Self::Text, Ok(Valid { verdict, summary, .. })) => {
+                let palette = Palette::output();
+                let path = Painted(palette.path(), escape::path(path));
+                writeln!(out, "{path}: {}", Painted(palette.verdict(*verdict), summary))
+            }
             (Self::Text, Err(problem)) => writeln!(out, "{problem}"),
-            (Self::Json, Ok((verdict, summary))) => valid_json(out, path, *verdict, summary),
+            (Self::Json, Ok(Valid { verdict, summary, format })) => {
+                valid_json(out, path, (*verdict, format), summary)
+            }
             (Self::Json, Err(problem)) => problem.json(out),
             (Self::Sarif, Ok(_)) => Ok(()),
             (Self::Sarif, Err(problem)) => sarif::result(out, path, problem),

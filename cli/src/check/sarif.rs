@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-use zten::rules::{Row, rows};
+use zten::rules::Row;
 
 use super::tally::Tally;
+use crate::catalogue::rows;
 use crate::json::Json;
 use crate::report::{Problem, Verdict};
 use crate::status::Status;
@@ -148,6 +149,8 @@ pub(super) fn result(out: &mut impl Write, path: &Path, problem: &Problem) -> io
     json.string_or_null(finding.shard.as_deref())?;
     json.key("offset")?;
     json.integer_or_null(finding.offset)?;
+    json.key("more")?;
+    json.integer_or_null(problem.more())?;
     json.close('}')?;
     json.close('}')
 }

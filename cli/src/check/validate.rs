@@ -2,23 +2,33 @@
 
 use std::path::Path;
 
+use zten::rules::Limit;
 use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
-use zten_present::finding::{Scope, summary};
-use zten_shards::Wanted;
+use zten_foreign::Detected;
+use zten_present::finding::{Scope, ZTENSOR, summary};
+use zten_shards::ShardFile;
 
-use super::kind::Outcome;
+use super::foreign;
+use super::kind::{Outcome, Valid};
+use super::want::{Beside, Want};
 use crate::args::Check;
 use crate::file::{FileWithShards, Opened, stored};
 use crate::objects::{Failure, Work};
+use crate::other;
 use crate::progress::Watched;
-use crate::report::Problem;
+use crate::report::{More, Problem};
 use crate::sandbox::Task;
 use crate::sources::Sources;
 
+/// A file whose manifest is valid, or one of another format, of which no more is known than that.
+pub(super) enum Begun {
+    Tensors(Box<FileWithShards>),
+    Other(Opened, Detected),
+}
+
 /// What is valid about a file, or what is wrong with it.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
-    let archive = open(file, args)?;
-    validate_content(path, &archive, args)
+    begin(file, args)?.validate(path, args)
 }
 
 /// The work on each file.
@@ -26,15 +36,50 @@ pub(super) fn task(args: &Check) -> Task {
     if args.manifest_only { Task::Look } else { Task::Decode }
 }
 
-/// Validates the manifest of a file.
-pub(super) fn open(file: Opened, args: &Check) -> Result<FileWithShards, Box<Problem>> {
-    file.archive(&options(args))
+/// Validates the manifest of a file, or finds out what else it is.
+pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
+    match other::detect(&file) {
+        Ok(Some(what)) => Ok(Begun::Other(file, what)),
+        Ok(None) => {
+            let archive = file.archive(&options(args))?;
+            Ok(Begun::Tensors(Box::new(archive)))
+        }
+        Err(error) => Err(Box::new(Problem::io(&file.path, &error))),
+    }
 }
 
-/// The shards that a file is to be given before its content is validated.
-pub(super) fn wanted(archive: &FileWithShards, args: &Check) -> Vec<Wanted> {
-    let looks = !args.manifest_only && args.strictness.looks_for_shards();
-    if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() }
+impl Begun {
+    /// The other files that it is to be given before its content is validated.
+    pub(super) fn wants(&self, args: &Check) -> Vec<Want> {
+        match self {
+            Self::Tensors(archive) => {
+                let looks = !args.manifest_only && args.strictness.looks_for_shards();
+                let wanted =
+                    if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() };
+                wanted.into_iter().map(Want::Shard).collect()
+            }
+            Self::Other(opened, what) => {
+                let names = foreign::wanted(opened, *what, args);
+                names.iter().filter_map(|name| Beside::new(name)).map(Want::Beside).collect()
+            }
+        }
+    }
+
+    /// Gives it such files.
+    pub(super) fn add(&mut self, files: impl IntoIterator<Item = ShardFile>) {
+        match self {
+            Self::Tensors(archive) => archive.add_shards(files),
+            Self::Other(opened, _) => opened.shards.extend(files),
+        }
+    }
+
+    /// Validates the content.
+    pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
+        match self {
+            Self::Tensors(archive) => validate_content(path, &archive, args),
+            Self::Other(opened, what) => foreign::validate(path, opened, what, args),
+        }
+    }
 }
 
 fn options(args: &Check) -> Options {
@@ -43,16 +88,18 @@ fn options(args: &Check) -> Options {
 }
 
 /// Validates the content of a file whose manifest is valid.
-pub(super) fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
+fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
     let scope = if args.manifest_only { Scope::Manifest } else { Scope::All };
     if scope == Scope::All && !archive.is_data_shard() {
         read(path, archive, options(args).limit(), args.canonical)?;
     }
-    Ok(summary(archive.manifest(), scope, args.canonical, archive.file_len()))
+    let (verdict, summary) = summary(archive.manifest(), scope, args.canonical, archive.file_len());
+    Ok(Valid { verdict, summary, format: ZTENSOR })
 }
 
-/// Reads all content. What is not supported does not keep the rest from being validated: a broken
-/// rule further on says more about the file. Padding comes last, where it is asked for.
+/// Reads all content. What is wrong with an object does not keep the others from being validated: the
+/// first that breaks a rule is reported, and the others are counted; what is not supported says less about
+/// the file. Padding comes last, where it is asked for.
 fn read(
     path: &Path,
     archive: &FileWithShards,
@@ -64,30 +111,48 @@ fn read(
     let files = Sources::bind(archive, &source, limits).map_err(failed)?;
     let validate =
         |verifier: &mut Verifier, object: &Object<'_>| files.object(verifier, object, |_, _| ());
-    let results = Work { archive, limits, passes: is_unsupported, validate }.run();
-    let failures: Vec<&Failure> =
-        results.iter().filter_map(|result| result.as_ref().err()).collect();
-    let problem = |failure| Box::new(Problem::reading(path, archive, failure));
-    if let Some(failure) = failures.iter().find(|failure| !is_unsupported(failure)) {
-        return Err(problem(failure));
-    }
-    let whole = files.whole(limits);
+    let results = Work { archive, limits, passes, validate }.run();
+    let failures: Vec<(u32, &Failure)> = results
+        .iter()
+        .zip(0..)
+        .filter_map(|(result, ordinal)| Some((ordinal, result.as_ref().err()?)))
+        .collect();
+    let blamed = failures.iter().position(|(_, failure)| !is_unsupported(failure));
+    let whole = if blamed.is_none() { files.whole(limits) } else { Ok(()) };
     if let Err(failure) = whole
         && (failures.is_empty() || !is_unsupported(&failure))
     {
         return Err(failed(failure));
     }
-    match failures.split_first() {
-        Some((first, more)) => {
-            let mut problem = problem(first);
-            problem.and_more(u64::try_from(more.len()).unwrap_or(u64::MAX));
-            Err(problem)
+    let others = |blamed: usize| {
+        let mut more = More::default();
+        for (place, (ordinal, failure)) in failures.iter().enumerate() {
+            let object = archive.object(*ordinal).filter(|_| place != blamed);
+            if let Some(object) = object {
+                more.add(object.name(), !is_unsupported(failure));
+            }
+        }
+        more
+    };
+    let blamed = blamed.unwrap_or_default();
+    match failures.get(blamed) {
+        Some((_, failure)) => {
+            let problem = Problem::reading(path, archive, failure);
+            Err(Box::new(problem.and_more(others(blamed))))
         }
         None if canonical => {
             let padding = Verifier::new(archive.file_len(), limits).padding(archive, &source);
             padding.map_err(|failure| Box::new(Problem::reading(path, archive, &failure)))
         }
         None => Ok(()),
+    }
+}
+
+/// Whether other objects are worth a look: the file can be read, and may be decoded further.
+fn passes(failure: &Failure) -> bool {
+    match failure {
+        ReadError::Source(_) => false,
+        ReadError::Refused(error) => !matches!(error.kind(), ErrorKind::Limit(Limit::DecodedTotal)),
     }
 }
 

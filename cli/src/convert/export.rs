@@ -6,7 +6,6 @@ mod foreign;
 #[cfg(test)]
 mod tests;
 
-use super::input::Input;
 use super::output::{self, Failure, Output, Source, Target};
 use crate::args::Convert;
 use crate::file::{FileWithShards, stored};
@@ -14,6 +13,7 @@ use crate::progress::Watched;
 use crate::report::Problem;
 use archived::Archived;
 use foreign::Foreign;
+use zten_foreign::Input;
 
 /// Writes all of a zTensor file, and returns where it was written.
 pub(super) fn archive<S: Output>(

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
 use zten::{ElementType, Error, ErrorKind, Generation, LogicalType, StorageType};
+use zten_foreign::{Failure, Input, Kind, Tensor, Trouble};
 
-use super::input::{Failure, Input, Kind, Tensor, Trouble};
 use super::plan::Plan;
 use crate::args::Convert;
 use crate::escape;
 use crate::progress::Progress;
-use crate::report::{Problem, Verdict};
+use crate::report::Problem;
 
 /// Writes all tensors of a file; in canonical form, in the order that this asks for.
 pub(super) fn convert<S: Sink<Error = io::Error>>(
@@ -145,6 +145,5 @@ fn problem(args: &Convert, tensor: Option<&str>, error: WriteError<io::Error>) -
 
 /// Why the file could not be read.
 pub(super) fn troubled(file: &Path, trouble: &Trouble) -> Box<Problem> {
-    let verdict = if trouble.is_refusal() { Verdict::Refused } else { Verdict::Error };
-    Box::new(Problem::foreign(file, verdict, trouble))
+    Box::new(Problem::foreign(file, trouble, None))
 }

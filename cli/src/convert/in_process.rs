@@ -7,12 +7,13 @@ use zten::write::FileSink;
 
 use super::output::{Output, Target};
 use super::plan::Plan;
-use super::{export, foreign, input, tensors};
+use super::{export, foreign, tensors};
 use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
 use crate::file::{Opened, counted};
 use crate::num::u64_from_usize;
+use crate::other;
 use crate::report::Problem;
 use crate::shards;
 
@@ -33,7 +34,7 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
 pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
     let failed = |error| Box::new(Problem::io(&args.input, &error));
     let mut file = Opened::open(&args.input).map_err(failed)?;
-    if let Some(suffix) = input::opened_beside(&args.input) {
+    if let Some(suffix) = zten_foreign::opened_beside(&args.input) {
         zten_sandbox::allow_many_files();
         let most = args.strictness.options().limit().shards();
         shards::open_beside(&mut file, suffix, most.into()).map_err(failed)?;
@@ -54,15 +55,24 @@ fn is_free(args: &Convert) -> Result<(), Box<Problem>> {
     if args.force || fs::symlink_metadata(&args.output).is_err() {
         return Ok(());
     }
-    let error = io::Error::other("a file is there already; --force replaces it");
-    Err(Box::new(Problem::io(&args.output, &error)))
+    Err(Box::new(Problem::io(&args.output, &occupied())))
+}
+
+fn occupied() -> io::Error {
+    io::Error::other("a file is there already; --force replaces it")
 }
 
 /// Gives the file that was written its name.
 pub(super) fn publish(args: &Convert, sink: FileSink) -> Result<(), Box<Problem>> {
-    // It may have come meanwhile.
-    is_free(args)?;
-    sink.publish().map_err(|error| Box::new(Problem::io(&args.output, &error.into())))
+    let published = if args.force { sink.publish() } else { sink.publish_new() };
+    published.map_err(|error| {
+        let error = match io::Error::from(error) {
+            // It has come meanwhile.
+            error if error.kind() == io::ErrorKind::AlreadyExists => occupied(),
+            error => error,
+        };
+        Box::new(Problem::io(&args.output, &error))
+    })
 }
 
 /// Tells what has been written, or why nothing has.
@@ -93,7 +103,8 @@ pub(super) fn convert<S: Output>(
     create: impl FnOnce() -> Result<S, Box<Problem>>,
 ) -> Result<(S, u64), Box<Problem>> {
     let (input, options) = (&args.input, args.strictness.options());
-    if is_tensors(&file).map_err(|error| Box::new(Problem::io(input, &error)))? {
+    let start = file.start(8).map_err(|error| Box::new(Problem::io(input, &error)))?;
+    if other::is_tensors(&start) {
         let archive = file.archive(&options)?;
         let objects = archive.len().into();
         if plan.target == Target::Tensors {
@@ -101,17 +112,11 @@ pub(super) fn convert<S: Output>(
         }
         return Ok((export::archive(args, &archive, create()?, plan.target)?, objects));
     }
-    let foreign = input::open(file, input, options.limit())
+    let foreign = other::open(file, input, options.limit())
         .map_err(|trouble| foreign::troubled(input, &trouble))?;
     let objects = u64_from_usize(foreign.tensors().len());
     if plan.target == Target::Tensors {
         return Ok((foreign::convert(args, foreign, create()?, plan)?, objects));
     }
     Ok((export::foreign(args, foreign, create()?, plan.target)?, objects))
-}
-
-/// Whether a file begins as zTensor files of any version do.
-fn is_tensors(file: &Opened) -> io::Result<bool> {
-    let start = file.start(8)?;
-    Ok([&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic)))
 }

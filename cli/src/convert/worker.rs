@@ -14,7 +14,6 @@ use std::process::{Child, Command, Stdio};
 use zten::write::{FileSink, IoSink};
 
 use super::in_process::{self, convert, create, end, open, publish};
-use super::input;
 use super::plan::Plan;
 use crate::app::App;
 use crate::args::Convert;
@@ -124,7 +123,7 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
         Ok(file) => file,
         Err(problem) => return app.problem(&problem),
     };
-    input::prepare();
+    zten_foreign::prepare();
     write!(app.out, "{BEGUN}")?;
     app.out.flush()?;
     let beside = file.shards.iter().map(|shard| shard.length);

@@ -6,6 +6,10 @@ use std::path::Path;
 use zten::source::FileArchive;
 use zten::{Component, ElementType, Format, Object, attributes::Attributes, element::ByteOrder};
 
+use zten_present::finding::ZTENSOR;
+
+use super::blocks::Blocks;
+use super::totals::FileTotals;
 use crate::json::Json;
 use crate::spelled::{digest, version};
 use crate::value;
@@ -15,6 +19,8 @@ pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) ->
     let mut json = Json::document(out)?;
     json.key("file")?;
     json.string(&path.to_string_lossy())?;
+    json.key("format")?;
+    json.string(ZTENSOR)?;
     json.key("generation")?;
     json.string(archive.generation().as_str())?;
     json.key("version")?;
@@ -30,6 +36,8 @@ pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) ->
         object(&mut json, &each)?;
     }
     json.close(']')?;
+    json.key("totals")?;
+    FileTotals::of(archive.objects()).json(&mut json)?;
     json.close('}')?;
     json.line()
 }
@@ -79,6 +87,11 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
         json.integer(dimension.into())?;
     }
     json.close(']')?;
+    let blocks = Blocks::of(object);
+    json.key("bits")?;
+    json.integer_or_null(blocks.as_ref().and_then(|blocks| blocks.bits))?;
+    json.key("group_size")?;
+    json.integer_or_null(blocks.map(|blocks| blocks.size))?;
     attributes(json, object.attributes())?;
     json.key("components")?;
     json.open('[')?;

@@ -107,7 +107,11 @@ fn slices() {
     assert_eq!(slice("1:2,1:"), json!([[0.75, 1.25]]));
     assert_eq!(slice("0:99,:"), json!([[-1.25, -0.75, -0.25], [0.25, 0.75, 1.25]]));
     assert_eq!(slice("1:1"), json!([]));
-    for wrong in ["2", "0,0,0", "x", "0:1:2"] {
+    assert_eq!(slice("::2,::2"), json!([[-1.25, -0.25]]));
+    assert_eq!(slice("-1,-3::2"), json!([0.25, 1.25]));
+    let backwards = in_corpus(&["cat", DENSE, "t_f32", "--slice=::-1"]);
+    assert!(ended(&backwards).2.contains("a step of -1 is not supported: steps are 1 or more"));
+    for wrong in ["2", "0,0,0", "x", "0:1:2:3", "::-1", "::0"] {
         let output = in_corpus(&["cat", DENSE, "t_f32", "--slice", wrong]);
         assert_eq!((output.status.code(), ended(&output).1), (Some(2), ""), "{wrong}");
     }
@@ -143,6 +147,28 @@ fn slices_of_something_larger() {
             (":,300", cut(0..ROWS, 300..301)),
             ("699,:", cut(699..700, 0..COLUMNS)),
             ("1:-1,5:200", cut(1..699, 5..200)),
+            (
+                "5::231",
+                [
+                    cut(5..6, 0..COLUMNS),
+                    cut(236..237, 0..COLUMNS),
+                    cut(467..468, 0..COLUMNS),
+                    cut(698..699, 0..COLUMNS),
+                ]
+                .concat(),
+            ),
+            (
+                "698:,::150",
+                [
+                    cut(698..699, 0..1),
+                    cut(698..699, 150..151),
+                    cut(698..699, 300..301),
+                    cut(699..700, 0..1),
+                    cut(699..700, 150..151),
+                    cut(699..700, 300..301),
+                ]
+                .concat(),
+            ),
         ] {
             let args = ["--raw".as_ref(), "--slice".as_ref(), slice.as_ref()];
             let head = ["cat".as_ref(), path.as_os_str(), "w".as_ref()];
@@ -170,6 +196,13 @@ fn choosing() {
     let roles = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component", "data"]);
     assert!(roles.contains("no component data"), "{roles}");
     assert!(complaint(&[DENSE, "T_F32\n"]).contains("no object \"T_F32\\u{a}\""));
+    let near = complaint(&[DENSE, "t_fp32"]);
+    assert!(near.contains("no object \"t_fp32\"; did you mean \"t_f32\"?"), "{near}");
+    let far = complaint(&[DENSE, "embedding"]);
+    assert!(far.contains("no object \"embedding\"; `zten ls` lists them"), "{far}");
+    let near = complaint(&["accept/1.2.3/csr_raw.zt", "csr_f32", "--component=indpt"]);
+    assert!(near.contains("indices, indptr, values; did you mean indptr?"), "{near}");
+    assert!(!roles.contains("did you mean"), "{roles}");
     assert!(complaint(&[DENSE, "--index", "13"]).contains("no object 13"));
     complaint(&[DENSE]);
     complaint(&[DENSE, "t_f32", "--index", "3"]);
@@ -235,4 +268,39 @@ fn readers_that_leave_are_no_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), ended(&output).2), (Some(0), ""));
+}
+
+/// On a terminal, and there alone, the middle of large arrays is left out.
+#[cfg(unix)]
+#[test]
+fn large_arrays_on_a_terminal() {
+    use crate::terminal::{On, run};
+    let bytes: Vec<u8> = (0..1100_u16).flat_map(u16::to_le_bytes).collect();
+    let wide = object("dense", &[11, 100], &[("data", raw("u16", 64, 2200, &[]))]);
+    let list = object("other", &[1], &[("data", raw("u16", 64, 2200, &[]))]);
+    for (object, shown) in [
+        (wide, "[[0, 1, 2, ..., 97, 98, 99],\n [100, "),
+        (list, "[0, 1, 2, ..., 1097, 1098, 1099]\n"),
+    ] {
+        let path = file("cat-large.zt", &[("w", object)], &bytes);
+        let args = ["cat", path.to_str().unwrap(), "w"];
+        let all = succeeded_text(zten(args));
+        assert!(!all.contains("...") && all.contains(", 549, 55"), "{all}");
+        let terminal = run(On::Both, &[], args).terminal;
+        assert!(terminal.starts_with(shown), "{terminal}");
+        // Whether errors go elsewhere is of no account; where output does, all of it goes.
+        assert_eq!(run(On::Output, &[], args).terminal, terminal);
+        assert_eq!(run(On::Errors, &[], args).pipe, all);
+        for option in ["--full", "--json", "--no-sandbox"] {
+            let with = args.iter().chain([&option]);
+            let terminal = run(On::Both, &[], with.clone()).terminal;
+            assert_eq!(terminal.contains("..."), option == "--no-sandbox", "{option}");
+        }
+        assert_eq!(run(On::Both, &[], args.iter().chain([&"--full"])).terminal, all);
+    }
+    // A thousand elements are all there.
+    let object = object("dense", &[1000], &[("data", raw("u8", 64, 1000, &[]))]);
+    let path = file("cat-thousand.zt", &[("w", object)], &[0; 1000]);
+    let shown = run(On::Both, &[], ["cat", path.to_str().unwrap(), "w"]).terminal;
+    assert!(!shown.contains("..."), "{shown}");
 }

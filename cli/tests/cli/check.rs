@@ -33,7 +33,7 @@ fn the_worst_status_wins_and_all_files_are_looked_at() {
     assert_eq!(status(&["accept", valid]), Some(2));
     let output = in_corpus(&["check", "missing", bad, valid]);
     let (_, out, complaint) = ended(&output);
-    assert_eq!(out, format!("{valid}: valid (1.2, 4 objects, 4 components, 14 bytes of data)\n"));
+    assert_eq!(out, format!("{valid}: valid (1.2, 4 objects, 4 components, 14 B of data)\n"));
     assert!(complaint.starts_with("missing: ") && complaint.contains(bad));
     let output = in_corpus(&["check", "--json", "missing", "accept", bad, valid]);
     let verdicts: Vec<_> =
@@ -112,7 +112,61 @@ fn broken_rules_come_before_what_is_not_supported() {
     let (status, _, complaint) = ended(&output);
     assert_eq!(status, Some(1));
     assert!(complaint.contains("(rule unsupported-dtype, v0.1 §8) in \"u\"/data"), "{complaint}");
-    assert!(complaint.ends_with("\n  1 more object is not supported.\n"), "{complaint}");
+    assert!(complaint.ends_with("\n  1 more object is not supported: v\n"), "{complaint}");
+}
+
+/// Many files, or one: the first object in the order of the file is reported, and all others are counted.
+#[test]
+fn what_is_wrong_with_other_objects_is_counted() {
+    let checksum = [("checksum", text("crc32c:00000000"))];
+    let names: Vec<String> = (0..12).map(|number| format!("bad {number}")).collect();
+    let mut entries = vec![entry("u", ("float8", "dense"), &[8], (64, 8), &[])];
+    for (name, offset) in names.iter().zip((128..).step_by(64)) {
+        entries.push(entry(name, ("float32", "dense"), &[2], (offset, 8), &checksum));
+    }
+    entries.push(entry("fine", ("float32", "dense"), &[2], (1024, 8), &[]));
+    let path = old_file("many-invalid.zt", &entries, &[1; 1024]);
+    let check = |options: &[&str]| {
+        let path = ["check", path.to_str().unwrap()];
+        let output = zten(path.iter().chain(options));
+        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        output
+    };
+    for options in [&[][..], &["--jobs=2"], &["--no-sandbox"]] {
+        let output = check(options);
+        let complaint = ended(&output).2;
+        assert!(
+            complaint.contains("(rule digest-mismatch, v0.1 §4) in \"bad 0\"/data"),
+            "{complaint}"
+        );
+        let shown: Vec<_> = (1..9).map(|number| format!("\"bad {number}\"")).collect();
+        let more = format!(
+            "\n  11 more objects are invalid: {}, …\n  1 more object is not supported: u\n",
+            shown.join(", ")
+        );
+        assert!(complaint.ends_with(&more), "{complaint}");
+        let document = &json_lines(&check(&[options, &["--json"]].concat()).stdout)[0];
+        assert_eq!((&document["object"], &document["more"]), (&"bad 0".into(), &12.into()));
+    }
+    let sarif: serde_json::Value = serde_json::from_slice(&check(&["--sarif"]).stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["properties"]["more"], 12);
+}
+
+/// Where nothing more was looked at, nothing is said of it.
+#[test]
+fn other_objects_may_not_have_been_looked_at() {
+    let more = |args: &[&str]| {
+        let output = in_corpus(&[&["check", "--json"], args].concat());
+        json_lines(&output.stdout)[0]["more"].clone()
+    };
+    assert_eq!(more(&["accept/1.2.3/scalar.zt"]), 0);
+    assert_eq!(more(&["reject/bool-value--v12-2-first.zt"]), 0);
+    assert!(more(&["accept/1.2.3/scalar.zt", "--manifest-only"]).is_null());
+    assert!(more(&["reject/blob-alignment--v12-72.zt"]).is_null());
+    assert!(more(&["missing.zt"]).is_null());
+    // The limit on a whole file ends the work on it.
+    let limit = "--limit=decoded-total=100";
+    assert_eq!(more(&["accept/1.2.3/py_quantized.zt", limit]), 0);
 }
 
 #[test]

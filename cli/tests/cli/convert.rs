@@ -39,7 +39,9 @@ impl Folder {
 }
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+    let (_, format) = name.rsplit_once('.').unwrap();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/other");
+    corpus.join(format).join("accept").join(name)
 }
 
 fn run(command: &str, path: &Path) -> Output {

@@ -15,7 +15,7 @@ use crate::{command, corpus_folder, json_lines, succeeded_text};
 
 /// A valid file, and what is said of it.
 const VALID: (&str, &str) =
-    ("accept/1.2.3/scalar.zt", "valid (1.2, 4 objects, 4 components, 14 bytes of data)");
+    ("accept/1.2.3/scalar.zt", "valid (1.2, 4 objects, 4 components, 14 B of data)");
 /// A file that breaks a rule.
 const REFUSED: &str = "reject/blob-alignment--v12-72.zt";
 

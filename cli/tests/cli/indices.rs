@@ -76,7 +76,7 @@ fn what_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let from = two(folder.path());
     let second = folder.path().join(TWO[1].1);
-    let missing = "\"m-2-of-2.safetensors\": it is no regular file beside the index";
+    let missing = "(rule index-file, implied) in the shard \"m-2-of-2.safetensors\"";
     fs::remove_file(&second).unwrap();
     refused(&from, missing);
     fs::create_dir(&second).unwrap();

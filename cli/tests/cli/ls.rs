@@ -1,6 +1,6 @@
 //! `zten ls`
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::files::{file, object, raw, text};
 use crate::{ended, in_corpus, succeeded_json, succeeded_text, zten};
@@ -9,12 +9,13 @@ use crate::{ended, in_corpus, succeeded_json, succeeded_text, zten};
 fn a_table() {
     let text = succeeded_text(in_corpus(&["ls", "accept/1.2.3/quantized_group.zt"]));
     let wanted = "\
-NAME             FORMAT           TYPE  SHAPE   STORED  DECODED  ENCODING  DIGEST
-q_proj           quantized_group        [8, 8]    64 B     64 B  raw       -
-  packed_weight                   i32             32 B     32 B  raw       -
-  scales                          f16             16 B     16 B  raw       -
-  zeros                           f16             16 B     16 B  raw       -
+NAME             FORMAT           TYPE                 SHAPE   STORED  DECODED  ENCODING  DIGEST
+q_proj           quantized_group  4 bits, groups of 8  [8, 8]    64 B     64 B  raw       -
+  packed_weight                   i32                            32 B     32 B  raw       -
+  scales                          f16                            16 B     16 B  raw       -
+  zeros                           f16                            16 B     16 B  raw       -
 1 object, 3 components, 64 B stored, 64 B decoded, zTensor 1.2 (version 1.2.0)
+64 parameters: 32 B of f16, 32 B of i32
 ";
     assert_eq!(text, wanted);
 }
@@ -28,6 +29,7 @@ c128        dense   complex128  [2, 3]    96 B     96 B  raw       crc32c
 c64         dense   complex64   [2, 3]    48 B     48 B  raw       crc32c
 c64_scalar  dense   complex64   []         8 B      8 B  raw       crc32c
 3 objects, 3 components, 152 B stored, 152 B decoded, zTensor 1.2 (version 1.2.0)
+13 parameters: 96 B of complex128, 56 B of complex64
 ";
     assert_eq!(text, wanted);
 }
@@ -54,6 +56,7 @@ tagged = 0(\"2026-01-01T00:00:00Z\")
 NAME  FORMAT  TYPE  SHAPE  STORED  DECODED  ENCODING  DIGEST
 t     dense   f32   [2]       8 B      8 B  raw       -
 1 object, 1 component, 8 B stored, 8 B decoded, zTensor 1.2 (version 1.2.0)
+2 parameters: 8 B of f32
 ";
     assert_eq!(text, wanted);
 }
@@ -93,6 +96,7 @@ NAME          FORMAT         TYPE                SHAPE  STORED  DECODED  ENCODIN
 \"\\u{1b}[31m\"  \"de\\u{9}nse\"?  \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
 \"\"            dense          \"重\\u{200b}\"? (u8)  [1]       1 B      1 B  raw       -
 3 objects, 3 components, 3 B stored, 3 B decoded, zTensor 1.2 (version 1.2.0)
+3 parameters: 3 B of other types
 ";
     assert_eq!(shown, wanted);
     let exact = succeeded_json(zten(["ls".as_ref(), "--json".as_ref(), path.as_os_str()]));
@@ -149,6 +153,7 @@ fn one_document() {
     let wanted = json!({
         "schema": 1,
         "file": "accept/1.2.3/attributes.zt",
+        "format": "ztensor",
         "generation": "1.2",
         "version": "1.2.0",
         "attributes": {
@@ -175,6 +180,8 @@ fn one_document() {
             "format": "dense",
             "known": true,
             "shape": [2],
+            "bits": null,
+            "group_size": null,
             "attributes": null,
             "components": [{
                 "role": "data",
@@ -189,8 +196,58 @@ fn one_document() {
                 "shard": null,
             }],
         }],
+        "totals": {
+            "objects": 1,
+            "components": 1,
+            "stored": 8,
+            "decoded": 8,
+            "parameters": 2,
+            "types": [{ "type": "f32", "components": 1, "stored": 8, "decoded": 8 }],
+        },
     });
     assert_eq!(found, wanted);
+}
+
+#[test]
+fn totals() {
+    let totals = |file: &str| {
+        let mut found = succeeded_json(in_corpus(&["ls", "--json", file]));
+        found["totals"].take()
+    };
+    // Types that are not known are one, and what they decode to need not be known, either.
+    let unknown = totals("accept/unsupported-encoding--v01-unknown.zt");
+    let types = json!([{ "type": "f32", "components": 1, "stored": 16, "decoded": null }]);
+    assert_eq!((&unknown["decoded"], &unknown["types"]), (&json!(null), &types));
+    let other = totals("accept/unsupported-dtype--v01-unknown.zt");
+    assert_eq!(other["types"][0]["type"], json!(null));
+    // 2 × (2^64 − 1) elements.
+    assert_eq!(totals("accept/v12-csr-huge-columns.zt")["parameters"], json!(null));
+    let shown = succeeded_text(in_corpus(&["ls", "accept/v12-csr-huge-columns.zt"]));
+    assert!(shown.contains("\nmore than 2^64 parameters: "), "{shown}");
+    let many = totals("accept/1.2.3/dense_all.zt");
+    let stored = |totals: &Value| totals["stored"].as_u64().unwrap();
+    let types = many["types"].as_array().unwrap();
+    assert_eq!((types.len(), types.iter().map(stored).sum::<u64>()), (13, 282));
+    assert!(types.is_sorted_by_key(|totals| std::cmp::Reverse(stored(totals))), "{types:?}");
+    assert_eq!((stored(&many), &many["objects"]), (282, &json!(13)));
+}
+
+#[test]
+fn bits_and_groups() {
+    for (file, bits, group, shown) in [
+        ("accept/1.2.3/quantized_group.zt", json!(4), 8, "4 bits, groups of 8"),
+        ("v2/accept/quant-group.zt", json!(4), 2, "4 bits, groups of 2"),
+        ("v2/accept/quant-whole-axis.zt", json!(4), 0, "4 bits, whole lanes"),
+        ("v2/accept/mx.zt", json!(4), 2, "4 bits, blocks of 2"),
+        ("v2/accept/mx-e5m2.zt", json!(8), 2, "8 bits, blocks of 2"),
+        ("v2/accept/gguf.zt", json!(null), 32, "blocks of 32"),
+    ] {
+        let found = succeeded_json(in_corpus(&["ls", "--json", file]));
+        let object = &found["objects"][0];
+        assert_eq!((&object["bits"], &object["group_size"]), (&bits, &json!(group)), "{file}");
+        let text = succeeded_text(in_corpus(&["ls", file]));
+        assert!(text.contains(shown), "{text}");
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod cat;
 mod check;
 mod circles;
+#[cfg(unix)]
+mod colours;
 mod convert;
 mod corpus;
 mod diff;
@@ -16,13 +18,19 @@ mod hash;
 mod hooks;
 mod indices;
 mod ls;
+#[cfg(unix)]
+mod magic;
 #[cfg(target_os = "linux")]
 mod memory;
+mod other;
+mod pages;
 mod profiles;
 mod sandbox;
 mod sarif;
 mod schema;
 mod shards;
+#[cfg(unix)]
+mod terminal;
 mod threads;
 
 use std::ffi::OsStr;

@@ -192,7 +192,7 @@ fn documents_keep_the_schema() {
         other["schema"] = json!(2);
         assert!(!schema.allows(command, &other));
         let mut other = document.clone();
-        other["more"] = json!(1);
+        other["other"] = json!(1);
         assert!(!schema.allows(command, &other));
     }
     for command in ["check", "ls", "hash", "cat", "diff"] {

@@ -259,7 +259,7 @@ fn a_data_shard_by_itself_says_so() {
     let shard = corpus_folder().join("v2/accept/data-shard.zt");
     let text = succeeded_text(zten(["check".as_ref(), shard.as_os_str()]));
     assert!(
-        text.ends_with(": a data shard, valid as far as its frame tells (2, 4140 bytes)\n"),
+        text.ends_with(": a data shard, valid as far as its frame tells (2, 4.0 KiB)\n"),
         "{text}"
     );
     let listed = succeeded_text(zten(["ls".as_ref(), shard.as_os_str()]));

@@ -13,3 +13,4 @@ t_u16   dense   u16   [5]      10 B     10 B  raw       crc32c
 t_u8    dense   u8    [5]       5 B      5 B  raw       crc32c
 t_bool  dense   bool  [5]       5 B      5 B  raw       crc32c
 13 objects, 13 components, 235 B stored, 235 B decoded, zTensor 0.1
+65 parameters: 40 B of f64, 40 B of i64, 40 B of u64, 20 B of f32, 20 B of i32, 20 B of u32, 10 B of bf16, 10 B of f16, 10 B of i16, 10 B of u16, 5 B of bool, 5 B of i8, 5 B of u8

@@ -4,3 +4,4 @@ s_u8    dense   u8    []        1 B      1 B  raw       -
 s_i64   dense   i64   []        8 B      8 B  raw       -
 s_bool  dense   bool  []        1 B      1 B  raw       -
 4 objects, 4 components, 14 B stored, 14 B decoded, zTensor 0.1
+4 parameters: 8 B of i64, 4 B of f32, 1 B of bool, 1 B of u8

@@ -12,3 +12,4 @@ nnz0      sparse_coo        [3, 4]        0 B      0 B  raw       -
   coords              u64                 0 B      0 B  raw       -
   values              f32                 0 B      0 B  raw       -
 4 objects, 8 components, 208 B stored, 208 B decoded, zTensor 1.1 (version 1.1.0)
+66 parameters: 176 B of u64, 24 B of f32, 8 B of u16

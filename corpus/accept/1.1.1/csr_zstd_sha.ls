@@ -24,3 +24,4 @@ rows0      sparse_csr        [0, 4]    35 B        ?  zstd      sha256
   indptr               u64             17 B      8 B  zstd      sha256
   values               f32              9 B        ?  zstd      sha256
 6 objects, 18 components, 397 B stored, ? decoded, zTensor 1.1 (version 1.1.0)
+60 parameters: ? of u64, ? of f32, ? of f64, ? of bf16, ? of i8

@@ -13,3 +13,4 @@ t_u32   dense   u32   [2, 3]    24 B     24 B  raw       -
 t_u64   dense   u64   [2, 3]    48 B     48 B  raw       -
 t_u8    dense   u8    [2, 3]     6 B      6 B  raw       -
 13 objects, 13 components, 282 B stored, 282 B decoded, zTensor 1.1 (version 1.1.0)
+78 parameters: 48 B of f64, 48 B of i64, 48 B of u64, 24 B of f32, 24 B of i32, 24 B of u32, 12 B of bf16, 12 B of f16, 12 B of i16, 12 B of u16, 6 B of bool, 6 B of i8, 6 B of u8

@@ -12,3 +12,4 @@ nnz0      sparse_coo        [3, 4]       18 B      0 B  zstd      crc32c
   coords              u64                 9 B      0 B  zstd      crc32c
   values              f32                 9 B      0 B  zstd      crc32c
 4 objects, 8 components, 189 B stored, 208 B decoded, zTensor 1.2 (version 1.2.0)
+66 parameters: 176 B of u64, 24 B of f32, 8 B of u16

@@ -24,3 +24,4 @@ rows0      sparse_csr        [0, 4]     8 B      8 B  raw       -
   indptr               u64              8 B      8 B  raw       -
   values               f32              0 B      0 B  raw       -
 6 objects, 18 components, 356 B stored, 356 B decoded, zTensor 1.2 (version 1.2.0)
+60 parameters: 296 B of u64, 32 B of f64, 16 B of f32, 8 B of bf16, 4 B of i8

@@ -14,3 +14,4 @@ t_u64   dense   u64   [5]      40 B     40 B  raw       sha256
 t_u8    dense   u8    [5]       5 B      5 B  raw       sha256
 zs      dense   f32   [5]      29 B     20 B  zstd      sha256
 14 objects, 14 components, 264 B stored, 255 B decoded, zTensor 1.2 (version 1.2.0)
+70 parameters: 40 B of f32, 40 B of f64, 40 B of i64, 40 B of u64, 20 B of i32, 20 B of u32, 10 B of bf16, 10 B of f16, 10 B of i16, 10 B of u16, 5 B of bool, 5 B of i8, 5 B of u8

@@ -16,6 +16,7 @@ mod cases;
 pub mod cbor;
 pub mod file;
 mod hosts;
+pub mod other;
 pub mod sha256;
 mod table;
 pub mod v2;
@@ -88,6 +89,9 @@ pub fn files() -> Vec<Output> {
     add("accept/opens-only.tsv".to_owned(), list.into_bytes());
     files_v2(&table, &mut add);
     sharded(&table, &mut add);
+    for case in other::all() {
+        add(case.path(), case.bytes);
+    }
     files.into_iter().map(|(path, bytes)| Output { path, bytes }).collect()
 }
 

@@ -21,6 +21,11 @@ fn main() -> io::Result<()> {
             }
         }
     }
+    for output in files.iter().filter(|output| output.path.starts_with("other/")) {
+        if let Some(folder) = corpus.join(&output.path).parent() {
+            fs::create_dir_all(folder)?;
+        }
+    }
     for output in &files {
         fs::write(corpus.join(&output.path), &output.bytes)?;
     }

@@ -10,6 +10,8 @@ use zten::{Error, ErrorKind, Generation, Manifest, error::Place};
 
 use crate::clause::clause_of;
 use crate::escape;
+use crate::json::Json;
+use crate::size::human;
 
 /// What has been found of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,9 @@ impl Verdict {
     }
 }
 
+/// The format of zTensor files of any generation, as JSON gives it.
+pub const ZTENSOR: &str = "ztensor";
+
 /// How much of a file is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -60,8 +65,8 @@ pub fn summary(
 ) -> (Verdict, String) {
     if manifest.is_data_shard() {
         // Nothing says what is in it but the file that lists it.
-        let bytes = counted(length, "byte");
-        let summary = format!("a data shard, valid as far as its frame tells (2, {bytes})");
+        let size = human(length);
+        let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
         return (Verdict::Valid, summary);
     }
     let components = manifest.objects().fold(0_u64, |sum, object| {
@@ -77,10 +82,30 @@ pub fn summary(
     match scope {
         Scope::Manifest => (Verdict::ManifestValid, format!("manifest {valid} ({contents})")),
         Scope::All => {
-            let bytes = counted(stored(manifest), "byte");
-            (Verdict::Valid, format!("{valid} ({contents}, {bytes} of data)"))
+            let size = human(stored(manifest));
+            (Verdict::Valid, format!("{valid} ({contents}, {size} of data)"))
         }
     }
+}
+
+/// Writes what `docs/json.md` says of a file that nothing is wrong with, from its verdict on.
+pub fn valid_json<W: io::Write>(
+    json: &mut Json<'_, W>,
+    (verdict, format): (Verdict, &str),
+    message: &str,
+) -> io::Result<()> {
+    json.key("verdict")?;
+    json.string(verdict.as_str())?;
+    json.key("format")?;
+    json.string(format)?;
+    for absent in ["rule", "clause", "offset", "object", "component", "shard"] {
+        json.key(absent)?;
+        json.null()?;
+    }
+    json.key("more")?;
+    json.integer_or_null((verdict == Verdict::Valid).then_some(0))?;
+    json.key("message")?;
+    json.string(message)
 }
 
 /// Stored bytes of all components.
@@ -104,6 +129,8 @@ pub struct Finding {
     pub sentence: String,
     /// The row of the catalogue, where the file is to blame.
     pub row: Option<&'static Row>,
+    /// The format of the file, as far as that is known: `ztensor`, or what another reader calls its own.
+    pub format: Option<&'static str>,
     /// Which rules the file follows, as far as that is known.
     pub generation: Option<Generation>,
     /// Object and component, in numbers.
@@ -129,6 +156,7 @@ impl Finding {
             verdict,
             sentence,
             row: None,
+            format: None,
             generation: None,
             place: Place::default(),
             object: None,
@@ -159,6 +187,8 @@ impl Finding {
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());
         finding.row = error.kind().row();
+        let is_any = |row: &Row| matches!(row.id, "header-magic" | "file-size");
+        finding.format = (!finding.row.is_some_and(is_any)).then_some(ZTENSOR);
         finding.place = error.place();
         finding.offset = error.offset();
         finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
@@ -189,6 +219,7 @@ impl Finding {
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
+        self.format = Some(ZTENSOR);
         self.generation = Some(manifest.generation());
         self.place = place;
         let component = object
@@ -218,6 +249,31 @@ impl Finding {
     pub fn clause(&self) -> Option<String> {
         let clause = self.row?.source.clause();
         Some(self.generation.map_or_else(|| clause.to_owned(), |own| clause_of(clause, own)))
+    }
+
+    /// Writes what `docs/json.md` says of a file that is not valid, from its verdict on; `more` is how many
+    /// other objects something is wrong with, if they were looked at.
+    pub fn json<W: io::Write>(&self, json: &mut Json<'_, W>, more: Option<u64>) -> io::Result<()> {
+        json.key("verdict")?;
+        json.string(self.verdict.as_str())?;
+        json.key("format")?;
+        json.string_or_null(self.format)?;
+        json.key("rule")?;
+        json.string_or_null(self.row.map(|row| row.id))?;
+        json.key("clause")?;
+        json.string_or_null(self.clause().as_deref())?;
+        json.key("offset")?;
+        json.integer_or_null(self.offset)?;
+        json.key("object")?;
+        json.string_or_null(self.object.as_deref())?;
+        json.key("component")?;
+        json.string_or_null(self.component.as_deref())?;
+        json.key("shard")?;
+        json.string_or_null(self.shard.as_deref())?;
+        json.key("more")?;
+        json.integer_or_null(more)?;
+        json.key("message")?;
+        json.display(self)
     }
 
     /// Where it is, with a space before it; nothing where it is the whole file.
@@ -266,10 +322,34 @@ fn shard_at(manifest: &Manifest<impl AsRef<[u8]>>, offset: Option<u64>) -> Optio
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)?;
-        if let Some((row, clause)) = self.row.zip(self.clause()) {
-            write!(f, " (rule {}, {clause})", row.id)?;
+        self.with_rule_between("", "").fmt(f)
+    }
+}
+
+impl Finding {
+    /// The message, with what sets the rule off before and after its id: codes of a terminal.
+    pub fn with_rule_between<'a>(
+        &'a self,
+        before: impl fmt::Display + 'a,
+        after: impl fmt::Display + 'a,
+    ) -> impl fmt::Display + 'a {
+        SetOff { finding: self, before, after }
+    }
+}
+
+struct SetOff<'a, B, A> {
+    finding: &'a Finding,
+    before: B,
+    after: A,
+}
+
+impl<B: fmt::Display, A: fmt::Display> fmt::Display for SetOff<'_, B, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { finding, before, after } = self;
+        f.write_str(&finding.sentence)?;
+        if let Some((row, clause)) = finding.row.zip(finding.clause()) {
+            write!(f, " (rule {before}{}{after}, {clause})", row.id)?;
         }
-        self.place(f)
+        finding.place(f)
     }
 }

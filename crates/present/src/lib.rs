@@ -10,5 +10,6 @@ pub mod escape;
 pub mod finding;
 pub mod json;
 pub mod npy;
+pub mod size;
 pub mod spelled;
 pub mod value;

@@ -14,6 +14,7 @@
 //! | [`lies`] | a file | from a source that lies: nothing that was not there is verified |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
+//! | [`foreign`] | a file of another format | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
 mod append;
@@ -23,6 +24,7 @@ mod components;
 mod damage;
 mod facts;
 mod file;
+mod foreign;
 mod formats;
 mod grammar;
 mod heap;
@@ -40,6 +42,7 @@ pub use append::{Appended, append};
 pub use canonical::{Form, canonical};
 pub use cbor::cbor;
 pub use file::file;
+pub use foreign::foreign;
 pub use grammar::{Grown, grammar};
 pub use liar::{Lie, Plan};
 pub use lies::{Lied, lies};

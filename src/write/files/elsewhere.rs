@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::error::PublishError;
-use super::{A_LINK, NO_FILE, folder, invalid, name};
+use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
 
 /// Where a file is to be.
 #[derive(Debug)]
@@ -56,16 +56,19 @@ impl Draft {
     }
 
     /// There, names are durable when they are.
-    pub(super) fn publish(self) -> Result<(), PublishError> {
-        self.take_name().map_err(PublishError::NotPublished)
+    pub(super) fn publish(self, over: Over) -> Result<(), PublishError> {
+        self.take_name(over).map_err(PublishError::NotPublished)
     }
 
-    fn take_name(self) -> io::Result<()> {
+    fn take_name(self, over: Over) -> io::Result<()> {
         if let Some(old) = self.target.check()? {
             self.file().set_permissions(old.permissions())?;
         }
         self.file().sync_all()?;
-        self.file.persist(&self.target.0)?;
+        match over {
+            Over::Any => self.file.persist(&self.target.0)?,
+            Over::Nothing => self.file.persist_noclobber(&self.target.0)?,
+        };
         Ok(())
     }
 }

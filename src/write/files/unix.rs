@@ -1,15 +1,18 @@
 //! Publishing on Unix: everything is reached from the folder, which is opened once.
 
 use alloc::string::String;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 
-use rustix::fs::{AtFlags, Mode, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, linkat, renameat, unlinkat};
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::access;
 use super::error::PublishError;
 use super::target::{Target, create, temporary_name};
+use super::{Over, access};
 
 /// A file that has no name yet, or not the one that it is to have.
 #[derive(Debug)]
@@ -40,14 +43,17 @@ impl Draft {
         &self.file
     }
 
-    pub(super) fn publish(mut self) -> Result<(), PublishError> {
-        self.take_name().map_err(PublishError::NotPublished)?;
+    pub(super) fn publish(mut self, over: Over) -> Result<(), PublishError> {
+        self.take_name(over).map_err(PublishError::NotPublished)?;
         self.target.folder.sync_all().map_err(PublishError::NotDurable)
     }
 
     /// What fails leaves the target as it was.
-    fn take_name(&mut self) -> io::Result<()> {
+    fn take_name(&mut self, over: Over) -> io::Result<()> {
         let old = self.target.check()?;
+        if old.is_some() && over == Over::Nothing {
+            return Err(Errno::EXIST.into());
+        }
         match &old {
             Some(old) => access::keep(&self.file, &self.target, old)?,
             None => access::begin(&self.file, &self.target, self.temporary.is_none())?,
@@ -59,7 +65,7 @@ impl Draft {
             if old.is_none() {
                 match unnamed::link(&self.file, folder, name) {
                     // Something has come there meanwhile, to be replaced.
-                    Err(Errno::EXIST) => {}
+                    Err(Errno::EXIST) if over == Over::Any => {}
                     linked => return Ok(linked?),
                 }
             }
@@ -68,11 +74,28 @@ impl Draft {
             self.temporary = Some(name);
         }
         if let Some(temporary) = &self.temporary {
-            renameat(folder, temporary, folder, name)?;
+            match over {
+                Over::Any => renameat(folder, temporary, folder, name)?,
+                Over::Nothing => rename_to_free(folder, temporary, name)?,
+            }
         }
         self.temporary = None;
         Ok(())
     }
+}
+
+/// Gives a file another name, that is not in use.
+fn rename_to_free(folder: &File, from: &str, to: &OsStr) -> rustix::io::Result<()> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        // The file system, or the system, has no such thing.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        renamed => return renamed,
+    }
+    linkat(folder, from, folder, to, AtFlags::empty())?;
+    // It is published, whatever becomes of its other name.
+    let _ = unlinkat(folder, from, AtFlags::empty());
+    Ok(())
 }
 
 impl Drop for Draft {
@@ -145,6 +168,38 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o7777
     }
 
+    /// A file that comes between is not replaced, whether the new one has a name or not.
+    #[test]
+    fn what_comes_meanwhile_stays() {
+        for make in [Draft::new, Draft::named] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            let draft = || {
+                let mut draft = make(Target::new(&path).unwrap()).unwrap();
+                draft.write_all(b"new").unwrap();
+                draft
+            };
+            let late = draft();
+            fs::write(&path, "there").unwrap();
+            let Err(PublishError::NotPublished(error)) = late.publish(Over::Nothing) else {
+                panic!("it is published");
+            };
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+            // In the last moment, after what is there was looked at.
+            let late = draft();
+            if let Some(temporary) = &late.temporary {
+                let linked = rename_to_free(&late.target.folder, temporary, OsStr::new("x"));
+                assert_eq!(linked, Err(Errno::EXIST));
+            }
+            drop(late);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "there");
+            fs::remove_file(&path).unwrap();
+            draft().publish(Over::Nothing).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+            assert_eq!(names(folder.path()), ["x"]);
+        }
+    }
+
     /// As on file systems that have no files without a name.
     #[test]
     fn a_name_for_the_time_being_is_for_the_owner_alone() {
@@ -155,7 +210,7 @@ mod tests {
             let temporary = folder.path().join(draft.temporary.clone().unwrap());
             draft.write_all(content.as_bytes()).unwrap();
             assert_eq!(mode(&temporary), 0o600);
-            draft.publish().unwrap();
+            draft.publish(Over::Any).unwrap();
             assert!(!temporary.exists());
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         };

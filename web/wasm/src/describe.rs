@@ -18,7 +18,7 @@ use crate::spelled::{digest, version};
 const VALUE: usize = 4096;
 
 /// Says what the file is.
-pub(crate) fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
+pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     let manifest = &file.manifest;
     let mut json = Json::new(out);
     json.open('{')?;

@@ -8,12 +8,12 @@ pub mod describe;
 mod guest;
 pub mod histogram;
 pub mod picture;
-mod problem;
 pub mod save;
-pub mod session;
 mod sparsity;
 pub mod statistics;
 pub mod validate;
 mod widen;
 
-use zten_present::{clause, diagnostic, element, escape, json, npy, spelled};
+use zten_guest::problem;
+pub use zten_guest::session;
+use zten_present::{diagnostic, element, escape, json, npy, spelled};

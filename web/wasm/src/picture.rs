@@ -61,7 +61,7 @@ pub fn object<R: ReadAt>(
     };
     let (grid, counted) = match drawn {
         Ok(drawn) => drawn,
-        Err(error) => return problem::reading(file, &error, &mut Json::new(out)),
+        Err(error) => return problem::reading(file, &error, out),
     };
     let mut json = Json::new(out);
     json.open('{')?;

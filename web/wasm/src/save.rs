@@ -20,15 +20,16 @@ pub fn component<R: ReadAt>(
     data: &mut impl Write,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut json = Json::new(out);
     match write(file, place, source, data) {
         Ok(Ok(note)) => {
+            let mut json = Json::new(out);
             json.open('{')?;
             json.key("note")?;
             json.string_or_null(note)?;
             json.close('}')
         }
         Ok(Err(sentence)) => {
+            let mut json = Json::new(out);
             json.open('{')?;
             json.key("verdict")?;
             json.string("error")?;
@@ -36,7 +37,7 @@ pub fn component<R: ReadAt>(
             json.string(&sentence)?;
             json.close('}')
         }
-        Err(error) => problem::reading(file, &error, &mut json),
+        Err(error) => problem::reading(file, &error, out),
     }
 }
 

@@ -75,7 +75,7 @@ pub fn component<R: ReadAt>(
 ) -> io::Result<()> {
     match read(file, place, source) {
         Ok((kind, seen, whole)) => document(kind, &seen, &whole, out),
-        Err(error) => problem::reading(file, &error, &mut Json::new(out)),
+        Err(error) => problem::reading(file, &error, out),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::session::File;
 pub fn all<R: ReadAt>(file: &File, source: &R, out: &mut impl Write) -> io::Result<()> {
     match Verifier::new(file.length, &Limits::default()).file(&file.manifest, source) {
         Ok(_) => valid(Verified::NoDigest, out),
-        Err(error) => problem::reading(file, &error, &mut Json::new(out)),
+        Err(error) => problem::reading(file, &error, out),
     }
 }
 
@@ -28,7 +28,7 @@ pub fn component<R: ReadAt>(
 ) -> io::Result<()> {
     match read(file, (object, component), source) {
         Ok(verified) => valid(verified, out),
-        Err(error) => problem::reading(file, &error, &mut Json::new(out)),
+        Err(error) => problem::reading(file, &error, out),
     }
 }
 

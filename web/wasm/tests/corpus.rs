@@ -40,6 +40,9 @@ fn open(bytes: &[u8]) -> (Session, Value) {
         let part = bytes[range.start as usize..range.end as usize].to_vec();
         session.supply(part, length, &mut out).unwrap();
     }
+    if let Session::Open(file) = session {
+        describe::file(file, &mut out).unwrap();
+    }
     (session, serde_json::from_slice(&out).unwrap())
 }
 
@@ -94,13 +97,13 @@ fn good_files() {
         let (session, said) = open(&bytes);
         let Session::Open(file) = session else { panic!("{}: {said}", path.display()) };
         assert_eq!(said["objects"], archive.len());
-        let listed = answer(|out| describe::list(&file, 0, u32::MAX, out).unwrap());
+        let listed = answer(|out| describe::list(file, 0, u32::MAX, out).unwrap());
         assert_eq!(listed.as_array().unwrap().len(), archive.len() as usize);
         let mut verifier = Verifier::new(bytes.len() as u64, &Limits::default());
         let valid = archive
             .objects()
             .all(|object| verifier.object(&object, archive.data(), |_, _| ()).is_ok());
-        let all = everything(&file, &bytes);
+        let all = everything(file, &bytes);
         assert_eq!(all["verdict"] == "valid", valid, "{}: {all}", path.display());
         objects += archive.len();
     }
@@ -121,7 +124,7 @@ fn bad_files() {
         let (rule, _) = name.split_once("--").unwrap();
         match open(&bytes) {
             (Session::Open(file), _) => {
-                assert_eq!(everything(&file, &bytes)["rule"], rule, "{name}");
+                assert_eq!(everything(file, &bytes)["rule"], rule, "{name}");
                 late += 1;
             }
             (_, said) => assert_eq!(said["rule"], rule, "{name}"),
@@ -161,13 +164,13 @@ fn a_host_that_errs_gets_answers() {
     // No such object, no such component, and a file that has become shorter.
     let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
     let source = &bytes[..];
-    assert_eq!(answer(|out| describe::object(&file, 99, out).unwrap()), Value::Null);
+    assert_eq!(answer(|out| describe::object(file, 99, out).unwrap()), Value::Null);
     for place in [(99, 0), (0, 99), (u32::MAX, u32::MAX)] {
-        let said = answer(|out| statistics::component(&file, place, &source, out).unwrap());
+        let said = answer(|out| statistics::component(file, place, &source, out).unwrap());
         assert_eq!(said["verdict"], "error");
     }
     for end in [0, 64, 65, 200] {
-        assert_ne!(everything(&file, &bytes[..end])["verdict"], "valid");
+        assert_ne!(everything(file, &bytes[..end])["verdict"], "valid");
     }
 }
 
@@ -190,7 +193,7 @@ fn a_file_that_cannot_be_read_is_not_validated() {
         let (Session::Open(file), _) = open(&bytes) else { panic!("it is valid") };
         for reads in 0..4 {
             let source = Fails(&bytes, reads.into());
-            let said = answer(|out| validate::all(&file, &source, out).unwrap());
+            let said = answer(|out| validate::all(file, &source, out).unwrap());
             assert!(said["verdict"] == "error" || source.1.get() > 0 || said["verdict"] == "valid");
             if reads == 0
                 && file.manifest.objects().any(|object| {

@@ -69,7 +69,7 @@ class File(Mapping[str, Tensor]):
         self._verify = verify
         self._maps: dict[bool, mmap.mmap | bytes | bytearray] = {}
         self._reader = Reader(self._source, how)
-        if map and not isinstance(self._source, bytes) and self._reader.descriptor() is None:
+        if map and not isinstance(self._source, bytes) and not self._reader.is_mappable:
             self.close()
             raise ValueError("map=True maps files that are opened by their path, or views bytes")
 
@@ -171,13 +171,16 @@ class File(Mapping[str, Tensor]):
     def _mapped(self, writable: bool) -> mmap.mmap | bytes | bytearray:
         if isinstance(self._source, bytes):
             return bytearray(self._source) if writable else self._source
+        access = mmap.ACCESS_COPY if writable else mmap.ACCESS_READ
         descriptor = self._reader.descriptor()
         assert descriptor is not None
-        access = mmap.ACCESS_COPY if writable else mmap.ACCESS_READ
-        if sys.version_info >= (3, 13):
-            # The map needs the file no longer.
-            return mmap.mmap(descriptor, 0, access=access, trackfd=False)
-        return mmap.mmap(descriptor, 0, access=access)
+        try:
+            if sys.version_info >= (3, 13):
+                # The map needs the file no longer.
+                return mmap.mmap(descriptor, 0, access=access, trackfd=False)
+            return mmap.mmap(descriptor, 0, access=access)
+        finally:
+            os.close(descriptor)
 
     def _view(self, shape: tuple[int, ...], element: str, offset: int) -> Array:
         """Elements where they lie, which opening has shown to be in the file: NumPy holds them against

@@ -6,17 +6,66 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::file::Opened;
+use crate::other::is_tensors;
+
 /// What names end in.
-pub(super) struct Suffixes(Vec<Vec<u8>>);
+pub(super) struct Suffixes {
+    /// Of files that are taken.
+    taken: Vec<Vec<u8>>,
+    /// Of files that are taken if their first bytes are known.
+    asked: &'static [&'static str],
+}
+
+/// What the names of files end in that hold tensors, read or not.
+const TENSORS: [&str; 18] = [
+    ".zt",
+    ".safetensors",
+    ".gguf",
+    ".npy",
+    ".npz",
+    ".index.json",
+    ".pt",
+    ".pth",
+    ".ckpt",
+    ".pkl",
+    ".pickle",
+    ".joblib",
+    ".onnx",
+    ".h5",
+    ".hdf5",
+    ".keras",
+    ".tflite",
+    ".ggml",
+];
+/// Those that many other files have, too.
+const OTHERS: [&str; 2] = [".bin", ".pb"];
 
 impl Suffixes {
     pub(super) fn new(suffixes: &[OsString]) -> Self {
-        Self(suffixes.iter().map(|suffix| suffix.as_encoded_bytes().to_vec()).collect())
+        let taken = suffixes.iter().map(|suffix| suffix.as_encoded_bytes().to_vec()).collect();
+        Self { taken, asked: &[] }
     }
 
-    fn allow(&self, name: &OsString) -> bool {
-        self.0.iter().any(|suffix| name.as_encoded_bytes().ends_with(suffix))
+    /// Those of all files that hold tensors.
+    pub(super) fn of_tensors() -> Self {
+        Self { taken: TENSORS.iter().map(|suffix| (*suffix).into()).collect(), asked: &OTHERS }
     }
+
+    fn allow(&self, folder: &Path, name: &OsString) -> bool {
+        let bytes = name.as_encoded_bytes();
+        self.taken.iter().any(|suffix| bytes.ends_with(suffix))
+            || self.asked.iter().any(|suffix| bytes.ends_with(suffix.as_bytes()))
+                && is_of_tensors(&folder.join(name))
+    }
+}
+
+/// Whether the first bytes of a file are of one that holds tensors. They are compared here, where nothing is confined,
+/// with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
+fn is_of_tensors(path: &Path) -> bool {
+    let Ok(opened) = Opened::open_unlinked(path) else { return false };
+    let start = opened.start(u64::try_from(zten_foreign::START).unwrap_or(u64::MAX));
+    start.is_ok_and(|start| is_tensors(&start) || zten_foreign::by_start(&start, path).is_some())
 }
 
 /// What is left of a folder.
@@ -89,7 +138,7 @@ impl Walk {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 names.push((name, Kind::Folder));
-            } else if kind.is_file() && self.suffixes.allow(&name) {
+            } else if kind.is_file() && self.suffixes.allow(path, &name) {
                 names.push((name, Kind::File));
             }
         }
@@ -129,5 +178,27 @@ mod tests {
         assert_eq!(walked(&[".zt"]), zt);
         assert_eq!(walked(&[".txt", "z.zt"]), ["a.txt", "b/z.zt"]);
         assert_eq!(walked(&[""]).len(), 7);
+    }
+
+    #[test]
+    fn files_that_hold_tensors_are_taken() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, bytes) in [
+            ("a.bin", &b"\x80\x02}q\0."[..]),
+            ("b.bin", b"firmware"),
+            ("c.index.json", b"{}"),
+            ("config.json", b"{}"),
+            ("d.pt", b""),
+            ("e.bin", b"ZTEN1000"),
+            ("readme.md", b""),
+        ] {
+            fs::write(root.path().join(name), bytes).unwrap();
+        }
+        let mut walk = Walk::new(Suffixes::of_tensors());
+        walk.enter(root.path().to_owned());
+        let paths = std::iter::from_fn(move || walk.next()).map(|(path, _)| path);
+        let names: Vec<_> =
+            paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        assert_eq!(names, ["a.bin", "c.index.json", "d.pt", "e.bin"]);
     }
 }

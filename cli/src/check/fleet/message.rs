@@ -14,11 +14,12 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recv, recvmsg, sendmsg,
 };
-use zten::rules::{Row, rows};
-use zten_shards::Wanted;
+use zten::rules::Row;
 
+use crate::catalogue::rows;
 use crate::check::kind::Kind;
 use crate::check::record::Record;
+use crate::check::want::Want;
 use crate::report::Verdict;
 
 /// Files of a message, at most.
@@ -137,8 +138,8 @@ pub(super) enum Answer {
     Begun,
     /// It is not, and reads nothing.
     NotConfined(String),
-    /// A shard that the current file lists.
-    Wants(Wanted),
+    /// A file that the current one lists.
+    Wants(Want),
     /// That was the last one.
     WantsNoMore,
     /// What has been found of the current file, and of those that follow.
@@ -160,7 +161,7 @@ pub(super) fn answer(answer: &Answer) -> io::Result<()> {
     let message = match answer {
         Answer::Begun => vec![b'B'],
         Answer::NotConfined(why) => [b"N", why.as_bytes()].concat(),
-        Answer::Wants(wanted) => [b"W", wanted.to_string().as_bytes()].concat(),
+        Answer::Wants(want) => [b"W", want.to_string().as_bytes()].concat(),
         Answer::WantsNoMore => vec![b'M'],
         Answer::Found(records) => {
             let mut message = vec![b'F'];
@@ -215,8 +216,8 @@ pub(super) fn next_answer(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Op
         b'B' => Answer::Begun,
         b'N' => Answer::NotConfined(text()?.to_owned()),
         b'W' => {
-            let wanted = Wanted::read(text()?);
-            Answer::Wants(wanted.ok_or_else(|| invalid("a shard that cannot be"))?)
+            let want = Want::read(text()?);
+            Answer::Wants(want.ok_or_else(|| invalid("a shard that cannot be"))?)
         }
         b'M' => Answer::WantsNoMore,
         b'F' => found(rest)?,
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn answers_have_a_form() {
         assert!(matches!(answered(b"B"), Ok(Some(Answer::Begun))));
-        assert!(matches!(answered(b"Wname xxh3 00"), Ok(Some(Answer::Wants(_)))));
+        assert!(matches!(answered(b"Wshard name xxh3 00"), Ok(Some(Answer::Wants(_)))));
         let Ok(Some(Answer::Found(record))) = answered(b"F\x02\0\0\x04\0text\0\xff\xff\0\0") else {
             panic!()
         };
@@ -292,7 +293,8 @@ mod tests {
             b"F\0\0\0\x01\0",
             b"F\x06\0\0\0\0",
             &[b'F', 0, many[0], many[1], 0, 0],
-            b"W../s xxh3 00",
+            b"Wshard ../s xxh3 00",
+            b"Wbeside ../s.safetensors",
             b"W",
             b"N\xff",
             &vec![b'B'; BYTES + 1],

@@ -7,12 +7,12 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use zten_shards::Wanted;
 
 use super::message::{Answer, BYTES, FILES, Order, Sent, next_answer, order};
 use super::share::{self, ROOM};
 use crate::args::Check;
 use crate::check::entries::Entry;
+use crate::check::want::Want;
 use crate::mode::Mode;
 
 /// A file that is to be checked, and its place among all.
@@ -42,7 +42,7 @@ pub(super) struct Running {
     /// Bytes of those that it was sent at last.
     pub(super) bytes: u64,
     /// What it has asked for, of the first of them.
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<Want>,
 }
 
 impl Running {

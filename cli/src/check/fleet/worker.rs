@@ -4,14 +4,15 @@
 use std::collections::VecDeque;
 use std::io;
 
-use zten_shards::{ShardFile, Wanted};
+use zten_shards::ShardFile;
 
 use super::message::{Answer, Order, Sent, TEXT, answer, has_room_for, next_order};
 use super::share;
 use crate::args::Check;
 use crate::check::kind::Outcome;
 use crate::check::record::{Form, Record};
-use crate::check::validate::{open, validate_content, wanted};
+use crate::check::validate::begin;
+use crate::check::want::Want;
 use crate::file::Opened;
 use crate::mode::Mode;
 use crate::objects::WORTH_IT;
@@ -75,15 +76,15 @@ impl Worker<'_> {
     /// Checks a file, and says what has been found when nothing more comes, or what takes long.
     fn check(&mut self, Sent { name, file, length }: Sent) -> io::Result<()> {
         let opened = Opened { path: name.clone(), file, length, shards: Vec::new() };
-        let outcome = match open(opened, self.args) {
+        let outcome = match begin(opened, self.args) {
             Err(problem) => Err(problem),
-            Ok(mut archive) => {
-                let wanted = wanted(&archive, self.args);
-                if !wanted.is_empty() {
-                    let Some(shards) = self.ask(wanted)? else { return Ok(()) };
-                    archive.add_shards(shards);
+            Ok(mut begun) => {
+                let wants = begun.wants(self.args);
+                if !wants.is_empty() {
+                    let Some(files) = self.ask(wants)? else { return Ok(()) };
+                    begun.add(files);
                 }
-                validate_content(&name, &archive, self.args)
+                begun.validate(&name, self.args)
             }
         };
         let mut record = Record::new(self.form, &name, &outcome);
@@ -105,10 +106,10 @@ impl Worker<'_> {
     }
 
     /// Asks for the shards of a file. None where it is to be checked elsewhere.
-    fn ask(&mut self, wanted: Vec<Wanted>) -> io::Result<Option<Vec<ShardFile>>> {
+    fn ask(&mut self, wants: Vec<Want>) -> io::Result<Option<Vec<ShardFile>>> {
         self.tell()?;
-        for wanted in wanted {
-            answer(&Answer::Wants(wanted))?;
+        for want in wants {
+            answer(&Answer::Wants(want))?;
         }
         answer(&Answer::WantsNoMore)?;
         let mut shards = Vec::new();

@@ -1,16 +1,15 @@
 //! The tensors of a file of another format.
 
 use zten::attributes::Attributes;
-use zten::write::{Checksum, Encoded, Settings, Writer};
-use zten::{Archive, Error, Options, StorageType};
+use zten::{Archive, StorageType};
+use zten_foreign::{Input, Kind, Trouble};
 
 use crate::args::Convert;
 use crate::convert::foreign::troubled;
-use crate::convert::input::{self, Input, Kind};
 use crate::convert::output::{Array, Element, Failure, Source, Take};
-use crate::escape;
+use crate::other;
 use crate::progress::Progress;
-use crate::report::{Problem, Verdict};
+use crate::report::Problem;
 
 /// A file of another format.
 pub(super) struct Foreign<'a> {
@@ -25,22 +24,12 @@ impl<'a> Foreign<'a> {
     /// All of a file.
     pub(super) fn new(args: &'a Convert, mut input: Input) -> Result<Self, Box<Problem>> {
         let options = args.strictness.options();
-        let attributes = alone(input.take_attributes().cbor, &options)
+        let attributes = other::alone(input.take_attributes().cbor, &options)
             .map_err(|error| Box::new(Problem::unwritable(&args.input, None, &error)))?;
         let bytes = input.tensors().iter().map(|tensor| tensor.bytes);
         let progress = Progress::new(bytes.fold(0, u64::saturating_add));
         Ok(Self { args, input, attributes, progress })
     }
-}
-
-/// A file that has attributes and nothing else.
-fn alone(attributes: Vec<u8>, options: &Options) -> Result<Archive<Vec<u8>>, Error> {
-    let settings = Settings::default().checksum(Checksum::None).limits(*options.limit());
-    let mut writer = Writer::new(Vec::new(), &settings)?;
-    if !attributes.is_empty() {
-        writer.attributes(&Encoded::from_cbor(attributes))?;
-    }
-    Archive::open_with(writer.finish()?, options)
 }
 
 impl Source for Foreign<'_> {
@@ -83,16 +72,14 @@ impl Source for Foreign<'_> {
             take(chunk)
         });
         if let Some(byte) = wrong {
-            let sentence = format!(
-                "{}: a bool is {byte}, and 0 or 1 is expected",
-                escape::quoted(&tensor.name)
-            );
-            let problem = Problem::foreign(&self.args.input, Verdict::Refused, &sentence);
-            return Err(Failure::Input(Box::new(problem)));
+            let trouble = Trouble::of_bool(&tensor.name, byte);
+            return Err(Failure::Input(troubled(&self.args.input, &trouble)));
         }
         read.map_err(|failure| match failure {
-            input::Failure::Input(trouble) => Failure::Input(troubled(&self.args.input, &trouble)),
-            input::Failure::Taker(error) => Failure::Output(error),
+            zten_foreign::Failure::Input(trouble) => {
+                Failure::Input(troubled(&self.args.input, &trouble))
+            }
+            zten_foreign::Failure::Taker(error) => Failure::Output(error),
         })
     }
 }

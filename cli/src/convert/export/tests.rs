@@ -15,9 +15,10 @@ use zten_testkit::{accepted, accepted_v2};
 
 use crate::args::{Args, Command};
 use crate::convert::in_process::{convert, create, open, publish};
-use crate::convert::input;
+
 use crate::convert::plan::Plan;
 use crate::file::Opened;
+use crate::other;
 
 /// A folder of its own.
 struct Folder(tempfile::TempDir);
@@ -72,7 +73,7 @@ fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     let path = folder.path(&format!("again.{suffix}"));
     fs::write(&path, bytes).unwrap();
     let opened = Opened::open(&path).unwrap();
-    let mut input = input::open(opened, &path, &Limits::default()).unwrap();
+    let mut input = other::open(opened, &path, &Limits::default()).unwrap();
     let tensors: Vec<_> = input.tensors().iter().collect();
     let mut arrays = Arrays::new();
     for tensor in tensors {
@@ -371,4 +372,28 @@ fn what_has_no_place_is_named() {
         "safetensors",
         "it has attributes, and only those of a file can be held in \"x\"",
     );
+}
+
+/// Whatever comes between the look at what is there and the end of the work stays, without `--force`.
+#[test]
+fn what_comes_meanwhile_is_replaced_by_force_alone() {
+    let folder = Folder::new();
+    let (to, from) = (folder.path("out.zt"), folder.path("in.zt"));
+    for force in [&[][..], &["--force"]] {
+        let line = ["zten", "convert", from.to_str().unwrap(), to.to_str().unwrap()];
+        let line = line.iter().chain(force);
+        let Command::Convert(args) = Args::parse_from(line).command else { panic!("not that") };
+        let _ = fs::remove_file(&to);
+        let sink = create(&args).unwrap();
+        fs::write(&to, "there").unwrap();
+        let published = publish(&args, sink).map_err(|problem| problem.to_string());
+        let left = fs::read_to_string(&to).unwrap();
+        match force {
+            [] => {
+                assert!(published.unwrap_err().contains("--force replaces it"));
+                assert_eq!(left, "there");
+            }
+            _ => assert_eq!((published, left.as_str()), (Ok(()), "")),
+        }
+    }
 }

@@ -1,0 +1,81 @@
+/** Elements as typed arrays, and as 32-bit floats. */
+
+/** What holds the elements of a component. */
+export type Elements =
+  | Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>
+  | BigInt64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Int16Array<ArrayBuffer> | Int8Array<ArrayBuffer>
+  | BigUint64Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint8Array<ArrayBuffer>
+
+type Make = (new (buffer: ArrayBuffer) => Elements) & { BYTES_PER_ELEMENT: number }
+
+const MAKE: Record<string, Make> = {
+  f64: Float64Array, f32: Float32Array, f16: Uint16Array, bf16: Uint16Array,
+  i64: BigInt64Array, i32: Int32Array, i16: Int16Array, i8: Int8Array,
+  u64: BigUint64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array, bool: Uint8Array,
+}
+
+/** Decoded little-endian bytes as elements of a storage type; without one, as bytes. */
+export const elements = (bytes: Uint8Array<ArrayBuffer>, storage: string | null): Elements => {
+  const half = (globalThis as { Float16Array?: Make }).Float16Array
+  const Type = storage === 'f16' && half ? half : MAKE[storage ?? 'u8'] ?? Uint8Array
+  const whole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength
+  return new Type(whole ? bytes.buffer : bytes.slice().buffer)
+}
+
+/** A float of those many bits of exponent and mantissa; `special` says what codes without a value mean. */
+const small = (exponent: number, mantissa: number, bias: number, special: (code: number) => number | undefined) =>
+  (code: number): number => {
+    const known = special(code)
+    if (known !== undefined) return known
+    const sign = code >> (exponent + mantissa) & 1 ? -1 : 1
+    const power = code >> mantissa & (1 << exponent) - 1
+    const rest = code & (1 << mantissa) - 1
+    const scale = 2 ** ((power === 0 ? 1 : power) - bias - mantissa)
+    return sign * ((power === 0 ? 0 : 1 << mantissa) + rest) * scale
+  }
+
+/** Infinities and NaN as IEEE 754 has them: where all bits of the exponent are set. */
+const ieee = (exponent: number, mantissa: number) => (code: number): number | undefined => {
+  const all = (1 << exponent) - 1
+  if ((code >> mantissa & all) !== all) return undefined
+  if (code & (1 << mantissa) - 1) return NaN
+  return code >> (exponent + mantissa) & 1 ? -Infinity : Infinity
+}
+
+const fnuz = (code: number) => code === 0x80 ? NaN : undefined
+
+/** The value of each code, of types whose elements are codes. */
+const DECODE: Record<string, (code: number) => number> = {
+  f16: small(5, 10, 15, ieee(5, 10)),
+  f8_e4m3fn: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
+  f8_e4m3: small(4, 3, 7, code => (code & 0x7f) === 0x7f ? NaN : undefined),
+  f8_e5m2: small(5, 2, 15, ieee(5, 2)),
+  f8_e4m3fnuz: small(4, 3, 8, fnuz),
+  f8_e5m2fnuz: small(5, 2, 16, fnuz),
+  f8_e8m0: code => code === 0xff ? NaN : 2 ** (code - 127),
+  f4_e2m1: small(2, 1, 1, () => undefined),
+}
+
+/**
+ * The elements as 32-bit floats: those of 64 bits rounded, complex ones as pairs, and of types that
+ * are packed as many as there are. A NaN stays one, and may lose its payload.
+ */
+export const toFloat32 = (data: Elements, type: string, count: number | null): Float32Array<ArrayBuffer> => {
+  if (type === 'bf16') {
+    const wide = new Float32Array(data.length)
+    const bits = new Uint32Array(wide.buffer)
+    ;(data as Uint16Array).forEach((code, at) => { bits[at] = code << 16 })
+    return wide
+  }
+  const decode = DECODE[type]
+  const isCodes = decode && (data instanceof Uint8Array || data instanceof Uint16Array)
+  if (isCodes && type === 'f4_e2m1') {
+    const bytes = data
+    return Float32Array.from({ length: count ?? 2 * bytes.length }, (_, at) => decode(bytes[at >> 1]! >> (at % 2 ? 4 : 0) & 15))
+  }
+  const wide = new Float32Array(data.length)
+  if (isCodes) data.forEach((code, at) => { wide[at] = decode(code) })
+  else if (data instanceof BigInt64Array || data instanceof BigUint64Array) data.forEach((whole: bigint, at: number) => { wide[at] = Number(whole) })
+  else wide.set(data)
+  return wide
+}

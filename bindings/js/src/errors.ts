@@ -1,0 +1,73 @@
+/** What is said of a file: the document of `zten check --json`, without the name of the file. */
+export interface Report {
+  /** The version of the document. */
+  schema: number
+  verdict: 'valid' | 'manifest-valid' | 'refused' | 'unsupported' | 'limit' | 'error'
+  /** `ztensor`, where that is known. */
+  format: string | null
+  /** The id of the rule, the limit or the feature. */
+  rule: string | null
+  /** Where the rule comes from. */
+  clause: string | null
+  /** The byte that the finding is about. */
+  offset: number | bigint | null
+  object: string | null
+  component: string | null
+  shard: string | null
+  /** How many other objects are not valid: null where they were not looked at. */
+  more: number | null
+  /** The finding in a sentence, or what is in a valid file. */
+  message: string
+}
+
+/** A file, or a part of it, that is not valid or cannot be read. */
+export class ZtenError extends Error implements Omit<Report, 'schema'> {
+  override readonly name = 'ZtenError'
+  /** `refused` by a rule; `unsupported`; beyond a `limit`; `error`: nothing is known of the file. */
+  readonly verdict: Report['verdict']
+  readonly format: string | null
+  readonly rule: string | null
+  readonly clause: string | null
+  readonly offset: number | bigint | null
+  readonly object: string | null
+  readonly component: string | null
+  readonly shard: string | null
+  readonly more: number | null
+
+  constructor(report: Report, options?: ErrorOptions) {
+    super(report.message, options)
+    this.verdict = report.verdict
+    this.format = report.format
+    this.rule = report.rule
+    this.clause = report.clause
+    this.offset = report.offset
+    this.object = report.object
+    this.component = report.component
+    this.shard = report.shard
+    this.more = report.more
+  }
+}
+
+/** A report of what no rule describes. */
+export const trouble = (message: string): Report => ({
+  schema: 1, verdict: 'error', format: null, rule: null, clause: null, offset: null,
+  object: null, component: null, shard: null, more: null, message,
+})
+
+/** The error of what no rule describes. */
+export const failure = (message: string, cause?: unknown): ZtenError =>
+  new ZtenError(trouble(message), cause === undefined ? undefined : { cause })
+
+/** A document of the guest. Integers that a number cannot hold are `bigint`. */
+export const parse = (bytes: Uint8Array): unknown =>
+  JSON.parse(new TextDecoder().decode(bytes), (_, value: unknown) =>
+    typeof value === 'object' && value !== null && '$int' in value ? BigInt(value.$int as string) : value)
+
+/** What is wrong, as the guest says it; nothing where its answer is empty or something else. */
+export const problem = (answer: Uint8Array): Report | undefined => {
+  if (answer.length === 0) return undefined
+  const said = parse(answer) as Partial<Report> | null
+  if (!said || said.verdict === undefined || said.verdict === 'valid') return undefined
+  const { schema, verdict, format, rule, clause, offset, object, component, shard, more, message } = said as Report
+  return { schema, verdict, format, rule, clause, offset, object, component, shard, more, message }
+}

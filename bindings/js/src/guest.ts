@@ -1,0 +1,129 @@
+/** An instance with the file that it serves, whose bytes may have to be waited for. */
+import { Instance, type Host } from './instance.ts'
+import { ZtenError, failure, parse, problem, type Report } from './errors.ts'
+import type { Reader } from './sources.ts'
+
+/** Bytes of the file that are read at a time. */
+export const WINDOW = 4 << 20
+/** Bytes that are read beyond what was missed, the first time: twice as many each time after. */
+const AHEAD = 64 << 10
+
+interface Held {
+  start: number
+  bytes: Uint8Array
+}
+
+/** What a call came to. */
+export type Answer = { report: Report } | { said: unknown }
+
+export class Guest implements Host {
+  private readonly instance: Instance
+  /** Bytes of the file that are there for the next calls. */
+  private held: Held[] = []
+  private missed: number | undefined
+  private failed: unknown
+  private take: (piece: Uint8Array<ArrayBuffer>) => void = () => {}
+
+  constructor(readonly reader: Reader) {
+    this.instance = new Instance(this)
+  }
+
+  /** Opens the file: what is wrong with it, if anything is. */
+  async open(module: WebAssembly.Module): Promise<Report | undefined> {
+    this.instance.attach(await WebAssembly.instantiate(module, this.instance.imports))
+    let answer = this.instance.begin(this.reader.size)
+    for (let needs = this.instance.needs(); needs; needs = this.instance.needs()) {
+      answer = this.instance.supply(await this.reader.read(needs.start, needs.end))
+      if (answer.length > 0) break
+    }
+    return problem(answer)
+  }
+
+  get isSync(): boolean {
+    return this.reader.readSync !== undefined
+  }
+
+  readAt(offset: number, buffer: Uint8Array): boolean {
+    try {
+      if (this.reader.readSync) {
+        buffer.set(this.reader.readSync(offset, offset + buffer.length))
+        return true
+      }
+      let at = 0
+      while (at < buffer.length) {
+        const position = offset + at
+        const found = this.held.find(({ start, bytes }) => start <= position && position < start + bytes.length)
+        if (!found) {
+          this.missed = position
+          return false
+        }
+        const from = position - found.start
+        const part = found.bytes.subarray(from, from + buffer.length - at)
+        buffer.set(part, at)
+        at += part.length
+      }
+      return true
+    } catch (error) {
+      this.failed = error
+      return false
+    }
+  }
+
+  data(piece: Uint8Array<ArrayBuffer>): void {
+    this.take(piece)
+  }
+
+  /** Reads part of the file ahead, in the place of what has been. */
+  async hold(start: number, end: number): Promise<void> {
+    this.held = []
+    await this.holdMore(start, end)
+  }
+
+  /** The same, beside what has been. */
+  async holdMore(start: number, end: number): Promise<void> {
+    if (start < end) this.held.push({ start, bytes: await this.reader.read(start, end) })
+  }
+
+  /** Lets go of what was read ahead. */
+  drop(): void {
+    this.held = []
+  }
+
+  /** Calls an export that reads nothing that is not held. */
+  call(name: string, args: (number | bigint)[], take?: (piece: Uint8Array<ArrayBuffer>) => void): Answer {
+    this.failed = this.missed = undefined
+    this.take = take ?? (() => {})
+    const answer = this.instance.call(name, args)
+    if (this.failed) throw this.failed
+    if (this.missed !== undefined) throw failure(`the byte ${this.missed} is not there`)
+    const report = problem(answer)
+    if (report) return { report }
+    return { said: answer.length === 0 ? undefined : parse(answer) }
+  }
+
+  /** Calls it again and again until what it reads is held. `restart` forgets what it has handed on. */
+  async replay(name: string, args: number[], input: Uint8Array, take: (piece: Uint8Array<ArrayBuffer>) => void, restart: () => void): Promise<Answer> {
+    this.held = []
+    for (let ahead = AHEAD; ; ahead *= 2) {
+      restart()
+      this.put(input)
+      try {
+        return this.call(name, args, take)
+      } catch (error) {
+        if (this.missed === undefined) throw error
+      }
+      await this.holdMore(this.missed, Math.min(this.missed + ahead, this.reader.size))
+    }
+  }
+
+  /** Asks for a document; what is wrong is thrown. */
+  ask<T>(name: string, args: (number | bigint)[]): T {
+    const answer = this.call(name, args)
+    if ('report' in answer) throw new ZtenError(answer.report)
+    return answer.said as T
+  }
+
+  put(bytes: Uint8Array): void {
+    this.instance.put(bytes)
+  }
+}

@@ -1,0 +1,101 @@
+/** An instance of a wasm module over `zten`, which serves one file: the other side of its border. */
+
+interface Exports {
+  memory: WebAssembly.Memory
+  input(length: number): number
+  begin(length: bigint): number
+  needs(): number
+  needs_start(): bigint
+  needs_end(): bigint
+  supply(): number
+  [call: string]: unknown
+}
+
+/** What an instance asks of its host. */
+export interface Host {
+  /** Fills `buffer` with the bytes of the file from `offset` on: whether it could. */
+  readAt(offset: number, buffer: Uint8Array): boolean
+  /** Takes a piece of data, which it may keep. */
+  data(piece: Uint8Array<ArrayBuffer>): void
+}
+
+export class Instance {
+  private exports!: Exports
+  private answer: Uint8Array<ArrayBuffer>[] = []
+
+  /** What the module imports. */
+  readonly imports: WebAssembly.Imports = {
+    host: {
+      read_at: (offset: bigint, buffer: number, length: number) =>
+        this.host.readAt(Number(offset), this.memory(buffer, length)) ? 1 : 0,
+      take: (channel: number, bytes: number, length: number) => {
+        const piece = this.memory(bytes, length).slice()
+        if (channel === 0) this.answer.push(piece)
+        else this.host.data(piece)
+      },
+    },
+  }
+
+  constructor(private readonly host: Host) {}
+
+  /** Takes what the module exports, before anything is called. */
+  attach({ exports }: WebAssembly.Instance): void {
+    this.exports = exports as unknown as Exports
+  }
+
+  /** Begins with a file of that size. The answer is empty, or what is wrong with it. */
+  begin(size: number): Uint8Array<ArrayBuffer> {
+    return this.asked(() => this.exports.begin(BigInt(size)))
+  }
+
+  /** The bytes that opening asks for next, be they none; `undefined` when it has ended. */
+  needs(): { start: number; end: number } | undefined {
+    if (this.exports.needs() !== 1) return undefined
+    return { start: Number(this.exports.needs_start()), end: Number(this.exports.needs_end()) }
+  }
+
+  /** Takes them. The answer is empty, or what is wrong with the file. */
+  supply(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+    this.put(bytes)
+    return this.asked(() => this.exports.supply())
+  }
+
+  /** Puts bytes into the buffer, for the next call. */
+  put(bytes: Uint8Array): void {
+    const buffer = this.exports.input(bytes.length)
+    if (buffer === 0) throw new RangeError(`there is no memory for ${bytes.length} bytes`)
+    this.memory(buffer, bytes.length).set(bytes)
+  }
+
+  /** Calls an export, and gives its answer. */
+  call(name: string, args: (number | bigint)[]): Uint8Array<ArrayBuffer> {
+    const called = this.exports[name]
+    if (typeof called !== 'function') throw new Error(`there is no ${name}`)
+    return this.asked(() => called(...args) as number)
+  }
+
+  private asked(call: () => number): Uint8Array<ArrayBuffer> {
+    this.answer = []
+    if (call() !== 1) throw new Error('there is no answer: called out of turn')
+    const answer = join(this.answer)
+    this.answer = []
+    return answer
+  }
+
+  /** Bytes of its memory, by pointers that may come as negative numbers. */
+  private memory(at: number, length: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.exports.memory.buffer as ArrayBuffer, at >>> 0, length >>> 0)
+  }
+}
+
+/** Pieces as one. */
+export const join = (pieces: Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> => {
+  if (pieces.length === 1) return pieces[0]!
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}

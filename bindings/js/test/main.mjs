@@ -1,0 +1,350 @@
+// The package as it is installed, held to the corpus and to the command: in Node, and in Chromium.
+//
+//   node test/main.mjs [TEXT]    only the tests with the text in their names
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, openAsBlob, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { chromium } from 'playwright-core'
+import { serve } from './server.mjs'
+import { alone, corpus, folder, install, json, root, run } from './setup.mjs'
+
+const { project, files } = install()
+const { open, check, ZtenError } = await import(pathToFileURL(join(project, 'node_modules/zten/dist/node.js')))
+const wanted = process.argv[2] ?? ''
+let failed = 0
+
+const test = async (name, body) => {
+  if (!name.includes(wanted)) return
+  const start = performance.now()
+  try {
+    await body()
+    console.log(`ok    ${name} (${Math.round(performance.now() - start)} ms)`)
+  } catch (error) {
+    failed++
+    console.log(`FAIL  ${name}\n${error.stack}`)
+  }
+}
+
+/** A source that is only read when waited for. */
+const slow = (bytes, more = {}) => ({
+  size: bytes.length,
+  read: async (start, end) => bytes.slice(start, end),
+  ...more,
+})
+const buffer = bytes => bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)
+const accepted = name => new Uint8Array(readFileSync(`${corpus}accept/1.2.3/${name}.zt`))
+
+const copies = alone()
+const reports = json('check', '--json', ...copies.map(copy => copy.path))
+  // The package ends at the first invalid object, and has not looked at the others.
+  .map(({ file, ...report }) => ({ ...report, more: report.verdict === 'valid' ? report.more : null }))
+
+await test('sizes, and what is packed', () => {
+  const wasm = readFileSync(join(project, 'node_modules/zten/dist/zten.wasm'))
+  const size = gzipSync(wasm, { level: 9 }).length
+  console.log(`      wasm, gzipped: ${size} bytes`)
+  assert.ok(size <= 128 * 1024, `${size} bytes`)
+  assert.ok(files.includes('README.md') && files.includes('LICENSE-MIT'), files.join())
+  assert.ok(files.every(file => /^(dist\/|README|LICENSE|package\.json)/.test(file)), files.join())
+})
+
+await test('the example of the README: types and output', () => {
+  const [, example] = /```ts\n([^]*?)```/.exec(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))
+  writeFileSync(join(project, 'example.ts'), example)
+  const tsc = new URL('../node_modules/.bin/tsc', import.meta.url).pathname
+  for (const options of [['nodenext', 'nodenext'], ['esnext', 'bundler']]) {
+    execFileSync(tsc, ['--strict', '--target', 'es2022', '--lib', 'es2023,dom,esnext.disposable', '--types', '',
+      '--module', options[0], '--moduleResolution', options[1], '--outDir', 'out', 'example.ts', '--ignoreConfig'], { cwd: project, stdio: ['ignore', 'inherit', 'inherit'] })
+  }
+  writeFileSync(join(project, 'wrong.ts'), "import { open } from 'zten'\nawait open(7)\n")
+  assert.throws(() => execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', '--noEmit', '--ignoreConfig', 'wrong.ts'], { cwd: project, stdio: 'pipe' }), /./)
+  writeFileSync(join(project, 'run.mjs'), "import { check } from 'zten'\nconsole.log((await check(new Blob(['?']))).rule)\n")
+  assert.equal(execFileSync('node', ['run.mjs'], { cwd: project }).toString(), 'file-size\n')
+})
+
+await test('the corpus has the verdicts of the command', async () => {
+  assert.ok(copies.length > 1500, `${copies.length} files`)
+  const seen = new Set()
+  for (const [at, { name, path }] of copies.entries()) {
+    const bytes = new Uint8Array(readFileSync(path))
+    seen.add(reports[at].verdict)
+    assert.deepEqual(await check(slow(bytes)), reports[at], name)
+    // Each way of reading costs an instance.
+    if (at % 4 === 0) assert.deepEqual(await check(buffer(bytes)), reports[at], name)
+  }
+  assert.deepEqual([...seen].sort(), ['limit', 'refused', 'unsupported', 'valid'])
+})
+
+await test('lists and content are those of the command', async () => {
+  let compared = 0
+  const valid = copies.filter((_, at) => reports[at].verdict === 'valid' && at % 3 === 0)
+  const lists = json('ls', '--json', ...valid.map(({ path }) => path))
+  for (const [at, { name, path }] of valid.entries()) {
+    const listed = lists[at]
+    const file = await open(await openAsBlob(path))
+    assert.equal(file.generation, listed.generation, name)
+    const objects = file.list()
+    assert.deepEqual(objects.map(object => object.name), listed.objects.map(object => object.name), name)
+    if (at % 5 !== 0 && !name.startsWith('accept/1.2.3')) continue
+    for (const [ordinal, object] of objects.entries()) {
+      const { shape, format, components } = listed.objects[ordinal]
+      assert.deepEqual([object.shape, object.format], [shape, format], name)
+      for (const [place, part] of object.components.entries()) {
+        assert.equal(part.offset, components[place].offset, name)
+        const tensor = await file.get(object.name, part.name).catch(error => error)
+        if (part.storage === null || compared > 120) continue
+        const raw = run('cat', '--raw', '--component', part.name, path, object.name)
+        if (tensor instanceof Error) {
+          assert.equal(raw.length, 0, `${name} ${object.name}: ${tensor.message}`)
+          continue
+        }
+        const { data } = tensor
+        assert.deepEqual(Buffer.from(data.buffer, data.byteOffset, data.byteLength), raw, `${name} ${object.name}/${part.name}`)
+        compared++
+      }
+    }
+  }
+  assert.ok(compared > 100, `${compared} components`)
+})
+
+await test('elements as floats', async () => {
+  let compared = 0
+  const number = value => typeof value === 'string' ? Number(value.replace('inf', 'Infinity')) : Number(value)
+  for (const path of ['accept/1.2.3/dense_all', 'accept/1.2.3/fp8', 'accept/1.2.3/complex', 'accept/0.1.0/big_endian', 'v2/accept/mx'].map(name => `${corpus}${name}.zt`)) {
+    const file = await open(await openAsBlob(path))
+    for (const { name, components } of file.list()) {
+      for (const part of components) {
+        const said = JSON.parse(run('cat', '--json', '--component', part.name, path, name).toString() || '{}').elements
+        if (!said) continue
+        const tensor = await file.get(name, part.name)
+        assert.deepEqual([...tensor.toFloat32()], [...Float32Array.from([said].flat(64).map(number))], `${path} ${name}/${part.name}`)
+        compared++
+      }
+    }
+  }
+  assert.ok(compared > 30, `${compared} components`)
+})
+
+await test('slices, of sources that are waited for and others', async () => {
+  for (const [path, name] of [['accept/1.2.3/dense_all', 't_f32'], ['accept/0.1.0/big_endian', undefined], ['v2/accept/frames', 'w'], ['accept/1.2.3/zstd', undefined]]) {
+    const bytes = new Uint8Array(readFileSync(`${corpus}${path}.zt`))
+    for (const source of [slow(bytes), buffer(bytes), new Blob([bytes])]) {
+      const file = await open(source)
+      const object = name ?? file.list()[0].name
+      const whole = await file.get(object)
+      const part = await file.slice(object, [[1, whole.shape[0]]])
+      const skipped = whole.data.length / whole.shape[0]
+      assert.deepEqual([...part.data], [...whole.data.subarray(skipped)], path)
+      await assert.rejects(file.slice(object, [[0, whole.shape[0] + 1]]), RangeError)
+      await assert.rejects(file.slice(object, [[-1, 1]]), RangeError)
+    }
+  }
+})
+
+/** A dense file of 1.2 with 64-byte rows of `f32`. */
+const large = rows => {
+  const length = rows * 64
+  const text = text => [0x60 + text.length, ...Buffer.from(text)]
+  const uint = number => [0x1a, number >>> 24, number >>> 16 & 255, number >>> 8 & 255, number & 255]
+  const map = (...entries) => [0xa0 + entries.length, ...entries.flatMap(([key, value]) => [...text(key), ...value])]
+  const manifest = map(['version', text('1.2.0')], ['objects', map(['w', map(
+    ['shape', [0x82, ...uint(rows), ...uint(16)]], ['format', text('dense')],
+    ['components', map(['data', map(['dtype', text('f32')], ['offset', uint(64)], ['length', uint(length)])])])])])
+  const bytes = new Uint8Array(64 + length + manifest.length + 16)
+  bytes.set(Buffer.from('ZTEN1000'))
+  new Float32Array(bytes.buffer, 64, length / 4).forEach((_, at, all) => { all[at] = at })
+  bytes.set(manifest, 64 + length)
+  new DataView(bytes.buffer).setBigUint64(64 + length + manifest.length, BigInt(manifest.length), true)
+  bytes.set(Buffer.from('ZTEN1000'), bytes.length - 8)
+  return bytes
+}
+
+await test('a large component goes by in windows, and a slice reads little', async () => {
+  const bytes = large(200_000)
+  let [most, read] = [0, 0]
+  const source = slow(bytes, { read: async (start, end) => {
+    most = Math.max(most, end - start)
+    read += end - start
+    return bytes.slice(start, end)
+  } })
+  const file = await open(source, { memory: 1 << 20 })
+  const report = await file.check()
+  assert.equal(report.verdict, 'valid', report.message)
+  assert.ok(most <= 4 << 20 && read < 1.1 * bytes.length, `${most} ${read}`)
+  const { data } = await file.get('w')
+  assert.equal(data[3_199_999], 3_199_999)
+  const again = await file.get('w', 'data', { verify: false })
+  assert.deepEqual(again.data, data)
+  read = 0
+  const rows = await file.slice('w', [[100_000, 100_002]])
+  assert.deepEqual([...rows.data], Array.from({ length: 32 }, (_, at) => 1_600_000 + at))
+  assert.ok(read < 1 << 20, `${read} bytes were read`)
+  const column = await file.slice('w', [[0, 200_000], [3, 4]])
+  assert.equal(column.data[7], 7 * 16 + 3)
+})
+
+await test('what has to be held is bounded', async () => {
+  const file = await open(slow(accepted('zstd')), { memory: 10 })
+  await assert.rejects(file.get(file.list()[0].name), /expected at most 10/)
+  assert.equal((await file.check()).verdict, 'error')
+})
+
+await test('errors tell the rule and the place', async () => {
+  const path = `${corpus}reject/digest-mismatch--v12-sha256.zt`
+  const at = copies.findIndex(({ name }) => name.startsWith('reject/digest-mismatch--'))
+  const file = await open(await openAsBlob(copies[at].path))
+  const error = await file.get(reports[at].object, reports[at].component).catch(error => error)
+  assert.ok(error instanceof ZtenError && error instanceof Error, path)
+  for (const key of ['verdict', 'rule', 'clause', 'offset', 'object', 'component', 'message']) assert.equal(error[key], reports[at][key], key)
+  await assert.rejects(file.get('no such'), RangeError)
+  await assert.rejects(file.get('\ud800'), RangeError)
+  await assert.rejects(file.get(reports[at].object, 'no such'), RangeError)
+})
+
+await test('sources that err', async () => {
+  const bytes = accepted('dense_all')
+  const kinds = {
+    fewer: { read: async (start, end) => bytes.slice(start, end - 1) },
+    more: { read: async (start, end) => bytes.slice(start, end + 1) },
+    nothing: { read: async () => undefined },
+    text: { read: async () => 'text' },
+    throws: { read: async () => { throw new Error('gone') } },
+    sync: { read: async () => assert.fail(), readSync: (start, end) => bytes.slice(start, end - 1) },
+    negative: { size: -1 }, half: { size: 1.5 }, huge: { size: 2 ** 60 }, none: { size: undefined },
+  }
+  for (const [kind, more] of Object.entries(kinds)) {
+    const error = await open(slow(bytes, more)).catch(error => error)
+    assert.ok(error instanceof ZtenError && error.verdict === 'error', `${kind}: ${error}`)
+  }
+  for (const size of [0, 7, 100, bytes.length - 1, bytes.length + 1, 2 ** 53 - 1]) {
+    let most = 0
+    const report = await check({ size, read: (start, end) => {
+      most = Math.max(most, end - start)
+      const given = new Uint8Array(end - start)
+      given.set(bytes.slice(start, end))
+      return given
+    } })
+    assert.notEqual(report.verdict, 'valid', `${size}`)
+    assert.ok(most <= 4096, `${most} bytes at once`)
+  }
+  // Bytes that change, or go, after the file was opened.
+  let gone = false
+  const file = await open(slow(bytes, { read: async (start, end) => gone ? new Uint8Array() : bytes.slice(start, end) }))
+  gone = true
+  await assert.rejects(file.get('t_f32'), ZtenError)
+  assert.equal((await file.check()).verdict, 'error')
+  gone = false
+  assert.equal((await file.check()).verdict, 'valid')
+  await assert.rejects(open(7), TypeError)
+})
+
+await test('closing, and being collected', async () => {
+  const bytes = accepted('dense_all')
+  let closed = 0
+  const source = () => slow(bytes, { close: () => { closed++ } })
+  const file = await open(source())
+  const pending = file.get('t_f32')
+  file.close()
+  file.close()
+  assert.equal(closed, 1)
+  await assert.rejects(pending, /was closed/)
+  assert.throws(() => file.list(), /was closed/)
+  await assert.rejects(open(source().size === 0 ? null : slow(new Uint8Array(30), { close: () => { closed++ } })), ZtenError)
+  assert.equal(closed, 2)
+  const other = await open(source())
+  other[Symbol.dispose]()
+  assert.equal(closed, 3)
+  writeFileSync(join(project, 'collect.mjs'), `
+    import { open } from 'zten'
+    const bytes = new Uint8Array((await import('node:fs')).readFileSync(${JSON.stringify(`${corpus}accept/1.2.3/dense_all.zt`)}))
+    let closed = 0
+    for (let at = 0; at < 20; at++) {
+      const file = await open({ size: bytes.length, read: async (start, end) => bytes.slice(start, end), close: () => { closed++ } })
+      await file.get('t_f32')
+    }
+    for (let at = 0; at < 50 && closed < 15; at++) {
+      gc()
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    console.log(closed >= 15)`)
+  assert.equal(execFileSync('node', ['--expose-gc', 'collect.mjs'], { cwd: project }).toString(), 'true\n')
+})
+
+const modules = join(project, 'node_modules/zten/')
+const { server, asked, url } = await serve(path => {
+  if (path === '/') return Buffer.from('<!doctype html><title>zten</title>')
+  if (path === '/worker.js') return Buffer.from(`
+    import { check } from '/zten/dist/index.js'
+    onmessage = async ({ data }) => {
+      const reports = []
+      for (const blob of data) reports.push(await check(blob))
+      postMessage(reports)
+    }`)
+  const at = path.startsWith('/zten/') ? modules + path.slice(6) : path.startsWith('/corpus/') ? corpus + path.slice(8) : join(folder, path)
+  return existsSync(at) && statSync(at).isFile() ? at : undefined
+})
+
+await test('URLs: ranges, versions, and servers that err', async () => {
+  const at = new URL('corpus/accept/1.2.3/dense_all.zt', url)
+  const file = await open(at)
+  const { data } = await file.get('t_f32')
+  assert.equal(data.length, 6)
+  assert.ok(asked.filter(({ path }) => path === at.pathname).every(({ range, cookie }) => range && !cookie))
+  assert.equal((await check(new URL('corpus/v2/accept/frames.zt', url))).verdict, 'valid')
+  for (const how of ['ignores', 'changes', 'shifts', 'unsized', 'encodes', 'long', 'short']) {
+    const report = await check(new URL(`?how=${how}`, at))
+    assert.equal(report.verdict, 'error', `${how}: ${report.message}`)
+  }
+  assert.match((await check(new URL('?how=ignores', at))).message, /ignores ranges/)
+  assert.match((await check(new URL('missing', url))).message, /status 404/)
+  let init
+  await check(at, { fetch: (url, given) => fetch(url, init = given), headers: { 'x-key': '1' } })
+  assert.deepEqual([init.credentials, init.headers['x-key']], ['omit', '1'])
+})
+
+await test('Chromium: the corpus has the same verdicts, in the page and in a worker', async () => {
+  const executablePath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(path => path && existsSync(path))
+  assert.ok(executablePath, 'there is no chromium; set CHROMIUM to its path')
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  try {
+    const page = await browser.newPage()
+    await page.goto(url)
+    await page.context().addCookies([{ name: 'secret', value: '1', url }])
+    const said = await page.evaluate(async ({ count }) => {
+      const { check, open } = await import('/zten/dist/index.js')
+      const blobs = []
+      for (let at = 0; at < count; at += 50) {
+        blobs.push(...await Promise.all(Array.from({ length: Math.min(50, count - at) }, async (_, more) =>
+          (await fetch(`/copies/${at + more}.zt`)).blob())))
+      }
+      const page = []
+      for (const blob of blobs) page.push(await check(blob))
+      const worker = new Worker('/worker.js', { type: 'module' })
+      const inWorker = await new Promise((resolve, reject) => {
+        worker.onmessage = ({ data }) => resolve(data)
+        worker.onerror = ({ message }) => reject(new Error(message))
+        worker.postMessage(blobs.filter((_, at) => at % 4 === 0))
+      })
+      const file = await open(new URL('/corpus/accept/1.2.3/dense_all.zt', location.href))
+      const bits = (await file.get('t_f16')).toFloat32()
+      return { page, inWorker, remote: await file.check(), bits: [...bits] }
+    }, { count: copies.length })
+    for (const [at, { name }] of copies.entries()) {
+      assert.deepEqual(said.page[at], reports[at], name)
+      if (at % 4 === 0) assert.deepEqual(said.inWorker[at / 4], reports[at], name)
+    }
+    assert.equal(said.remote.verdict, 'valid')
+    assert.deepEqual(said.bits, [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25])
+    assert.ok(asked.filter(({ path, range }) => range && path.startsWith('/corpus/')).every(({ cookie }) => !cookie), 'a cookie was sent')
+  } finally {
+    await browser.close()
+  }
+})
+
+server.close()
+rmSync(folder, { recursive: true })
+console.log(failed === 0 ? 'all valid' : `${failed} failed`)
+process.exit(failed === 0 ? 0 : 1)

@@ -1,0 +1,50 @@
+// The command, the corpus, and the package installed into an empty project.
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export const root = new URL('../../../', import.meta.url).pathname
+export const corpus = `${root}corpus/`
+export const folder = mkdtempSync(join(tmpdir(), 'zten-js-'))
+
+const zten = process.env.ZTEN ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/release/zten`
+if (!existsSync(zten)) throw new Error(`there is no ${zten}: cargo build --release -p zten-cli`)
+
+/** Standard output of the command, whatever its status. */
+export const run = (...args) => {
+  try {
+    return execFileSync(zten, args, { maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] })
+  } catch (error) {
+    return error.stdout
+  }
+}
+
+const revive = (_, value) => value !== null && typeof value === 'object' && '$int' in value ? BigInt(value.$int) : value
+
+/** What the command says, a document a line. */
+export const json = (...args) =>
+  run(...args).toString().trimEnd().split('\n').map(line => JSON.parse(line, revive))
+
+/** All files of the corpus, each by itself: where no shard of it is. */
+export const alone = () => {
+  const under = at => readdirSync(at, { withFileTypes: true }).flatMap(entry =>
+    entry.isDirectory() ? under(`${at}/${entry.name}`) : entry.name.endsWith('.zt') ? [`${at}/${entry.name}`] : [])
+  mkdirSync(join(folder, 'copies'))
+  return under(corpus.slice(0, -1)).sort().map((path, at) => {
+    const copy = join(folder, 'copies', `${at}.zt`)
+    copyFileSync(path, copy)
+    return { name: path.slice(corpus.length), path: copy }
+  })
+}
+
+/** Packs the package and installs it into an empty project, from which it is tested. */
+export const install = () => {
+  const quiet = { stdio: ['ignore', 'pipe', 'inherit'] }
+  const [{ filename, files }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--silent', '--pack-destination', folder, new URL('..', import.meta.url).pathname], quiet))
+  const project = join(folder, 'project')
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), '{"name":"empty","private":true,"type":"module"}')
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--silent', join(folder, filename)], { ...quiet, cwd: project })
+  return { project, files: files.map(file => file.path) }
+}

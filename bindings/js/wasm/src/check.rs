@@ -1,0 +1,62 @@
+//! Validating all of a file, object by object: what `zten check` says of it.
+
+use std::io;
+use std::sync::Mutex;
+
+use zten::verify::Verifier;
+use zten::{Error, ErrorKind, Limits, ReadError};
+use zten_guest::border::{Answer, Source};
+use zten_guest::problem;
+use zten_guest::session::File;
+use zten_present::finding::{Scope, ZTENSOR, summary, valid_json};
+use zten_present::json::Json;
+
+/// What has been found so far.
+struct Checking {
+    verifier: Verifier,
+    /// The first error that breaks no rule. It does not keep the rest from being validated.
+    unsupported: Option<Error>,
+}
+
+static CHECKING: Mutex<Option<Checking>> = Mutex::new(None);
+
+pub(crate) fn begin(file: &File) -> io::Result<()> {
+    let Ok(mut checking) = CHECKING.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let verifier = Verifier::new(file.length, &Limits::default());
+    *checking = Some(Checking { verifier, unsupported: None });
+    Ok(())
+}
+
+pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut checking) = CHECKING.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let (Some(checking), Some(object)) = (checking.as_mut(), file.manifest.object(ordinal)) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    match checking.verifier.object(&object, &Source, |_, _| ()) {
+        Ok(()) => Ok(()),
+        Err(ReadError::Refused(error)) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
+            checking.unsupported = checking.unsupported.or(Some(error));
+            Ok(())
+        }
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut checking) = CHECKING.try_lock() else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let Some(checking) = checking.take() else { return Err(io::ErrorKind::NotFound.into()) };
+    let alone = checking.verifier.alone(&file.manifest).err();
+    if let Some(error) = checking.unsupported.or(alone) {
+        return problem::reading(file, &ReadError::<()>::Refused(error), out);
+    }
+    let (verdict, message) = summary(&file.manifest, Scope::All, false, file.length);
+    let mut json = Json::document(out)?;
+    valid_json(&mut json, (verdict, ZTENSOR), &message)?;
+    json.close('}')
+}

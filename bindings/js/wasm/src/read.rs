@@ -1,0 +1,112 @@
+//! Reading content.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Mutex;
+
+use zten::element::LogicalType;
+use zten::error::Misuse;
+use zten::source::Content;
+use zten::verify::Verified;
+use zten::{ElementType, Error, Limits, ReadError};
+use zten_guest::border::{Answer, Lost, Out, Source};
+use zten_guest::problem;
+use zten_guest::session::File;
+use zten_present::json::Json;
+
+/// The component that is being read.
+static STREAM: Mutex<Option<Content<'static, &'static Source>>> = Mutex::new(None);
+
+/// Begins to read a component.
+pub(crate) fn stream(
+    file: &'static File,
+    (object, component): (u32, u32),
+    out: &mut Answer,
+) -> io::Result<()> {
+    let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
+    *stream = None;
+    let content = file
+        .component(object, component)
+        .map_err(ReadError::from)
+        .and_then(|component| component.content(&Source, &Limits::default()));
+    match content {
+        Ok(content) => {
+            *stream = Some(content);
+            Ok(())
+        }
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+/// Goes on reading it.
+pub(crate) fn advance(file: &File, bytes: u64, hand: bool, out: &mut Answer) -> io::Result<()> {
+    let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };
+    let Some(content) = stream.as_mut() else { return Err(io::ErrorKind::NotFound.into()) };
+    let mut read = 0_u64;
+    while read < bytes {
+        match content.next_chunk() {
+            Ok(Some(chunk)) => {
+                read = read.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
+                if hand {
+                    Out::Data.write_all(chunk)?;
+                }
+            }
+            Ok(None) => {
+                let verified = content.verified();
+                *stream = None;
+                return done(verified, out);
+            }
+            Err(error) => {
+                *stream = None;
+                return problem::reading(file, &error, out);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a part of a dense object.
+pub(crate) fn slice(
+    file: &'static File,
+    object: u32,
+    ranges: &[u8],
+    out: &mut Answer,
+) -> io::Result<()> {
+    match parts(file, object, ranges) {
+        Ok(verified) => done(verified, out),
+        Err(error) => problem::reading(file, &error, out),
+    }
+}
+
+fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, ReadError<Lost>> {
+    let object = file.manifest.object(object).ok_or(Error::from(Misuse::Format))?;
+    let dense = object.dense()?;
+    if matches!(dense.component().element_type(), ElementType::Logical(LogicalType::F4E2M1)) {
+        // A part may begin and end within a byte.
+        return Err(Error::from(Misuse::Type).into());
+    }
+    let (numbers, _) = ranges.as_chunks::<8>();
+    let (pairs, _) = numbers.as_chunks::<2>();
+    let ranges: Vec<Range<u64>> = pairs
+        .iter()
+        .map(|[start, end]| u64::from_le_bytes(*start)..u64::from_le_bytes(*end))
+        .collect();
+    dense.decoded_slice(&ranges)?.parts(Source, &Limits::default(), |part| {
+        // The host takes whatever it is handed.
+        let _ = Out::Data.write_all(part);
+        Ok(())
+    })
+}
+
+fn done(verified: Option<Verified>, out: &mut Answer) -> io::Result<()> {
+    let mut json = Json::new(out);
+    json.open('{')?;
+    json.key("digest")?;
+    json.string(match verified {
+        Some(Verified::Digest) => "verified",
+        Some(Verified::NoDigest) => "none",
+        Some(Verified::Unverifiable) => "unverifiable",
+        None => "partial",
+    })?;
+    json.close('}')
+}

@@ -1,0 +1,13 @@
+//! All rules: those of zTensor, and those of other formats.
+
+use zten::rules::{self, Row};
+
+/// Every row, those of zTensor first.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
+    rules::rows().chain(zten_foreign::rules::rows())
+}
+
+/// The row of that id.
+pub(crate) fn find(id: &str) -> Option<&'static Row> {
+    rows().find(|row| row.id == id)
+}

@@ -1,0 +1,48 @@
+//! Whether one file of another format is valid.
+
+use std::path::Path;
+
+use zten_foreign::{Detected, Format};
+use zten_present::finding::Verdict;
+
+use super::kind::{Outcome, Valid};
+use crate::args::Check;
+use crate::file::{Opened, counted};
+use crate::other;
+use crate::progress::Progress;
+use crate::report::Problem;
+use crate::size::human;
+
+/// Validates a file of another format, with the files beside it that it names.
+pub(super) fn validate(path: &Path, opened: Opened, what: Detected, args: &Check) -> Outcome {
+    let format = what.name();
+    let problem = |trouble| Box::new(Problem::foreign(path, &trouble, format));
+    let options = args.strictness.options();
+    let mut input = other::open(opened, path, options.limit()).map_err(problem)?;
+    let bytes = input.tensors().iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.bytes));
+    if !args.manifest_only {
+        let progress = Progress::new(bytes);
+        input.verify(&mut |read| progress.note(read)).map_err(problem)?;
+    }
+    if args.canonical {
+        return Err(Box::new(Problem::not_canonical(path, input.format().words(), format)));
+    }
+    let tensors = counted(u64::try_from(input.tensors().len()).unwrap_or(u64::MAX), "tensor");
+    let (words, bytes) = (input.format().words(), human(bytes));
+    let (verdict, summary) = if args.manifest_only {
+        (Verdict::ManifestValid, format!("{words} with valid headers: {tensors}, {bytes}"))
+    } else {
+        (Verdict::Valid, format!("valid {words}: {tensors}, {bytes}"))
+    };
+    Ok(Valid { verdict, summary, format: input.format().name() })
+}
+
+/// The names of the files that an index is to be given before it is validated.
+pub(super) fn wanted(opened: &Opened, what: Detected, args: &Check) -> Vec<String> {
+    if what != Detected::Read(Format::Index) || !args.strictness.looks_for_shards() {
+        return Vec::new();
+    }
+    // What is wrong with it will be told when it is validated.
+    let listed = other::listed(opened, args.strictness.options().limit());
+    listed.ok().and_then(Result::ok).unwrap_or_default()
+}

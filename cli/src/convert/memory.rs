@@ -1,0 +1,139 @@
+//! What writing takes beside reading: memory follows the manifest that is written.
+
+use std::path::Path;
+use std::{fs, io};
+
+use clap::Parser as _;
+use zten::write::{NewObject, Settings, Sink, Writer};
+use zten::{Limits, StorageType};
+use zten_corpus::other::{gguf, safetensors};
+use zten_foreign::Input;
+
+use super::plan::Plan;
+use super::{foreign, tensors};
+use crate::args::{Args, Command};
+use crate::file::Opened;
+use crate::other;
+
+/// Bytes of memory for each byte of a header, at most: `SECURITY.md`.
+const EACH: u64 = 5;
+
+/// The same for a byte of the manifest that is written.
+const WRITTEN: u64 = 4;
+
+/// What the sandbox lets a byte of a header take: `PER_MANIFEST` of `sandbox/budget.rs`, and its
+/// share of `BASE` and of the windows where a header is as long as it may be.
+const CONFINED: u64 = 24;
+
+/// Opens bytes, which are written into a file first.
+fn open(path: &Path, bytes: &[u8]) -> Input {
+    fs::write(path, bytes).unwrap();
+    other::open(Opened::open(path).unwrap(), path, &Limits::default()).unwrap()
+}
+
+/// A file whose data is aligned to one byte.
+fn unaligned(pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Vec<u8> {
+    let mut bytes = gguf::file(pairs, infos, &[]);
+    bytes.truncate(24 + pairs.concat().len() + infos.concat().len());
+    bytes.resize(bytes.len() + data, 0);
+    bytes
+}
+
+/// Forgets what is written, but how long the manifest is: the last number but one.
+#[derive(Default)]
+struct Forgetful {
+    last: [u8; 16],
+}
+
+impl Sink for Forgetful {
+    type Error = io::Error;
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for byte in bytes.get(bytes.len().saturating_sub(16)..).unwrap_or_default() {
+            self.last.rotate_left(1);
+            self.last[15] = *byte;
+        }
+        Ok(())
+    }
+}
+
+/// All of it, and not opening alone.
+#[test]
+fn memory_follows_the_manifest_that_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 100_000_u64;
+    let entry = |name: u64, at: u64| {
+        let end = at + 1;
+        format!(r#""{name:x}":{{"dtype":"U8","shape":[],"data_offsets":[{at},{end}]}}"#)
+    };
+    // Names that are sorted, and names that are not.
+    let ascending: Vec<_> = (0..count).map(|at| entry(at + 0x10_0000, at)).collect();
+    let falling: Vec<_> = (0..count).map(|at| entry(0x20_0000 - at, at)).collect();
+    let mut files: Vec<_> = [ascending, falling]
+        .map(|entries| {
+            let header = format!("{{{}}}", entries.join(","));
+            (safetensors::file(&header, &vec![0; entries.len()]), header.len())
+        })
+        .into();
+    // The shortest headers for the longest manifests: bytes, and blocks with their attributes.
+    for (shape, kind, data) in [(&[][..], 24, 1), (&[0], 16, 0)] {
+        let infos: Vec<_> =
+            (0..count).map(|at| gguf::info(&format!("{at:x}"), shape, kind, at * data)).collect();
+        let pairs = [gguf::pair("general.alignment", 4, &1_u32.to_le_bytes())];
+        let length = infos.iter().map(Vec::len).sum();
+        let data = usize::try_from(count * data).unwrap();
+        files.push((unaligned(&pairs, &infos, data), length));
+    }
+    for (bytes, header) in files {
+        for options in [&[][..], &["--digest=none"], &["--canonical"], &["--zstd"]] {
+            let args = Args::parse_from([&["zten", "convert", "in", "out.zt"], options].concat());
+            let Command::Convert(args) = args.command else { panic!("not the command") };
+            let plan = Plan::new(&args).unwrap();
+            let mut written = None;
+            let memory = allocation_counter::measure(|| {
+                let input = open(&folder.path().join("x"), &bytes);
+                let sink = foreign::convert(&args, input, Forgetful::default(), &plan);
+                written = Some(sink.unwrap().last);
+            });
+            let manifest = u64::from_le_bytes(*written.unwrap().first_chunk().unwrap());
+            let header = u64::try_from(header).unwrap();
+            let most = memory.bytes_max;
+            println!("{options:?}: {header} bytes become {manifest}, {most} at most");
+            let fixed = 4 << 20;
+            assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
+            // What is kept of the header is not much.
+            assert!(most <= header + WRITTEN * manifest + fixed, "{options:?}: {most}");
+            assert!(most <= CONFINED * header + fixed, "{options:?}: {most}");
+        }
+    }
+}
+
+/// A zTensor file has a manifest for a header.
+#[test]
+fn memory_follows_manifests() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.zt");
+    let mut writer = Writer::new(Vec::new(), &Settings::default()).unwrap();
+    for at in 0..100_000_u32 {
+        let name = format!("{at:x}");
+        writer.add(&NewObject::dense(&name, &[1], StorageType::U8), &[("data", &[1])]).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let there = u64::from_le_bytes(*bytes.last_chunk::<16>().unwrap().first_chunk().unwrap());
+    fs::write(&path, bytes).unwrap();
+    for options in [&[][..], &["--canonical"], &["--zstd"]] {
+        let args = Args::parse_from([&["zten", "convert", "in", "out.zt"], options].concat());
+        let Command::Convert(args) = args.command else { panic!("not the command") };
+        let plan = Plan::new(&args).unwrap();
+        let mut written = None;
+        let memory = allocation_counter::measure(|| {
+            let archive = Opened::open(&path).unwrap().archive(&args.strictness.options()).unwrap();
+            let sink = tensors::convert(&args, &archive, Forgetful::default(), &plan);
+            written = Some(sink.unwrap().last);
+        });
+        let manifest = u64::from_le_bytes(*written.unwrap().first_chunk().unwrap());
+        let most = memory.bytes_max;
+        println!("{options:?}: {there} bytes become {manifest}, {most} at most");
+        assert!(most <= EACH * there + WRITTEN * manifest + (4 << 20), "{options:?}: {most}");
+    }
+}

@@ -1,0 +1,39 @@
+//! `zten completions` and `zten man`: what shells and manuals are to know of the command line.
+
+use std::io::{self, Write as _};
+
+use clap::{Command, CommandFactory as _};
+
+use crate::app::App;
+use crate::args::{Args, Completions, Man};
+use crate::escape;
+
+/// Prints what a shell reads.
+pub(crate) fn completions(app: &mut App, args: &Completions) -> io::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut shown(&Args::command()), "zten", &mut script);
+    app.out.write_all(&script)
+}
+
+/// Prints a page, or writes all of them: `zten.1`, and `zten-COMMAND.1` for each.
+pub(crate) fn man(app: &mut App, args: &Man) -> io::Result<()> {
+    let command = Args::command().disable_help_subcommand(true);
+    let Some(folder) = &args.folder else {
+        return clap_mangen::Man::new(command).render(&mut app.out);
+    };
+    match clap_mangen::generate_to(command, folder) {
+        Ok(()) => Ok(()),
+        Err(error) => app.usage(format_args!("{}: {error}", escape::path(folder))),
+    }
+}
+
+/// The command line without what the command says to itself alone, which completions would name.
+fn shown(command: &Command) -> Command {
+    let about = command.get_about().cloned().unwrap_or_default();
+    Command::new(command.get_name().to_owned())
+        .about(about)
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_version_flag(command.get_version().is_none())
+        .args(command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned())
+        .subcommands(command.get_subcommands().map(shown))
+}

@@ -1,0 +1,111 @@
+//! Colours, where output goes to a terminal or they are asked for.
+
+use std::fmt::{self, Display};
+use std::io;
+use std::sync::OnceLock;
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use zten_present::finding::Verdict;
+
+/// Whether to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// Where output goes to a terminal, as far as the environment has it
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+    /// Standard output alone
+    #[value(hide = true)]
+    Output,
+    /// Standard error alone
+    #[value(hide = true)]
+    Errors,
+}
+
+/// Which streams get colours: decided once, while one may ask what they are.
+static STREAMS: OnceLock<Streams> = OnceLock::new();
+
+#[derive(Clone, Copy)]
+struct Streams {
+    output: bool,
+    errors: bool,
+}
+
+/// Decides it.
+pub(crate) fn decide(color: Color) {
+    let is_auto = |choice| choice != ColorChoice::Never;
+    let auto = || Streams {
+        output: is_auto(AutoStream::choice(&io::stdout())),
+        errors: is_auto(AutoStream::choice(&io::stderr())),
+    };
+    STREAMS.get_or_init(|| match color {
+        Color::Auto => auto(),
+        Color::Always => Streams { output: true, errors: true },
+        Color::Never => Streams { output: false, errors: false },
+        Color::Output => Streams { output: true, errors: false },
+        Color::Errors => Streams { output: false, errors: true },
+    });
+}
+
+fn streams() -> Streams {
+    STREAMS.get().copied().unwrap_or(Streams { output: false, errors: false })
+}
+
+/// What makes another process, that has neither stream, decide alike.
+#[cfg(target_os = "linux")]
+pub(crate) fn argument() -> &'static str {
+    match streams() {
+        Streams { output: true, errors: true } => "--color=always",
+        Streams { output: true, errors: false } => "--color=output",
+        Streams { output: false, errors: true } => "--color=errors",
+        Streams { output: false, errors: false } => "--color=never",
+    }
+}
+
+/// The styles of a stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Palette(bool);
+
+impl Palette {
+    /// Those of standard output.
+    pub(crate) fn output() -> Self {
+        Self(streams().output)
+    }
+
+    /// Those of standard error.
+    pub(crate) fn errors() -> Self {
+        Self(streams().errors)
+    }
+
+    fn style(self, style: Style) -> Style {
+        if self.0 { style } else { Style::new() }
+    }
+
+    /// That of a path.
+    pub(crate) fn path(self) -> Style {
+        self.style(Style::new().bold())
+    }
+
+    /// That of a verdict, and of the rule that it is by.
+    pub(crate) fn verdict(self, verdict: Verdict) -> Style {
+        let color = match verdict {
+            Verdict::Valid | Verdict::ManifestValid => AnsiColor::Green,
+            Verdict::Refused | Verdict::Error => AnsiColor::Red,
+            Verdict::Unsupported | Verdict::Limit => AnsiColor::Yellow,
+        };
+        self.style(color.on_default().bold())
+    }
+}
+
+/// A text in a style.
+pub(crate) struct Painted<T>(pub(crate) Style, pub(crate) T);
+
+impl<T: Display> Display for Painted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(style, text) = self;
+        write!(f, "{style}{text}{style:#}")
+    }
+}

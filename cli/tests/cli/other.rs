@@ -1,0 +1,150 @@
+//! Files of other formats: one command answers for a folder of models, whatever is in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::{corpus_folder, ended, json_lines, succeeded_text, zten};
+
+/// The files of `corpus/other`.
+fn files(verdict: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for format in fs::read_dir(corpus_folder().join("other")).unwrap() {
+        let Ok(folder) = fs::read_dir(format.unwrap().path().join(verdict)) else { continue };
+        files.extend(folder.map(|file| file.unwrap().path()));
+    }
+    files.sort();
+    files
+}
+
+fn checked(options: &[&str], files: &[PathBuf]) -> Vec<Value> {
+    let options = ["check", "--json"].iter().chain(options).map(PathBuf::from);
+    json_lines(&zten(options.chain(files.iter().cloned())).stdout)
+}
+
+#[test]
+fn processes_and_the_sandbox_make_no_difference() {
+    let all = [files("accept"), files("reject")].concat();
+    let here = checked(&["--no-sandbox"], &all);
+    assert_eq!(here.len(), all.len());
+    for (path, found) in all.iter().zip(&here) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let verdict = found["verdict"].as_str().unwrap();
+        match name.split_once("--") {
+            // No file is that, so it is refused as no zTensor file.
+            Some(("format-unknown", _)) => assert_eq!(found["rule"], "header-magic", "{found}"),
+            Some((rule, _)) => {
+                assert_eq!(found["rule"], rule, "{found}");
+                let named = rule.starts_with("format-");
+                assert_eq!(named, named && verdict == "unsupported", "{found}");
+                assert_ne!(verdict, "valid");
+            }
+            None if name == "twice.safetensors" => assert_eq!(verdict, "refused"),
+            None => assert_eq!(verdict, "valid", "{found}"),
+        }
+    }
+    if cfg!(target_os = "linux") {
+        assert_eq!(checked(&[], &all), here);
+        assert_eq!(checked(&["--jobs=2"], &all), here);
+        let few: Vec<_> =
+            all.chunks(8).flat_map(|few| checked(&["--require-sandbox"], few)).collect();
+        assert_eq!(few, here);
+    }
+}
+
+#[test]
+fn headers_alone() {
+    let found = checked(&["--manifest-only"], &files("accept"));
+    assert!(found.iter().all(|file| file["verdict"] == "manifest-valid"), "{found:#?}");
+    let damaged = files("reject");
+    let damaged: Vec<_> =
+        damaged.into_iter().filter(|path| path.to_str().unwrap().contains("npz-crc")).collect();
+    let found = checked(&["--manifest-only"], &damaged);
+    assert!(damaged.len() > 1 && found.iter().all(|file| file["verdict"] == "manifest-valid"));
+}
+
+#[test]
+fn a_folder_of_models() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("accept/1.2.3/dense_all.zt", "a.zt"),
+        ("other/safetensors/accept/two.safetensors", "b.safetensors"),
+        ("other/named/reject/format-pickle--protocol-4.bin", "c.bin"),
+        ("other/named/reject/format-unknown--text.bin", "d.bin"),
+        ("other/gguf/accept/tiny.gguf", "sub/e.gguf"),
+    ] {
+        let to = folder.path().join(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(corpus_folder().join(from), to).unwrap();
+    }
+    let found = checked(&["-r"], &[folder.path().to_owned()]);
+    let verdicts: BTreeMap<_, _> = found
+        .iter()
+        .map(|file| (file["format"].as_str().unwrap(), file["verdict"].as_str().unwrap()))
+        .collect();
+    let wanted = [
+        ("gguf", "valid"),
+        ("pickle", "unsupported"),
+        ("safetensors", "valid"),
+        ("ztensor", "valid"),
+    ];
+    assert_eq!(verdicts, BTreeMap::from(wanted));
+    assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn a_line_says_what_it_is() {
+    let file = corpus_folder().join("other/safetensors/accept/types.safetensors");
+    let text = succeeded_text(zten(["check".as_ref(), file.as_os_str()]));
+    assert!(text.ends_with(": valid safetensors file: 18 tensors, 118 B\n"), "{text}");
+    let pickle = corpus_folder().join("other/named/reject/format-pickle--protocol-2.pkl");
+    let output = zten(["check".as_ref(), pickle.as_os_str()]);
+    let (status, out, complaint) = ended(&output);
+    assert_eq!((status, out), (Some(1), ""));
+    assert!(
+        complaint.contains("this is a pickle") && complaint.contains("Do not load it"),
+        "{complaint}"
+    );
+    let canonical = zten(["check".as_ref(), "--canonical".as_ref(), file.as_os_str()]);
+    assert_eq!(canonical.status.code(), Some(1));
+}
+
+#[test]
+fn tensors_are_listed() {
+    let folder = corpus_folder().join("other");
+    let list = |file: &str, json: &[&str]| {
+        let path = folder.join(file);
+        let arguments = [&["ls"], json, &[path.to_str().unwrap()]].concat();
+        succeeded_text(zten(arguments))
+    };
+    let text = list("gguf/accept/tiny.gguf", &[]);
+    for part in ["Q4_0", "general.alignment = 64", "4 tensors, 278 B stored"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let document = list("index/accept/two.index.json", &["--json"]);
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(
+        (&document["format"], &document["generation"]),
+        (&"safetensors-index".into(), &Value::Null)
+    );
+    let component = &document["objects"][1]["components"][0];
+    assert_eq!((&component["shard"], &component["dtype"]), (&"b.safetensors".into(), &"u8".into()));
+    let document = list("npz/accept/compressed.npz", &["--json"]);
+    assert!(
+        document.contains(r#""encoding":"deflate""#) && document.contains(r#""byte_order":"big""#),
+        "{document}"
+    );
+}
+
+#[test]
+fn rules_are_explained() {
+    let text = succeeded_text(zten(["explain"]));
+    let (own, other) = text.split_once("\nOf other formats:\n").unwrap();
+    assert!(
+        own.contains("header-magic") && other.contains("\nnpz-crc ") && !own.contains("npz-crc")
+    );
+    let text = succeeded_text(zten(["explain", "npz-crc"]));
+    assert!(text.contains("formats") && text.contains(".npz"), "{text}");
+}

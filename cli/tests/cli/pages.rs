@@ -1,0 +1,64 @@
+//! `zten completions` and `zten man`
+
+use std::fs;
+
+use crate::{ended, in_corpus, succeeded_text, zten};
+
+const COMMANDS: [&str; 10] =
+    ["check", "ls", "cat", "hash", "diff", "convert", "explain", "sandbox", "completions", "man"];
+
+/// The commands that the help lists, but for `help` itself.
+#[test]
+fn these_are_the_commands() {
+    let help = succeeded_text(zten(["--help"]));
+    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    // What goes on from a line above is further to the right.
+    let lines = listed.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = lines.filter(|line| !line.starts_with(' '));
+    let names: Vec<_> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, [&COMMANDS[..], &["help"]].concat());
+}
+
+#[test]
+fn completions_name_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = succeeded_text(zten(["completions", shell]));
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        for option in ["manifest-only", "slice", "require-sandbox", "color"] {
+            assert!(script.contains(option), "{shell}: {option}");
+        }
+        // What one process of the command says to another.
+        for hidden in ["worker", "longest", "trial"] {
+            assert!(!script.contains(hidden), "{shell}: {hidden}");
+        }
+    }
+    let output = in_corpus(&["completions", "tcsh"]);
+    assert_eq!((output.status.code(), ended(&output).1), (Some(2), ""));
+}
+
+#[test]
+fn manual_pages() {
+    let page = succeeded_text(zten(["man"]));
+    assert!(page.contains(".TH zten 1"), "{page}");
+    for command in COMMANDS {
+        assert!(page.contains(&format!("zten\\-{command}(1)")), "{command}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    succeeded_text(zten(["man".as_ref(), folder.path().as_os_str()]));
+    let mut pages: Vec<_> = fs::read_dir(&folder).unwrap().map(Result::unwrap).collect();
+    pages.sort_by_key(fs::DirEntry::file_name);
+    let names: Vec<_> = pages.iter().map(|page| page.file_name().into_string().unwrap()).collect();
+    let mut wanted: Vec<_> = COMMANDS.iter().map(|name| format!("zten-{name}.1")).collect();
+    wanted.push("zten.1".to_owned());
+    wanted.sort();
+    assert_eq!(names, wanted);
+    let check = fs::read_to_string(folder.path().join("zten-check.1")).unwrap();
+    assert!(check.contains("manifest\\-only") && !check.contains("longest"), "{check}");
+    let missing = folder.path().join("missing");
+    let output = zten(["man".as_ref(), missing.as_os_str()]);
+    let (status, out, errors) = ended(&output);
+    assert_eq!((status, out), (Some(2), ""));
+    assert!(errors.contains("missing: "), "{errors}");
+}

@@ -1,0 +1,35 @@
+//! The cases: files that break one rule, and those that they are changes of.
+
+mod gguf;
+mod index;
+mod named;
+mod npy;
+mod npz;
+mod safetensors;
+
+use super::Case;
+
+/// Every case.
+pub(crate) fn all() -> Vec<Case> {
+    let mut cases = Cases::default();
+    safetensors::all(&mut cases);
+    index::all(&mut cases);
+    gguf::all(&mut cases);
+    npy::all(&mut cases);
+    npz::all(&mut cases);
+    named::all(&mut cases);
+    cases.0
+}
+
+#[derive(Default)]
+struct Cases(Vec<Case>);
+
+impl Cases {
+    fn accept(&mut self, folder: &'static str, name: &str, bytes: Vec<u8>) {
+        self.0.push(Case { folder, rule: None, name: name.to_owned(), bytes });
+    }
+
+    fn reject(&mut self, folder: &'static str, (rule, name): (&'static str, &str), bytes: Vec<u8>) {
+        self.0.push(Case { folder, rule: Some(rule), name: name.to_owned(), bytes });
+    }
+}

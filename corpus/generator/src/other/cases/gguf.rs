@@ -1,0 +1,80 @@
+//! GGUF.
+
+use super::Cases;
+use crate::other::gguf::{file, info, pair, text};
+
+const F32: u32 = 0;
+const Q4_0: u32 = 2;
+const I8: u32 = 24;
+
+pub(super) fn all(cases: &mut Cases) {
+    let name = pair("general.name", 8, &text("tiny"));
+    let first = info("a", &[2], F32, 0);
+    let second = info("b", &[3], I8, 32);
+    let data = [&[0; 32][..], &[1, 2, 3]].concat();
+    let valid = file(std::slice::from_ref(&name), &[first.clone(), second.clone()], &data);
+    let array =
+        |elements: u32, length: u64| [&elements.to_le_bytes()[..], &length.to_le_bytes()].concat();
+    let nested = |depth: usize| {
+        let levels = array(9, 1).repeat(depth - 1);
+        pair("k", 9, &[levels, array(0, 0)].concat())
+    };
+    let meta = |pairs: &[Vec<u8>]| file(pairs, &[], &[]);
+    let accepted = [
+        ("two", valid.clone()),
+        ("none", meta(&[])),
+        ("padded", [&valid[..], &[0; 29]].concat()),
+        ("bool", meta(&[pair("k", 7, &[1])])),
+        ("deep", meta(&[nested(16)])),
+        ("alignment", meta(&[pair("general.alignment", 4, &64_u32.to_le_bytes())])),
+        ("blocks", file(&[], &[info("q", &[32], Q4_0, 0)], &[7; 18])),
+        ("empty-tensor", file(&[], &[info("e", &[0], F32, 0)], &[])),
+    ];
+    for (name, bytes) in accepted {
+        cases.accept("gguf", &format!("{name}.gguf"), bytes);
+    }
+    let version = |bytes: [u8; 4]| [b"GGUF", &bytes[..], &valid[8..]].concat();
+    let mut padding = valid.clone();
+    let at = padding.len() - 35 + 9;
+    padding[at] = 1;
+    let mut not_text = pair("k", 0, &[1]);
+    not_text[8] = 0xff;
+    let long = [&u64::MAX.to_le_bytes()[..], b"x"].concat();
+    let tensors = |infos: &[Vec<u8>]| file(&[], infos, &data);
+    let alignment =
+        |kind: u32, value: u32| meta(&[pair("general.alignment", kind, &value.to_le_bytes())]);
+    let mut wrong_type = pair("k", 13, &[]);
+    wrong_type.extend([0; 8]);
+    let rejected = [
+        ("gguf-magic", "letters", b"GGUX\x03\0\0\0".to_vec()),
+        ("gguf-version", "1", version([1, 0, 0, 0])),
+        ("gguf-version", "4", version([4, 0, 0, 0])),
+        ("gguf-version", "big-endian", version([0, 0, 0, 3])),
+        ("gguf-truncated", "magic", valid[..6].to_vec()),
+        ("gguf-truncated", "header", valid[..40].to_vec()),
+        ("gguf-truncated", "length-of-a-text", meta(&[pair("k", 8, &long)])),
+        ("gguf-utf8", "key", meta(&[not_text])),
+        ("gguf-duplicate-key", "key", meta(&[name.clone(), name.clone()])),
+        ("gguf-duplicate-name", "name", tensors(&[first.clone(), info("a", &[3], I8, 32)])),
+        ("gguf-value-type", "13", meta(&[wrong_type])),
+        ("gguf-value-type", "elements", meta(&[pair("k", 9, &array(13, 0))])),
+        ("gguf-bool-value", "2", meta(&[pair("k", 7, &[2])])),
+        ("gguf-depth", "17", meta(&[nested(17)])),
+        ("gguf-alignment", "3", alignment(4, 3)),
+        ("gguf-alignment", "type", alignment(5, 64)),
+        ("gguf-tensor-type", "q8_1", tensors(&[info("a", &[32], 9, 0)])),
+        ("gguf-tensor-type", "unknown", tensors(&[info("a", &[2], 99, 0)])),
+        ("gguf-shape", "blocks", tensors(&[info("a", &[33], Q4_0, 0)])),
+        ("gguf-shape", "overflow", tensors(&[info("a", &[1 << 40, 1 << 40], F32, 0)])),
+        ("gguf-offset", "odd", tensors(&[info("a", &[2], F32, 1)])),
+        ("gguf-bounds", "cut", valid[..valid.len() - 1].to_vec()),
+        ("gguf-bounds", "far", tensors(&[info("a", &[2], F32, u64::MAX - 31)])),
+        ("gguf-overlap", "shared", tensors(&[info("a", &[8], F32, 0), info("b", &[3], I8, 0)])),
+        ("gguf-contiguous", "gap", file(&[], &[first.clone(), info("b", &[3], I8, 64)], &[0; 67])),
+        ("gguf-padding", "between", padding),
+        ("gguf-trailing", "behind", [&valid[..], &[0; 30]].concat()),
+    ];
+    for (rule, name, bytes) in rejected {
+        cases.reject("gguf", (rule, &format!("{name}.gguf")), bytes);
+    }
+}

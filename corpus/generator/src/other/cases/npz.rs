@@ -1,0 +1,152 @@
+//! Archives of NumPy files.
+
+use super::Cases;
+use crate::other::npy::file;
+use crate::other::zip::{Archive, Member, end};
+
+/// An end record for large archives, what points at it, and a small one that says that it is too small.
+fn large(archive: &Archive, members: u64, small: [u8; 2]) -> Vec<u8> {
+    let (length, start) = (archive.directory.len() as u64, archive.members.len() as u64);
+    let at = start + length;
+    let mut record = b"PK\x06\x06".to_vec();
+    record.extend(44_u64.to_le_bytes());
+    record.extend([45, 0, 45, 0]);
+    record.extend([0; 8]);
+    for number in [members, members, length, start] {
+        record.extend(number.to_le_bytes());
+    }
+    record.extend(b"PK\x06\x07\0\0\0\0");
+    record.extend(at.to_le_bytes());
+    record.extend(1_u32.to_le_bytes());
+    let mut end = archive.end.clone();
+    end[8..10].copy_from_slice(&small);
+    end[10..12].copy_from_slice(&small);
+    [&archive.members[..], &archive.directory, &record, &end].concat()
+}
+
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+pub(super) fn all(cases: &mut Cases) {
+    let array = file("<i2", false, "(2,)", &[1, 0, 2, 0]);
+    let one = Member::stored("a.npy", &array);
+    let two = Member::deflated("b.npy", &array);
+    let both = Archive::new(&[one.clone(), two.clone()]);
+    let of = |member: Member| Archive::new(&[member]).bytes();
+    let bools = |byte| Member::deflated("a.npy", &file("|b1", false, "(2,)", &[0, byte]));
+    let descriptor = |crc: u32| {
+        let behind = [
+            b"PK\x07\x08",
+            &crc.to_le_bytes()[..],
+            &one.size.to_le_bytes(),
+            &one.size.to_le_bytes(),
+        ];
+        of(Member { flags: 8, behind: behind.concat(), ..one.clone() })
+    };
+    let full = [0xff, 0xff];
+    let accepted = [
+        ("two", both.bytes()),
+        ("none", Archive::new(&[]).bytes()),
+        ("large", large(&both, 2, full)),
+        ("descriptor", descriptor(one.crc)),
+        ("time", of(Member { extra: b"UT\x05\0\x01\0\0\0\0".to_vec(), ..one.clone() })),
+        ("utf8", of(Member { name: "ä.npy".into(), flags: 1 << 11, ..one.clone() })),
+        ("bools", of(bools(1))),
+    ];
+    for (name, bytes) in accepted {
+        cases.accept("npz", &format!("{name}.npz"), bytes);
+    }
+    let patched = |part: &dyn Fn(&mut Archive)| {
+        let mut archive = both.clone();
+        part(&mut archive);
+        archive.bytes()
+    };
+    // Where the second entry of the directory begins.
+    let entry = both.directory.len() / 2;
+    let deflate = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut member = two.clone();
+        change(&mut member.packed);
+        of(member)
+    };
+    let valid = both.bytes();
+    let long_array = |by: i32| {
+        let shape = if by > 0 { "(3,)" } else { "(1,)" };
+        file("<i2", false, shape, &[1, 0, 2, 0])
+    };
+    let rejected = [
+        ("npz-magic", "letters", b"PK\x03\x05".to_vec()),
+        ("npz-end-record", "cut", valid[..valid.len() - 1].to_vec()),
+        ("npz-end-record", "behind", [&valid[..], b"x"].concat()),
+        ("npz-end-record", "comment", patched(&|archive| archive.end[20] = 1)),
+        ("npz-end-record", "disks", patched(&|archive| archive.end[4] = 1)),
+        ("npz-end-record-64", "differs", large(&both, 3, [2, 0])),
+        ("npz-end-record-64", "not-needed", large(&both, 2, [2, 0])),
+        ("npz-directory", "length", patched(&|archive| archive.end[12] ^= 1)),
+        ("npz-directory", "signature", patched(&|archive| archive.directory[entry] = b'X')),
+        ("npz-directory", "comment", of(Member { comment: b"x".to_vec(), ..one.clone() })),
+        (
+            "npz-count",
+            "3",
+            patched(&|archive| {
+                let (length, start) = (archive.directory.len(), archive.members.len());
+                archive.end = end(3, length, start);
+            }),
+        ),
+        ("npz-contiguous", "between", of(Member { behind: vec![0], ..one.clone() })),
+        ("npz-bounds", "signature", patched(&|archive| archive.directory[entry + 42] ^= 1)),
+        ("npz-header", "crc", patched(&|archive| archive.directory[16] ^= 1)),
+        ("npz-header", "name", patched(&|archive| archive.members[30] = b'x')),
+        ("npz-descriptor", "crc", descriptor(one.crc ^ 1)),
+        ("npz-extra", "unknown", of(Member { extra: b"\xfe\xca\0\0".to_vec(), ..one.clone() })),
+        ("npz-extra", "cut", of(Member { extra: b"UT\x05".to_vec(), ..one.clone() })),
+        (
+            "npz-name",
+            "no-array",
+            Archive::new(&[one.clone(), Member::stored("b.txt", b"text")]).bytes(),
+        ),
+        (
+            "npz-name",
+            "pickle",
+            Archive::new(&[one.clone(), Member::stored("x/data.pkl", b"\x80\x02}.")]).bytes(),
+        ),
+        ("npz-name", "zero", of(Member { name: b"a\0.npy".to_vec(), ..one.clone() })),
+        ("npz-name", "code-page", of(Member { name: "ä.npy".into(), ..one.clone() })),
+        ("npz-duplicate-name", "two", Archive::new(&[one.clone(), one.clone()]).bytes()),
+        ("npz-feature", "encrypted", of(Member { flags: 1, ..one.clone() })),
+        ("npz-feature", "bzip2", of(Member { method: 12, ..one.clone() })),
+        ("npz-stored-size", "two", of(Member { size: one.size + 1, ..one.clone() })),
+        ("npz-crc", "content", deflate(&|packed| *packed.last_mut().unwrap() = 9)),
+        ("npz-deflate", "kind", deflate(&|packed| packed[0] = 7)),
+        ("npz-deflate", "behind", deflate(&|packed| packed.push(0))),
+        ("npz-deflate", "cut", deflate(&|packed| packed.truncate(packed.len() - 1))),
+        (
+            "npz-length",
+            "longer",
+            of(Member {
+                size: two.size,
+                ..Member::deflated("b.npy", &[&array[..], &[0]].concat())
+            }),
+        ),
+        (
+            "npz-length",
+            "shorter",
+            of(Member { size: two.size, ..Member::deflated("b.npy", &array[..array.len() - 1]) }),
+        ),
+        ("npz-crc", "stored", of(Member { crc: one.crc ^ 1, ..one.clone() })),
+        ("npz-crc", "deflated", of(Member { crc: two.crc ^ 1, ..two.clone() })),
+        (
+            "npy-magic",
+            "member",
+            of(Member::stored("a.npy", b"just some text, as long as a header is")),
+        ),
+        ("npy-size", "longer", of(Member::stored("a.npy", &long_array(-1)))),
+        ("npy-size", "shorter", of(Member::deflated("a.npy", &long_array(1)))),
+        (
+            "npy-dtype",
+            "objects",
+            of(Member::stored("a.npy", &file("|O", false, "()", b"\x80\x02N."))),
+        ),
+        ("tensor-bool-value", "2", of(bools(2))),
+    ];
+    for (rule, name, bytes) in rejected {
+        cases.reject("npz", (rule, &format!("{name}.npz")), bytes);
+    }
+}

@@ -1,0 +1,24 @@
+//! NumPy files.
+
+/// A file of version 1.0.
+pub fn file(descr: &str, columns_first: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let order = if columns_first { "True" } else { "False" };
+    versioned(
+        1,
+        &format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n"),
+        data,
+    )
+}
+
+/// A file of a version, and of a header in any words.
+pub fn versioned(version: u8, literal: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([version, 0]);
+    match version {
+        1 => bytes.extend(u16::try_from(literal.len()).unwrap().to_le_bytes()),
+        _ => bytes.extend(u32::try_from(literal.len()).unwrap().to_le_bytes()),
+    }
+    bytes.extend(literal.as_bytes());
+    bytes.extend(data);
+    bytes
+}

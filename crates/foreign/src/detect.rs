@@ -1,0 +1,268 @@
+//! What a file is, by what it begins with: what is read here, and what is only named.
+
+use std::path::Path;
+
+use super::index;
+use super::npy;
+use super::rules::Rule;
+use super::source::Source;
+use super::trouble::Trouble;
+
+/// A format that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Safetensors.
+    Safetensors,
+    /// A NumPy array.
+    Npy,
+    /// An archive of NumPy arrays.
+    Npz,
+    /// GGUF.
+    Gguf,
+    /// An index of safetensors files.
+    Index,
+}
+
+impl Format {
+    /// Its name, as JSON gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
+            Self::Npz => "npz",
+            Self::Gguf => "gguf",
+            Self::Index => "safetensors-index",
+        }
+    }
+
+    /// A file of it, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors file",
+            Self::Npy => ".npy file",
+            Self::Npz => ".npz file",
+            Self::Gguf => "GGUF file",
+            Self::Index => "index of safetensors files",
+        }
+    }
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detected {
+    /// It is read.
+    Read(Format),
+    /// It is named, by the rule that says so, and not read.
+    Named(Rule),
+    /// It is called like a file of that format, and is none.
+    Misnamed(Rule),
+}
+
+impl Detected {
+    /// The name of the format, as JSON gives it; none where it is not known.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Read(format) => Some(format.name()),
+            Self::Named(rule) => rule.row().id.strip_prefix("format-"),
+            Self::Misnamed(_) => None,
+        }
+    }
+}
+
+/// Bytes of the start of a file that tell what it is.
+pub const START: usize = 512;
+
+/// What a file is; none where neither its bytes nor its name tell.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn detect(source: &Source, path: &Path) -> Result<Option<Detected>, Trouble> {
+    let mut start = [0; START];
+    let there = source.read_up_to(0, &mut start)?;
+    let start = start.get(..there).unwrap_or_default();
+    Ok(by_start(start, path).or_else(|| by_name(path)))
+}
+
+/// What a file is that begins so, with as many as [`START`] bytes if it has them. Of its name nothing counts but what
+/// its kind of index is called.
+pub fn by_start(start: &[u8], path: &Path) -> Option<Detected> {
+    let magic = MAGICS.iter().find(|(magic, _)| start.starts_with(magic));
+    if let Some((_, found)) = magic {
+        return Some(*found);
+    }
+    // The header of a member takes so many bytes.
+    let is_npz = by_name(path) == Some(Detected::Misnamed(Rule::NpzMagic));
+    if start.starts_with(b"PK\x03\x04") && (start.len() >= 30 || is_npz) {
+        return Some(of_zip(start, path));
+    }
+    // Safetensors files begin with the length of the header, and the header with a brace.
+    let brace = start.get(8) == Some(&b'{');
+    if brace && start.get(4..8) == Some(&[0; 4]) {
+        return Some(Detected::Read(Format::Safetensors));
+    }
+    let name = path.file_name().and_then(|name| name.to_str());
+    if name.is_some_and(index::is_named_so) {
+        return Some(Detected::Read(Format::Index));
+    }
+    let named = if start.get(4..8) == Some(b"TFL3") {
+        Some(Rule::FormatTflite)
+    } else if start.get(257..262) == Some(b"ustar") {
+        Some(Rule::FormatTar)
+    } else if is_pickle(start) {
+        Some(Rule::FormatPickle)
+    } else {
+        of_protobuf(start)
+    };
+    match named {
+        Some(rule) => Some(Detected::Named(rule)),
+        None => brace.then_some(Detected::Read(Format::Safetensors)),
+    }
+}
+
+const MAGICS: [(&[u8], Detected); 8] = [
+    (npy::MAGIC, Detected::Read(Format::Npy)),
+    (b"GGUF", Detected::Read(Format::Gguf)),
+    // An archive without members has nothing but its end.
+    (b"PK\x05\x06", Detected::Read(Format::Npz)),
+    (b"\x89HDF\r\n\x1a\n", Detected::Named(Rule::FormatHdf5)),
+    // Numbers of four letters, little-endian.
+    (b"lmgg", Detected::Named(Rule::FormatGgml)),
+    (b"fmgg", Detected::Named(Rule::FormatGgml)),
+    (b"tjgg", Detected::Named(Rule::FormatGgml)),
+    (b"algg", Detected::Named(Rule::FormatGgml)),
+];
+
+/// What a zip archive is, by the name of its first member.
+fn of_zip(start: &[u8], path: &Path) -> Detected {
+    let length = start.get(26..28).and_then(|length| length.first_chunk::<2>());
+    let length = usize::from(u16::from_le_bytes(length.copied().unwrap_or_default()));
+    let name = start.get(30..).unwrap_or_default();
+    let name = name.get(..length).unwrap_or(name);
+    if name.ends_with(b".npy") {
+        return Detected::Read(Format::Npz);
+    }
+    let inside = name.iter().position(|byte| *byte == b'/');
+    let inside = inside.and_then(|slash| name.get(slash.saturating_add(1)..)).unwrap_or_default();
+    let of_torch =
+        [&b"data/"[..], b"code/", b"constants/", b".data/", b"version", b"byteorder", b"."];
+    if name.ends_with(b".pkl") || of_torch.iter().any(|prefix| inside.starts_with(prefix)) {
+        return Detected::Named(Rule::FormatTorch);
+    }
+    let of_keras = [&b"metadata.json"[..], b"config.json", b"model.weights.h5"];
+    if of_keras.contains(&name) {
+        return Detected::Named(Rule::FormatKeras);
+    }
+    match by_name(path) {
+        // What is wrong with it is said by what reads such archives.
+        Some(Detected::Misnamed(Rule::NpzMagic)) => Detected::Read(Format::Npz),
+        _ => Detected::Named(Rule::FormatZip),
+    }
+}
+
+/// Whether it begins as pickles do: with the number of a protocol and the instruction that follows it, or
+/// in the oldest protocol with one of the usual instructions.
+fn is_pickle(start: &[u8]) -> bool {
+    if let [0x80, 2..=5, next, ..] = start {
+        return b"\x8a}]()c\x95NKJXU\x88\x89GMB\x8c\x8e\x8f\x96".contains(next);
+    }
+    let usual = [&b"(dp"[..], b"(lp", b"(ip", b"ccopy_reg\n", b"ccollections\n", b"c__builtin__\n"];
+    let more = [&b"cbuiltins\n"[..], b"cnumpy", b"ctorch", b"cposix\n", b"cos\n"];
+    usual.iter().chain(&more).any(|prefix| start.starts_with(prefix))
+}
+
+/// A model in Protocol Buffers, which have no magic: fields one and two, as each of the kinds has them.
+fn of_protobuf(start: &[u8]) -> Option<Rule> {
+    let [0x08, version @ 1..=0x7f, tag, length, rest @ ..] = start else { return None };
+    match tag {
+        // The version of the schema, and the first graph: a message that begins with a message.
+        0x12 if *version == 1 && *length >= 0x80 => {
+            let end = rest.iter().position(|byte| *byte < 0x80)?;
+            (rest.get(end.checked_add(1)?) == Some(&0x0a)).then_some(Rule::FormatSavedModel)
+        }
+        // The version, and the name of the producer.
+        0x12 => {
+            let name = rest.get(..usize::from(*length))?;
+            let is_text = !name.is_empty() && name.iter().all(|byte| (0x20..0x7f).contains(byte));
+            is_text.then_some(Rule::FormatOnnx)
+        }
+        // The version, and the graph: a message that begins with a node or a name.
+        0x3a => {
+            let end = if *length >= 0x80 {
+                rest.iter().position(|byte| *byte < 0x80)?.checked_add(1)?
+            } else {
+                0
+            };
+            matches!(rest.get(end), Some(0x0a | 0x12)).then_some(Rule::FormatOnnx)
+        }
+        _ => None,
+    }
+}
+
+/// What a file is called, of which the bytes do not tell what it is.
+pub fn by_name(path: &Path) -> Option<Detected> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let known = [
+        ("safetensors", Detected::Read(Format::Safetensors)),
+        ("npy", Detected::Misnamed(Rule::NpyMagic)),
+        ("npz", Detected::Misnamed(Rule::NpzMagic)),
+        ("gguf", Detected::Misnamed(Rule::GgufMagic)),
+    ];
+    let found = known.into_iter().find(|(name, _)| extension.eq_ignore_ascii_case(name));
+    found.map(|(_, found)| found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(start: &[u8]) -> Option<Detected> {
+        by_start(start, Path::new("x"))
+    }
+
+    fn zip(name: &str) -> Vec<u8> {
+        let length = u16::try_from(name.len()).unwrap().to_le_bytes();
+        [&b"PK\x03\x04"[..], &[0; 22], &length, &[0; 2], name.as_bytes(), b"more"].concat()
+    }
+
+    #[test]
+    fn first_bytes_tell() {
+        let mut tar = vec![0; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        let rules = [
+            (&b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."[..], Rule::FormatPickle),
+            (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}", Rule::FormatPickle),
+            (b"\x80\x03}q\0.", Rule::FormatPickle),
+            (b"(dp0\n.", Rule::FormatPickle),
+            (b"cos\nsystem\n", Rule::FormatPickle),
+            (&zip("archive/data.pkl"), Rule::FormatTorch),
+            (&zip("model/data/0"), Rule::FormatTorch),
+            (&zip("metadata.json"), Rule::FormatKeras),
+            (&zip("readme"), Rule::FormatZip),
+            (&tar, Rule::FormatTar),
+            (b"\x89HDF\r\n\x1a\n", Rule::FormatHdf5),
+            (b"\x08\x08\x12\x07pytorch\x1a", Rule::FormatOnnx),
+            (b"\x08\x07:\x80\x01\x0a", Rule::FormatOnnx),
+            (b"\x08\x01\x12\xe4\x85\x01\x0a", Rule::FormatSavedModel),
+            (b"\x1c\0\0\0TFL3", Rule::FormatTflite),
+            (b"tjgg\x03\0\0\0", Rule::FormatGgml),
+        ];
+        for (start, rule) in rules {
+            assert_eq!(named(start), Some(Detected::Named(rule)), "{start:?}");
+            assert!(rule.row().id.starts_with("format-"));
+        }
+        assert_eq!(named(&zip("a/b.npy")), Some(Detected::Read(Format::Npz)));
+        for other in
+            [&b""[..], b"\x80\x02", b"text", b"\x08\x01\x12", b"\x08\x08\x12\x02\0\0", b"PK"]
+        {
+            assert_eq!(named(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_a_header_is_no_pickle() {
+        for length in [0x280_u64, 0x480, 0x0108, 0x0708, 0x5d_0280] {
+            let start = [&length.to_le_bytes()[..], b"{\"a\":"].concat();
+            assert_eq!(named(&start), Some(Detected::Read(Format::Safetensors)), "{length:#x}");
+        }
+    }
+}

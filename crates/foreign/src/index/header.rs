@@ -1,0 +1,368 @@
+//! The JSON of an index: `metadata`, and `weight_map` from the names of tensors to those of files.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use zten::Limits;
+use zten::rules::Limit;
+
+use crate::cbor::{self, Map};
+use crate::json;
+use crate::limits::validate_keys;
+use crate::record::{self, NUMBER, Record};
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+use zten_num::u64_from_usize;
+use zten_present::escape;
+
+/// What the names of the files end with that an index names.
+pub(crate) const PARTS: &str = ".safetensors";
+/// Bytes that are kept of the names, at most: more than an index has.
+const MOST: usize = 128 << 20;
+
+/// What the index says.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    pub(super) weights: Weights,
+    /// Bytes of all, if it says how many there are.
+    pub(super) total_size: Option<u64>,
+    /// What else it says.
+    pub(super) metadata: Map,
+}
+
+impl Header {
+    /// Reads an index, in which nothing stands twice.
+    pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, Trouble> {
+        let mut reading = Reading { limits, header: Self::default(), refusal: None };
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        let parsed = Top(&mut reading).deserialize(&mut json).and_then(|()| json.end());
+        if let Err(error) = parsed {
+            let at = json::offset(bytes, &error);
+            let refusal = reading.refusal.take();
+            return Err(refusal
+                .unwrap_or_else(|| {
+                    Trouble::refused(
+                        Rule::IndexJson,
+                        format!("the index is not as it should be: {}", json::message(&error)),
+                    )
+                })
+                .or_at(at));
+        }
+        let mut header = reading.header;
+        header.metadata.validate_unique().map_err(|key| twice(&key).about("metadata"))?;
+        header.weights.put_in_order()?;
+        Ok(header)
+    }
+}
+
+fn twice(key: &str) -> Trouble {
+    Trouble::refused(
+        Rule::IndexDuplicateKey,
+        format!("the key {} stands there twice", escape::quoted(key)),
+    )
+}
+
+/// Which tensor is in which file.
+#[derive(Debug, Default)]
+pub(super) struct Weights {
+    /// Name and number of the file of each.
+    records: Vec<u8>,
+    /// Where each begins, in the order of names.
+    starts: Vec<u32>,
+    /// The numbers of files, and how many tensors are in each.
+    files: HashMap<String, usize>,
+    counts: Vec<usize>,
+}
+
+impl Weights {
+    /// The names of files, in no order.
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// The number of a file.
+    pub(super) fn file(&self, name: &str) -> Option<usize> {
+        self.files.get(name).copied()
+    }
+
+    /// How many tensors are in a file.
+    pub(super) fn count(&self, file: usize) -> usize {
+        self.counts.get(file).copied().unwrap_or_default()
+    }
+
+    /// The number of the file that a tensor is in.
+    pub(super) fn of_tensor(&self, name: &str) -> Option<usize> {
+        let at = self.starts.binary_search_by(|start| self.record(*start).text().cmp(name)).ok()?;
+        Some(self.entry(*self.starts.get(at)?).1)
+    }
+
+    /// The names of the tensors that are in a file.
+    pub(super) fn in_file(&self, file: usize) -> impl Iterator<Item = &str> {
+        let entries = self.starts.iter().map(|start| self.entry(*start));
+        entries.filter(move |(_, of)| *of == file).map(|(name, _)| name)
+    }
+
+    fn entry(&self, start: u32) -> (&str, usize) {
+        let mut record = self.record(start);
+        (record.text(), usize::try_from(record.number()).unwrap_or(usize::MAX))
+    }
+
+    fn record(&self, start: u32) -> Record<'_> {
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        Record(self.records.get(start..).unwrap_or_default())
+    }
+
+    fn push(&mut self, name: &str, file: &str, limits: &Limits) -> Result<(), Trouble> {
+        let number = match self.files.get(file) {
+            Some(number) => *number,
+            None => self.push_file(file, limits)?,
+        };
+        let start = self.records.len();
+        let most = name.len().saturating_add(2 * NUMBER);
+        if start.saturating_add(most) > MOST {
+            return Err(Trouble::refused(
+                Rule::LimitHeader,
+                format!("the names of the tensors take more than {MOST} bytes"),
+            ));
+        }
+        self.records.try_reserve(most).map_err(|_| Trouble::memory())?;
+        self.starts.try_reserve(1).map_err(|_| Trouble::memory())?;
+        record::text(&mut self.records, name);
+        record::number(&mut self.records, u64_from_usize(number));
+        self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
+        if let Some(count) = self.counts.get_mut(number) {
+            *count = count.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, Trouble> {
+        let is_name = file.ends_with(PARTS) && !file.contains(['/', '\\', ':', '\0']);
+        let is_torch = [".bin", ".pt", ".pth"].iter().any(|suffix| file.ends_with(suffix));
+        if is_torch {
+            let rule = Rule::FormatTorchIndex;
+            return Err(Trouble::refused(rule, rule.row().broken));
+        }
+        if !is_name {
+            let sentence = format!("it is no name in the folder of the index that ends in {PARTS}");
+            return Err(Trouble::refused(Rule::IndexFileName, sentence).about(file));
+        }
+        let number = self.files.len();
+        if u64_from_usize(number) >= limits.shards().into() {
+            let most = limits.shards();
+            return Err(Trouble::refused(
+                Limit::Shards,
+                format!("it names more than {most} files"),
+            ));
+        }
+        self.files.insert(file.to_owned(), number);
+        self.counts.push(0);
+        Ok(number)
+    }
+
+    /// Puts them in the order of names, of which none stands there twice.
+    fn put_in_order(&mut self) -> Result<(), Trouble> {
+        let mut starts = std::mem::take(&mut self.starts);
+        starts.sort_unstable_by(|a, b| self.record(*a).text().cmp(self.record(*b).text()));
+        let name = |start: &u32| self.record(*start).text();
+        let mut pairs = starts.iter().zip(starts.iter().skip(1));
+        if let Some((first, _)) = pairs.find(|(a, b)| name(a) == name(b)) {
+            return Err(twice(name(first)).about("weight_map"));
+        }
+        self.starts = starts;
+        Ok(())
+    }
+}
+
+/// The index, while it is read.
+struct Reading<'l> {
+    limits: &'l Limits,
+    header: Header,
+    /// What is wrong, where it is not the JSON.
+    refusal: Option<Trouble>,
+}
+
+impl Reading<'_> {
+    fn refuse<E: serde::de::Error>(&mut self, trouble: Trouble) -> E {
+        self.refusal = Some(trouble);
+        E::custom("refused")
+    }
+}
+
+/// The three maps.
+struct Top<'r, 'l>(&'r mut Reading<'l>);
+struct Metadata<'r, 'l>(&'r mut Reading<'l>);
+struct WeightMap<'r, 'l>(&'r mut Reading<'l>);
+
+macro_rules! maps {
+    ($($map:ident: $what:literal),*) => {$(
+        impl<'de> DeserializeSeed<'de> for $map<'_, '_> {
+            type Value = ();
+
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+                deserializer.deserialize_map(self)
+            }
+        }
+
+        impl<'de> Visitor<'de> for $map<'_, '_> {
+            type Value = ();
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($what)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+                self.read(map)
+            }
+        }
+    )*};
+}
+
+maps! {
+    Top: "a map of `metadata` and `weight_map`",
+    Metadata: "a map of texts, numbers and the like",
+    WeightMap: "a map of the names of tensors to those of files"
+}
+
+impl Top<'_, '_> {
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let (mut metadata, mut weights) = (false, false);
+        while let Some(key) = map.next_key::<String>()? {
+            let again = match key.as_str() {
+                "metadata" => std::mem::replace(&mut metadata, true),
+                "weight_map" => std::mem::replace(&mut weights, true),
+                _ => {
+                    let sentence = "the index has a key that is not known";
+                    return Err(self
+                        .0
+                        .refuse(Trouble::refused(Rule::IndexJson, sentence).about(&key)));
+                }
+            };
+            if again {
+                return Err(self.0.refuse(twice(&key)));
+            }
+            if key == "metadata" {
+                map.next_value_seed(Metadata(&mut *self.0))?;
+            } else {
+                map.next_value_seed(WeightMap(&mut *self.0))?;
+            }
+        }
+        if weights { Ok(()) } else { Err(A::Error::missing_field("weight_map")) }
+    }
+}
+
+/// The entry of the metadata that is compared with what is there.
+const TOTAL_SIZE: &str = "total_size";
+
+impl Metadata<'_, '_> {
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self(reading) = self;
+        while let Some(key) = map.next_key::<String>()? {
+            let value: Scalar = map.next_value()?;
+            if key == TOTAL_SIZE {
+                let Some(total) = value.whole() else {
+                    let trouble =
+                        Trouble::refused(Rule::IndexTotalSize, "it is no whole number of bytes")
+                            .about(&key);
+                    return Err(reading.refuse(trouble));
+                };
+                if reading.header.total_size.replace(total).is_some() {
+                    return Err(reading.refuse(twice(&key).about("metadata")));
+                }
+                continue;
+            }
+            value.put(&mut reading.header.metadata, &key);
+            let keys = u64_from_usize(reading.header.metadata.len());
+            let few = validate_keys(keys, reading.limits, "the metadata");
+            few.map_err(|trouble| reading.refuse(trouble))?;
+        }
+        Ok(())
+    }
+}
+
+/// A value of the metadata: one that is no array and no map.
+enum Scalar {
+    Text(String),
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfScalar;
+
+        impl Visitor<'_> for OfScalar {
+            type Value = Scalar;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a number, true or false")
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
+                Ok(Scalar::Bool(value))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
+                Ok(Scalar::Unsigned(value))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
+                Ok(Scalar::Signed(value))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
+                Ok(Scalar::Float(value))
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Scalar, E> {
+                Ok(Scalar::Text(value.to_owned()))
+            }
+
+            fn visit_string<E>(self, value: String) -> Result<Scalar, E> {
+                Ok(Scalar::Text(value))
+            }
+        }
+
+        deserializer.deserialize_any(OfScalar)
+    }
+}
+
+impl Scalar {
+    /// Adds it to a map.
+    fn put(&self, map: &mut Map, key: &str) {
+        map.put(key, |out| match self {
+            Self::Text(text) => cbor::text(out, text),
+            Self::Bool(is) => cbor::bool(out, *is),
+            Self::Unsigned(number) => cbor::uint(out, *number),
+            Self::Signed(number) => cbor::int(out, *number),
+            Self::Float(number) => cbor::float(out, *number),
+        });
+    }
+
+    /// It as a number of bytes. Some writers have it as a float.
+    fn whole(&self) -> Option<u64> {
+        match self {
+            Self::Unsigned(number) => Some(*number),
+            // Those that are exact.
+            Self::Float(float) if float.fract() == 0.0 && (0.0..9e15).contains(float) => {
+                format!("{float:.0}").parse().ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl WeightMap<'_, '_> {
+    fn read<'de, A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self(reading) = self;
+        while let Some((name, file)) = map.next_entry::<String, String>()? {
+            let pushed = reading.header.weights.push(&name, &file, reading.limits);
+            pushed.map_err(|trouble| reading.refuse(trouble))?;
+        }
+        Ok(())
+    }
+}

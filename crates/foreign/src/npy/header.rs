@@ -1,0 +1,239 @@
+//! The Python literal that describes an array: a dictionary of three entries.
+
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while};
+use nom::character::complete::{char, digit1, multispace0};
+use nom::combinator::{all_consuming, opt, value};
+use nom::sequence::{delimited, terminated};
+use nom::{IResult, Parser as _};
+
+use zten_present::escape;
+
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+
+/// What the literal says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Literal<'h> {
+    /// The type of the elements.
+    pub(super) descr: &'h str,
+    /// Whether the first index is the one that moves fastest.
+    pub(super) columns_first: bool,
+    /// The dimensions.
+    pub(super) shape: Vec<u64>,
+}
+
+/// What is said of types that are no elements.
+const RECORDS: &str = "the dtype is of records, and not supported";
+
+/// Reads a literal, after which nothing may follow but white space.
+pub(super) fn parse(literal: &[u8]) -> Result<Literal<'_>, Trouble> {
+    read(literal).map_err(|sentence| {
+        // What is valid for others is another thing than what is valid for no one.
+        let rule = if sentence == RECORDS { Rule::NpyDtype } else { Rule::NpyHeader };
+        Trouble::refused(rule, sentence)
+    })
+}
+
+fn read(literal: &[u8]) -> Result<Literal<'_>, String> {
+    let text = str::from_utf8(literal).map_err(|_| "the NumPy header is not text".to_owned())?;
+    let mut entries = Entries::default();
+    let read = all_consuming(delimited(multispace0, |rest| entries.read(rest), multispace0))
+        .parse(text)
+        .map(|_| ());
+    match read {
+        Ok(()) => entries.finish(),
+        Err(error) => Err(entries.fault.unwrap_or_else(|| match error {
+            nom::Err::Error(error) | nom::Err::Failure(error) => {
+                format!("the NumPy header makes no sense from {} on", escape::quoted(error.input))
+            }
+            nom::Err::Incomplete(_) => "the NumPy header is cut off".to_owned(),
+        })),
+    }
+}
+
+/// The entries, as far as they have been read.
+#[derive(Default)]
+struct Entries<'h> {
+    descr: Option<&'h str>,
+    columns_first: Option<bool>,
+    shape: Option<Vec<u64>>,
+    /// What is wrong, where it is not the syntax.
+    fault: Option<String>,
+}
+
+impl<'h> Entries<'h> {
+    fn read(&mut self, input: &'h str) -> IResult<&'h str, ()> {
+        let (mut rest, _) = token('{').parse(input)?;
+        loop {
+            if let Ok((rest, _)) = char::<_, nom::error::Error<_>>('}').parse(rest) {
+                return Ok((rest, ()));
+            }
+            let (after, key) = terminated(string, token(':')).parse(rest)?;
+            let (after, again) = match key {
+                "descr" => {
+                    // Records are lists, and arrays within elements are tuples.
+                    if after.starts_with(['[', '(']) {
+                        self.fault = Some(RECORDS.to_owned());
+                    }
+                    let (after, descr) = string(after)?;
+                    (after, self.descr.replace(descr).is_some())
+                }
+                "fortran_order" => {
+                    let (after, order) = boolean(after)?;
+                    (after, self.columns_first.replace(order).is_some())
+                }
+                "shape" => {
+                    let (after, shape) = tuple(after)?;
+                    (after, self.shape.replace(shape).is_some())
+                }
+                _ => {
+                    let key = escape::quoted(key);
+                    self.fault = Some(format!("the NumPy header has an unknown key, {key}"));
+                    return failed(rest);
+                }
+            };
+            if again {
+                let key = escape::quoted(key);
+                self.fault = Some(format!("the NumPy header has the key {key} twice"));
+                return failed(rest);
+            }
+            let (after, comma) =
+                delimited(multispace0, opt(token(',')), multispace0).parse(after)?;
+            if comma.is_none() && !after.starts_with('}') {
+                return failed(after);
+            }
+            rest = after;
+        }
+    }
+
+    fn finish(self) -> Result<Literal<'h>, String> {
+        let missing = |key| format!("the NumPy header lacks \"{key}\"");
+        Ok(Literal {
+            descr: self.descr.ok_or_else(|| missing("descr"))?,
+            columns_first: self.columns_first.ok_or_else(|| missing("fortran_order"))?,
+            shape: self.shape.ok_or_else(|| missing("shape"))?,
+        })
+    }
+}
+
+fn failed<T>(input: &str) -> IResult<&str, T> {
+    Err(nom::Err::Failure(nom::error::Error::new(input, nom::error::ErrorKind::Verify)))
+}
+
+/// A character with white space around it.
+fn token<'h>(
+    c: char,
+) -> impl nom::Parser<&'h str, Output = char, Error = nom::error::Error<&'h str>> {
+    delimited(multispace0, char(c), multispace0)
+}
+
+/// A string between quotes of either kind, without escapes.
+fn string(input: &str) -> IResult<&str, &str> {
+    let inside = |quote: char| take_while(move |c| c != quote && c != '\\' && c != '\n');
+    let quoted = |quote: char| delimited(char(quote), inside(quote), char(quote));
+    alt((quoted('\''), quoted('"'))).parse(input)
+}
+
+fn boolean(input: &str) -> IResult<&str, bool> {
+    alt((value(true, tag("True")), value(false, tag("False")))).parse(input)
+}
+
+/// Numbers between parentheses. A single one is followed by a comma: else it is no tuple.
+fn tuple(input: &str) -> IResult<&str, Vec<u64>> {
+    let mut numbers = Vec::new();
+    let (mut rest, _) = terminated(char('('), multispace0).parse(input)?;
+    loop {
+        if let Ok((rest, _)) = char::<_, nom::error::Error<_>>(')').parse(rest) {
+            return Ok((rest, numbers));
+        }
+        let (after, number) = number(rest)?;
+        let (after, comma) = delimited(multispace0, opt(char(',')), multispace0).parse(after)?;
+        if comma.is_none() && (numbers.is_empty() || !after.starts_with(')')) {
+            return failed(after);
+        }
+        numbers.push(number);
+        rest = after;
+    }
+}
+
+/// A number as Python writes it: `0` or without a zero in front; with an `L` behind it if it was
+/// a long integer of Python 2.
+fn number(input: &str) -> IResult<&str, u64> {
+    let (rest, digits) = terminated(digit1, opt(char('L'))).parse(input)?;
+    match digits.parse() {
+        Ok(number) if digits == "0" || !digits.starts_with('0') => Ok((rest, number)),
+        _ => failed(input),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(text: &str) -> Result<Vec<u64>, Trouble> {
+        let literal = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {text}, }}\n");
+        parse(literal.as_bytes()).map(|literal| literal.shape)
+    }
+
+    #[test]
+    fn any_order_and_either_quotes() {
+        let wanted = Literal { descr: "<f4", columns_first: true, shape: vec![2, 3] };
+        for text in [
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }          \n",
+            "{\"shape\":(2,3),\"fortran_order\":True,\"descr\":\"<f4\"}",
+            " { 'shape' : ( 2 , 3 , ) , 'descr' : '<f4' , 'fortran_order' : True , } ",
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (2L, 3L)}\n",
+        ] {
+            assert_eq!(parse(text.as_bytes()).unwrap(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn tuples() {
+        assert!(shape("()").unwrap().is_empty());
+        assert_eq!(shape("(0,)").unwrap(), [0]);
+        assert_eq!(shape("(18446744073709551615,)").unwrap(), [u64::MAX]);
+        for wrong in [
+            "(5)",
+            "5",
+            "(,)",
+            "(1,,2)",
+            "(1 2)",
+            "(-1,)",
+            "(1.0,)",
+            "(01,)",
+            "(18446744073709551616,)",
+            "[1, 2]",
+            "(1, 2",
+            "((1,),)",
+            "(1,) + (2,)",
+            "(1LL,)",
+        ] {
+            assert!(shape(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_header() {
+        for (text, why) in [
+            ("", "makes no sense"),
+            ("{}", "lacks \"descr\""),
+            ("{'descr': '<f4', 'shape': ()}", "lacks \"fortran_order\""),
+            ("{'descr': '<f4', 'fortran_order': False}", "lacks \"shape\""),
+            ("{'descr': '<f4', 'descr': '<f8'}", "twice"),
+            ("{'descr': '<f4', 'more': 1}", "unknown key"),
+            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "records"),
+            ("{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': ()}", "records"),
+            ("{'descr': '<f4' 'fortran_order': False, 'shape': ()}", "makes no sense"),
+            ("{'descr': '<f4', 'fortran_order': false, 'shape': ()}", "makes no sense"),
+            ("{'descr': '<\\x664', 'fortran_order': False, 'shape': ()}", "makes no sense"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", "makes no sense"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (),,}", "makes no sense"),
+        ] {
+            let sentence = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(sentence.contains(why), "{text}: {sentence}");
+        }
+        assert!(parse(b"{'descr': '\xff'}").unwrap_err().to_string().contains("not text"));
+    }
+}

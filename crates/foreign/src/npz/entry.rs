@@ -1,0 +1,268 @@
+//! What is said of a member: in the directory, in front of it, and perhaps behind it. All of it is
+//! read, and must be the same wherever it is said.
+
+use super::extra::Extra;
+use crate::cursor::{Blames, Cursor};
+use crate::place::Member;
+use crate::rules::Rule;
+use crate::source::Source;
+use crate::trouble::Trouble;
+use zten_num::u64_from_usize;
+
+/// Signatures.
+const DIRECTORY: u32 = 0x0201_4b50;
+const LOCAL: u32 = 0x0403_4b50;
+const DESCRIPTOR: u32 = 0x0807_4b50;
+/// What the flags of a member may say: how it was compressed, that its sizes stand behind it, that
+/// its name is UTF-8.
+const FLAGS: u16 = 0b1000_0000_1110;
+const ENCRYPTED: u16 = 1;
+const BEHIND: u16 = 1 << 3;
+const UTF8: u16 = 1 << 11;
+/// Methods of compression.
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+/// The version of zip that numbers of 64 bits need, and the highest that anything here needs.
+const VERSION64: u16 = 45;
+/// What a 32-bit field says where a 64-bit one holds the number.
+const LARGE: u32 = u32::MAX;
+/// Bytes of headers that are read at once: members may lie far from each other.
+const WINDOW: u64 = 512;
+/// What the names of members end with, and those of tensors do not.
+const SUFFIX: &str = ".npy";
+const NOT_UTF8: &str = "its name is not UTF-8";
+
+/// What the directory and a member's own header say alike.
+struct Header {
+    version: u16,
+    flags: u16,
+    method: u16,
+    /// Time and date.
+    moment: u32,
+    crc: u32,
+    packed: u32,
+    size: u32,
+    name: u16,
+    extra: u16,
+}
+
+impl Header {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Trouble> {
+        Ok(Self {
+            version: cursor.u16()?,
+            flags: cursor.u16()?,
+            method: cursor.u16()?,
+            moment: cursor.u32()?,
+            crc: cursor.u32()?,
+            packed: cursor.u32()?,
+            size: cursor.u32()?,
+            name: cursor.u16()?,
+            extra: cursor.u16()?,
+        })
+    }
+}
+
+/// What the directory says of a member.
+pub(super) struct Entry {
+    header: Header,
+    /// The directory has numbers of 64 bits of it.
+    has_large: bool,
+    name: String,
+    /// Where its own header is.
+    start: u64,
+    packed: u64,
+    size: u64,
+}
+
+/// A member, and where its bytes begin and end, all that is said of it included.
+pub(super) struct Found {
+    pub(super) member: Member,
+    pub(super) size: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Entry {
+    /// Reads the next entry of the directory.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Trouble> {
+        let at = cursor.at();
+        if cursor.u32()? != DIRECTORY {
+            return Err(Trouble::refused_at(
+                Rule::NpzDirectory,
+                "there is no member of the archive",
+                at,
+            ));
+        }
+        // What has made it.
+        cursor.skip(2)?;
+        let header = Header::read(cursor)?;
+        let (comment, disk) = (cursor.u16()?, cursor.u16()?);
+        // What it was on a file system.
+        cursor.skip(6)?;
+        let start = cursor.u32()?;
+        let name = bytes(cursor, header.name)?;
+        let about = |trouble: Trouble| trouble.about(&String::from_utf8_lossy(&name));
+        let extra = Extra::parse(&bytes(cursor, header.extra)?).map_err(about)?;
+        if comment != 0 || disk != 0 {
+            let sentence = "it has a comment, or lies in another part of the archive";
+            return Err(about(Trouble::refused(Rule::NpzDirectory, sentence)));
+        }
+        let has_large = extra.large.is_some();
+        let mut numbers = extra.large.unwrap_or_default().into_iter();
+        // Those that are too large for their own fields, in this order.
+        let mut number =
+            |small: u32| if small == LARGE { numbers.next() } else { Some(small.into()) };
+        let all = (number(header.size), number(header.packed), number(start), numbers.next());
+        let (Some(size), Some(packed), Some(start), None) = all else {
+            let sentence = "its extra field for large files has other numbers than are missing";
+            return Err(about(Trouble::refused(Rule::NpzExtra, sentence)));
+        };
+        validate(&header, &name, packed == size).map_err(about)?;
+        let name =
+            String::from_utf8(name).map_err(|_| Trouble::refused(Rule::NpzName, NOT_UTF8))?;
+        Ok(Self { header, has_large, name, start, packed, size })
+    }
+
+    /// The name of the member.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of the tensor that it is.
+    pub(super) fn tensor(&self) -> &str {
+        self.name.strip_suffix(SUFFIX).unwrap_or(&self.name)
+    }
+
+    /// Bytes that decompressing it gives.
+    pub(super) fn decompressed(&self) -> Option<u64> {
+        (self.header.method == DEFLATED).then_some(self.size)
+    }
+
+    /// Finds the member, which ends before `end`, and holds what is said there to the directory.
+    pub(super) fn find(&self, source: &Source, end: u64) -> Result<Found, Trouble> {
+        let differs =
+            || Trouble::refused(Rule::NpzHeader, "its header does not say what the directory says");
+        let mut cursor = Cursor::new(source, (self.start, end), Blames::MEMBER).small(WINDOW);
+        if cursor.u32()? != LOCAL {
+            return Err(Trouble::refused_at(
+                Rule::NpzBounds,
+                "it is not where the directory says",
+                self.start,
+            ));
+        }
+        let header = Header::read(&mut cursor)?;
+        let name = bytes(&mut cursor, header.name)?;
+        let extra = Extra::parse(&bytes(&mut cursor, header.extra)?)?;
+        let own = &self.header;
+        // Only the directory may need numbers of 64 bits: it says where a member lies.
+        let version = header.version == own.version
+            || self.has_large && own.version == VERSION64 && header.version < VERSION64;
+        let same =
+            (header.flags, header.method, header.moment) == (own.flags, own.method, own.moment);
+        if !version || !same || name != self.name.as_bytes() {
+            return Err(differs());
+        }
+        let is_large = extra.large.is_some();
+        let sizes = local_sizes(&header, extra.large.as_deref()).ok_or_else(|| {
+            Trouble::refused(
+                Rule::NpzExtra,
+                "its extra field for large files contradicts its header",
+            )
+        })?;
+        let is_behind = header.flags & BEHIND != 0;
+        let is = |same: bool, zero: bool| same || is_behind && zero;
+        let wanted = (self.size, self.packed);
+        if !is(header.crc == own.crc, header.crc == 0) || !is(sizes == wanted, sizes == (0, 0)) {
+            return Err(differs());
+        }
+        let start = cursor.at();
+        let behind = start.checked_add(self.packed).filter(|behind| *behind <= end);
+        let behind = behind.ok_or_else(|| {
+            let packed = self.packed;
+            Trouble::refused_at(
+                Rule::NpzBounds,
+                format!("its {packed} bytes are more than there are"),
+                start,
+            )
+        })?;
+        let descriptor = if is_behind {
+            self.descriptor(
+                Cursor::new(source, (behind, end), Blames::MEMBER).small(WINDOW),
+                is_large,
+            )?
+        } else {
+            0
+        };
+        let deflated = own.method == DEFLATED;
+        let member = Member { start, packed: self.packed, crc: own.crc, deflated };
+        let end = behind.saturating_add(descriptor);
+        Ok(Found { member, size: self.size, start: self.start, end })
+    }
+
+    /// How many bytes stand behind a member: checksum and sizes, of 64 bits where its header has
+    /// such, and in front of them a signature, which may be left out.
+    fn descriptor(&self, mut cursor: Cursor<'_>, is_large: bool) -> Result<u64, Trouble> {
+        let signature = DESCRIPTOR.to_le_bytes();
+        let mut wanted = self.header.crc.to_le_bytes().to_vec();
+        for size in [self.packed, self.size] {
+            let length = if is_large { 8 } else { 4 };
+            wanted.extend(size.to_le_bytes().into_iter().take(length));
+        }
+        let at = cursor.at();
+        let most = u64_from_usize(signature.len().saturating_add(wanted.len()));
+        let mut there = Vec::new();
+        cursor.append(most.min(cursor.left()), &mut there)?;
+        if there.strip_prefix(&signature).is_some_and(|there| there.starts_with(&wanted)) {
+            Ok(most)
+        } else if there.starts_with(&wanted) {
+            Ok(u64_from_usize(wanted.len()))
+        } else {
+            let sentence = "what stands behind it does not say what the directory says";
+            Err(Trouble::refused_at(Rule::NpzDescriptor, sentence, at))
+        }
+    }
+}
+
+/// Size and packed size, as a member's own header has them; none where it contradicts itself.
+fn local_sizes(header: &Header, large: Option<&[u64]>) -> Option<(u64, u64)> {
+    let small = (header.size, header.packed);
+    match large {
+        None => (small.0 != LARGE && small.1 != LARGE).then(|| (small.0.into(), small.1.into())),
+        Some(&[size, packed]) => {
+            // Python before 3.11.4 has both.
+            let agree = |small: u32, large: u64| small == LARGE || u64::from(small) == large;
+            (agree(small.0, size) && agree(small.1, packed)).then_some((size, packed))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Whether a member is what `numpy` reads, and all readers read the same.
+fn validate(header: &Header, name: &[u8], is_of_one_size: bool) -> Result<(), Trouble> {
+    let Header { version, flags, method, .. } = *header;
+    let is_text = name.is_ascii() || flags & UTF8 != 0 && str::from_utf8(name).is_ok();
+    let (rule, sentence) = match method {
+        _ if !name.ends_with(SUFFIX.as_bytes()) => (Rule::NpzName, "it is no NumPy array"),
+        _ if flags & ENCRYPTED != 0 => (Rule::NpzFeature, "it is encrypted"),
+        _ if flags & !FLAGS != 0 || version > VERSION64 => {
+            (Rule::NpzFeature, "it uses a feature of zip that is not supported")
+        }
+        // Without the flag, names are of one code page for some readers and of another for others.
+        _ if !is_text => (Rule::NpzName, NOT_UTF8),
+        // Some readers end it there.
+        _ if name.contains(&0) => (Rule::NpzName, "its name has a zero in it"),
+        STORED if !is_of_one_size => {
+            (Rule::NpzStoredSize, "it is not compressed, and has two sizes")
+        }
+        STORED | DEFLATED => return Ok(()),
+        _ => (Rule::NpzFeature, "the method of its compression is not supported"),
+    };
+    Err(Trouble::refused(rule, sentence))
+}
+
+/// The next bytes, of which there may be many.
+fn bytes(cursor: &mut Cursor<'_>, length: u16) -> Result<Vec<u8>, Trouble> {
+    let mut bytes = Vec::new();
+    cursor.append(length.into(), &mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,114 @@
+//! The extra fields of a member: each a number, a length, and as many bytes.
+
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+
+/// The field for numbers of 64 bits.
+const LARGE: u16 = 1;
+/// Fields that say when a member was changed and who owned it, and the lengths that they have. A
+/// tensor has neither.
+const OF_FILES: [(u16, &[usize]); 3] = [
+    // Times of Unix, and who owned it there.
+    (0x5455, &[5, 9, 13]),
+    (0x7875, &[11, 19]),
+    // Times of NTFS.
+    (0x000a, &[32]),
+];
+
+/// What is in the extra fields, as far as it says something of a member's content.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Extra {
+    /// Numbers that their own fields are too small for.
+    pub(super) large: Option<Vec<u64>>,
+}
+
+impl Extra {
+    /// Reads all fields, and refuses those that could change what is read.
+    pub(super) fn parse(mut bytes: &[u8]) -> Result<Self, Trouble> {
+        let mut extra = Self::default();
+        while !bytes.is_empty() {
+            let (id, field, rest) = next(bytes).ok_or_else(|| {
+                Trouble::refused(Rule::NpzExtra, "an extra field of it is cut off")
+            })?;
+            bytes = rest;
+            if id == LARGE {
+                let (numbers, over) = field.as_chunks::<8>();
+                let numbers = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+                if field.is_empty() || !over.is_empty() || extra.large.replace(numbers).is_some() {
+                    let sentence = "its extra field for large files is not one that can be read";
+                    return Err(Trouble::refused(Rule::NpzExtra, sentence));
+                }
+            } else if !OF_FILES
+                .iter()
+                .any(|(known, lengths)| *known == id && lengths.contains(&field.len()))
+            {
+                let length = field.len();
+                let sentence =
+                    format!("its extra field {id:#06x} of {length} bytes is not supported");
+                return Err(Trouble::refused(Rule::NpzExtra, sentence));
+            }
+        }
+        Ok(extra)
+    }
+}
+
+/// The first field, and what comes behind it.
+fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (field, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+    Some((u16::from_le_bytes(*id), field, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(id: u16, bytes: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(bytes.len()).unwrap();
+        [&id.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat()
+    }
+
+    fn refusal(bytes: &[u8]) -> String {
+        Extra::parse(bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn fields_end_where_they_say() {
+        let whole = field(1, &[7; 16]);
+        assert!(Extra::parse(&whole).is_ok());
+        for end in 1..whole.len() {
+            assert!(refusal(&whole[..end]).contains("cut off"), "{end}");
+        }
+        for more in 1..4 {
+            let bytes = [&whole[..], &[0; 3][..more]].concat();
+            assert!(refusal(&bytes).contains("cut off"), "{more}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_large_files_stand_there_once_and_are_whole() {
+        let numbers = [1_u64, 2, u64::MAX];
+        let bytes = numbers.map(u64::to_le_bytes).concat();
+        assert_eq!(Extra::parse(&field(1, &bytes)).unwrap().large.unwrap(), numbers);
+        assert_eq!(Extra::parse(&[]).unwrap(), Extra { large: None });
+        for wrong in [field(1, &[]), field(1, &bytes[1..]), field(1, &bytes).repeat(2)] {
+            assert!(refusal(&wrong).contains("not one that can be read"));
+        }
+    }
+
+    #[test]
+    fn times_and_owners_are_no_content() {
+        for (id, lengths) in OF_FILES {
+            for length in 0..40 {
+                let parsed = Extra::parse(&field(id, &vec![0; length]));
+                assert_eq!(parsed.is_ok(), lengths.contains(&length), "{id:#x} {length}");
+            }
+        }
+        // Another name, and what is not known.
+        for id in [0x7075, 0x9901, 0, 0xcafe] {
+            let sentence = refusal(&field(id, &[0; 5]));
+            assert!(sentence.contains(&format!("{id:#06x} of 5 bytes")), "{sentence}");
+        }
+    }
+}

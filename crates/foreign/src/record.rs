@@ -1,0 +1,94 @@
+//! Numbers and texts in a few bytes: a number takes one byte for every seven bits, the lowest
+//! first, and all but its last byte have the highest bit set.
+
+use zten_num::u64_from_usize;
+
+/// Bytes of a number, at most.
+pub(super) const NUMBER: usize = 10;
+
+/// Appends a number.
+pub(super) fn number(out: &mut Vec<u8>, mut number: u64) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+/// Appends a text and its length.
+pub(super) fn text(out: &mut Vec<u8>, text: &str) {
+    number(out, u64_from_usize(text.len()));
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends numbers and how many they are.
+pub(super) fn numbers(out: &mut Vec<u8>, numbers: &[u64]) {
+    number(out, u64_from_usize(numbers.len()));
+    for each in numbers {
+        number(out, *each);
+    }
+}
+
+/// Reads what has been appended, in the same order. Nothing else is there.
+pub(super) struct Record<'r>(pub(super) &'r [u8]);
+
+impl<'r> Record<'r> {
+    /// The next number.
+    pub(super) fn number(&mut self) -> u64 {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let Some((byte, rest)) = self.0.split_first() else { break };
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if *byte < 0x80 {
+                break;
+            }
+        }
+        number
+    }
+
+    /// The next text.
+    pub(super) fn text(&mut self) -> &'r str {
+        let length = usize::try_from(self.number()).unwrap_or(usize::MAX);
+        let (text, rest) = self.0.split_at_checked(length).unwrap_or_default();
+        self.0 = rest;
+        str::from_utf8(text).unwrap_or_default()
+    }
+
+    /// The next numbers.
+    pub(super) fn numbers(&mut self) -> Vec<u64> {
+        (0..self.number()).map(|_| self.number()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_appended_is_read() {
+        let edges = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]);
+        let edges: Vec<u64> = edges.collect();
+        let mut out = Vec::new();
+        numbers(&mut out, &edges);
+        text(&mut out, "ä\0");
+        number(&mut out, u64::MAX);
+        let mut record = Record(&out);
+        assert_eq!(record.numbers(), edges);
+        assert_eq!((record.text(), record.number()), ("ä\0", u64::MAX));
+        assert!(record.0.is_empty());
+    }
+
+    #[test]
+    fn bytes_of_numbers() {
+        for (value, bytes) in [(0, 1), (127, 1), (128, 2), (u64::MAX >> 1, 9), (u64::MAX, NUMBER)] {
+            let mut out = Vec::new();
+            number(&mut out, value);
+            assert_eq!(out.len(), bytes, "{value}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The catalogue: every rule that a file of another format can break, and what is not read.
+//!
+//! One row a rule, as in [`zten::rules`], whose limits hold here, too. A rule without a file in `corpus/other` that
+//! breaks it fails the tests.
+
+use zten::rules::{Limit, Row, Scope, Source};
+use zten_present::finding::Verdict;
+
+macro_rules! catalogue {
+    ($( $variant:ident $id:literal, $verdict:ident, $source:ident($why:literal), $formats:ident,
+        $holds:literal, $broken:literal, $advice:expr; )+) => {
+        /// A rule that a file of another format breaks, or what of it is not read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $( #[doc = $holds] $variant, )+
+        }
+
+        impl Rule {
+            /// Every one of them, in the order of the catalogue.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+
+            /// Its row in the catalogue.
+            pub fn row(self) -> &'static Row {
+                match self {
+                    $( Self::$variant => &Row {
+                        id: $id,
+                        holds: $holds,
+                        broken: $broken,
+                        source: Source::$source($why),
+                        scope: Scope::Other($formats),
+                        advice: $advice,
+                    }, )+
+                }
+            }
+
+            /// What a file is found to be that breaks it.
+            pub fn verdict(self) -> Verdict {
+                match self {
+                    $( Self::$variant => Verdict::$verdict, )+
+                }
+            }
+        }
+    };
+}
+
+const SAFETENSORS: &str = "safetensors";
+const GGUF: &str = "GGUF";
+const NPY: &str = ".npy, .npz";
+const NPZ: &str = ".npz";
+const INDEX: &str = "index of safetensors";
+const ANY: &str = "all that are read";
+const NONE: &str = "not read";
+
+const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
+const WRITER: &str = "The writer is at fault: write the file again with another one.";
+const DISTRUST: &str = "No honest writer does this. Do not load the file; ask where it comes from.";
+const MISSING: &str = "Fetch all files that the index names, and put them beside it.";
+const TYPE: &str = "The file may be valid for another reader; the tensor cannot be read here.";
+const PICKLE: &str = "Do not load it: that runs code of its author. Ask for safetensors, or convert it where nothing can be lost.";
+const CONVERT: &str = "Nothing is known of it. Convert it with the program that wrote it, and check what comes of it.";
+
+catalogue! {
+    // Safetensors.
+    SafetensorsSize "safetensors-size", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "A file has the 8 bytes of the header's length.", "the file ends before its header does", DAMAGED;
+    SafetensorsHeaderLength "safetensors-header-length", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "The header is within the file and at most 100,000,000 bytes long.",
+        "the header is said to take {} bytes", DAMAGED;
+    SafetensorsHeaderStart "safetensors-header-start", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "The header begins with a brace.", "the header does not begin with a brace", DAMAGED;
+    SafetensorsJson "safetensors-json", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "The header is one JSON map of tensors, each with `dtype`, `shape` and `data_offsets` alone, and of texts as `__metadata__`.",
+        "the header is not as it should be", WRITER;
+    SafetensorsDuplicateKey "safetensors-duplicate-key", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "No key of the metadata stands there twice, nor the metadata.", "a key stands there twice", DISTRUST;
+    SafetensorsDuplicateName "safetensors-duplicate-name", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "No two tensors have one name.", "there are two tensors of one name", DISTRUST;
+    SafetensorsDtype "safetensors-dtype", Unsupported, Policy("zTensor has no such elements"), SAFETENSORS,
+        "The `dtype` is one that is known here.", "the dtype is not supported", TYPE;
+    SafetensorsExtent "safetensors-extent", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "The data of a tensor is as long as its shape and type ask.",
+        "the data is not as long as shape and type ask", WRITER;
+    SafetensorsContiguous "safetensors-contiguous", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "The data of each tensor begins where that of the one before it ends.",
+        "the data does not begin where that of the tensor before it ends", DISTRUST;
+    SafetensorsDataLength "safetensors-data-length", Refused, Spec("safetensors: Format"), SAFETENSORS,
+        "The data of the last tensor ends with the file.", "the data does not end with the file", DAMAGED;
+
+    // The index of several files.
+    IndexJson "index-json", Refused, Implied("it could not be read"), INDEX,
+        "The index is one JSON map of `weight_map` and perhaps `metadata`: from names to names, and from texts to values that are not nested.",
+        "the index is not as it should be", WRITER;
+    IndexDuplicateKey "index-duplicate-key", Refused, Implied("readers differ on which of them counts"), INDEX,
+        "No key stands there twice.", "a key stands there twice", DISTRUST;
+    IndexFileName "index-file-name", Refused, Policy("no name leads out of the folder"), INDEX,
+        "Files are named by their names in the index's folder, which end in `.safetensors`.",
+        "it is no name in the folder of the index that ends in .safetensors", DISTRUST;
+    IndexFile "index-file", Refused, Implied("tensors are missing"), INDEX,
+        "Every file that is named lies beside the index, and is no link.",
+        "it is no regular file beside the index", MISSING;
+    IndexTensor "index-tensor", Refused, Implied("the index and the file contradict each other"), INDEX,
+        "A file holds those tensors that the index says are in it, and no others.",
+        "the index and the file do not name the same tensors", WRITER;
+    IndexTotalSize "index-total-size", Refused, Implied("the index and the files contradict each other"), INDEX,
+        "`total_size` is the bytes of all tensors, or of all files.", "the total_size is another one", MISSING;
+    IndexMetadata "index-metadata", Refused, Implied("which of them counts is not known"), INDEX,
+        "What the index and its files say of themselves, they say alike.",
+        "the files do not agree on the metadata", WRITER;
+
+    // GGUF.
+    GgufMagic "gguf-magic", Refused, Spec("GGUF: File structure"), GGUF,
+        "A file that is named `.gguf` begins with `GGUF`.", "the file does not begin as .gguf files do", DAMAGED;
+    GgufVersion "gguf-version", Unsupported, Spec("GGUF: File structure"), GGUF,
+        "The version is 2 or 3, little-endian.", "the version is not known", TYPE;
+    GgufTruncated "gguf-truncated", Refused, Spec("GGUF: File structure"), GGUF,
+        "The header, with all lengths that it gives, is within the file.",
+        "the file ends before its header does", DAMAGED;
+    GgufUtf8 "gguf-utf8", Refused, Spec("GGUF: File structure"), GGUF,
+        "Keys and names are UTF-8.", "a key or a name is not UTF-8", WRITER;
+    GgufDuplicateKey "gguf-duplicate-key", Refused, Implied("readers differ on which of them counts"), GGUF,
+        "No key of the metadata stands there twice.", "a key stands there twice", DISTRUST;
+    GgufDuplicateName "gguf-duplicate-name", Refused, Implied("readers differ on which of them counts"), GGUF,
+        "No two tensors have one name.", "there are two tensors of one name", DISTRUST;
+    GgufValueType "gguf-value-type", Refused, Spec("GGUF: File structure"), GGUF,
+        "The type of a value is one from 0 to 12.", "the type of a value is not known", DAMAGED;
+    GgufBoolValue "gguf-bool-value", Refused, Spec("GGUF: File structure"), GGUF,
+        "A bool is 0 or 1.", "a bool is neither 0 nor 1", WRITER;
+    GgufDepth "gguf-depth", Limit, Policy("the reader keeps a counter a level; no writer needs as many"), GGUF,
+        "Arrays lie within each other at most 16 deep.", "arrays lie within each other too deep", DISTRUST;
+    GgufAlignment "gguf-alignment", Refused, Spec("GGUF: general.alignment"), GGUF,
+        "`general.alignment` is a power of two of type u32.", "the alignment is no power of two of type u32", WRITER;
+    GgufTensorType "gguf-tensor-type", Unsupported, Spec("GGUF: ggml_type"), GGUF,
+        "The type of a tensor is one that is known here.", "the type of a tensor is not known", TYPE;
+    GgufShape "gguf-shape", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+        "Elements can be counted, and a row is whole blocks of them.",
+        "the rows are no whole blocks, or the elements are too many", DISTRUST;
+    GgufOffset "gguf-offset", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+        "The data of a tensor is aligned.", "the data is not aligned", WRITER;
+    GgufBounds "gguf-bounds", Refused, Spec("GGUF: gguf_tensor_info_t"), GGUF,
+        "The data of a tensor is within the file.", "the data is not there", DAMAGED;
+    GgufOverlap "gguf-overlap", Refused, Policy("no byte belongs to two tensors"), GGUF,
+        "No two tensors share data.", "two tensors share data", DISTRUST;
+    GgufContiguous "gguf-contiguous", Refused, Policy("no byte belongs to no tensor"), GGUF,
+        "The data of each tensor begins where that of the one before it, aligned, ends.",
+        "the data does not begin where that of the tensor before it ends", DISTRUST;
+    GgufPadding "gguf-padding", Refused, Spec("GGUF: File structure"), GGUF,
+        "Bytes of padding are zero.", "a byte of padding is not zero", WRITER;
+    GgufTrailing "gguf-trailing", Refused, Policy("no byte belongs to no tensor"), GGUF,
+        "Behind the data of the tensors there is nothing but padding.",
+        "bytes stand behind the data of the tensors", DISTRUST;
+
+    // NumPy.
+    NpyMagic "npy-magic", Refused, Spec("NEP 1: Format Specification"), NPY,
+        "A NumPy array begins with 93 4E 55 4D 50 59.", "the file does not begin as .npy files do", DAMAGED;
+    NpyVersion "npy-version", Unsupported, Spec("NEP 1: Format Specification"), NPY,
+        "The version is 1.0, 2.0 or 3.0.", "the version is not known", TYPE;
+    NpyHeader "npy-header", Refused, Spec("NEP 1: Format Specification"), NPY,
+        "The header is a Python literal: a dictionary of `descr`, `fortran_order` and `shape`, each once.",
+        "the NumPy header makes no sense", DAMAGED;
+    NpyDtype "npy-dtype", Unsupported, Policy("zTensor has no such elements; objects are pickled"), NPY,
+        "The dtype is one of numbers or bools, with its byte order.", "the dtype is not supported",
+        "The file may be valid for another reader. Arrays of objects run code of their authors.";
+    NpyShape "npy-shape", Refused, Implied("no file is so long"), NPY,
+        "The bytes of the array can be counted.", "the array is larger than can be", DISTRUST;
+    NpySize "npy-size", Refused, Spec("NEP 1: Format Specification"), NPY,
+        "There is as much data as the array has, and nothing behind it.",
+        "there is more or less data than the array has", DAMAGED;
+
+    // Archives of NumPy files.
+    NpzMagic "npz-magic", Refused, Spec("APPNOTE 4.3.7"), NPZ,
+        "A file that is named `.npz` begins with a member, or is an archive without any.",
+        "the file does not begin as .npz files do", DAMAGED;
+    NpzEndRecord "npz-end-record", Refused, Spec("APPNOTE 4.3.16"), NPZ,
+        "The file ends with its end record, of one archive, without a comment.",
+        "the file does not end with the end record of an archive", DAMAGED;
+    NpzEndRecord64 "npz-end-record-64", Refused, Spec("APPNOTE 4.3.14"), NPZ,
+        "Where there is an end record for large archives, it is needed, complete, where it is said to be, and agrees with the other.",
+        "the archive has two end records, and they do not agree", DISTRUST;
+    NpzDirectory "npz-directory", Refused, Spec("APPNOTE 4.3.12"), NPZ,
+        "The directory lies right before the end record, and is of members without comments.",
+        "the directory is not one that can be read", DISTRUST;
+    NpzCount "npz-count", Refused, Spec("APPNOTE 4.3.16"), NPZ,
+        "There are as many members as the end record counts.", "there are more or fewer members than are counted",
+        DISTRUST;
+    NpzContiguous "npz-contiguous", Refused, Policy("no byte belongs to two members, or to none"), NPZ,
+        "Members lie one after the other, from the first byte to the directory.",
+        "a member does not begin where the one before it ends", DISTRUST;
+    NpzBounds "npz-bounds", Refused, Spec("APPNOTE 4.3.7"), NPZ,
+        "A member begins where the directory says, and ends before it.",
+        "a member is not where the directory says", DAMAGED;
+    NpzHeader "npz-header", Refused, Spec("APPNOTE 4.3.7"), NPZ,
+        "A member's own header says what the directory says.", "the header does not say what the directory says",
+        DISTRUST;
+    NpzDescriptor "npz-descriptor", Refused, Spec("APPNOTE 4.3.9"), NPZ,
+        "What stands behind a member says what the directory says.",
+        "what stands behind it does not say what the directory says", DISTRUST;
+    NpzExtra "npz-extra", Refused, Spec("APPNOTE 4.5"), NPZ,
+        "Extra fields are whole, and of times, owners or large sizes.", "an extra field is not one that can be read",
+        DISTRUST;
+    NpzName "npz-name", Refused, Policy("a member that is no array is none of a tensor file"), NPZ,
+        "The name of each member is text and ends in `.npy`.", "a member is no NumPy array", DISTRUST;
+    NpzDuplicateName "npz-duplicate-name", Refused, Implied("readers differ on which of them counts"), NPZ,
+        "No two members have one name.", "there are two members of one name", DISTRUST;
+    NpzFeature "npz-feature", Unsupported, Policy("NumPy writes none of them"), NPZ,
+        "Members are stored or deflated, and not encrypted.", "it uses a feature of zip that is not supported", TYPE;
+    NpzStoredSize "npz-stored-size", Refused, Implied("both sizes count the same bytes"), NPZ,
+        "A member that is not compressed has one size.", "it is not compressed, and has two sizes", DISTRUST;
+    NpzDeflate "npz-deflate", Refused, Spec("RFC 1951"), NPZ,
+        "Compressed data can be decompressed, and ends with its last byte.",
+        "the compressed data cannot be decompressed", DAMAGED;
+    NpzLength "npz-length", Refused, Spec("APPNOTE 4.4.9"), NPZ,
+        "A member is as long as is said.", "a member is longer or shorter than is said", DISTRUST;
+    NpzCrc "npz-crc", Refused, Spec("APPNOTE 4.4.7"), NPZ,
+        "A member has its checksum.", "a member does not have its checksum", DAMAGED;
+
+    // Of several formats.
+    TensorBoolValue "tensor-bool-value", Refused, Policy("readers differ on what another byte is"), ANY,
+        "A bool is 0 or 1.", "a bool is {}, and 0 or 1 is expected", WRITER;
+    LimitHeader "limit-header", Limit, Policy("memory while opening follows the headers"), ANY,
+        "A header takes at most 64 KiB (.npy), 100 MB (safetensors, GGUF, an index), 64 MiB (.npz), and what is kept of it 128 MiB.",
+        "the header is longer than it may be", DISTRUST;
+
+    FormatUnknown "format-unknown", Refused, Policy("nothing is guessed"), ANY,
+        "The file begins as one that is known does.", "the file is none of safetensors, .npy, .npz and GGUF", CONVERT;
+
+    // What is named, and not read.
+    FormatPickle "format-pickle", Unsupported, Policy("reading it runs code"), NONE,
+        "The file is no pickle.", "this is a pickle of Python: loading it runs code of its author", PICKLE;
+    FormatTorch "format-torch", Unsupported, Policy("reading it runs code"), NONE,
+        "The file is no archive of `torch.save`.",
+        "this is an archive of PyTorch, which has a pickle in it: loading it may run code of its author", PICKLE;
+    FormatTorchIndex "format-torch-index", Unsupported, Policy("reading what it names runs code"), NONE,
+        "The index names no pickles.",
+        "this is an index of PyTorch files, which have pickles in them: loading them may run code of their authors", PICKLE;
+    FormatTar "format-tar", Unsupported, Policy("it has no tensors of its own"), NONE,
+        "The file is no tar archive.", "this is a tar archive", "Unpack it, and check what is in it.";
+    FormatZip "format-zip", Unsupported, Policy("it has no tensors of its own"), NONE,
+        "The file is no zip archive of anything but NumPy files.", "this is a zip archive of other files than NumPy's",
+        "Unpack it, and check what is in it.";
+    FormatKeras "format-keras", Unsupported, Policy("it is not read"), NONE,
+        "The file is no archive of Keras.",
+        "this is an archive of Keras: a configuration, which may name code, and weights in HDF5", CONVERT;
+    FormatHdf5 "format-hdf5", Unsupported, Policy("it is not read"), NONE,
+        "The file is no HDF5 file.", "this is an HDF5 file", CONVERT;
+    FormatOnnx "format-onnx", Unsupported, Policy("it is not read"), NONE,
+        "The file is no ONNX model.", "this is an ONNX model, as far as its first bytes tell", CONVERT;
+    FormatSavedModel "format-saved-model", Unsupported, Policy("it is not read"), NONE,
+        "The file is no `SavedModel` of TensorFlow.",
+        "this is a SavedModel of TensorFlow, as far as its first bytes tell: a program, which is run when it is loaded", CONVERT;
+    FormatTflite "format-tflite", Unsupported, Policy("it is not read"), NONE,
+        "The file is no `TFLite` model.", "this is a TFLite model", CONVERT;
+    FormatGgml "format-ggml", Unsupported, Policy("the format was given up"), NONE,
+        "The file is no GGML file.", "this is a GGML file, of before GGUF", CONVERT;
+}
+
+/// Why a file is refused: by a rule of its format, or by a limit that holds for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// A rule of the catalogue here.
+    Rule(Rule),
+    /// A limit of the library's catalogue.
+    Limit(Limit),
+}
+
+impl From<Rule> for Blame {
+    fn from(rule: Rule) -> Self {
+        Self::Rule(rule)
+    }
+}
+
+impl From<Limit> for Blame {
+    fn from(limit: Limit) -> Self {
+        Self::Limit(limit)
+    }
+}
+
+impl Blame {
+    /// The row of the catalogue.
+    pub fn row(self) -> &'static Row {
+        match self {
+            Self::Rule(rule) => rule.row(),
+            Self::Limit(limit) => limit.row(),
+        }
+    }
+
+    /// What the file is found to be.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Self::Rule(rule) => rule.verdict(),
+            Self::Limit(_) => Verdict::Limit,
+        }
+    }
+}
+
+/// Every row.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    Rule::ALL.iter().map(|rule| rule.row())
+}

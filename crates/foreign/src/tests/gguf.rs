@@ -1,0 +1,276 @@
+use zten::StorageType;
+
+pub(super) use zten_corpus::other::gguf::{file, info, pair, text};
+
+use super::{Kind, open, read, refusal};
+use crate::gguf::types::kind;
+
+/// The attributes of a file with one key, `k`: what follows that key.
+fn value(kind: u32, value: &[u8]) -> Vec<u8> {
+    let (attributes, tensors) = read("x", &file(&[pair("k", kind, value)], &[], &[])).unwrap();
+    assert!(tensors.is_empty());
+    attributes.strip_prefix(b"\xa1\x61k").unwrap().to_vec()
+}
+
+/// An array of elements of a type.
+fn array(kind: u32, length: u64, elements: &[u8]) -> Vec<u8> {
+    [&kind.to_le_bytes()[..], &length.to_le_bytes(), elements].concat()
+}
+
+/// Arrays within each other, the innermost empty.
+fn nest(depth: usize) -> Vec<u8> {
+    let mut bytes = array(0, 0, &[]);
+    for _ in 1..depth {
+        bytes = array(9, 1, &bytes);
+    }
+    bytes
+}
+
+#[test]
+fn every_type_of_value() {
+    for (kind, bytes, wanted) in [
+        (0, &[200][..], &[0x18, 200][..]),
+        (1, &[0xff], &[0x20]),
+        (2, &[0x60, 0xea], &[0x19, 0xea, 0x60]),
+        (3, &[0x00, 0x80], &[0x39, 0x7f, 0xff]),
+        (4, &[1, 0, 0, 0], &[1]),
+        (5, &[0xff, 0xff, 0xff, 0x7f], &[0x1a, 0x7f, 0xff, 0xff, 0xff]),
+        (6, &[0, 0, 0x80, 0x3f], &[0xf9, 0x3c, 0]),
+        (6, &[0, 0, 0xc0, 0x7f], &[0xf9, 0x7e, 0]),
+        (6, &[1, 0, 0xc0, 0x7f], &[0xfa, 0x7f, 0xc0, 0, 1]),
+        (6, &[0, 0x20, 0x80, 0xff], &[0xf9, 0xfc, 1]),
+        (12, &[1, 0, 0, 0, 0, 0, 0xf0, 0x7f], &[0xfb, 0x7f, 0xf0, 0, 0, 0, 0, 0, 1]),
+        (7, &[0], &[0xf4]),
+        (7, &[1], &[0xf5]),
+        (8, b"\x02\0\0\0\0\0\0\0hi", b"\x62hi"),
+        (8, b"\x02\0\0\0\0\0\0\0h\xff", b"\x42h\xff"),
+        (9, &array(8, 0, &[]), &[0x80]),
+        (9, &array(1, 3, &[1, 2, 0xfe]), &[0x83, 1, 2, 0x21]),
+        (10, &[0xff; 8], &[0x1b, 255, 255, 255, 255, 255, 255, 255, 255]),
+        (11, &[0xff; 8], &[0x20]),
+        (12, &1.5_f64.to_le_bytes(), &[0xf9, 0x3e, 0]),
+    ] {
+        assert_eq!(value(kind, bytes), wanted, "{kind} {bytes:?}");
+    }
+}
+
+#[test]
+fn arrays_within_arrays() {
+    let bytes = array(9, 3, &[array(0, 2, &[1, 2]), array(8, 0, &[]), array(7, 1, &[1])].concat());
+    assert_eq!(value(9, &bytes), [0x83, 0x82, 1, 2, 0x80, 0x81, 0xf5]);
+    assert_eq!(value(9, &nest(16)).len(), 16);
+    assert!(refusal("x", &file(&[pair("k", 9, &nest(17))], &[], &[])).contains("16 deep"));
+    // Depth is no matter of the stack.
+    let deep = file(&[pair("k", 9, &nest(100_000))], &[], &[]);
+    assert!(refusal("x", &deep).contains("16 deep"));
+}
+
+#[test]
+fn values_that_are_refused() {
+    for (kind, bytes, why) in [
+        (13, &[0; 8][..], "\"k\": the type 13 of a value is not known at byte 0x25"),
+        (9, &array(13, 0, &[]), "the type 13"),
+        (7, &[2], "\"k\": a bool is neither 0 nor 1"),
+        (9, &array(7, 2, &[1, 3]), "neither 0 nor 1"),
+        (8, &u64::MAX.to_le_bytes(), "\"k\": the file ends before its header does"),
+        (9, &array(0, u64::MAX, &[1]), "the file ends before its header does"),
+        (9, &array(9, u64::MAX, &nest(3)), "the file ends before its header does"),
+    ] {
+        let sentence = refusal("x", &file(&[pair("k", kind, bytes)], &[], &[]));
+        assert!(sentence.contains(why), "{sentence}");
+    }
+}
+
+#[test]
+fn keys_are_in_order_and_there_once() {
+    let pairs = ["long", "b", "a"].map(|key| pair(key, 7, &[1]));
+    let (attributes, _) = read("x", &file(&pairs, &[], &[])).unwrap();
+    assert_eq!(attributes, b"\xa3\x61a\xf5\x61b\xf5\x64long\xf5");
+    let pairs = ["a", "b", "a"].map(|key| pair(key, 7, &[1]));
+    assert!(refusal("x", &file(&pairs, &[], &[])).contains("the key \"a\" twice"));
+    let mut bytes = file(&[pair("key", 7, &[1])], &[], &[]);
+    let at = bytes.windows(3).position(|window| window == b"key").unwrap();
+    bytes[at] = 0xff;
+    assert!(refusal("x", &bytes).contains("a key of the metadata is not UTF-8 at byte 0x18"));
+}
+
+#[test]
+fn every_type_of_tensor() {
+    for (id, storage) in [
+        (0, StorageType::F32),
+        (1, StorageType::F16),
+        (24, StorageType::I8),
+        (25, StorageType::I16),
+        (26, StorageType::I32),
+        (27, StorageType::I64),
+        (28, StorageType::F64),
+        (30, StorageType::Bf16),
+    ] {
+        let data: Vec<u8> = (0..6 * storage.width()).collect();
+        let bytes = file(&[], &[info("t", &[3, 2], id, 0)], &data);
+        let (_, tensors) = read("x", &bytes).unwrap();
+        assert_eq!(tensors, [("t".to_owned(), vec![2, 3], Kind::Plain(storage), data)]);
+    }
+    let mut blocks = 0;
+    for id in 0..100 {
+        let Ok(kind @ Kind::Verbatim(block)) = kind(id) else { continue };
+        blocks += 1;
+        let data: Vec<u8> =
+            (0..=u8::MAX).cycle().take(usize::try_from(6 * block.bytes).unwrap()).collect();
+        let bytes = file(&[], &[info("t", &[2 * block.elements, 3], id, 0)], &data);
+        let (_, tensors) = read("x", &bytes).unwrap();
+        assert_eq!(tensors, [("t".to_owned(), vec![3, 2 * block.elements], kind, data.clone())]);
+        for dimensions in [&[block.elements + 1, block.elements][..], &[1, block.elements], &[]] {
+            let sentence = refusal("x", &file(&[], &[info("t", dimensions, id, 0)], &data));
+            assert!(sentence.contains(&format!("whole blocks of {}", block.name)));
+        }
+    }
+    assert_eq!(blocks, 25);
+    for id in [4, 5, 9, 31, 42, u32::MAX] {
+        let sentence = refusal("x", &file(&[], &[info("t\n", &[32], id, 0)], &[0; 64]));
+        assert!(sentence.starts_with(&format!("\"t\\u{{a}}\": its type {id} ")), "{sentence}");
+    }
+}
+
+#[test]
+fn versions() {
+    let valid = file(&[], &[info("t", &[1], 24, 0)], &[7]);
+    for (version, why) in [
+        (2_u32, ""),
+        (3, ""),
+        (1, "version 1 "),
+        (0, "big-endian"),
+        (4, "version 4 "),
+        (3_u32.swap_bytes(), "big-endian"),
+    ] {
+        let mut bytes = valid.clone();
+        bytes[4..8].copy_from_slice(&version.to_le_bytes());
+        match why {
+            "" => assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]),
+            _ => assert!(refusal("x", &bytes).contains(why), "{version}"),
+        }
+    }
+}
+
+#[test]
+fn alignment() {
+    let tensor = info("t", &[1], 24, 0);
+    for alignment in [1_u32, 8, 32, 64, 4096] {
+        let pairs = [pair("general.alignment", 4, &alignment.to_le_bytes())];
+        let mut bytes = file(&pairs, std::slice::from_ref(&tensor), &[]);
+        let header = 24 + pairs[0].len() + tensor.len();
+        bytes.resize(header.next_multiple_of(alignment as usize), 0);
+        assert!(refusal("x", &bytes).contains("not there"));
+        bytes.push(7);
+        assert_eq!(read("x", &bytes).unwrap().1[0].3, [7]);
+    }
+    for (kind, value) in
+        [(4, &[0, 0, 0, 0][..]), (4, &[48, 0, 0, 0]), (10, &[32, 0, 0, 0, 0, 0, 0, 0])]
+    {
+        let pairs = [pair("general.alignment", kind, value)];
+        assert!(refusal("x", &file(&pairs, &[], &[])).contains("power of two of type u32"));
+    }
+    let sentence = refusal("x", &file(&[], &[info("t", &[1], 24, 16)], &[0; 32]));
+    assert!(sentence.contains("\"t\": its data, at 16, is not aligned to 32 bytes"), "{sentence}");
+}
+
+#[test]
+fn places() {
+    let data = [0; 64];
+    let with = |a: (u64, u64), b: (u64, u64), data: &[u8]| {
+        file(&[], &[info("a", &[a.1], 24, a.0), info("b", &[b.1], 24, b.0)], data)
+    };
+    let two = |a, b| with(a, b, &data);
+    let (_, tensors) = read("x", &two((32, 32), (0, 32))).unwrap();
+    assert_eq!([&tensors[0].0, &tensors[1].0], ["b", "a"]);
+    // What is empty shares nothing, wherever it lies.
+    assert!(read("x", &two((0, 64), (32, 0))).is_ok());
+    assert!(read("x", &with((1 << 40, 0), (0, 0), &[])).is_ok());
+    assert!(read("x", &with((u64::MAX - 31, 0), (0, 0), &[])).is_ok());
+    for (bytes, why) in [
+        (two((0, 33), (32, 1)), "\"b\" shares data with \"a\" at byte 0x80"),
+        (two((0, 32), (0, 32)), "shares data"),
+        (two((0, 65), (0, 0)), "takes 65 bytes, which are not there"),
+        (two((64, 1), (0, 0)), "which are not there"),
+        (two((u64::MAX - 31, 1), (0, 0)), "which are not there"),
+        (two((0, u64::MAX), (0, 0)), "which are not there"),
+        (file(&[], &[info("a", &[1 << 40, 1 << 40], 24, 0)], &data), "too many"),
+        (file(&[], &[info("a", &[1 << 63], 25, 0)], &data), "too many"),
+        (file(&[], &[info("a", &[1; 65], 24, 0)], &data), "64 dimensions"),
+        (file(&[], &[info("a", &[1], 24, 0), info("a", &[1], 24, 32)], &data), "two tensors"),
+    ] {
+        let sentence = refusal("x", &bytes);
+        assert!(sentence.contains(why), "{sentence}");
+    }
+}
+
+#[test]
+fn no_byte_belongs_to_no_tensor() {
+    let build = |offset: u64, data: &[u8]| {
+        file(&[], &[info("a", &[5], 24, 0), info("b", &[3], 24, offset)], data)
+    };
+    let mut data = [0; 64];
+    data[..5].fill(7);
+    data[32..35].fill(8);
+    // Padding behind the last tensor may be there or not.
+    for end in 35..=64 {
+        let (_, tensors) = read("x", &build(32, &data[..end])).unwrap();
+        assert_eq!((&*tensors[0].3, &*tensors[1].3), (&[7; 5][..], &[8; 3][..]));
+    }
+    for at in (5..32).chain(35..64) {
+        let mut data = data;
+        data[at] = 1;
+        let bytes = build(32, &data);
+        let place = bytes.len() - 64 + at;
+        let wanted = format!("a byte of padding is not zero at byte {place:#x}");
+        assert_eq!(refusal("x", &bytes), wanted);
+    }
+    let sentence = refusal("x", &build(32, &[&data[..], &[0]].concat()));
+    assert!(sentence.contains("1 bytes stand behind the data of the tensors"), "{sentence}");
+    let far = [&data[..32], &[0; 32], &data[32..]].concat();
+    assert!(refusal("x", &build(64, &far)).starts_with("\"b\": its data does not begin where"));
+    // Nor does one between the header and the data.
+    let bytes = build(32, &data);
+    let header = 24 + 2 * info("a", &[5], 24, 0).len();
+    assert!(!header.is_multiple_of(32));
+    for at in header..header.next_multiple_of(32) {
+        let mut bytes = bytes.clone();
+        bytes[at] = 1;
+        assert!(refusal("x", &bytes).contains("padding is not zero"), "{at}");
+    }
+}
+
+#[test]
+fn more_keys_than_can_be() {
+    let keys = |count: usize| {
+        let pairs: Vec<_> = (0..count).map(|at| pair(&at.to_string(), 7, &[1])).collect();
+        file(&pairs, &[], &[])
+    };
+    assert!(read("x", &keys(4096)).is_ok());
+    assert!(refusal("x", &keys(4097)).contains("has 4097 keys, beyond the limit of 4096"));
+}
+
+#[test]
+fn a_nan_that_the_canonical_form_lacks_is_known_by_its_key() {
+    let key = |bits: u32| {
+        let nan = array(6, 2, &[[0; 4], bits.to_le_bytes()].concat());
+        let mut input = open("x", &file(&[pair("k", 9, &nan)], &[], &[])).unwrap();
+        input.take_attributes().other_nan
+    };
+    assert_eq!(key(0x7fc0_0000), None);
+    assert_eq!(key(0x7f80_0000), None);
+    for bits in [0x7fc0_0001, 0xffc0_0000, 0x7f80_0001] {
+        assert_eq!(key(bits).as_deref(), Some("k"), "{bits:#x}");
+    }
+}
+
+#[test]
+fn counts_cost_nothing() {
+    for at in [8, 16] {
+        let mut bytes = file(&[], &[], &[]);
+        bytes[at..at + 8].fill(0xff);
+        let why = if at == 8 { "the file ends before its header does" } else { "the metadata has" };
+        assert!(refusal("x", &bytes).contains(why));
+    }
+    assert!(open("x", b"GGUF").unwrap_err().to_string().contains("ends before"));
+}

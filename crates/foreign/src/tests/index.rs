@@ -1,0 +1,236 @@
+use zten::Limits;
+
+use super::batter::{Content, batter_for};
+use super::safetensors::file;
+use super::{Trouble, read_all};
+use crate::index::Beside;
+use crate::open;
+use crate::source::Scratch;
+
+/// Files by their names.
+type Files<'f> = &'f [(&'f str, Vec<u8>)];
+
+fn source(bytes: &[u8]) -> crate::source::Source {
+    let mut scratch = Scratch::new().unwrap();
+    scratch.write_at(0, bytes).unwrap();
+    scratch.into_source()
+}
+
+fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content, Trouble> {
+    let beside = |(name, bytes): &(&str, Vec<u8>)| Beside {
+        name: (*name).to_owned(),
+        source: source(bytes),
+    };
+    let beside = files.iter().map(beside).collect();
+    let mut input = open(source(index), beside, "a.safetensors.index.json".as_ref(), limits)?;
+    let tensors = read_all(&mut input)?;
+    Ok((input.take_attributes().cbor, tensors))
+}
+
+fn read(index: &str, files: Files<'_>) -> Result<Content, Trouble> {
+    read_with(index.as_bytes(), files, &Limits::default())
+}
+
+fn refusal(index: &str, files: Files<'_>) -> String {
+    let trouble = read(index, files).expect_err("the index is read without a complaint");
+    assert!(trouble.is_refusal(), "{trouble}");
+    trouble.to_string()
+}
+
+/// Two files of three tensors, of 3 and 6 bytes.
+fn two() -> [(&'static str, Vec<u8>); 2] {
+    let one = r#"{"__metadata__":{"format":"pt"},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
+    let other =
+        r#"{"__metadata__":{"format":"pt"},"c":{"dtype":"I16","shape":[3],"data_offsets":[0,6]}}"#;
+    [("y.safetensors", file(one, &[1, 2, 3])), ("x.safetensors", file(other, &[4, 0, 5, 0, 6, 0]))]
+}
+
+const MAP: &str = r#""weight_map":{"c":"x.safetensors","a":"y.safetensors","b":"y.safetensors"}"#;
+
+fn index(metadata: &str) -> String {
+    format!(r#"{{"metadata":{metadata},{MAP}}}"#)
+}
+
+#[test]
+fn tensors_come_from_all_files() {
+    let sizes: usize = two().iter().map(|(_, bytes)| bytes.len()).sum();
+    let counts = ["9".to_owned(), "9.0".to_owned(), sizes.to_string()];
+    for total in counts {
+        let index = index(&format!(r#"{{"total_size":{total}}}"#));
+        // What is not named does not matter.
+        let [y, x] = two();
+        let others = [y, ("consolidated.safetensors", b"anything".to_vec()), x];
+        let (attributes, tensors) = read(&index, &others).unwrap();
+        assert_eq!(attributes, b"\xa1\x66format\x62pt");
+        let found: Vec<_> = tensors.iter().map(|t| (&*t.0, &*t.1, &*t.3)).collect();
+        let wanted: [(&str, &[u64], &[u8]); 3] =
+            [("c", &[3], &[4, 0, 5, 0, 6, 0]), ("b", &[1], &[1]), ("a", &[2], &[2, 3])];
+        assert_eq!(found, wanted);
+    }
+    assert!(read(&format!("{{{MAP}}}"), &two()).is_ok());
+    assert!(read(r#"{"weight_map":{}}"#, &[]).unwrap().1.is_empty());
+}
+
+#[test]
+fn metadata_becomes_attributes() {
+    let metadata = r#"{"total_parameters":6,"n":-1,"x":1.5,"is":true,"t":"ä","format":"pt"}"#;
+    let (attributes, _) = read(&index(metadata), &two()).unwrap();
+    let wanted = b"\xa6\x61n\x20\x61t\x62\xc3\xa4\x61x\xf9\x3e\x00\x62is\xf5\x66format\x62pt\x70total_parameters\x06";
+    assert_eq!(attributes, wanted);
+    for (metadata, why) in [
+        (r#"{"format":"tf"}"#, "the files do not agree on the metadata \"format\""),
+        (r#"{"a":1,"a":1}"#, "the key \"a\" stands there twice"),
+        (r#"{"total_size":9,"total_size":9}"#, "the key \"total_size\" stands there twice"),
+        (r#"{"a":[]}"#, "expected a text, a number, true or false"),
+        (r#"{"a":{}}"#, "expected a text, a number"),
+        (r#"{"a":null}"#, "expected a text, a number"),
+        (r#"{"total_size":10}"#, "a total_size of 10 bytes, and there are 9 of tensors"),
+        (r#"{"total_size":9.5}"#, "\"total_size\": it is no whole number of bytes"),
+        (r#"{"total_size":-9}"#, "no whole number"),
+        (r#"{"total_size":"9"}"#, "no whole number"),
+        (r#"{"total_size":1e300}"#, "no whole number"),
+        ("[]", "expected a map"),
+        ("null", "expected a map"),
+    ] {
+        let sentence = refusal(&index(metadata), &two());
+        assert!(sentence.contains(why), "{metadata}: {sentence}");
+    }
+}
+
+#[test]
+fn what_an_index_may_say() {
+    let of = |map: &str| format!(r#"{{"weight_map":{map}}}"#);
+    for (index, why) in [
+        (String::new(), "EOF while parsing"),
+        ("[]".to_owned(), "expected a map of `metadata` and `weight_map`"),
+        ("{}".to_owned(), "missing field `weight_map`"),
+        (format!("{{{MAP}}} x"), "trailing characters"),
+        (format!(r#"{{{MAP},"more":1}}"#), "\"more\": the index has a key that is not known"),
+        (format!("{{{MAP},{MAP}}}"), "the key \"weight_map\" stands there twice"),
+        (of(r#"{"a":1}"#), "expected a string"),
+        (of(r#"{"a":{"file":"x.safetensors"}}"#), "expected a string"),
+        (of(r#"{"a":"y.safetensors","\u0061":"y.safetensors"}"#), "\"weight_map\": the key \"a\""),
+        (
+            of(r#"{"a":"z.safetensors"}"#),
+            "\"z.safetensors\": it is no regular file beside the index",
+        ),
+    ] {
+        let sentence = refusal(&index, &two());
+        assert!(sentence.contains(why), "{index}: {sentence}");
+    }
+    for name in [
+        "../x.safetensors",
+        "/x.safetensors",
+        "a/x.safetensors",
+        "./x.safetensors",
+        "..",
+        "",
+        "a\\\\x.safetensors",
+        "c:x.safetensors",
+        "x.safetensors\\u0000",
+        "x.safetensors/",
+    ] {
+        let sentence = refusal(&of(&format!(r#"{{"a":"{name}"}}"#)), &two());
+        assert!(sentence.contains(": it is no name in the folder of the index"), "{sentence}");
+    }
+    let sentence = refusal(&of(r#"{"a":"x.bin"}"#), &two());
+    assert!(sentence.contains("pickles in them"), "{sentence}");
+}
+
+#[test]
+fn index_and_files_say_the_same() {
+    let of = |map: &str| format!(r#"{{"weight_map":{map}}}"#);
+    for (map, why) in [
+        (
+            r#"{"c":"x.safetensors","a":"y.safetensors"}"#,
+            r#""y.safetensors": "b": the index does not say that it is in this file"#,
+        ),
+        (
+            r#"{"c":"y.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
+            r#""y.safetensors": the index says that the tensor "c" is in it"#,
+        ),
+        (
+            r#"{"c":"x.safetensors","d":"x.safetensors","a":"y.safetensors","b":"y.safetensors"}"#,
+            r#""x.safetensors": the index says that the tensor "d" is in it"#,
+        ),
+        (
+            r#"{"c":"x.safetensors","a":"x.safetensors","b":"y.safetensors"}"#,
+            r#"the tensor "a" is in it"#,
+        ),
+    ] {
+        let sentence = refusal(&of(map), &two());
+        assert!(sentence.contains(why), "{map}: {sentence}");
+    }
+    // The same tensor in two files.
+    let [y, _] = two();
+    let twice = [y.clone(), ("x.safetensors", y.1)];
+    assert!(
+        refusal(&of(r#"{"a":"x.safetensors","b":"y.safetensors"}"#), &twice)
+            .contains("does not say")
+    );
+    // What is wrong with a file is reported of that one.
+    let [mut y, x] = two();
+    y.1.pop();
+    let sentence = refusal(&index("{}"), &[y, x]);
+    assert!(sentence.starts_with("\"y.safetensors\": there are 2 bytes of data"), "{sentence}");
+}
+
+#[test]
+fn limits_hold() {
+    let index = index("{}");
+    let with = |name: &str, value| Limits::default().with_named(name, value).unwrap();
+    for (limits, why) in
+        [(with("shards", 1), "it names more than 1 files"), (with("keys", 0), "has 1 keys")]
+    {
+        let refused = read_with(index.as_bytes(), &two(), &limits).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert!(read_with(index.as_bytes(), &two(), &with("shards", 2)).is_ok());
+}
+
+#[test]
+fn damage_is_found_or_harmless() {
+    let whole = index(r#"{"total_size":9,"v":1.5}"#);
+    let tensors = |(_, tensors): &Content| tensors.clone();
+    // In the index, which has no checksum: other metadata, and nothing else.
+    let reader = |bytes: &[u8]| read_with(bytes, &two(), &Limits::default());
+    batter_for(whole.as_bytes(), &reader, |_, content, whole| {
+        assert!(tensors(content) == tensors(whole));
+    });
+    // In a file: its names are said twice.
+    let reader = |bytes: &[u8]| {
+        let [y, x] = two();
+        read_with(whole.as_bytes(), &[(y.0, bytes.to_vec()), x], &Limits::default())
+    };
+    batter_for(&two()[0].1, &reader, |_, content, whole| {
+        let names = |content: &Content| {
+            let mut names: Vec<_> = content.1.iter().map(|tensor| tensor.0.clone()).collect();
+            names.sort();
+            names
+        };
+        assert!(names(content) == names(whole));
+    });
+}
+
+#[test]
+fn memory_follows_the_index() {
+    let count = 100_000;
+    let entry = |at: usize| {
+        format!(r#""{at:x}":{{"dtype":"U8","shape":[],"data_offsets":[{at},{}]}}"#, at + 1)
+    };
+    let header = format!("{{{}}}", (0..count).map(entry).collect::<Vec<_>>().join(","));
+    let map = |at: usize| format!(r#""{at:x}":"x.safetensors""#);
+    let map = (0..count).map(map).collect::<Vec<_>>().join(",");
+    let index = format!(r#"{{"weight_map":{{{map}}}}}"#);
+    let bytes = file(&header, &vec![0; count]);
+    let beside = || vec![Beside { name: "x.safetensors".to_owned(), source: source(&bytes) }];
+    let (index_source, beside) = (source(index.as_bytes()), beside());
+    let mut input = None;
+    let memory = allocation_counter::measure(|| {
+        let name = "a.index.json".as_ref();
+        input = Some(open(index_source, beside, name, &Limits::default()));
+    });
+    assert_eq!(input.unwrap().unwrap().tensors().len(), count);
+    let most = 5 * u64::try_from(header.len() + index.len()).unwrap() + (1 << 20);
+    assert!(memory.bytes_max <= most, "{} bytes, {most}", memory.bytes_max);
+}

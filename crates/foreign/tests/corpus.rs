@@ -1,0 +1,100 @@
+//! The files of `corpus/other`: each is accepted, or refused by the rule that its name says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zten::Limits;
+use zten_foreign::{Beside, Failure, Rule, Source, Trouble, open, opened_beside};
+
+fn source(path: &Path) -> Source {
+    Source::from(fs::read(path).unwrap())
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other");
+    let mut files = Vec::new();
+    for format in fs::read_dir(corpus).unwrap() {
+        let Ok(folder) = fs::read_dir(format.unwrap().path().join(folder)) else { continue };
+        files.extend(folder.map(|file| file.unwrap().path()));
+    }
+    files.sort();
+    files
+}
+
+fn beside(path: &Path) -> Vec<Beside> {
+    let Some(suffix) = opened_beside(path) else { return Vec::new() };
+    let names = fs::read_dir(path.parent().unwrap()).unwrap().map(|file| file.unwrap().path());
+    let names = names.filter(|path| path.to_str().unwrap().ends_with(suffix));
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    names.map(|path| Beside { name: name(&path), source: source(&path) }).collect()
+}
+
+/// Validates all of a file, and reads all of it if it is valid.
+fn validate(path: &Path) -> Result<usize, Trouble> {
+    let mut input = open(source(path), beside(path), path, &Limits::default())?;
+    input.verify(&mut |_| ())?;
+    for at in 0..input.tensors().len() {
+        let tensor = input.tensors().get(at).unwrap();
+        let mut bytes = 0;
+        let read = input.read::<()>(&tensor, &mut |chunk| {
+            bytes += u64::try_from(chunk.len()).unwrap();
+            Ok(())
+        });
+        match read {
+            Ok(()) => assert_eq!(bytes, tensor.bytes),
+            Err(Failure::Input(trouble)) => panic!("{}: {trouble}", path.display()),
+            Err(Failure::Taker(())) => unreachable!(),
+        }
+    }
+    Ok(input.tensors().len())
+}
+
+#[test]
+fn accepted() {
+    let files = files("accept");
+    assert!(files.len() > 30, "{files:#?}");
+    for path in files {
+        let valid = validate(&path);
+        assert!(valid.is_ok(), "{}: {}", path.display(), valid.unwrap_err());
+    }
+}
+
+#[test]
+fn refused_by_the_rule_of_the_name() {
+    let mut rules = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for path in files("reject") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some((rule, _)) = name.split_once("--") else {
+            assert!(path.parent().unwrap().parent().unwrap().ends_with("index"), "{name}");
+            continue;
+        };
+        rules.insert(rule.to_owned());
+        match validate(&path) {
+            Ok(_) => wrong.push(format!("{name}: valid")),
+            Err(trouble) => {
+                let found = trouble.finding().row.map(|row| row.id);
+                if found != Some(rule) {
+                    wrong.push(format!("{name}: {found:?} {trouble}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let without: Vec<_> =
+        Rule::ALL.iter().map(|rule| rule.row().id).filter(|id| !rules.contains(*id)).collect();
+    assert!(without.is_empty(), "no file breaks {without:?}");
+}
+
+#[test]
+fn rules_are_described_and_have_names_of_their_own() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/other-formats.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    for rule in Rule::ALL {
+        let row = rule.row();
+        assert!(zten::rules::find(row.id).is_none(), "{} is a rule of zTensor, too", row.id);
+        let line = format!("| `{}` | {} |", row.id, row.holds);
+        assert!(docs.contains(&line), "docs/other-formats.md lacks the line\n{line}");
+    }
+}

@@ -1,0 +1,10 @@
+//! What every wasm module over `zten` shares: how a file is opened, what is said where it is not
+//! valid, and the border with the host.
+//!
+//! An instance serves one file. What belongs to a file is never freed, and goes with the
+//! instance: the host makes a new one for each file, so that no file meets what another left.
+
+#[cfg(target_arch = "wasm32")]
+pub mod border;
+pub mod problem;
+pub mod session;

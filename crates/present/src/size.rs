@@ -1,0 +1,70 @@
+//! Numbers that can be read at a glance.
+
+/// A number of bytes in the largest binary unit that leaves at least one, with one decimal.
+pub fn human(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut text = String::new();
+    let mut unit = 1_u128;
+    for name in UNITS {
+        unit <<= 10;
+        // Rounded, in tenths.
+        let tenths = (u128::from(bytes) * 10 + unit / 2) / unit;
+        text = format!("{}.{} {name}", tenths / 10, tenths % 10);
+        if tenths < 10_240 {
+            break;
+        }
+    }
+    text
+}
+
+/// A number with a comma before every three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let sizes = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            ((1 << 20) - 52, "1023.9 KiB"),
+            (4 << 30, "4.0 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ];
+        for (bytes, text) in sizes {
+            assert_eq!(human(bytes), text);
+        }
+    }
+
+    #[test]
+    fn groups_of_digits() {
+        let numbers = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (123_456, "123,456"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ];
+        for (number, text) in numbers {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

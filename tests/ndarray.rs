@@ -1,0 +1,130 @@
+//! Dense arrays as views of `ndarray`: over the whole corpus, and what is in the way.
+#![allow(clippy::allow_attributes, reason = "a test that panics has failed")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use zten::element::{ByteOrder, Complex};
+use zten::error::Misuse;
+use zten::view::Dense;
+use zten::{Archive, Element, Error, ErrorKind, StorageType};
+use zten_testkit::placed;
+
+fn read(path: &str) -> Vec<u8> {
+    fs::read(zten_testkit::corpus().join(path)).unwrap()
+}
+
+fn misuse<T>(result: Result<T, Error>) -> Misuse {
+    match result.err().unwrap().kind() {
+        ErrorKind::Misuse(misuse) => misuse,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn files(at: PathBuf) -> Vec<PathBuf> {
+    let entries = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
+}
+
+/// What has been seen of shapes.
+#[derive(Default)]
+struct Seen {
+    arrays: usize,
+    scalars: usize,
+    empty: usize,
+}
+
+/// An array that is borrowed has the shape of the object and its elements, in row-major order.
+fn same<T: Element + std::fmt::Debug>(dense: &Dense<'_>, seen: &mut Seen) {
+    let Ok(array) = dense.array::<T>() else { return };
+    let shape: Vec<u64> = dense.shape().collect();
+    assert!(array.shape().iter().map(|dimension| *dimension as u64).eq(shape.iter().copied()));
+    let elements = dense.view().unwrap().elements::<T>().unwrap();
+    assert_eq!(array.len(), elements.len());
+    // A NaN is not equal to itself, but is written as any other.
+    let written = |element: T| format!("{element:?}");
+    assert!(array.iter().copied().map(written).eq(elements.map(written)));
+    assert!(array.is_standard_layout());
+    seen.arrays += 1;
+    seen.scalars += usize::from(shape.is_empty());
+    seen.empty += usize::from(array.is_empty());
+}
+
+#[test]
+fn every_dense_array_of_the_corpus() {
+    let mut seen = Seen::default();
+    for folder in ["accept", "v2/accept", "v2/2.1"] {
+        for path in files(zten_testkit::corpus().join(folder)) {
+            let file = fs::read(&path).unwrap();
+            let file = placed(&file, 0);
+            let Ok(archive) = Archive::open(&file[..]) else { continue };
+            for dense in archive.objects().filter_map(|object| object.dense().ok()) {
+                same::<f64>(&dense, &mut seen);
+                same::<f32>(&dense, &mut seen);
+                same::<half::f16>(&dense, &mut seen);
+                same::<half::bf16>(&dense, &mut seen);
+                same::<i64>(&dense, &mut seen);
+                same::<u32>(&dense, &mut seen);
+                same::<u8>(&dense, &mut seen);
+                same::<bool>(&dense, &mut seen);
+                same::<Complex<f32>>(&dense, &mut seen);
+            }
+        }
+    }
+    assert!(seen.arrays > 500, "{}", seen.arrays);
+    assert!(seen.scalars > 0 && seen.empty > 0, "{} {}", seen.scalars, seen.empty);
+}
+
+#[test]
+fn what_is_in_the_way() {
+    let of = |path: &str, at: usize| placed(&read(path), at);
+    let odd = of("accept/1.2.3/dense_all.zt", 1);
+    let archive = Archive::open(&odd[..]).unwrap();
+    let dense = archive.get("t_f32").unwrap().dense().unwrap();
+    assert_eq!(misuse(dense.array::<f32>()), Misuse::Alignment);
+    let bytes = archive.get("t_u8").unwrap().dense().unwrap();
+    assert_eq!(bytes.array::<u8>().unwrap().shape(), [2, 3]);
+    assert!(dense.array::<u8>().is_err());
+
+    // A manifest by itself, and its file.
+    let even = of("accept/1.2.3/dense_all.zt", 0);
+    assert_eq!(dense.bind_array::<f32>(&even).unwrap()[[1, 2]].to_bits(), 1.25_f32.to_bits());
+    assert_eq!(misuse(dense.bind_array::<f32>(&even[..64])), Misuse::Size);
+
+    let big = of("accept/0.1.0/big_endian.zt", 0);
+    let archive = Archive::open(&big[..]).unwrap();
+    let wide = archive.objects().filter_map(|object| object.dense().ok()).find(|dense| {
+        let component = dense.component();
+        component.byte_order() == ByteOrder::Big
+            && component.storage_type() == Some(StorageType::F32)
+    });
+    let why = if ByteOrder::NATIVE == ByteOrder::Big { None } else { Some(Misuse::ByteOrder) };
+    assert_eq!(wide.unwrap().array::<f32>().err().map(Err::<(), _>).map(misuse), why);
+
+    let zstd = of("accept/1.2.3/zstd.zt", 0);
+    let archive = Archive::open(&zstd[..]).unwrap();
+    let compressed = archive.objects().filter_map(|object| object.dense().ok());
+    assert!(
+        compressed.map(|dense| misuse(dense.array::<f32>())).any(|why| why == Misuse::Compressed)
+    );
+}
+
+/// Two elements share a byte, so that there is none for each place of the array.
+#[test]
+fn packed_elements_are_not_an_array() {
+    let mut packed = 0;
+    for path in files(zten_testkit::corpus().join("v2/accept")) {
+        let file = placed(&fs::read(&path).unwrap(), 0);
+        let Ok(archive) = Archive::open(&file[..]) else { continue };
+        for dense in archive.objects().filter_map(|object| object.dense().ok()) {
+            let component = dense.component();
+            if component.packed_elements().is_some_and(|count| count > 1)
+                && component.view().is_ok_and(|view| view.as_slice::<u8>().is_ok())
+            {
+                assert_eq!(misuse(dense.array::<u8>()), Misuse::Type);
+                packed += 1;
+            }
+        }
+    }
+    assert!(packed > 0);
+}
