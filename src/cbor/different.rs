@@ -1,4 +1,4 @@
-//! Whether texts are all different, as their hashes tell: without sorting them.
+//! Which text of a list stands there twice, as their hashes tell: without sorting them.
 
 use alloc::vec::Vec;
 
@@ -10,18 +10,27 @@ use crate::num::{Assured as _, impossible, u64_from_usize};
 const FEW: usize = 64;
 /// Bytes that a table takes for each text.
 pub(super) const TABLE_BYTES: usize = 4;
-/// How often other seeds are tried where hashes are equal, of what may well be different texts: of 4,096,
-/// two are alike in one of 23 tables.
-const ATTEMPTS: u32 = 3;
+/// How many seeds are tried where different texts look alike: of 4,096, two do in one of 23 tables.
+const ATTEMPTS: u32 = 2;
 /// How many slots are looked at for each text, on average, before a table is given up.
 const LOOKS: usize = 8;
 
-/// Whether `count` texts are known to be different. False says nothing: two are equal, or look so again and
-/// again, or have been chosen by seeds that are known.
-pub(super) fn all_different<'t, I: Iterator<Item = &'t [u8]>>(
+/// What the hashes of texts tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// No text stands there twice.
+    AllDifferent,
+    /// The text at this index is the first that is equal to one before it.
+    Again(usize),
+    /// Different texts looked alike each time: by chance, or they were chosen by seeds that are known.
+    Nothing,
+}
+
+/// Looks for the first of `count` texts that is equal to one before it.
+pub(super) fn first_again<'t, I: Iterator<Item = &'t [u8]>>(
     count: usize,
     texts: impl Fn() -> I,
-) -> Result<bool, OutOfMemory> {
+) -> Result<Found, OutOfMemory> {
     let mut on_stack = [0; FEW * 2];
     let mut on_heap = Vec::new();
     let slots = count.saturating_mul(2);
@@ -34,39 +43,49 @@ pub(super) fn all_different<'t, I: Iterator<Item = &'t [u8]>>(
     };
     let mut seeds = Seeds::of_process();
     for _ in 0..ATTEMPTS {
-        if fill(table, seeds, texts()) {
-            return Ok(true);
+        let Some((index, text)) = first_alike(table, seeds, texts()) else {
+            return Ok(Found::AllDifferent);
+        };
+        // Those before it are all different: if one of them is equal, this is the first.
+        if texts().take(index).any(|before| before == text) {
+            return Ok(Found::Again(index));
         }
         seeds = seeds.next();
         table.fill(0);
     }
-    Ok(false)
+    Ok(Found::Nothing)
 }
 
 /// Puts a part of the hash of each text into a table of empty slots, at or behind the place that another part
-/// names. Whether it is there once.
-fn fill<'t>(table: &mut [u16], seeds: Seeds, texts: impl Iterator<Item = &'t [u8]>) -> bool {
+/// names. The first text that may be there already, and its index.
+fn first_alike<'t>(
+    table: &mut [u16],
+    seeds: Seeds,
+    texts: impl Iterator<Item = &'t [u8]>,
+) -> Option<(usize, &'t [u8])> {
     let slots = u64_from_usize(table.len());
     let mut looks = table.len().saturating_mul(LOOKS / 2);
-    for text in texts {
+    texts.enumerate().find(|(_, text)| {
         let hash = seeds.hash(text);
         let place = (hash >> 32).wrapping_mul(slots) >> 32;
         let tag = u16::try_from(hash & 0xffff).assured().max(1);
         let place = usize::try_from(place).assured();
         let Some((before, from)) = table.split_at_mut_checked(place) else {
             impossible();
-            return false;
+            return true;
         };
         let free = from.iter_mut().chain(before).take(looks).find(|slot| {
             looks = looks.saturating_sub(1);
             **slot == 0 || **slot == tag
         });
         match free {
-            Some(slot) if *slot == 0 => *slot = tag,
-            _ => return false,
+            Some(slot) if *slot == 0 => {
+                *slot = tag;
+                false
+            }
+            _ => true,
         }
-    }
-    true
+    })
 }
 
 #[cfg(test)]
@@ -74,25 +93,26 @@ mod tests {
     use alloc::string::{String, ToString as _};
     use alloc::vec::Vec;
 
-    use super::{FEW, Seeds, all_different, fill};
+    use super::{FEW, Found, Seeds, first_again, first_alike};
     use crate::hash::alike;
 
-    fn of(texts: &[String]) -> bool {
-        all_different(texts.len(), || texts.iter().map(String::as_bytes)).unwrap()
+    fn of(texts: &[String]) -> Found {
+        first_again(texts.len(), || texts.iter().map(String::as_bytes)).unwrap()
     }
 
     #[test]
-    fn different_texts_are_known_to_be_and_equal_ones_are_not() {
+    fn the_first_text_that_stands_there_twice_is_found() {
         for count in [0, 1, 2, 3, 17, FEW, FEW + 1, 1_000, if cfg!(miri) { 1_000 } else { 4_096 }] {
             let mut texts: Vec<String> = (0..count).map(|n| n.to_string()).collect();
-            assert!(of(&texts), "{count}");
-            for (first, second) in [(0, 1), (0, count.saturating_sub(1)), (count / 2, count / 3)] {
-                if first != second && first.max(second) < count {
-                    let twice = texts[second].clone();
-                    let kept = core::mem::replace(&mut texts[first], twice);
-                    assert!(!of(&texts), "{count}: {first} and {second}");
-                    texts[first] = kept;
-                }
+            assert_eq!(of(&texts), Found::AllDifferent, "{count}");
+            let pairs = [(0, 1), (0, count.saturating_sub(1)), (count / 3, count / 2)];
+            // One pair after the other stands there twice, the last of them first.
+            for (first, second) in
+                pairs.into_iter().filter(|pair| pair.0 < pair.1 && pair.1 < count)
+            {
+                texts[second] = texts[first].clone();
+                let again = (0..count).find(|at| texts[..*at].contains(&texts[*at]));
+                assert_eq!(again.map(Found::Again), Some(of(&texts)), "{count}");
             }
         }
     }
@@ -102,8 +122,9 @@ mod tests {
     fn texts_of_one_hash() {
         let texts: Vec<Vec<u8>> = (0..2_000).map(alike).collect();
         let bytes = || texts.iter().map(Vec::as_slice);
-        assert!(!fill(&mut [0; 4_000], Seeds::KNOWN, bytes()));
-        assert!(fill(&mut [0; 4_000], Seeds::of_process(), bytes()) || cfg!(not(feature = "std")));
+        assert!(first_alike(&mut [0; 4_000], Seeds::KNOWN, bytes()).is_some());
+        let drawn = first_alike(&mut [0; 4_000], Seeds::of_process(), bytes());
+        assert!(drawn.is_none() || cfg!(not(feature = "std")));
     }
 
     #[test]
@@ -112,6 +133,7 @@ mod tests {
         let near: Vec<String> =
             (0..20_000).map(|n: u32| n.to_string()).filter(|n| place(n.as_bytes()) < 2).collect();
         assert!(near.len() > 60);
-        assert!(!fill(&mut [0; 400], Seeds::KNOWN, near.iter().map(String::as_bytes)));
+        let near = near.iter().map(String::as_bytes);
+        assert!(first_alike(&mut [0; 400], Seeds::KNOWN, near).is_some());
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
-use super::different::{TABLE_BYTES, all_different};
+use super::different::{Found, TABLE_BYTES, first_again};
 use super::{Checked, Fault, Input, Remaining, UNLIMITED, key, map_head, seek, skip};
 use crate::error::OutOfMemory;
 use crate::limits::format::DEPTH_CAP;
@@ -37,7 +37,7 @@ impl<'m> Keys<'m> {
     }
 }
 
-/// Looks for a key of a map that stands there twice, and if any may, sorts them to find the first.
+/// Looks for the first key of a map that stands there twice: by hashes, or by sorting them.
 #[inline(never)]
 fn unsorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     let (first, entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
@@ -45,8 +45,14 @@ fn unsorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     let map = first.get(..span).assured();
     let count = entries.claimed().map_or_else(|| walk(map).count(), usize_from_u32);
     let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(at)));
-    if may_be_hashed(count, span) && all_different(count, || texts(map)).map_err(memory)? {
-        return Ok(());
+    let twice =
+        |left| Fault::new(Rule::DuplicateKey, Remaining(len_u32(end.len()).saturating_add(left)));
+    if may_be_hashed(count, span) {
+        match first_again(count, || texts(map)).map_err(memory)? {
+            Found::AllDifferent => return Ok(()),
+            Found::Again(index) => return Err(twice(walk(map).nth(index).assured()).into()),
+            Found::Nothing => {}
+        }
     }
     // Two bytes a key while the map is short, so that the places of its keys never take more
     // memory than the map itself.
@@ -58,10 +64,7 @@ fn unsorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
     };
     match left.map_err(memory)? {
         None => Ok(()),
-        Some(left) => {
-            let left = len_u32(end.len()).saturating_add(left);
-            Err(Fault::new(Rule::DuplicateKey, Remaining(left)).into())
-        }
+        Some(left) => Err(twice(left).into()),
     }
 }
 

@@ -212,17 +212,20 @@ fn attributes() -> Vec<Generator> {
         ),
         value("attribute: empty chunks", |size| items::chunks(size, &[0x60])).call(Copy, 730),
         kind("4,096 attributes each", |size| attributes::maps(size, 4096, 1))
-            .call(Open, 430)
-            .call(Copy, 1600),
-        kind("9 attributes each", |size| attributes::maps(size, 9, 1))
-            .call(Open, 260)
+            .call(Open, 190)
             .call(Copy, 1500),
-        kind("attributes that divide slowly", attributes::slow).call(Open, 320).call(Copy, 1100),
-        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 430),
+        kind("4,096 attributes each, shuffled", attributes::shuffled).call(Open, 190),
+        kind("attributes with prefixes in common", attributes::prefixes).call(Open, 90),
+        kind("attributes whose hashes crowd", attributes::crowded).call(Open, 410),
+        kind("9 attributes each", |size| attributes::maps(size, 9, 1))
+            .call(Open, 110)
+            .call(Copy, 1200),
+        kind("attributes that divide slowly", attributes::slow).call(Open, 90).call(Copy, 860),
+        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 230),
         kind("fields behind unknown keys", attributes::unknown)
-            .call(Open, 650)
-            .call(Check, 750)
-            .call(Copy, 1100),
+            .call(Open, 230)
+            .call(Check, 320)
+            .call(Copy, 530),
     ]
 }
 
