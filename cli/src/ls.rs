@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use zten::Options;
+use zten::attributes::Attributes;
 use zten::source::FileArchive;
 use zten_foreign::Input;
 
@@ -40,14 +41,14 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
     let Some(files) = sandbox::files(app, paths, access)? else {
         return Ok(());
     };
-    let mut first = true;
+    let mut place = if args.files.len() == 1 { Place::Alone } else { Place::First };
     for (path, file) in args.files.iter().zip(files) {
         let archive = match file.and_then(|file| open(path, file, &options)) {
             Ok(Listed::Other(mut input)) => {
                 if args.json {
                     other::document(&mut app.out, path, &mut input)?;
                 } else {
-                    head(app, path, (args, &mut first))?;
+                    place.head(app, path)?;
                     other::list(app, &mut input)?;
                 }
                 continue;
@@ -62,7 +63,7 @@ pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
             document::write(&mut app.out, path, &archive)?;
             continue;
         }
-        head(app, path, (args, &mut first))?;
+        place.head(app, path)?;
         list(app, &archive)?;
     }
     Ok(())
@@ -85,26 +86,40 @@ fn open(path: &Path, file: Opened, options: &Options) -> Result<Listed, Box<Prob
     input.map(|input| Listed::Other(Box::new(input))).map_err(problem)
 }
 
-/// Which file it is, where there are several.
-fn head(app: &mut App, path: &Path, (args, first): (&Ls, &mut bool)) -> io::Result<()> {
-    if args.files.len() > 1 {
-        let before = if *first { "" } else { "\n" };
+/// Where a file is among those that are listed.
+enum Place {
+    Alone,
+    First,
+    Later,
+}
+
+impl Place {
+    /// Writes which file it is, where there are several.
+    fn head(&mut self, app: &mut App, path: &Path) -> io::Result<()> {
+        let before = match self {
+            Self::Alone => return Ok(()),
+            Self::First => "",
+            Self::Later => "\n",
+        };
+        *self = Self::Later;
         let shown = Painted(Palette::output().path(), escape::path(path));
-        writeln!(app.out, "{before}{shown}:")?;
+        writeln!(app.out, "{before}{shown}:")
     }
-    *first = false;
-    Ok(())
+}
+
+/// Attributes of a file, a line each, and an empty line behind them.
+fn attributes(app: &mut App, attributes: Option<Attributes<'_>>) -> io::Result<()> {
+    let mut any = false;
+    for (key, item) in attributes.into_iter().flatten() {
+        writeln!(app.out, "{} = {}", Name(key), diagnostic::cut(&item, VALUE))?;
+        any = true;
+    }
+    if any { writeln!(app.out) } else { Ok(()) }
 }
 
 /// Attributes, the table, and the totals of one file.
 fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
-    for (key, item) in archive.attributes().into_iter().flatten() {
-        let value = diagnostic::cut(&item, VALUE);
-        writeln!(app.out, "{} = {value}", Name(key))?;
-    }
-    if archive.attributes().is_some_and(|mut attributes| attributes.next().is_some()) {
-        writeln!(app.out)?;
-    }
+    attributes(app, archive.attributes())?;
     let mut table = Table::new([
         Column::text("FORMAT"),
         Column::text("TYPE"),

@@ -67,7 +67,6 @@ fn shards<W: Write>(json: &mut Json<'_, W>, archive: &FileArchive) -> io::Result
         json.string(&shard.digest().to_string())?;
         json.close('}')?;
     }
-    let _ = archive;
     json.close(']')
 }
 
@@ -82,11 +81,7 @@ fn object<W: Write>(json: &mut Json<'_, W>, object: &Object<'_>) -> io::Result<(
     json.key("known")?;
     json.plain(object.format() != Format::Unknown)?;
     json.key("shape")?;
-    json.open('[')?;
-    for dimension in object.shape() {
-        json.integer(dimension.into())?;
-    }
-    json.close(']')?;
+    json.integers(object.shape())?;
     let blocks = Blocks::of(object);
     json.key("bits")?;
     json.integer_or_null(blocks.as_ref().and_then(|blocks| blocks.bits))?;

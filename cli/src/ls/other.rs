@@ -13,23 +13,16 @@ use crate::json::Json;
 use crate::other;
 use crate::size::human;
 use crate::table::{Column, Row, Table};
-use crate::{diagnostic, value};
+use crate::value;
 
 /// Columns of a shape, at most.
 const SHAPE: usize = 40;
-/// Bytes of an attribute's value, at most.
-const VALUE: usize = 120;
 
 /// Attributes, the table, and the totals of one file.
 pub(super) fn list(app: &mut App, input: &mut Input) -> io::Result<()> {
     let archive = other::attributes(input);
     let attributes = archive.as_ref().and_then(|archive| archive.attributes());
-    for (key, item) in attributes.into_iter().flatten() {
-        writeln!(app.out, "{} = {}", Name(key), diagnostic::cut(&item, VALUE))?;
-    }
-    if archive.is_some() {
-        writeln!(app.out)?;
-    }
+    super::attributes(app, attributes)?;
     let mut table = Table::new([
         Column::text("TYPE"),
         Column::text("SHAPE"),
@@ -141,11 +134,7 @@ fn object<W: Write>(
     json.key("known")?;
     json.plain(true)?;
     json.key("shape")?;
-    json.open('[')?;
-    for dimension in &tensor.shape {
-        json.integer((*dimension).into())?;
-    }
-    json.close(']')?;
+    json.integers(tensor.shape.iter().copied())?;
     for absent in ["bits", "group_size", "attributes"] {
         json.key(absent)?;
         json.null()?;

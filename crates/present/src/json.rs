@@ -131,6 +131,15 @@ impl<'w, W: Write> Json<'w, W> {
         }
     }
 
+    /// An array of integers.
+    pub fn integers(&mut self, values: impl IntoIterator<Item = u64>) -> io::Result<()> {
+        self.open('[')?;
+        for value in values {
+            self.integer(value.into())?;
+        }
+        self.close(']')
+    }
+
     /// An integer: a number where every reader of JSON has it exactly, else `{"$int": "…"}`.
     pub fn integer(&mut self, value: i128) -> io::Result<()> {
         if value.unsigned_abs() <= EXACT {

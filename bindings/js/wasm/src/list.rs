@@ -52,11 +52,7 @@ fn one(object: &Object<'_>, json: &mut Json<'_, Answer>) -> io::Result<()> {
     json.key("dense")?;
     json.plain(object.format() == Format::Dense)?;
     json.key("shape")?;
-    json.open('[')?;
-    for dimension in object.shape() {
-        json.integer(dimension.into())?;
-    }
-    json.close(']')?;
+    json.integers(object.shape())?;
     json.key("components")?;
     json.open('[')?;
     for component in object.components() {
