@@ -22,6 +22,7 @@ const worker = await bundle('src/worker.ts', {})
 const script = await bundle('src/main.ts', {
   WORKER: JSON.stringify(worker),
   WASM: JSON.stringify(wasm.toString('base64')),
+  SAMPLE: JSON.stringify(readFileSync('../corpus/accept/1.2.3/dense_all.zt').toString('base64')),
 })
 const style = await bundle('src/style.css', {})
 if (/<\/script/i.test(script)) throw new Error('the script would end itself')

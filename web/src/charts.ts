@@ -6,8 +6,10 @@ import type { Picture, Statistics } from './protocol.ts'
 const SVG = 'http://www.w3.org/2000/svg'
 const BARS = 64
 
-/** A histogram as bars, with the ends of its range below. */
-export const histogram = ({ width, start, counts }: NonNullable<Statistics['histogram']>): HTMLElement => {
+/** A histogram as bars, with the least and the greatest element below, and how many the highest bar counts. */
+export const histogram = (said: Statistics): HTMLElement | null => {
+  if (!said.histogram) return null
+  const { width, start, counts } = said.histogram
   const each = Math.ceil(counts.length / BARS)
   const bars: number[] = []
   counts.forEach((count, at) => {
@@ -15,12 +17,12 @@ export const histogram = ({ width, start, counts }: NonNullable<Statistics['hist
     bars[bar] = (bars[bar] ?? 0) + count
   })
   const most = bars.reduce((most, count) => Math.max(most, count), 1)
-  const end = start + width * each * bars.length
+  const [least, greatest] = [said.min, said.max].map(end => short(Number(end)))
   const svg = document.createElementNS(SVG, 'svg')
   svg.setAttribute('viewBox', `0 0 ${bars.length * 10} 100`)
   svg.setAttribute('preserveAspectRatio', 'none')
   svg.setAttribute('role', 'img')
-  svg.setAttribute('aria-label', `Histogram of ${bars.length} intervals from ${short(start)} to ${short(end)}`)
+  svg.setAttribute('aria-label', `Histogram of ${bars.length} intervals, of elements from ${least} to ${greatest}`)
   bars.forEach((count, at) => {
     const bar = document.createElementNS(SVG, 'rect')
     const height = count === 0 ? 0 : Math.max(1, (98 * count) / most)
@@ -33,8 +35,9 @@ export const histogram = ({ width, start, counts }: NonNullable<Statistics['hist
     bar.append(title)
     svg.append(bar)
   })
-  const ends = make('div', { class: 'ends' }, make('span', {}, short(start)), make('span', {}, short(end)))
-  const figure = make('figure', { class: 'histogram' }, ends)
+  const ends = make('div', { class: 'ends' }, make('span', {}, least ?? ''), make('span', {}, greatest ?? ''))
+  const caption = make('figcaption', {}, `The highest bar: ${grouped(most)} of ${grouped(said.elements)}.`)
+  const figure = make('figure', { class: 'histogram' }, ends, caption)
   figure.prepend(svg)
   return figure
 }

@@ -1,7 +1,7 @@
 /** One object: what the manifest says of it, and what its data shows when asked. */
 import { grid, histogram } from './charts.ts'
 import { button, byId, fill, make, spelled } from './dom.ts'
-import { element, grouped, hex, shape, share, size } from './format.ts'
+import { element, grouped, hex, shape, share, short, size } from './format.ts'
 import { isProblem } from './protocol.ts'
 import type { Component, Detailed, Validated, Picture, Problem, Statistics } from './protocol.ts'
 import type { Session } from './session.ts'
@@ -41,7 +41,7 @@ export class Detail {
         make('span', {}, `object ${ordinal}`)),
       object.attributes.length > 0 && attributes(object.attributes),
       picture,
-      ...object.components.map((component, part) => this.component(session, ordinal, part, component)))
+      ...object.components.map((component, part) => this.component(session, ordinal, part, object, component)))
     this.box.hidden = false
     heading.focus({ preventScroll: true })
     heading.scrollIntoView({ block: 'nearest' })
@@ -52,7 +52,7 @@ export class Detail {
     session: Session, ordinal: number, object: Detailed, into: HTMLElement, turn: number,
   ): Promise<void> {
     const bytes = weight(object.components)
-    const drawn = object.known && object.format !== 'quantized_group' && object.shape.length > 0
+    const drawn = object.known && !object.components.some(component => isPacked(object, component)) && object.shape.length > 0
     const draw = async () => {
       const answer = await this.run('Drawing', bytes, progress => session.ask('picture', [ordinal], progress))
       if (!answer) return
@@ -77,8 +77,9 @@ export class Detail {
   }
 
   private component(
-    session: Session, ordinal: number, part: number, component: Detailed['components'][number],
+    session: Session, ordinal: number, part: number, object: Detailed, component: Detailed['components'][number],
   ): HTMLElement {
+    const packed = isPacked(object, component)
     const result = make('div', { class: 'result', 'aria-live': 'polite' })
     const numbers = make('div', { class: 'numbers' })
     const verified = make('span', { class: 'verified', role: 'status' })
@@ -121,10 +122,16 @@ export class Detail {
     return make('section', { class: 'component' },
       make('h3', {}, spelled(component.role)),
       make('dl', {}, ...facts(component)),
-      make('div', { class: 'buttons' }, statistics, check, save, verified),
+      make('div', { class: 'buttons' }, !packed && statistics, check, save, verified),
+      packed && make('p', { class: 'note' }, 'Codes of several weights lie in each element: they have no statistics.'),
       result, numbers)
   }
 }
+
+/** Whether the elements of a component are codes that are packed, or blocks of them. */
+const isPacked = ({ format }: Detailed, { role, type }: Component): boolean =>
+  role === 'packed_weight' || (role === 'data' && (format.startsWith('gguf.') ||
+    (format === 'zt.quant_group/1' && type === 'u8')))
 
 /** The larger of what is stored and what it decodes to. */
 const weight = (components: Component[]): number =>
@@ -148,18 +155,22 @@ export const attributes = (pairs: [string, string][]): HTMLElement =>
     make('dl', { class: 'attributes' }, ...pairs.map(([key, value]) =>
       make('div', {}, make('dt', {}, spelled(key)), make('dd', {}, spelled(value))))))
 
+const exact = (number: number | null): [string, number?] => number === null ? ['–'] : [short(number), number]
+
 const table = (said: Statistics): (HTMLElement | null)[] => {
   const of = said.magnitude ? ' (of magnitudes)' : ''
-  const rows: [string, string][] = [
+  // With all digits where fewer are shown.
+  const rows: [string, string, number?][] = [
     ['elements', grouped(said.elements)],
-    [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, said.mean ?? '–'],
+    [`min${of}`, said.min ?? '–'], [`max${of}`, said.max ?? '–'], [`mean${of}`, ...exact(said.mean)],
+    ['deviation', ...exact(said.deviation)],
     ['zeros', share(said.zeros, said.elements)],
     ['NaN', share(said.nans, said.elements)],
     ['infinities', share(said.infinities, said.elements)],
   ]
-  const body = make('tbody', {}, ...rows.map(([name, value]) =>
-    make('tr', {}, make('th', { scope: 'row' }, name), make('td', {}, value))))
-  return [make('table', {}, make('caption', {}, 'Statistics'), body), said.histogram && histogram(said.histogram)]
+  const body = make('tbody', {}, ...rows.map(([name, value, all]) =>
+    make('tr', {}, make('th', { scope: 'row' }, name), make('td', all === undefined ? {} : { title: all }, value))))
+  return [make('table', {}, make('caption', {}, 'Statistics'), body), histogram(said)]
 }
 
 /** Saves a file under a name that is safe wherever it is saved. */

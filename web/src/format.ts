@@ -31,7 +31,7 @@ export const share = (part: number, whole: number): string => {
 
 /** A number that is no longer than it needs to be. */
 export const short = (number: number): string =>
-  Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : number.toPrecision(4)
+  Number.isInteger(number) && Math.abs(number) < 1e6 ? String(number) : String(Number(number.toPrecision(5)))
 
 export const shape = (dimensions: string[]): string =>
   dimensions.length === 0 ? 'scalar' : dimensions.join(' × ')

@@ -14,6 +14,19 @@ type Key = 'manifest' | 'name' | 'type' | 'shape' | 'stored'
 
 const COLUMNS: [Key, string][] = [['name', 'Name'], ['type', 'Type'], ['shape', 'Shape'], ['stored', 'Stored']]
 
+/** Characters of a name that are shown whatever the room: names differ where they end. */
+const TAIL = 18
+
+/** A name in two parts, of which the first is cut where there is no room. */
+const ends = (label: string): HTMLElement[] => {
+  const all = [...label]
+  if (all.length <= TAIL) return [spelled(label)]
+  const [head, tail] = [spelled(all.slice(0, -TAIL).join('')), spelled(all.slice(-TAIL).join(''))]
+  head.classList.add('head')
+  tail.classList.add('tail')
+  return [head, tail]
+}
+
 export class ObjectList {
   private objects: Listed[] = []
   private root: Group = { prefix: '', children: [], objects: 0, bytes: 0 }
@@ -48,6 +61,7 @@ export class ObjectList {
     this.before = undefined
     this.arrange()
     if (objects.length <= MANY) this.openAll(this.root)
+    else this.openAlone()
     this.redraw()
   }
 
@@ -57,6 +71,14 @@ export class ObjectList {
         this.open.add(child.group.prefix)
         this.openAll(child.group)
       }
+    }
+  }
+
+  /** Opens a group as long as there is nothing beside it. */
+  private openAlone(): void {
+    for (let [only, other] = this.root.children; only && 'group' in only && !other;) {
+      this.open.add(only.group.prefix);
+      [only, other] = only.group.children
     }
   }
 
@@ -159,7 +181,7 @@ export class ObjectList {
     }
     const object = this.objects[entry.object]
     if (!object) return row
-    name.append(spelled(label))
+    name.append(...ends(label))
     const format = object.format === 'dense' ? '' : `${object.format}${object.known ? '' : '?'} `
     const encodings = common(object.components.map(component => component.encoding))
     row.append(name,

@@ -8,7 +8,10 @@ import { isProblem } from './protocol.ts'
 import type { Validated, Listed, Problem, Summary } from './protocol.ts'
 import { regions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
-import { Verdict } from './verdict.ts'
+import { Verdict, isOfWhole } from './verdict.ts'
+
+/** A small file, in Base64. */
+declare const SAMPLE: string
 
 /** Objects that are asked for at a time, and in all. */
 const PAGE = 5000
@@ -32,15 +35,19 @@ const run: Run = async (what, bytes, work) => {
   const bar = byId('progress') as HTMLProgressElement
   bar.max = Math.max(1, bytes)
   bar.removeAttribute('value')
+  let slow = false
   const timer = setTimeout(() => {
+    slow = true
     byId('work').hidden = false
     say(`${what} …`)
   }, 150)
   try {
-    return await work(read => {
+    const done = await work(read => {
       bar.value = read
       fill(byId('work-text'), `${what}: ${size(read)} of ${size(bytes)}`)
     })
+    if (slow && turn === working) say(`${what}: done`)
+    return done
   } catch (error) {
     if (!(error instanceof Stopped)) verdict.failed(String(error))
     return undefined
@@ -58,7 +65,7 @@ const refuse = async (problem: Problem, opened: boolean) => {
   const { file } = session
   const { manifestStart: start, manifestEnd: end, offset } = problem
   const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
-  map.show(regions(file.size, manifest, opened ? objects : null), objects, file.size, offset ?? null)
+  map.show(regions(file.size, manifest, opened ? objects : null), objects, file.size, isOfWhole(problem) ? null : offset ?? null)
   const here = session
   here.count(await verdict.problem(name, file, problem))
   say(`${problem.verdict}: ${problem.sentence}`)
@@ -88,7 +95,7 @@ const take = async (file: File) => {
   summary = undefined
   list.show([])
   detail.hide()
-  for (const id of ['map-box', 'objects', 'file-attributes', 'verdict', 'bytes']) byId(id).hidden = true
+  for (const id of ['purpose', 'try', 'map-box', 'objects', 'file-attributes', 'verdict', 'bytes']) byId(id).hidden = true
   document.body.dataset.state = 'working'
   try {
     const [named, opened] = await here.open()
@@ -163,3 +170,7 @@ document.addEventListener('keydown', event => {
   if (event.key === 'Escape') void stop()
 })
 byId('stop').addEventListener('click', () => void stop())
+byId('sample').addEventListener('click', () => {
+  const bytes = Uint8Array.from(atob(SAMPLE), c => c.charCodeAt(0))
+  void take(new File([bytes], 'sample.zt'))
+})

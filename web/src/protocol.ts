@@ -71,7 +71,9 @@ export interface Statistics {
   infinities: number
   min: string | null
   max: string | null
-  mean: string | null
+  mean: number | null
+  /** The standard deviation of all finite elements. */
+  deviation: number | null
   magnitude: boolean
   histogram: { width: number; start: number; counts: number[] } | null
 }

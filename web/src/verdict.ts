@@ -19,6 +19,11 @@ const SOURCES = {
   policy: 'a decision of zten, where the specification leaves it open',
 }
 
+/** Rules on all bytes of something: the place is where that begins. */
+const WHOLE = ['digest-mismatch', 'shard-digest']
+
+export const isOfWhole = ({ rule }: Problem): boolean => rule !== undefined && WHOLE.includes(rule)
+
 export class Verdict {
   private readonly box = byId('verdict')
   private readonly bytes = byId('bytes')
@@ -68,6 +73,11 @@ export class Verdict {
       if (rule) fill(this.bytes, make('p', { class: 'note' }, 'It is inside compressed content: no byte of the file shows it.'))
       return 0
     }
+    if (isOfWhole(problem)) {
+      fill(this.bytes, make('p', { class: 'note' },
+        'A digest is of all bytes at once: at least one of them is another than when it was made, and it cannot be said which.'))
+      return 0
+    }
     return showBytes(this.bytes, file, offset)
   }
 }
@@ -83,7 +93,7 @@ const place = (problem: Problem): HTMLElement => {
   if (known(ordinal)) text.append('in ', typeof object === 'string' ? spelled(object) : `object ${ordinal}`)
   if (known(part)) text.append(' / ', typeof component === 'string' ? spelled(component) : `component ${part}`)
   if (typeof offset === 'number') {
-    text.append(` at byte ${grouped(offset)} (`, make('code', { id: 'offset' }, hex(offset)), ')')
+    text.append(`${isOfWhole(problem) ? ', which begins' : ''} at byte ${grouped(offset)} (`, make('code', { id: 'offset' }, hex(offset)), ')')
     if (typeof start === 'number' && typeof end === 'number' && offset >= start && offset <= end) {
       text.append(`, byte ${hex(offset - start)} of the manifest`)
     }

@@ -9,7 +9,7 @@ use crate::histogram::Histogram;
 use crate::json::Json;
 use crate::problem;
 use crate::session::File;
-use crate::widen::widen;
+use crate::widen::{unsigned, widen};
 
 /// What has been seen of the elements so far.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ struct Seen {
     zeros: u64,
     nans: u64,
     infinities: u64,
-    sum: f64,
+    spread: Spread,
     /// Of the finite ones.
     least: Option<f64>,
     most: Option<f64>,
@@ -27,11 +27,10 @@ struct Seen {
 
 impl Seen {
     fn add(&mut self, numbers: &[f64]) {
-        let mut sum = 0.0;
+        self.spread.add(numbers);
         for number in numbers.iter().copied() {
             self.zeros = self.zeros.saturating_add(u64::from(number == 0.0));
             if number.is_finite() {
-                sum += number;
                 self.least = Some(self.least.map_or(number, |least| least.min(number)));
                 self.most = Some(self.most.map_or(number, |most| most.max(number)));
                 self.histogram.count(number);
@@ -41,10 +40,38 @@ impl Seen {
                 self.infinities = self.infinities.saturating_add(1);
             }
         }
-        // A sum for each chunk loses less than one for all.
-        self.sum += sum;
         let count = u64::try_from(numbers.len()).unwrap_or_default();
         self.elements = self.elements.saturating_add(count);
+    }
+}
+
+/// The mean of finite numbers, and the sum of the squares of how far they are from it.
+#[derive(Debug, Default)]
+struct Spread {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Spread {
+    /// Takes a chunk: its own mean is found first, so that large numbers that differ by little lose nothing.
+    fn add(&mut self, numbers: &[f64]) {
+        let finite = || numbers.iter().copied().filter(|number| number.is_finite());
+        let count = unsigned(u64::try_from(finite().count()).unwrap_or_default());
+        if count == 0.0 {
+            return;
+        }
+        let mean = finite().sum::<f64>() / count;
+        let squares: f64 = finite().map(|number| (number - mean) * (number - mean)).sum();
+        let (all, far) = (self.count + count, mean - self.mean);
+        self.squares += squares + far * far * self.count * count / all;
+        self.mean += far * count / all;
+        self.count = all;
+    }
+
+    /// The mean and the standard deviation, of all numbers and not of a sample; none of no numbers.
+    fn of_all(&self) -> Option<(f64, f64)> {
+        (self.count > 0.0).then(|| (self.mean, (self.squares / self.count).sqrt()))
     }
 }
 
@@ -100,7 +127,6 @@ fn read<R: ReadAt>(
 
 fn document(kind: Kind, seen: &Seen, whole: &Whole, out: &mut impl Write) -> io::Result<()> {
     let mut json = Json::new(out);
-    let finite = seen.elements.saturating_sub(seen.nans).saturating_sub(seen.infinities);
     json.open('{')?;
     for (key, number) in [
         ("elements", seen.elements),
@@ -111,16 +137,21 @@ fn document(kind: Kind, seen: &Seen, whole: &Whole, out: &mut impl Write) -> io:
         json.key(key)?;
         json.plain(number)?;
     }
-    let mean = (finite > 0).then(|| seen.sum / crate::widen::unsigned(finite));
     let (least, most) = match whole.0 {
         Some((least, most)) => (Some(least.to_string()), Some(most.to_string())),
         None => (seen.least.map(|n| spelled(kind, n)), seen.most.map(|n| spelled(kind, n))),
     };
-    for (key, text) in
-        [("min", least), ("max", most), ("mean", mean.map(|mean| format!("{mean:?}")))]
-    {
+    for (key, text) in [("min", least), ("max", most)] {
         json.key(key)?;
         json.string_or_null(text.as_deref())?;
+    }
+    let (mean, deviation) = seen.spread.of_all().unzip();
+    for (key, number) in [("mean", mean), ("deviation", deviation)] {
+        json.key(key)?;
+        match number.filter(|number| number.is_finite()) {
+            Some(number) => json.plain(format_args!("{number:?}"))?,
+            None => json.null()?,
+        }
     }
     json.key("magnitude")?;
     json.plain(matches!(kind, Kind::Complex(_)))?;

@@ -1,0 +1,150 @@
+//! Weights of zTensor files for [candle](candle_core): of one file or several, of every generation, with the
+//! shards of generation 2.
+//!
+//! ```
+//! use candle_core::{DType, Device};
+//!
+//! # fn main() -> candle_core::Result<()> {
+//! # let path = "../../corpus/accept/1.2.3/dense_all.zt";
+//! let weights = zten_candle::var_builder(&[path], DType::F32, &Device::Cpu)?;
+//! let matrix = weights.get((2, 3), "t_f32")?;
+//! # assert_eq!(matrix.to_vec2::<f32>()?[0], [-1.25, -0.75, -0.25]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Opening validates the manifests. A tensor is read, decoded and verified against its digest when it is asked
+//! for; its elements go from the file straight to where candle keeps them. Elements of a type that candle has not
+//! are an error, and never cast: bools, complex numbers, `u16`, `u64`, `i8`, FP8 but E4M3.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+    )
+)]
+
+mod elements;
+mod file;
+mod quantized;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::{DType, Device, Error, Result, Shape, Tensor};
+use candle_nn::var_builder::SimpleBackend;
+use candle_nn::{Init, VarBuilder};
+use zten::{Object, Options};
+
+use crate::file::WeightFile;
+
+/// The tensors of zTensor files, by their names.
+///
+/// It is a [`SimpleBackend`]: [`VarBuilder::from_backend`] takes it, in a box.
+#[derive(Debug)]
+pub struct Weights {
+    files: Vec<WeightFile>,
+    /// Which of the files holds a name.
+    names: HashMap<String, usize>,
+}
+
+/// The tensors of zTensor files as candle's models take them: they are converted to `dtype`, as candle
+/// converts those of safetensors.
+///
+/// # Errors
+/// As [`Weights::open`].
+pub fn var_builder<'a, P: AsRef<Path>>(
+    paths: &[P],
+    dtype: DType,
+    device: &Device,
+) -> Result<VarBuilder<'a>> {
+    let weights = Weights::open(paths, &Options::default())?;
+    Ok(VarBuilder::from_backend(Box::new(weights), dtype, device.clone()))
+}
+
+impl Weights {
+    /// Opens files, and looks for their shards, which lie beside them or below `blobs` (v2 §7.1). No tensor is
+    /// read.
+    ///
+    /// # Errors
+    /// What keeps a file from being read; any rule of the specification that its manifest breaks; a name that
+    /// is in two of the files.
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: &Options) -> Result<Self> {
+        let (mut files, mut names) = (Vec::new(), HashMap::new());
+        for path in paths {
+            let file = WeightFile::open(path.as_ref(), options)?;
+            for object in file.archive.objects() {
+                if let Some(other) = names.insert(object.name().to_owned(), files.len()) {
+                    let other =
+                        files.get(other).map_or(path.as_ref(), |file: &WeightFile| &file.path);
+                    let twice = format!("{:?} is in {}, too", object.name(), other.display());
+                    return Err(Error::msg(twice).with_path(path));
+                }
+            }
+            files.push(file);
+        }
+        Ok(Self { files, names })
+    }
+
+    /// The names of all objects, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+
+    /// A dense tensor as it is in the file: of its own type and shape.
+    ///
+    /// # Errors
+    /// [`Error::CannotFindTensor`]; an object that is not dense; elements of a type that candle has not; a
+    /// digest that its bytes do not have, and any other rule on content; a shard that is not there.
+    pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
+        let (file, object) = self.find(name)?;
+        let read = || {
+            let dense = object.dense().map_err(Error::wrap)?;
+            file.read(dense.component(), |component, source| {
+                elements::tensor(&component, source, dense.shape(), device)
+            })
+        };
+        read().map_err(|error| file.place(error, name))
+    }
+
+    fn find(&self, name: &str) -> Result<(&WeightFile, Object<'_>)> {
+        let file = self.names.get(name).and_then(|file| self.files.get(*file));
+        let found = file.and_then(|file| Some((file, file.archive.get(name)?)));
+        found.ok_or_else(|| Error::CannotFindTensor { path: name.to_owned() }.bt())
+    }
+}
+
+impl SimpleBackend for Weights {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        _: Init,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        // Nothing is read of a tensor that does not fit.
+        let (_, object) = self.find(name)?;
+        let dims: Result<Vec<usize>> = object.shape().map(elements::length).collect();
+        let got = Shape::from(dims?);
+        if got != shape {
+            let msg = format!("shape mismatch for {name}");
+            return Err(Error::UnexpectedShape { msg, expected: shape, got }.bt());
+        }
+        self.get_unchecked(name, dtype, device)
+    }
+
+    fn get_unchecked(&self, name: &str, dtype: DType, device: &Device) -> Result<Tensor> {
+        self.load(name, device)?.to_dtype(dtype)
+    }
+
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+}

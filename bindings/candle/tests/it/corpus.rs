@@ -1,0 +1,84 @@
+//! Every dense object of the corpus is a tensor of the same elements, or an error that says why not.
+
+use candle_core::{DType, Device, Tensor};
+use zten::source::FileArchive;
+use zten::{ElementType, Format, LogicalType, Options, StorageType};
+use zten_candle::Weights;
+
+use crate::corpus;
+
+/// The elements of a tensor, little-endian.
+fn bytes(tensor: &Tensor) -> Vec<u8> {
+    fn all<T: candle_core::WithDType, const N: usize>(
+        tensor: &Tensor,
+        to: fn(T) -> [u8; N],
+    ) -> Vec<u8> {
+        tensor.flatten_all().unwrap().to_vec1::<T>().unwrap().into_iter().flat_map(to).collect()
+    }
+    match tensor.dtype() {
+        DType::F64 => all::<f64, 8>(tensor, f64::to_le_bytes),
+        DType::F32 => all::<f32, 4>(tensor, f32::to_le_bytes),
+        DType::F16 => all::<half::f16, 2>(tensor, half::f16::to_le_bytes),
+        DType::BF16 => all::<half::bf16, 2>(tensor, half::bf16::to_le_bytes),
+        DType::I64 => all::<i64, 8>(tensor, i64::to_le_bytes),
+        DType::I32 => all::<i32, 4>(tensor, i32::to_le_bytes),
+        DType::I16 => all::<i16, 2>(tensor, i16::to_le_bytes),
+        DType::U32 => all::<u32, 4>(tensor, u32::to_le_bytes),
+        DType::U8 => all::<u8, 1>(tensor, u8::to_le_bytes),
+        DType::F8E4M3 => all::<float8::F8E4M3, 1>(tensor, |x| [x.to_bits()]),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Types that candle has not.
+fn is_other(element: ElementType<'_>) -> bool {
+    match element {
+        ElementType::Plain(storage) => matches!(
+            storage,
+            StorageType::Bool | StorageType::I8 | StorageType::U16 | StorageType::U64
+        ),
+        ElementType::Logical(logical) => logical != LogicalType::F8E4M3Fn,
+        _ => true,
+    }
+}
+
+#[test]
+fn tensors_are_what_the_files_hold() {
+    let folders = ["accept/0.1.0", "accept/1.1.1", "accept/1.2.3", "v2/2.1", "v2/accept"];
+    let (mut read, mut refused, mut types) = (0, 0, std::collections::HashSet::new());
+    for folder in folders {
+        for entry in std::fs::read_dir(corpus(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|suffix| suffix != "zt") {
+                continue;
+            }
+            let Ok(archive) = FileArchive::open(&path, &Options::default()) else { continue };
+            let weights = Weights::open(&[&path], &Options::default()).unwrap();
+            assert_eq!(weights.names().count(), archive.objects().count());
+            for object in archive.objects() {
+                let place = format!("{} {}", path.display(), object.name());
+                let tensor = weights.load(object.name(), &Device::Cpu);
+                let dense = (object.format() == Format::Dense).then(|| object.dense().unwrap());
+                let Some(dense) = dense.filter(|dense| !is_other(dense.component().element_type()))
+                else {
+                    let error = tensor.unwrap_err().to_string();
+                    assert!(error.contains(object.name()), "{place}: {error}");
+                    refused += 1;
+                    continue;
+                };
+                let Ok(wanted) = dense.component().read_to_vec(&archive, archive.limits()) else {
+                    tensor.unwrap_err();
+                    continue;
+                };
+                let tensor = tensor.unwrap_or_else(|error| panic!("{place}: {error}"));
+                let shape: Vec<u64> = tensor.dims().iter().map(|side| *side as u64).collect();
+                assert!(object.shape().eq(shape), "{place}");
+                assert!(bytes(&tensor) == wanted, "{place}");
+                types.insert(tensor.dtype().as_str());
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 100 && refused > 30, "{read} {refused}");
+    assert_eq!(types.len(), 10, "{types:?}");
+}

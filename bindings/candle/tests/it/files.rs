@@ -1,0 +1,83 @@
+//! Several files, shards, and what is refused.
+
+use std::path::Path;
+
+use candle_core::{DType, Device};
+use zten::write::{FileSink, NewObject, Settings, Writer};
+use zten::{Options, StorageType};
+use zten_candle::{Weights, var_builder};
+
+use crate::corpus;
+
+fn one(path: &Path, name: &str, value: f32) {
+    let mut writer = Writer::new(FileSink::create(path).unwrap(), &Settings::default()).unwrap();
+    let mut object = writer.object(&NewObject::dense(name, &[1], StorageType::F32)).unwrap();
+    object.write("data", &value.to_le_bytes()).unwrap();
+    object.end().unwrap();
+    writer.finish().unwrap().publish().unwrap();
+}
+
+#[test]
+fn several_files_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    one(&path("a.zt"), "a", 1.0);
+    one(&path("b.zt"), "b", 2.0);
+    one(&path("again.zt"), "a", 3.0);
+    let both = var_builder(&[path("a.zt"), path("b.zt")], DType::F64, &Device::Cpu).unwrap();
+    assert_eq!(both.get(1, "a").unwrap().to_vec1::<f64>().unwrap(), [1.0]);
+    assert_eq!(both.get(1, "b").unwrap().to_vec1::<f64>().unwrap(), [2.0]);
+    assert!(both.contains_tensor("a") && !both.contains_tensor("c"));
+    let error = both.get(1, "c").unwrap_err().to_string();
+    assert!(error.contains("cannot find tensor c"), "{error}");
+    let error = both.get((1, 1), "a").unwrap_err().to_string();
+    assert!(error.contains("shape mismatch for a"), "{error}");
+    let twice = Weights::open(&[path("a.zt"), path("again.zt")], &Options::default());
+    let error = twice.unwrap_err().to_string();
+    assert!(error.contains("\"a\" is in") && error.contains("again.zt"), "{error}");
+}
+
+#[test]
+fn what_is_invalid_is_refused() {
+    let error = |path: &Path| Weights::open(&[path], &Options::default()).unwrap_err().to_string();
+    let refused = error(&corpus("reject/blob-alignment--v12-72.zt"));
+    assert!(refused.contains("blob-alignment"), "{refused}");
+    assert!(error(Path::new("nothing.zt")).contains("nothing.zt"));
+    // What only reading shows.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.zt");
+    one(&path, "a", 1.0);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[64] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let weights = Weights::open(&[&path], &Options::default()).unwrap();
+    let damaged = weights.load("a", &Device::Cpu).unwrap_err().to_string();
+    assert!(damaged.contains("digest-mismatch") && damaged.contains("damaged.zt"), "{damaged}");
+}
+
+#[test]
+fn shards_are_read_from_beside_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(corpus("v2/shards")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_file() && name.starts_with("dense") {
+            std::fs::copy(&path, folder.path().join(name)).unwrap();
+        }
+    }
+    let root = folder.path().join("dense.zt");
+    let weights = Weights::open(&[&root], &Options::default()).unwrap();
+    let names: Vec<String> = weights.names().map(str::to_owned).collect();
+    let loaded = names.iter().filter(|name| weights.load(name, &Device::Cpu).is_ok()).count();
+    assert!(loaded > 0);
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path != root {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let alone = Weights::open(&[&root], &Options::default()).unwrap();
+    let missing = names.iter().filter_map(|name| alone.load(name, &Device::Cpu).err());
+    let missing: Vec<String> = missing.map(|error| error.to_string()).collect();
+    assert!(missing.iter().any(|error| error.contains("is not there")), "{missing:?}");
+}

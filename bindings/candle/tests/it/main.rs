@@ -1,0 +1,22 @@
+//! The package, over the corpus and files of its own.
+
+mod block;
+mod corpus;
+mod files;
+mod quantized;
+
+use std::path::PathBuf;
+
+/// A file of the corpus.
+fn corpus(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)
+}
+
+/// Reproducible numbers between -1 and 1.
+fn numbers(seed: u32) -> impl Iterator<Item = f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    std::iter::from_fn(move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        Some(f32::from(u16::try_from(state >> 16).unwrap()) / 32_768.0 - 1.0)
+    })
+}
