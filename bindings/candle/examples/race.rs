@@ -48,14 +48,14 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         tensors.insert(name(at), tensor);
     }
     candle_core::safetensors::save(&tensors, &other)?;
-    let mut files = Vec::new();
+    let (shape, mut files) = ([u64::try_from(ELEMENTS)?], Vec::new());
     for checksum in [Checksum::None, Checksum::Xxh3, Checksum::Sha256] {
         let path = folder.path().join(format!("{checksum:?}.zt"));
         let settings = Settings::default().generation(Generation::V2).checksum(checksum);
         let mut writer = Writer::new(FileSink::create(&path)?, &settings)?;
         for at in 0..TENSORS {
             let name = name(at);
-            let new = NewObject::dense(&name, &[u64::try_from(ELEMENTS)?], StorageType::F32);
+            let new = NewObject::dense(&name, &shape, StorageType::F32);
             let mut object = writer.object(&new)?;
             let elements = tensors[&name].to_vec1::<f32>()?;
             for part in elements.chunks(1 << 16) {

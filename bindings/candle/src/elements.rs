@@ -7,7 +7,8 @@ use float8::F8E4M3;
 use half::{bf16, f16};
 use zerocopy::{FromBytes, IntoBytes};
 use zten::element::Element;
-use zten::{Component, ElementType, Encoding, Limits, LogicalType, ReadAt, Shape, StorageType};
+use zten::manifest::Shape;
+use zten::{Component, ElementType, Encoding, Limits, LogicalType, ReadAt, StorageType};
 
 /// Where the bytes of a component are.
 pub(crate) type Source<'s> = &'s dyn ReadAt<Error = io::Error>;
@@ -37,6 +38,15 @@ pub(crate) fn length(dimension: u64) -> Result<usize> {
     usize::try_from(dimension).map_err(Error::wrap)
 }
 
+/// Dimensions whose product candle can count. It multiplies them one by one, and a dimension of 0 that comes
+/// late does not help it.
+pub(crate) fn dims(shape: Shape<'_>) -> Result<Vec<usize>> {
+    let dims: Result<Vec<usize>> = shape.map(length).collect();
+    let dims = dims?;
+    let count = dims.iter().try_fold(1_usize, |count, side| count.checked_mul(*side));
+    count.map(|_| dims).ok_or_else(|| Error::msg("its shape is beyond what candle can count"))
+}
+
 /// Reads, decodes and verifies a component.
 pub(crate) fn tensor(
     component: &Component<'_>,
@@ -48,8 +58,7 @@ pub(crate) fn tensor(
     let Some(dtype) = dtype(element) else {
         return Err(Error::msg(format!("candle has no elements of type {}", element.name())));
     };
-    let shape: Result<Vec<usize>> = shape.map(length).collect();
-    let shape = shape?;
+    let shape = dims(shape)?;
     match dtype {
         DType::F64 => from_vec(read::<f64>(component, source)?, shape, device),
         DType::F32 => from_vec(read::<f32>(component, source)?, shape, device),

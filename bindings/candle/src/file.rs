@@ -23,7 +23,9 @@ impl WeightFile {
         let archive = FileArchive::open(path, options).map_err(fail)?;
         let mut shards = Vec::new();
         for wanted in zten_shards::wanted(archive.manifest(), options) {
-            shards.extend(zten_shards::open(path, &wanted).map_err(|error| fail(error.into()))?);
+            shards.extend(
+                zten_shards::open(path, &wanted).map_err(|error| fail(OpenError::Source(error)))?,
+            );
         }
         Ok(Self { path: path.to_owned(), archive, shards })
     }

@@ -40,7 +40,7 @@ use std::path::Path;
 use candle_core::{DType, Device, Error, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
-use zten::{Object, Options};
+use zten::{Format, Object, Options};
 
 use crate::file::WeightFile;
 
@@ -105,7 +105,14 @@ impl Weights {
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let (file, object) = self.find(name)?;
         let read = || {
-            let dense = object.dense().map_err(Error::wrap)?;
+            let dense = object.dense().map_err(|_| {
+                let instead = if object.format() == Format::GgufBlocks {
+                    "; Weights::quantized reads it"
+                } else {
+                    ""
+                };
+                Error::msg(format!("it is {}, and not dense{instead}", object.format_name()))
+            })?;
             file.read(dense.component(), |component, source| {
                 elements::tensor(&component, source, dense.shape(), device)
             })
@@ -131,8 +138,7 @@ impl SimpleBackend for Weights {
     ) -> Result<Tensor> {
         // Nothing is read of a tensor that does not fit.
         let (_, object) = self.find(name)?;
-        let dims: Result<Vec<usize>> = object.shape().map(elements::length).collect();
-        let got = Shape::from(dims?);
+        let got = Shape::from(elements::dims(object.shape())?);
         if got != shape {
             let msg = format!("shape mismatch for {name}");
             return Err(Error::UnexpectedShape { msg, expected: shape, got }.bt());

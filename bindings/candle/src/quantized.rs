@@ -50,13 +50,13 @@ impl Weights {
                     format!("candle has no {format} of {elements} weights in {bytes} bytes");
                 return Err(Error::msg(other));
             }
-            let shape: Result<Vec<usize>> = blocks.shape().map(elements::length).collect();
+            let shape = elements::dims(blocks.shape())?;
             // The blocks are as many as the shape asks for, which `qtensor_from_ggml` does not look at: the
             // profile is validated when the file is opened. They are aligned to 64 bytes, more than they need.
             let bytes = file.read(blocks.data(), |component, source| {
                 component.decode(source, &Limits::default()).map_err(Error::wrap)
             })?;
-            qtensor_from_ggml(*dtype, bytes.as_bytes(), shape?, device)
+            qtensor_from_ggml(*dtype, &bytes, shape, device)
         };
         read().map_err(|error| file.place(error, name))
     }

@@ -14,7 +14,7 @@ const TARGETS: [(&str, &str, &str); 2] = [
     ("thumbv7em-none-eabihf", "-Clink-arg=--emit-relocs", "zten-walk"),
     ("wasm32-unknown-unknown", "", "zten-walk.wasm"),
 ];
-const FEATURES: [&str; 4] = ["", "zstd", "zstd,digest", "zstd,write"];
+const FEATURES: [&str; 2] = ["", "zstd,write"];
 
 fn image(target: (&str, &str, &str), features: &str) -> Calls {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -26,7 +26,7 @@ struct Block {
 }
 
 impl Block {
-    fn new(weights: VarBuilder<'_>) -> Result<Self> {
+    fn new(weights: &VarBuilder<'_>) -> Result<Self> {
         let norm = |name: &str| layer_norm(WIDTH, 1e-5, weights.pp(name));
         Ok(Self {
             norms: [norm("norm.0")?, norm("norm.1")?],
@@ -133,7 +133,7 @@ fn logits_are_those_of_safetensors() {
         let other = VarBuilder::from_buffered_safetensors(other, DType::F32, &Device::Cpu).unwrap();
         let input: Vec<f32> = numbers(99).take(TOKENS * WIDTH).collect();
         let input = Tensor::from_vec(input, (TOKENS, WIDTH), &Device::Cpu).unwrap();
-        let wanted = Block::new(other).unwrap().logits(&input).unwrap();
+        let wanted = Block::new(&other).unwrap().logits(&input).unwrap();
         assert_eq!(wanted.dims(), [TOKENS, VOCABULARY]);
         let wanted = wanted.to_vec2::<f32>().unwrap();
         assert!(wanted.iter().flatten().all(|logit| logit.is_finite() && *logit != 0.0));
@@ -143,7 +143,7 @@ fn logits_are_those_of_safetensors() {
                 let _ = std::fs::remove_file(&path);
                 write(&path, &tensors, &Settings::default().generation(generation), level);
                 let ours = zten_candle::var_builder(&[&path], DType::F32, &Device::Cpu).unwrap();
-                let logits = Block::new(ours).unwrap().logits(&input).unwrap();
+                let logits = Block::new(&ours).unwrap().logits(&input).unwrap();
                 let logits = logits.to_vec2::<f32>().unwrap();
                 let bits = |all: &[Vec<f32>]| -> Vec<u32> {
                     all.iter().flatten().map(|logit| logit.to_bits()).collect()

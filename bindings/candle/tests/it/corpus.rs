@@ -45,7 +45,8 @@ fn is_other(element: ElementType<'_>) -> bool {
 #[test]
 fn tensors_are_what_the_files_hold() {
     let folders = ["accept/0.1.0", "accept/1.1.1", "accept/1.2.3", "v2/2.1", "v2/accept"];
-    let (mut read, mut refused, mut types) = (0, 0, std::collections::HashSet::new());
+    let (mut read, mut refused, mut uncountable) = (0, 0, 0);
+    let mut types = std::collections::HashSet::new();
     for folder in folders {
         for entry in std::fs::read_dir(corpus(folder)).unwrap() {
             let path = entry.unwrap().path();
@@ -70,6 +71,13 @@ fn tensors_are_what_the_files_hold() {
                     tensor.unwrap_err();
                     continue;
                 };
+                let sides: Vec<u64> = object.shape().collect();
+                if sides.iter().try_fold(1_u64, |count, side| count.checked_mul(*side)).is_none() {
+                    let error = tensor.unwrap_err().to_string();
+                    assert!(error.contains("beyond what candle can count"), "{place}: {error}");
+                    uncountable += 1;
+                    continue;
+                }
                 let tensor = tensor.unwrap_or_else(|error| panic!("{place}: {error}"));
                 let shape: Vec<u64> = tensor.dims().iter().map(|side| *side as u64).collect();
                 assert!(object.shape().eq(shape), "{place}");
@@ -79,6 +87,6 @@ fn tensors_are_what_the_files_hold() {
             }
         }
     }
-    assert!(read > 100 && refused > 30, "{read} {refused}");
+    assert!(read > 80 && refused > 30 && uncountable > 0, "{read} {refused} {uncountable}");
     assert_eq!(types.len(), 10, "{types:?}");
 }
