@@ -22,7 +22,7 @@ mod liar {
     use zten_sandbox::{Budget, Role, confine};
     use zten_service::SEALS;
 
-    const VALID: &str = r#"{"valid":{"generation":"1.2","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
+    const VALID: &str = r#"{"valid":{"generation":"1.2","summary":"valid","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
 
     pub(super) fn lie() {
         // Whatever it is told: no process is left to end it when a test has been.
@@ -78,7 +78,10 @@ mod liar {
                 tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
             }
             "unknown rule" => {
-                tell(r#"{"refused":{"rule":"because","offset":null,"message":""}}"#, &[]);
+                tell(
+                    r#"{"refused":{"rule":"because","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":""}}"#,
+                    &[],
+                );
             }
             "no content" => tell(VALID, &[]),
             "no place" => tell(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),
