@@ -283,11 +283,10 @@ impl Finding {
             (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
             (None, None) => {}
         }
-        if let Some(ordinal) = self.place.component() {
-            match &self.component {
-                Some(role) => write!(f, "/{}", escape::role(role))?,
-                None => write!(f, ", component {ordinal}")?,
-            }
+        match (&self.component, self.place.component()) {
+            (Some(role), _) => write!(f, "/{}", escape::role(role))?,
+            (None, Some(ordinal)) => write!(f, ", component {ordinal}")?,
+            (None, None) => {}
         }
         if let Some(shard) = &self.shard {
             write!(f, " in the shard {}", escape::quoted(shard))?;
