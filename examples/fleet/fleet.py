@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -65,7 +66,8 @@ def main() -> int:
     parser.add_argument("--table", help="a folder for the results, in Parquet")
     parser.add_argument("--files-per-task", type=int, default=500)
     arguments = parser.parse_args()
-    paths = [line for line in sys.stdin.read().split("\n") if line]
+    # Workers may have another folder.
+    paths = [os.path.abspath(line) for line in sys.stdin.read().split("\n") if line]
     if not paths:
         return 0
     ray.init(address=arguments.address)

@@ -184,9 +184,12 @@ def main() -> None:
     number = parser.parse_args().files
     if number < DAMAGED:
         parser.error(f"{DAMAGED} files at least")
+    # What has been started is ended, however this is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     other = cluster.add_node(**NODE)
-    ray.init(address=cluster.address, log_to_driver=False)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    ray.data.DataContext.get_current().enable_progress_bars = False
     try:
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(Path(folder), number)
