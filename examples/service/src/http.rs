@@ -192,7 +192,7 @@ impl HttpFront {
 /// Ends a connection, not before the client has read the answer: closed while bytes of the request
 /// are on their way, it would be reset, and the answer lost.
 async fn take_leave(mut stream: TcpStream) {
-    let mut rest = [0; 16 << 10];
+    let mut rest = vec![0; 16 << 10];
     let _ = tokio::time::timeout(FAREWELL, async {
         stream.shutdown().await?;
         while stream.read(&mut rest).await? > 0 {}

@@ -20,7 +20,7 @@
 //!             println!("{:?}: {:?}", object.name, object.shape);
 //!         }
 //!     }
-//!     Verdict::Refused(why) => println!("refused: {}", why.message),
+//!     Verdict::Refused(why) => println!("refused: {}", why.sentence),
 //!     Verdict::Lost(how) => println!("its worker is lost: {how}"),
 //! }
 //! # Ok::<(), std::io::Error>(())

@@ -40,7 +40,7 @@ pub fn work(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
     let answer = match check(file, length, &mut order) {
         Ok(facts) => Answer::Valid(facts),
-        Err(finding) => Answer::Refused(finding.into()),
+        Err(finding) => Answer::Refused((*finding).into()),
     };
     let content = order.content.as_ref().filter(|_| matches!(answer, Answer::Valid(_)));
     match send(&answer, content.map(Content::file)) {
@@ -81,12 +81,14 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 }
 
 /// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
-fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Finding> {
+fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
     let options = Options::default();
     let archive = FileArchive::with_length(file, length, &options).map_err(not_opened)?;
-    let refused = |error| match error {
-        ReadError::Source(error) => Finding::io(&error),
-        ReadError::Refused(error) => Finding::reading(archive.manifest(), &error),
+    let refused = |error| {
+        Box::new(match error {
+            ReadError::Source(error) => Finding::io(&error),
+            ReadError::Refused(error) => Finding::reading(archive.manifest(), &error),
+        })
     };
     let mut verifier = Verifier::new(length, options.limit());
     let mut objects = Vec::new();
@@ -109,18 +111,18 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Finding> {
     }
     verifier.alone(&archive).map_err(|error| refused(error.into()))?;
     if let Some(content) = &mut order.content {
-        content.seal().map_err(|error| Finding::io(&error))?;
+        content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }
     let (_, summary) = finding::summary(archive.manifest(), Scope::All, false, length);
     Ok(Facts { generation: archive.generation().as_str().to_owned(), summary, objects })
 }
 
-fn not_opened(error: OpenError) -> Finding {
-    match error {
+fn not_opened(error: OpenError) -> Box<Finding> {
+    Box::new(match error {
         OpenError::Source(error) => Finding::io(&error),
         OpenError::Refused(error) => Finding::unnamed(&error, None),
         OpenError::Manifest(refused) => Finding::opening(&refused),
-    }
+    })
 }
 
 fn facts(object: &Object<'_>) -> answer::Object {

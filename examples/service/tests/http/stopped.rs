@@ -59,7 +59,7 @@ fn a_request_that_has_begun_is_answered() {
         program.signal(signal);
         // It takes no others.
         while Client::new(program.address).is_ok() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         client.send(&file).unwrap();
         let answer = client.answer();
