@@ -17,7 +17,7 @@ mod liar {
     use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
     use std::time::Duration;
 
-    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use zten_sandbox::{Budget, Role, confine};
     use zten_service::SEALS;
@@ -32,6 +32,11 @@ mod liar {
         let facts = |from, to| VALID.replace(from, to);
         match deed.as_str() {
             "honest" => tell(VALID, &[&memory(1, SEALS)]),
+            "sealed input" => {
+                let seals = fcntl_get_seals(io::stdin()).unwrap();
+                assert!(seals.contains(SEALS), "{seals:?}");
+                tell(&facts("[0,1]", "null"), &[]);
+            }
             "nothing" => {}
             "panic" => panic!("as told"),
             "abort" => std::process::abort(),

@@ -30,6 +30,12 @@ fn a_worker_that_is_lost_is_lost_alone() {
 }
 
 #[test]
+fn a_file_cannot_change_any_more() {
+    let served = Served::lying(patient(), one());
+    assert_eq!(post(served.address, b"sealed input").status, 200);
+}
+
+#[test]
 fn a_worker_that_takes_too_long_is_ended() {
     let hurried = Settings { time: Duration::from_millis(300), ..patient() };
     let served = Served::lying(hurried, one());
