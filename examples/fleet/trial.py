@@ -9,7 +9,9 @@ waits with the results of its task in hand until that has happened, so no pass d
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import logging
 import os
 import signal
 import sys
@@ -34,7 +36,7 @@ DAMAGED = 20
 PATIENCE = 120
 """Seconds for what takes a few."""
 
-NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 
 def flipped(place: int) -> Callable[[bytearray], None]:
@@ -135,14 +137,11 @@ class Trial:
             killer = Killer(self.folder / f"meeting {name}", kill)
             killer.start()
         start = time.monotonic()
-        results = fleet.paths_of(self.paths, self.files_per_task).map_batches(
-            check_part,
-            batch_size=None,
-            fn_kwargs={
-                "meeting": killer and killer.meeting,
-                "driver": ray.get_runtime_context().get_node_id(),
-            },
-        )
+        driver = ray.get_runtime_context().get_node_id()
+        meeting = None if killer is None else killer.meeting
+        check = functools.partial(check_part, meeting=meeting, driver=driver)
+        paths = fleet.paths_of(self.paths, self.files_per_task)
+        results = paths.map_batches(check, batch_size=None)
         parts = list(results.iter_batches(batch_size=None, batch_format="pyarrow"))
         seconds = time.monotonic() - start
         table = pa.concat_tables(parts)
@@ -188,7 +187,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     other = cluster.add_node(**NODE)
-    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -204,4 +203,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
