@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use zten::Generation;
 use zten::rules::{Limit, Row, Unsupported};
-use zten_present::finding::{Finding, Verdict, ZTENSOR};
+use zten_present::finding::{Finding, Verdict, format_of};
 
 /// Components begin at multiples of so many bytes in the memory file: enough for any element.
 pub const ALIGNMENT: u64 = 64;
@@ -135,7 +135,7 @@ impl From<Refusal> for Finding {
         let is_generation = |own: &Generation| Some(own.as_str()) == refusal.generation.as_deref();
         Self {
             row,
-            format: row.map(|_| ZTENSOR),
+            format: row.and_then(format_of),
             generation: GENERATIONS.into_iter().find(is_generation),
             object: refusal.object,
             component: refusal.component,
