@@ -187,8 +187,7 @@ impl Finding {
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());
         finding.row = error.kind().row();
-        let is_any = |row: &Row| matches!(row.id, "header-magic" | "file-size");
-        finding.format = (!finding.row.is_some_and(is_any)).then_some(ZTENSOR);
+        finding.format = finding.row.map_or(Some(ZTENSOR), format_of);
         finding.place = error.place();
         finding.offset = error.offset();
         finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
@@ -283,11 +282,10 @@ impl Finding {
             (None, Some(ordinal)) => write!(f, " in object {ordinal}")?,
             (None, None) => {}
         }
-        if let Some(ordinal) = self.place.component() {
-            match &self.component {
-                Some(role) => write!(f, "/{}", escape::role(role))?,
-                None => write!(f, ", component {ordinal}")?,
-            }
+        match (&self.component, self.place.component()) {
+            (Some(role), _) => write!(f, "/{}", escape::role(role))?,
+            (None, Some(ordinal)) => write!(f, ", component {ordinal}")?,
+            (None, None) => {}
         }
         if let Some(shard) = &self.shard {
             write!(f, " in the shard {}", escape::quoted(shard))?;
@@ -304,6 +302,11 @@ impl Finding {
 
 /// Rules that a whole blob breaks; errors point to its first byte.
 const BLOB_RULES: [&str; 3] = ["digest-mismatch", "unsupported-digest", "decoded-size"];
+
+/// The format of a zTensor file that breaks that rule; none where a file of any format does.
+pub fn format_of(row: &Row) -> Option<&'static str> {
+    (!matches!(row.id, "header-magic" | "file-size")).then_some(ZTENSOR)
+}
 
 /// Bytes of what breaks a rule, where that is always as long: `corpus/CONVENTIONS.md`.
 fn fixed_length(rule: &str) -> Option<u64> {

@@ -1,10 +1,42 @@
-//! What a worker answers: eight bytes, little-endian, that say how much follows, and so much JSON.
+//! What a worker is asked, and what it answers: eight bytes, little-endian, that say how much follows, and so much JSON.
 //! The memory file, if there is one, comes with the eight bytes.
 
 use serde::{Deserialize, Serialize};
+use zten::Generation;
+use zten::rules::{Limit, Row, Unsupported};
+use zten_present::finding::{Finding, Verdict, format_of};
 
 /// Components begin at multiples of so many bytes in the memory file: enough for any element.
 pub const ALIGNMENT: u64 = 64;
+
+/// Status of a worker that cannot be confined, and so reads nothing.
+pub(crate) const UNCONFINED: u8 = 3;
+
+/// What is wanted of a file. All of it is checked in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Whether it is valid, and no more.
+    Verdict,
+    /// What the manifest says.
+    Facts,
+    /// Also all decoded components.
+    Content,
+}
+
+impl Want {
+    /// As it is said to a worker.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Verdict => "verdict",
+            Self::Facts => "facts",
+            Self::Content => "content",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Verdict, Self::Facts, Self::Content].into_iter().find(|want| want.name() == name)
+    }
+}
 
 /// What a worker has to say of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +54,9 @@ pub enum Answer {
 pub struct Facts {
     /// The version of the format: `1.2`.
     pub generation: String,
-    /// In the order of the manifest.
+    /// The sentence that `zten check` says of it.
+    pub summary: String,
+    /// In the order of the manifest; none where only the verdict was asked for.
     pub objects: Vec<Object>,
 }
 
@@ -62,8 +96,67 @@ pub struct Refusal {
     /// The rule, limit or unsupported feature, by its id. None where there is no memory for the
     /// file, or it could not be read.
     pub rule: Option<String>,
+    /// The version of the format, where that is known.
+    pub generation: Option<String>,
+    /// The name of the object: any text.
+    pub object: Option<String>,
+    /// The role of the component: any text.
+    pub component: Option<String>,
+    /// The name of the shard: any text.
+    pub shard: Option<String>,
     /// The byte of the file, where there is one to point at.
     pub offset: Option<u64>,
-    /// For people.
-    pub message: String,
+    /// The byte of the manifest, where it is in there.
+    pub manifest_offset: Option<u64>,
+    /// The fact, with the value: any text.
+    pub sentence: String,
+}
+
+impl From<Finding> for Refusal {
+    fn from(finding: Finding) -> Self {
+        Self {
+            rule: finding.row.map(|row| row.id.to_owned()),
+            generation: finding.generation.map(|generation| generation.as_str().to_owned()),
+            object: finding.object,
+            component: finding.component,
+            shard: finding.shard,
+            offset: finding.offset,
+            manifest_offset: finding.manifest_offset,
+            sentence: finding.sentence,
+        }
+    }
+}
+
+impl From<Refusal> for Finding {
+    /// What it comes to follows from the rule alone, and not from what the worker says.
+    fn from(refusal: Refusal) -> Self {
+        let row = refusal.rule.as_deref().and_then(zten::rules::find);
+        let verdict = row.map_or(Verdict::Error, verdict);
+        let is_generation = |own: &Generation| Some(own.as_str()) == refusal.generation.as_deref();
+        Self {
+            row,
+            format: row.and_then(format_of),
+            generation: GENERATIONS.into_iter().find(is_generation),
+            object: refusal.object,
+            component: refusal.component,
+            shard: refusal.shard,
+            offset: refusal.offset,
+            manifest_offset: refusal.manifest_offset,
+            ..Self::new(verdict, refusal.sentence)
+        }
+    }
+}
+
+const GENERATIONS: [Generation; 4] =
+    [Generation::V0_1, Generation::V1_1, Generation::V1_2, Generation::V2];
+
+/// What a file comes to that this row refuses.
+fn verdict(row: &Row) -> Verdict {
+    if Unsupported::ALL.iter().any(|feature| feature.row().id == row.id) {
+        Verdict::Unsupported
+    } else if Limit::ALL.iter().any(|limit| limit.row().id == row.id) {
+        Verdict::Limit
+    } else {
+        Verdict::Refused
+    }
 }

@@ -20,19 +20,22 @@
 //!             println!("{:?}: {:?}", object.name, object.shape);
 //!         }
 //!     }
-//!     Verdict::Refused(why) => println!("refused: {}", why.message),
+//!     Verdict::Refused(why) => println!("refused: {}", why.sentence),
 //!     Verdict::Lost(how) => println!("its worker is lost: {how}"),
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! [`http`] is a service that is asked over HTTP.
 #![cfg(target_os = "linux")]
 
 pub mod answer;
+pub mod http;
 mod sealed;
 mod service;
 mod worker;
 
-pub use answer::{Component, Facts, Object, Refusal};
+pub use answer::{Component, Facts, Object, Refusal, Want};
 pub use sealed::{SEALS, Sealed};
-pub use service::{Loss, Model, Service, Settings, Verdict, Want};
+pub use service::{Loss, Model, Service, Settings, Verdict};
 pub use worker::work;

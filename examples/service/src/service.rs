@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
-use crate::answer::{ALIGNMENT, Answer, Component, Facts, Refusal};
+use crate::answer::{ALIGNMENT, Answer, Component, Facts, Refusal, UNCONFINED, Want};
 use crate::sealed::Sealed;
 
 /// What one file may cost.
@@ -38,15 +38,6 @@ impl Default for Settings {
             answer: 16 << 20,
         }
     }
-}
-
-/// What is wanted of a file. All of it is checked in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// What the manifest says.
-    Facts,
-    /// Also all decoded components.
-    Content,
 }
 
 /// What came of a file.
@@ -93,6 +84,9 @@ impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time => f.write_str("it took too long"),
+            Self::Ended(status) if status.code() == Some(UNCONFINED.into()) => {
+                f.write_str("it could not be confined, and so has read nothing")
+            }
             Self::Ended(status) => write!(f, "it ended without an answer: {status}"),
             Self::Answer(why) => write!(f, "its answer is none: {why}"),
         }
@@ -103,13 +97,26 @@ impl fmt::Display for Loss {
 #[derive(Clone, Debug)]
 pub struct Service {
     worker: PathBuf,
+    /// What it is told before everything else.
+    first: Option<&'static str>,
     settings: Settings,
 }
 
 impl Service {
     /// Workers are that program.
     pub fn new(worker: impl Into<PathBuf>, settings: Settings) -> Self {
-        Self { worker: worker.into(), settings }
+        Self { worker: worker.into(), first: None, settings }
+    }
+
+    /// Workers are this program itself, which has to [`work`](crate::work) if its first argument is
+    /// that one. It is found by `/proc`, also if another has taken its name.
+    pub fn of_this_program(first: &'static str, settings: Settings) -> Self {
+        Self { worker: "/proc/self/exe".into(), first: Some(first), settings }
+    }
+
+    /// What one file may cost.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Has a worker check a file that is open for reading.
@@ -143,8 +150,9 @@ impl Service {
         let seconds = time.as_secs().saturating_add(1);
         let content = if want == Want::Content { content } else { 0 };
         let mut command = Command::new(&self.worker);
+        command.args(self.first);
         command.args([memory, seconds, content].map(|number| number.to_string()));
-        command.arg(if want == Want::Content { "content" } else { "facts" });
+        command.arg(want.name());
         // It needs nothing of what the service knows.
         command.env_clear().stderr(Stdio::null());
         command
@@ -201,7 +209,7 @@ impl Service {
         };
         drop(answer);
         let content = match (want, content) {
-            (Want::Facts, _) => None,
+            (Want::Verdict | Want::Facts, _) => None,
             (Want::Content, Some(file)) => Some(Sealed::new(file, self.settings.content)?),
             (Want::Content, None) => return Err(invalid("there is no content")),
         };

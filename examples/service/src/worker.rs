@@ -11,48 +11,55 @@ use std::process::ExitCode;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use zten::source::FileArchive;
-use zten::{Object, Options, ReadError, verify::Verifier};
+use zten::source::{FileArchive, OpenError};
+use zten::verify::Verifier;
+use zten::{Object, Options, ReadError};
+use zten_present::finding::{self, Finding, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
-use crate::answer::{self, Answer, Component, Facts, Refusal};
+use crate::answer::{self, Answer, Component, Facts, UNCONFINED, Want};
 use content::Content;
 
-/// Status of a worker that cannot be confined, and so reads nothing.
-const UNCONFINED: u8 = 3;
+/// What the service asks for.
+struct Order {
+    budget: Budget,
+    want: Want,
+    /// The memory file, if there is to be one.
+    content: Option<Content>,
+}
 
 /// What a worker does, from its arguments to its end.
-pub fn work() -> ExitCode {
+pub fn work(arguments: impl Iterator<Item = String>) -> ExitCode {
     zten_sandbox::without_backtraces();
     zten_sandbox::end_with_parent();
-    let ready = order().and_then(|order| Ok((order, input()?)));
-    let Ok(((budget, mut content), (file, length))) = ready else { return ExitCode::from(2) };
+    let ready = order(arguments).and_then(|order| Ok((order, input()?)));
+    let Ok((mut order, (file, length))) = ready else { return ExitCode::from(2) };
     // Nothing of the file is read before this.
-    if confine(Role::Sends, &budget, || ()).complete().is_err() {
+    if confine(Role::Sends, &order.budget, || ()).complete().is_err() {
         return ExitCode::from(UNCONFINED);
     }
-    let answer = match check(file, length, content.as_mut()) {
+    let answer = match check(file, length, &mut order) {
         Ok(facts) => Answer::Valid(facts),
-        Err(refusal) => Answer::Refused(refusal),
+        Err(finding) => Answer::Refused((*finding).into()),
     };
-    let content = content.as_ref().filter(|_| matches!(answer, Answer::Valid(_)));
+    let content = order.content.as_ref().filter(|_| matches!(answer, Answer::Valid(_)));
     match send(&answer, content.map(Content::file)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// What the service asks for: limits, and the memory file if there is to be one.
-fn order() -> Result<(Budget, Option<Content>), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [memory, seconds, most, want] = args.as_slice() else {
-        return Err("MEMORY SECONDS CONTENT facts|content".into());
+fn order(arguments: impl Iterator<Item = String>) -> Result<Order, Box<dyn Error>> {
+    let arguments: Vec<String> = arguments.collect();
+    let [memory, seconds, most, want] = arguments.as_slice() else {
+        return Err("MEMORY SECONDS CONTENT verdict|facts|content".into());
     };
     let (memory, seconds, most) = (memory.parse()?, seconds.parse()?, most.parse()?);
+    let want = Want::named(want).ok_or("verdict|facts|content")?;
     let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
-    let content = match want.as_str() {
-        "content" => Some(Content::new(memfd_create("content", flags)?.into(), most)),
-        _ => None,
+    let content = match want {
+        Want::Content => Some(Content::new(memfd_create("content", flags)?.into(), most)),
+        Want::Verdict | Want::Facts => None,
     };
     let budget = Budget {
         memory: Some(memory),
@@ -60,7 +67,7 @@ fn order() -> Result<(Budget, Option<Content>), Box<dyn Error>> {
         file: Some(most),
         ..Budget::default()
     };
-    Ok((budget, content))
+    Ok(Order { budget, want, content })
 }
 
 /// The file, and its length.
@@ -74,15 +81,20 @@ fn input() -> Result<(File, u64), Box<dyn Error>> {
 }
 
 /// Reads and validates all of the file, and keeps what it decodes to if that is wanted.
-fn check(file: File, length: u64, mut content: Option<&mut Content>) -> Result<Facts, Refusal> {
+fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Finding>> {
     let options = Options::default();
-    let archive =
-        FileArchive::with_length(file, length, &options).map_err(|error| refusal(error.into()))?;
+    let archive = FileArchive::with_length(file, length, &options).map_err(not_opened)?;
+    let refused = |error| {
+        Box::new(match error {
+            ReadError::Source(error) => Finding::io(&error),
+            ReadError::Refused(error) => Finding::reading(archive.manifest(), &error),
+        })
+    };
     let mut verifier = Verifier::new(length, options.limit());
     let mut objects = Vec::new();
     for object in archive.objects() {
-        let mut facts = facts(&object);
-        if let Some(content) = &mut content {
+        let mut facts = (order.want != Want::Verdict).then(|| facts(&object));
+        if let Some((content, facts)) = order.content.as_mut().zip(facts.as_mut()) {
             facts.components.iter_mut().for_each(|component| component.place = Some((0, 0)));
             let keep = |component: &zten::Component<'_>, chunk: &[u8]| {
                 let at = component.place().component().and_then(|at| usize::try_from(at).ok());
@@ -91,17 +103,26 @@ fn check(file: File, length: u64, mut content: Option<&mut Content>) -> Result<F
                     content.append(place, chunk);
                 }
             };
-            verifier.object(&object, &archive, keep).map_err(refusal)?;
+            verifier.object(&object, &archive, keep).map_err(refused)?;
         } else {
-            verifier.object(&object, &archive, |_, _| ()).map_err(refusal)?;
+            verifier.object(&object, &archive, |_, _| ()).map_err(refused)?;
         }
-        objects.push(facts);
+        objects.extend(facts);
     }
-    verifier.alone(&archive).map_err(|error| refusal(error.into()))?;
-    if let Some(content) = content {
-        content.seal().map_err(|error| failure(&error))?;
+    verifier.alone(&archive).map_err(|error| refused(error.into()))?;
+    if let Some(content) = &mut order.content {
+        content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }
-    Ok(Facts { generation: archive.generation().as_str().to_owned(), objects })
+    let (_, summary) = finding::summary(archive.manifest(), Scope::All, false, length);
+    Ok(Facts { generation: archive.generation().as_str().to_owned(), summary, objects })
+}
+
+fn not_opened(error: OpenError) -> Box<Finding> {
+    Box::new(match error {
+        OpenError::Source(error) => Finding::io(&error),
+        OpenError::Refused(error) => Finding::unnamed(&error, None),
+        OpenError::Manifest(refused) => Finding::opening(&refused),
+    })
 }
 
 fn facts(object: &Object<'_>) -> answer::Object {
@@ -117,21 +138,6 @@ fn facts(object: &Object<'_>) -> answer::Object {
         shape: object.shape().collect(),
         components: object.components().map(component).collect(),
     }
-}
-
-fn refusal(error: ReadError<io::Error>) -> Refusal {
-    match error {
-        ReadError::Source(error) => failure(&error),
-        ReadError::Refused(error) => Refusal {
-            rule: error.id().map(str::to_owned),
-            offset: error.offset(),
-            message: error.to_string(),
-        },
-    }
-}
-
-fn failure(error: &io::Error) -> Refusal {
-    Refusal { rule: None, offset: None, message: error.to_string() }
 }
 
 /// The answer, and the memory file with its first bytes. The filter knows the socket by its

@@ -13,62 +13,51 @@
     reason = "one that panics has failed"
 )]
 
+mod samples;
+
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
+use samples::{Known, Sample, mixed, samples};
 use zten_service::{Loss, Service, Settings, Verdict, Want};
 
-/// What is known of a file.
-enum Known {
-    Valid,
-    /// Refused by that rule, at that byte.
-    Refused(String, Option<u64>),
-    /// What its worker is told to do, which loses it.
+/// What a file has a worker do.
+enum Deed {
+    /// It is checked, and comes to that.
+    Honest(Known),
+    /// It is lost.
     Lie,
 }
 
-struct Sample {
+struct Task {
     path: PathBuf,
-    known: Known,
+    deed: Deed,
 }
 
-/// Files of the corpus that are validated without options, and among them some that take over their
-/// worker.
-fn samples(folder: &std::path::Path) -> Vec<Sample> {
-    let root = zten_testkit::corpus().join("accept");
-    let accepted = zten_testkit::accepted().map(|file| {
-        let known = file.opens_only.map(|rule| Known::Refused(rule, None));
-        Sample { path: root.join(&file.name), known: known.unwrap_or(Known::Valid) }
-    });
-    let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
-        path: row.path,
-        known: Known::Refused(row.expected.rule, row.expected.offset),
-    });
+/// Files of the corpus, and among them some that take over their worker.
+fn tasks(folder: &std::path::Path) -> Vec<Task> {
+    let honest = samples().map(|Sample { path, known }| Task { path, deed: Deed::Honest(known) });
     let lies = ["nothing", "abort", "memory", "socket", "endless", "not sealed", "a file", "sleep"];
     let lies = lies.map(|deed| {
         let path = folder.join(deed);
         fs::write(&path, deed).unwrap();
-        Sample { path, known: Known::Lie }
+        Task { path, deed: Deed::Lie }
     });
-    let mut samples: Vec<_> = accepted.chain(refused).chain(lies).collect();
-    // Valid and hostile ones mixed, in the same order each time.
-    samples.sort_by_cached_key(|sample| {
-        let name = sample.path.file_name().unwrap().as_encoded_bytes();
-        name.iter().fold(0_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
-    });
-    samples
+    let mut tasks: Vec<_> = honest.chain(lies).collect();
+    tasks.sort_by_cached_key(|task| mixed(&task.path));
+    tasks
 }
 
 /// What the service finds, held against what is known; the bytes that it may look at.
-fn validate(honest: &Service, lying: &Service, sample: &Sample) -> Result<usize, String> {
-    let file = File::open(&sample.path).map_err(|error| error.to_string())?;
-    let service = if matches!(sample.known, Known::Lie) { lying } else { honest };
+fn validate(honest: &Service, lying: &Service, task: &Task) -> Result<usize, String> {
+    let file = File::open(&task.path).map_err(|error| error.to_string())?;
+    let service = if matches!(task.deed, Deed::Lie) { lying } else { honest };
     let verdict = service.check(file, Want::Content).map_err(|error| error.to_string())?;
-    match (&sample.known, verdict) {
-        (Known::Valid, Verdict::Valid(model)) => {
+    match (&task.deed, verdict) {
+        (Deed::Honest(Known::Valid), Verdict::Valid(model)) => {
             let components = model.facts.objects.iter().flat_map(|object| &object.components);
             // A caller that touches every byte finds it there.
             Ok(components
@@ -79,13 +68,13 @@ fn validate(honest: &Service, lying: &Service, sample: &Sample) -> Result<usize,
                 })
                 .sum())
         }
-        (Known::Refused(rule, offset), Verdict::Refused(refusal))
+        (Deed::Honest(Known::Refused(rule, offset)), Verdict::Refused(refusal))
             if refusal.rule.as_deref() == Some(rule)
                 && (offset.is_none() || *offset == refusal.offset) =>
         {
             Ok(0)
         }
-        (Known::Lie, Verdict::Lost(Loss::Time | Loss::Ended(_) | Loss::Answer(_))) => Ok(0),
+        (Deed::Lie, Verdict::Lost(Loss::Time | Loss::Ended(_) | Loss::Answer(_))) => Ok(0),
         (_, other) => Err(format!("{other:?}")),
     }
 }
@@ -115,9 +104,9 @@ fn resident() -> u64 {
 #[test]
 fn thousands_of_files() {
     let folder = tempfile::tempdir().unwrap();
-    let samples = samples(folder.path());
+    let tasks = tasks(folder.path());
     let wanted = std::env::var("ZTEN_SERVICE_FILES").ok();
-    let wanted = wanted.map_or(samples.len(), |number| number.parse().unwrap());
+    let wanted = wanted.map_or(tasks.len(), |number| number.parse().unwrap());
     let threads = available_parallelism().map_or(2, usize::from);
     // What is valid must not be lost on a machine that has much else to do.
     let patient = Settings { time: Duration::from_secs(60), ..Settings::default() };
@@ -136,15 +125,15 @@ fn thousands_of_files() {
                         if at >= number {
                             return;
                         }
-                        let sample = &samples[at % samples.len()];
-                        let validated = validate(&honest, &lying, sample);
-                        let name = sample.path.display();
+                        let task = &tasks[at % tasks.len()];
+                        let validated = validate(&honest, &lying, task);
+                        let name = task.path.display();
                         let length = validated.unwrap_or_else(|why| panic!("{name}: {why}"));
                         bytes.fetch_add(length, Ordering::Relaxed);
-                        match sample.known {
-                            Known::Valid => valid.fetch_add(1, Ordering::Relaxed),
-                            Known::Lie => lost.fetch_add(1, Ordering::Relaxed),
-                            Known::Refused(..) => 0,
+                        match task.deed {
+                            Deed::Honest(Known::Valid) => valid.fetch_add(1, Ordering::Relaxed),
+                            Deed::Lie => lost.fetch_add(1, Ordering::Relaxed),
+                            Deed::Honest(Known::Refused(..)) => 0,
                         };
                     }
                 });
@@ -154,7 +143,7 @@ fn thousands_of_files() {
     };
 
     // The first files bring the allocator to its size.
-    run(samples.len().min(500));
+    run(tasks.len().min(500));
     let (open, memory, start) = (descriptors(), resident(), Instant::now());
     let (valid, lost, bytes) = run(wanted);
     let seconds = start.elapsed().as_secs_f64();

@@ -90,7 +90,7 @@ fn limits_hold() {
     let valid = corpus("accept/1.2.3/dense_all.zt");
     let verdict = check(Settings { content: 100, ..patient() }, &valid, Want::Content);
     let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
-    assert!(refusal.message.contains("more than 100 bytes"), "{refusal:?}");
+    assert!(refusal.sentence.contains("more than 100 bytes"), "{refusal:?}");
 
     let verdict = check(Settings { answer: 10, ..patient() }, &valid, Want::Facts);
     assert!(matches!(verdict, Verdict::Lost(Loss::Answer(_))), "{verdict:?}");
@@ -114,7 +114,7 @@ fn want_of_memory_costs_no_more_than_the_file() {
     write(b"ZTEN1000", 64 + manifest + 8);
     let verdict = check(Settings { memory: manifest / 2, ..patient() }, &path, Want::Facts);
     let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
-    assert!(refusal.rule.is_none() && refusal.message.contains("memory"), "{refusal:?}");
+    assert!(refusal.rule.is_none() && refusal.sentence.contains("memory"), "{refusal:?}");
     let verdict = check(Settings { memory: manifest * 2, ..patient() }, &path, Want::Facts);
     let Verdict::Refused(refusal) = verdict else { panic!("{verdict:?}") };
     assert_eq!(refusal.rule.as_deref(), Some("root-type"));

@@ -17,12 +17,12 @@ mod liar {
     use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
     use std::time::Duration;
 
-    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use zten_sandbox::{Budget, Role, confine};
     use zten_service::SEALS;
 
-    const VALID: &str = r#"{"valid":{"generation":"1.2","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
+    const VALID: &str = r#"{"valid":{"generation":"1.2","summary":"valid","objects":[{"name":"x","format":"dense","shape":[1],"components":[{"role":"data","dtype":"u8","stored":1,"place":[0,1]}]}]}}"#;
 
     pub(super) fn lie() {
         // Whatever it is told: no process is left to end it when a test has been.
@@ -32,6 +32,11 @@ mod liar {
         let facts = |from, to| VALID.replace(from, to);
         match deed.as_str() {
             "honest" => tell(VALID, &[&memory(1, SEALS)]),
+            "sealed input" => {
+                let seals = fcntl_get_seals(io::stdin()).unwrap();
+                assert!(seals.contains(SEALS), "{seals:?}");
+                tell(&facts("[0,1]", "null"), &[]);
+            }
             "nothing" => {}
             "panic" => panic!("as told"),
             "abort" => std::process::abort(),
@@ -78,7 +83,10 @@ mod liar {
                 tell(&facts("\"role\"", "\"more\":1,\"role\""), &[&memory(1, SEALS)]);
             }
             "unknown rule" => {
-                tell(r#"{"refused":{"rule":"because","offset":null,"message":""}}"#, &[]);
+                tell(
+                    r#"{"refused":{"rule":"because","generation":null,"object":null,"component":null,"shard":null,"offset":null,"manifest_offset":null,"sentence":""}}"#,
+                    &[],
+                );
             }
             "no content" => tell(VALID, &[]),
             "no place" => tell(&facts("[0,1]", "null"), &[&memory(1, SEALS)]),

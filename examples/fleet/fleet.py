@@ -1,0 +1,88 @@
+"""Checks the files of a list on all nodes of a Ray cluster.
+
+    find /shared/models -name '*.zt' | python fleet.py --address auto --table results
+
+Paths are shipped, and no bytes: each node reads the files itself, which all nodes see under the same paths.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import ray
+import ray.data
+import zten
+
+TEXT, NUMBER = pa.string(), pa.uint64()
+
+SCHEMA = pa.schema(
+    [
+        pa.field("file", TEXT, nullable=False),
+        pa.field("verdict", TEXT, nullable=False),
+        ("rule", TEXT),
+        ("clause", TEXT),
+        ("offset", NUMBER),
+        ("object", TEXT),
+        ("component", TEXT),
+        ("shard", TEXT),
+        pa.field("message", TEXT, nullable=False),
+    ]
+)
+"""The columns of :func:`zten.check_batch`. They have types of their own: a column that is empty in one
+part of the table is not of the same type as elsewhere otherwise."""
+
+
+def check_part(part: Mapping[str, Any]) -> pa.Table:
+    """Checks the files of one task, on the one processor that it has."""
+    return pa.table(dict(zten.check_batch(list(part["item"]), threads=1)), schema=SCHEMA)
+
+
+def check_files(paths: Sequence[str], *, files_per_task: int = 500) -> ray.data.Dataset:
+    """A table with a row for each path, in no order. It is computed when it is asked for.
+
+    Args:
+        paths: files, as all nodes see them.
+        files_per_task: how many are checked anew if their worker or its node is lost.
+    """
+    return paths_of(paths, files_per_task).map_batches(check_part, batch_size=None)
+
+
+def paths_of(paths: Sequence[str], files_per_task: int) -> ray.data.Dataset:
+    """The paths, in as many blocks as there are tasks: each task takes one."""
+    blocks = max(1, math.ceil(len(paths) / files_per_task))
+    return ray.data.from_items(list(paths), override_num_blocks=blocks)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Checks the files that standard input lists.")
+    parser.add_argument("--address", help="of the cluster; without it, one on this machine")
+    parser.add_argument("--table", help="a folder for the results, in Parquet")
+    parser.add_argument("--files-per-task", type=int, default=500)
+    arguments = parser.parse_args()
+    # Workers may have another folder.
+    paths = [os.path.abspath(line) for line in sys.stdin.read().split("\n") if line]
+    if not paths:
+        return 0
+    ray.init(address=arguments.address)
+    results = check_files(paths, files_per_task=arguments.files_per_task).materialize()
+    if arguments.table is not None:
+        results.write_parquet(arguments.table)
+    verdicts: Counter[str] = Counter()
+    for part in results.iter_batches(batch_size=None, batch_format="pyarrow"):
+        for row in part.select(["file", "verdict", "message"]).to_pylist():
+            verdicts[row["verdict"]] += 1
+            if row["verdict"] != "valid":
+                print(f"{ascii(row['file'])}: {row['message']}")
+    print(dict(verdicts), file=sys.stderr)
+    return 2 if verdicts["error"] else int(verdicts.total() > verdicts["valid"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+//! The front of a service that is asked over HTTP: it takes files, has workers check them, and
+//! answers what has been found.
+//!
+//! This process never looks into a file: bytes go from the connection to a memory file, which is
+//! sealed and handed to a worker. What a file may cost is counted as it comes. Every wait has a
+//! time limit, and with them every connection.
+
+mod check;
+mod health;
+mod reply;
+mod upload;
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::net::TcpListener;
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::answer::Want;
+use crate::service::{Service, Verdict};
+pub use health::probe;
+
+/// Bytes of a request's head.
+const HEAD: usize = 16 << 10;
+
+/// What a client has to take an answer, and again to close its side after that.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Before a connection is accepted again after that has failed: there may be no descriptor.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What the clients of a service may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    /// Bytes of a file.
+    pub size: u64,
+    /// Files that are taken or checked at a time. Each takes as much memory as it has bytes.
+    pub files: usize,
+    /// Files that are checked at a time, each by a worker.
+    pub workers: usize,
+    /// Connections at a time. Others wait until they are accepted.
+    pub connections: usize,
+    /// For the head of a request.
+    pub head: Duration,
+    /// For its body.
+    pub body: Duration,
+    /// For a worker, where all are busy.
+    pub wait: Duration,
+}
+
+impl Default for Quota {
+    /// Files of 256 MiB; a worker for each processor, and twice as many files; 256 connections; 5 s
+    /// for the head, 60 s for the body, 10 s for a worker.
+    fn default() -> Self {
+        let workers = available_parallelism().map_or(1, usize::from);
+        Self {
+            size: 256 << 20,
+            files: workers.saturating_mul(2),
+            workers,
+            connections: 256,
+            head: Duration::from_secs(5),
+            body: Duration::from_secs(60),
+            wait: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A service, and what its clients may have.
+#[derive(Debug)]
+pub struct HttpFront {
+    service: Service,
+    quota: Quota,
+    files: Arc<Semaphore>,
+    workers: Arc<Semaphore>,
+}
+
+impl HttpFront {
+    /// Nothing is taken yet.
+    pub fn new(service: Service, quota: Quota) -> Self {
+        let places = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
+        Self { service, quota, files: places(quota.files), workers: places(quota.workers) }
+    }
+
+    /// Serves until `stop` is done; then no connection is accepted any more, and those that there
+    /// are are answered, which takes no longer than a connection may.
+    ///
+    /// # Errors
+    /// What keeps it from beginning.
+    pub fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        listener.set_nonblocking(true)?;
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            self.accept(listener, stop).await;
+            Ok(())
+        })
+    }
+
+    async fn accept(self, listener: tokio::net::TcpListener, stop: impl Future<Output = ()>) {
+        let front = Arc::new(self);
+        let mut stop = pin!(stop);
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept(), if connections.len() < front.quota.connections => {
+                    match accepted {
+                        Ok((stream, _)) => {
+                            connections.spawn(Arc::clone(&front).converse(stream));
+                        }
+                        Err(_) => tokio::time::sleep(PAUSE).await,
+                    }
+                }
+            }
+        }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
+    }
+
+    async fn converse(self: Arc<Self>, stream: TcpStream) {
+        let patience = self.patience();
+        // However it ends, there is no one to tell.
+        let _ = tokio::time::timeout(patience, self.answer_one(stream)).await;
+    }
+
+    /// The longest that a connection may take.
+    fn patience(&self) -> Duration {
+        let Quota { head, body, wait, .. } = self.quota;
+        let parts = [head, body, wait, self.service.settings().time, FAREWELL, FAREWELL];
+        parts.into_iter().fold(Duration::ZERO, Duration::saturating_add)
+    }
+
+    /// Answers the one request of a connection. A second one would have to be bounded, too, and
+    /// a connection costs little beside a process.
+    async fn answer_one(self: Arc<Self>, stream: TcpStream) {
+        let head = self.quota.head;
+        let service = service_fn(move |request| {
+            let front = Arc::clone(&self);
+            Box::pin(async move { Ok::<_, Infallible>(front.answer(request).await) })
+        });
+        let mut connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(head)
+            .max_buf_size(HEAD)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service);
+        let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
+        if ended.is_ok() {
+            take_leave(connection.into_parts().io.into_inner()).await;
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        match (request.method(), request.uri().path()) {
+            (&Method::POST, "/check") => self.check(request.into_body()).await,
+            (&Method::GET, "/health") => self.health().await,
+            (_, "/check") => reply::not_allowed("POST"),
+            (_, "/health") => reply::not_allowed("GET"),
+            _ => reply::failed(StatusCode::NOT_FOUND, "there are POST /check and GET /health"),
+        }
+    }
+
+    /// Has a worker look at a file. The places that are held for it are free again when that is
+    /// done, whether or not the client still waits.
+    async fn work(&self, file: File, held: impl Send + 'static) -> io::Result<Verdict> {
+        let service = self.service.clone();
+        let work = move || {
+            let verdict = service.check(file, Want::Verdict);
+            drop(held);
+            verdict
+        };
+        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    }
+}
+
+/// Ends a connection, not before the client has read the answer: closed while bytes of the request
+/// are on their way, it would be reset, and the answer lost.
+async fn take_leave(mut stream: TcpStream) {
+    let mut rest = vec![0; 16 << 10];
+    let _ = tokio::time::timeout(FAREWELL, async {
+        stream.shutdown().await?;
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    })
+    .await;
+}

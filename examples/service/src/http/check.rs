@@ -1,0 +1,70 @@
+//! `POST /check`: the body is the file.
+
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Response, StatusCode};
+use tokio::time::timeout;
+use zten_present::finding::Finding;
+
+use super::upload::{self, Failure};
+use super::{HttpFront, reply};
+use crate::service::{Loss, Verdict};
+
+impl HttpFront {
+    /// Takes a file, has it checked, and answers what has been found.
+    pub(super) async fn check(&self, body: Incoming) -> Response<Full<Bytes>> {
+        let Ok(place) = Arc::clone(&self.files).try_acquire_owned() else {
+            return reply::busy("as many files as may be are being checked");
+        };
+        let file = match timeout(self.quota.body, upload::receive(body, self.quota.size)).await {
+            Ok(Ok(file)) => file,
+            Ok(Err(failure)) => return self.not_taken(&failure),
+            Err(_) => {
+                return reply::failed(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "the file took too long to come",
+                );
+            }
+        };
+        let worker = timeout(self.quota.wait, Arc::clone(&self.workers).acquire_owned()).await;
+        let Ok(Ok(worker)) = worker else {
+            return reply::busy("all workers are busy");
+        };
+        match self.work(file, [place, worker]).await {
+            Ok(verdict) => answer_to(verdict),
+            Err(error) => reply::busy(&format!("no worker could be started: {error}")),
+        }
+    }
+
+    fn not_taken(&self, failure: &Failure) -> Response<Full<Bytes>> {
+        match failure {
+            Failure::TooLarge => {
+                let most = self.quota.size;
+                let sentence = format!("the file has more than {most} bytes");
+                reply::failed(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
+            }
+            Failure::Broken => {
+                reply::failed(StatusCode::BAD_REQUEST, "the file has not come as a whole")
+            }
+            Failure::Memory(error) => {
+                reply::busy(&format!("there is no memory for the file: {error}"))
+            }
+        }
+    }
+}
+
+fn answer_to(verdict: Verdict) -> Response<Full<Bytes>> {
+    match verdict {
+        Verdict::Valid(model) => reply::valid(&model.facts),
+        Verdict::Refused(refusal) => reply::found(&Finding::from(refusal)),
+        Verdict::Lost(how) => {
+            let status = match how {
+                Loss::Time => StatusCode::GATEWAY_TIMEOUT,
+                Loss::Ended(_) | Loss::Answer(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            reply::failed(status, &format!("the worker is lost: {how}"))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `GET /health`: whether a worker can be started and confined, found out by doing so.
+
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::{Response, StatusCode};
+
+use super::{HttpFront, reply, upload};
+use crate::answer::{Refusal, Want};
+use crate::service::{Service, Verdict};
+
+impl HttpFront {
+    /// Answers whether files can be checked. Where all workers are busy, they can.
+    pub(super) async fn health(&self) -> Response<Full<Bytes>> {
+        let Ok(worker) = Arc::clone(&self.workers).try_acquire_owned() else {
+            return health("busy", None);
+        };
+        let verdict = match upload::nothing() {
+            Ok(file) => self.work(file, worker).await,
+            Err(error) => Err(error),
+        };
+        match healthy(verdict) {
+            Ok(()) => health("ok", None),
+            Err(why) => health("failing", Some(&why)),
+        }
+    }
+}
+
+/// Whether a worker of that service can be started and confined.
+///
+/// # Errors
+/// Why not.
+pub fn probe(service: &Service) -> Result<(), String> {
+    healthy(upload::nothing().and_then(|file| service.check(file, Want::Verdict)))
+}
+
+/// What a worker that works says of a file without a byte: it breaks a rule.
+fn healthy(verdict: std::io::Result<Verdict>) -> Result<(), String> {
+    match verdict {
+        Ok(Verdict::Refused(Refusal { rule: Some(_), .. })) => Ok(()),
+        Ok(Verdict::Refused(refusal)) => Err(refusal.sentence),
+        Ok(Verdict::Valid(_)) => Err("a worker finds an empty file valid".to_owned()),
+        Ok(Verdict::Lost(how)) => Err(format!("a worker is lost: {how}")),
+        Err(error) => Err(format!("no worker can be started: {error}")),
+    }
+}
+
+fn health(status: &str, message: Option<&str>) -> Response<Full<Bytes>> {
+    let code = match message {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    reply::document(code, |json| {
+        json.key("status")?;
+        json.string(status)?;
+        json.key("message")?;
+        json.string_or_null(message)
+    })
+}

@@ -1,0 +1,121 @@
+//! A client that can do what others never do.
+
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// For what takes none: a server that never answers fails the test.
+const PLENTY: Duration = Duration::from_secs(60);
+
+/// What has been answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The lines of the head, in lower case.
+    pub(crate) head: Vec<String>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn text(&self, key: &str) -> &str {
+        self.body[key].as_str().unwrap_or_else(|| panic!("{key}: {self:?}"))
+    }
+
+    pub(crate) fn has(&self, line: &str) -> bool {
+        self.head.iter().any(|own| own == line)
+    }
+}
+
+/// One connection.
+pub(crate) struct Client(TcpStream);
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PLENTY))?;
+        stream.set_write_timeout(Some(PLENTY))?;
+        Ok(Self(stream))
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    /// Sends the head of a file of so many bytes, and waits until the server wants the body.
+    pub(crate) fn offer(&mut self, length: usize) {
+        let head = head(&format!("content-length: {length}\r\nexpect: 100-continue\r\n"));
+        self.send(head.as_bytes()).unwrap();
+        let mut wanted = [0; 25];
+        self.0.read_exact(&mut wanted).unwrap();
+        assert_eq!(&wanted, b"HTTP/1.1 100 Continue\r\n\r\n");
+    }
+
+    /// Everything until the server closes its side.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// Whether nothing comes for that long.
+    pub(crate) fn is_silent(&mut self, time: Duration) -> bool {
+        self.0.set_read_timeout(Some(time)).unwrap();
+        let silent = self.0.peek(&mut [0]).is_err();
+        self.0.set_read_timeout(Some(PLENTY)).unwrap();
+        silent
+    }
+
+    pub(crate) fn answer(mut self) -> Answer {
+        let text = String::from_utf8(self.rest()).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{text:?}"));
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().strip_prefix("HTTP/1.1 ").unwrap();
+        Answer {
+            status: status[..3].parse().unwrap(),
+            head: lines.map(str::to_lowercase).collect(),
+            body: serde_json::from_str(body).unwrap(),
+        }
+    }
+}
+
+/// The head of a request that sends a file.
+pub(crate) fn head(fields: &str) -> String {
+    format!("POST /check HTTP/1.1\r\nhost: test\r\n{fields}\r\n")
+}
+
+/// A request that sends a file and says how long it is.
+pub(crate) fn whole(file: &[u8]) -> Vec<u8> {
+    [head(&format!("content-length: {}\r\n", file.len())).as_bytes(), file].concat()
+}
+
+/// A request that sends a file in pieces, and does not say how many there will be.
+pub(crate) fn chunked(file: &[u8]) -> Vec<u8> {
+    let mut bytes = head("transfer-encoding: chunked\r\n").into_bytes();
+    for piece in file.chunks(1000) {
+        let mut length = String::new();
+        write!(length, "{:x}\r\n", piece.len()).unwrap();
+        bytes.extend([length.as_bytes(), piece, b"\r\n"].concat());
+    }
+    bytes.extend(b"0\r\n\r\n");
+    bytes
+}
+
+/// Sends a request and hears the answer. The server may answer before it has all of the request.
+pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Answer {
+    let mut client = Client::new(address).unwrap();
+    client.send(request).unwrap();
+    client.answer()
+}
+
+/// Sends a file.
+pub(crate) fn post(address: SocketAddr, file: &[u8]) -> Answer {
+    ask(address, &whole(file))
+}
+
+/// Asks for a page.
+pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
+    ask(address, format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n").as_bytes())
+}

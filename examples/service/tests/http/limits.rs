@@ -1,0 +1,121 @@
+//! What a client may take.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use zten_service::http::Quota;
+
+use crate::client::{Client, ask, chunked, head, post, whole};
+use crate::served::{Served, is_free_again, plenty, valid};
+
+/// Soon over, for a client that does not go on.
+const SOON: Duration = Duration::from_millis(200);
+
+#[test]
+fn a_file_is_as_long_as_it_may_be_and_no_longer() {
+    let file = valid();
+    let size = u64::try_from(file.len()).unwrap();
+    let served = Served::honest(Quota { size, ..plenty() });
+    for form in [whole, chunked] {
+        let answer = ask(served.address, &form(&file));
+        assert_eq!((answer.status, answer.text("verdict")), (200, "valid"));
+        let answer = ask(served.address, &form(&[file.as_slice(), b"x"].concat()));
+        assert_eq!((answer.status, answer.text("verdict")), (413, "error"));
+        assert_eq!(answer.text("message"), format!("the file has more than {size} bytes"));
+    }
+}
+
+/// The answer is there although the server has not taken what was sent.
+#[test]
+fn a_client_that_sends_too_much_hears_so() {
+    let served = Served::honest(Quota { size: 1000, ..plenty() });
+    let file = vec![0; 8 << 20];
+    for request in [whole(&file), chunked(&file)] {
+        assert_eq!(ask(served.address, &request).status, 413);
+    }
+}
+
+/// No byte of the body need be sent, and none is asked for.
+#[test]
+fn a_length_that_is_too_large_is_enough() {
+    let served = Served::honest(Quota { size: 1000, ..plenty() });
+    let mut client = Client::new(served.address).unwrap();
+    let fields = "content-length: 4611686018427387904\r\nexpect: 100-continue\r\n";
+    client.send(head(fields).as_bytes()).unwrap();
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
+fn a_client_that_is_slow_is_cut_off() {
+    let served = Served::honest(Quota { head: SOON, ..plenty() });
+    for silent in ["", "POST /check HTTP/1.1\r\nhost: te"] {
+        let mut client = Client::new(served.address).unwrap();
+        client.send(silent.as_bytes()).unwrap();
+        assert!(client.rest().is_empty());
+    }
+
+    let served = Served::honest(Quota { body: SOON, files: 1, ..plenty() });
+    let mut client = Client::new(served.address).unwrap();
+    let request = whole(&valid());
+    client.send(&request[..request.len() - 1]).unwrap();
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.text("verdict")), (408, "error"));
+}
+
+#[test]
+fn a_client_that_leaves_gives_its_place_back() {
+    let body = Duration::from_secs(3600);
+    let served = Served::honest(Quota { body, files: 1, ..plenty() });
+    let mut client = Client::new(served.address).unwrap();
+    client.offer(1000);
+    client.send(b"x").unwrap();
+    drop(client);
+    assert!(is_free_again(&served));
+}
+
+/// Bytes that come one by one do not make the time longer.
+#[test]
+fn a_client_that_drips_is_cut_off() {
+    let served = Served::honest(Quota { body: SOON, ..plenty() });
+    let mut client = Client::new(served.address).unwrap();
+    client.offer(usize::MAX >> 40);
+    // It takes them until it has had enough.
+    let failed = loop {
+        if let Err(error) = client.send(b"x") {
+            break error.kind();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(matches!(failed, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{failed}");
+}
+
+#[test]
+fn no_more_files_are_taken_than_may_be() {
+    let served = Served::honest(Quota { files: 1, ..plenty() });
+    let file = valid();
+    let mut first = Client::new(served.address).unwrap();
+    first.offer(file.len());
+    for _ in 0..3 {
+        let second = post(served.address, &file);
+        assert!(second.status == 503 && second.has("retry-after: 1"), "{second:?}");
+    }
+    first.send(&file).unwrap();
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(post(served.address, &file).status, 200);
+}
+
+/// Those beyond wait, and are answered.
+#[test]
+fn connections_are_limited() {
+    let served = Served::honest(Quota { connections: 1, ..plenty() });
+    let file = valid();
+    let mut first = Client::new(served.address).unwrap();
+    first.offer(file.len());
+    let mut second = Client::new(served.address).unwrap();
+    second.send(&whole(&file)).unwrap();
+    // There is no answer as long as the first one is there.
+    assert!(second.is_silent(SOON));
+    first.send(&file).unwrap();
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(second.answer().status, 200);
+}

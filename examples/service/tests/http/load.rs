@@ -1,0 +1,59 @@
+//! Thousands of files from several clients: every answer is right, and nothing is kept.
+//!
+//! The corpus once, or as many files as `ZTEN_SERVICE_FILES` says.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use crate::client::post;
+use crate::samples::{Known, mixed, samples};
+use crate::served::{Served, plenty};
+
+/// More than there are workers.
+const CLIENTS: usize = 8;
+
+#[test]
+fn thousands_of_files() {
+    let mut samples: Vec<_> = samples().collect();
+    samples.sort_by_cached_key(|sample| mixed(&sample.path));
+    let wanted = std::env::var("ZTEN_SERVICE_FILES").ok();
+    let wanted = wanted.map_or(samples.len(), |number| number.parse().unwrap());
+    let served = Served::honest(plenty());
+    let (next, valid) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= wanted {
+                        return;
+                    }
+                    let sample = &samples[at % samples.len()];
+                    let answer = post(served.address, &fs::read(&sample.path).unwrap());
+                    let name = sample.path.display();
+                    assert_eq!(answer.status, 200, "{name}: {answer:?}");
+                    match &sample.known {
+                        Known::Valid => {
+                            assert_eq!(answer.text("verdict"), "valid", "{name}");
+                            valid.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Known::Refused(rule, offset) => {
+                            assert_eq!(answer.text("rule"), rule, "{name}");
+                            let found = answer.body["offset"].as_u64();
+                            assert!(offset.is_none() || *offset == found, "{name}: {answer:?}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (seconds, valid) = (start.elapsed().as_secs_f64(), valid.into_inner());
+    let rate = wanted as f64 / seconds;
+    println!(
+        "{wanted} files, {valid} valid, {CLIENTS} clients: {seconds:.1} s, {rate:.0} requests a second"
+    );
+    assert!(valid > 0);
+}

@@ -1,0 +1,85 @@
+//! A front that serves in this process for as long as a test takes.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use zten_service::http::{HttpFront, Quota};
+use zten_service::{Service, Settings};
+
+use crate::client::post;
+
+/// Time for what takes none.
+pub(crate) const PLENTY: Duration = Duration::from_secs(60);
+
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    pub(crate) fn new(service: Service, quota: Quota) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let front = HttpFront::new(service, quota);
+        let thread = std::thread::spawn(move || {
+            let stop = async { stopped.await.unwrap() };
+            front.serve(listener, stop).unwrap();
+        });
+        Self { address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// With workers as they should be.
+    pub(crate) fn honest(quota: Quota) -> Self {
+        Self::new(Service::new(env!("CARGO_BIN_EXE_zten-service-worker"), patient()), quota)
+    }
+
+    /// With workers that do what the file says.
+    pub(crate) fn lying(settings: Settings, quota: Quota) -> Self {
+        Self::new(Service::new(env!("CARGO_BIN_EXE_zten-service-liar"), settings), quota)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        let ended = self.thread.take().unwrap().join();
+        assert!(ended.is_ok() || std::thread::panicking());
+    }
+}
+
+/// Whether a file is taken again, before long.
+pub(crate) fn is_free_again(served: &Served) -> bool {
+    let until = Instant::now() + PLENTY;
+    while Instant::now() < until {
+        // A liar answers that, too.
+        if post(served.address, b"no place").status == 200 {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+pub(crate) fn patient() -> Settings {
+    Settings { time: PLENTY, ..Settings::default() }
+}
+
+/// Enough of everything for what a test does not look at.
+pub(crate) fn plenty() -> Quota {
+    Quota { head: PLENTY, body: PLENTY, wait: PLENTY, workers: 2, files: 64, ..Quota::default() }
+}
+
+/// A file of the corpus.
+pub(crate) fn corpus(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name)).unwrap()
+}
+
+/// One that is valid.
+pub(crate) fn valid() -> Vec<u8> {
+    corpus("accept/1.2.3/dense_all.zt")
+}

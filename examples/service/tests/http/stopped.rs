@@ -1,0 +1,104 @@
+//! The program, from its start to its end.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+use crate::client::{Client, get, post};
+use crate::served::valid;
+
+/// The program, at any port.
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zten-service"));
+    command.args(["--listen", "127.0.0.1:0", "--time", "60"]);
+    command
+}
+
+/// The program, which does not outlive its test.
+struct Program {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Program {
+    fn new() -> Self {
+        let mut child = command().stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("listening on http://").unwrap();
+        Self { address: address.parse().unwrap(), child }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It has ended, if all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_request_that_has_begun_is_answered() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut program = Program::new();
+        assert_eq!(get(program.address, "/health").text("status"), "ok");
+        assert_eq!(post(program.address, &valid()).status, 200);
+        let file = valid();
+        let mut client = Client::new(program.address).unwrap();
+        client.offer(file.len());
+        program.signal(signal);
+        // It takes no others.
+        while Client::new(program.address).is_ok() {
+            thread::yield_now();
+        }
+        client.send(&file).unwrap();
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.text("verdict")), (200, "valid"));
+        assert!(program.child.wait().unwrap().success());
+    }
+}
+
+/// Starts the program where that call fails so, as under a filter of a container. A filter stays with
+/// the thread that sets it, and with what that starts.
+fn without(call: i64, error: i32) -> Output {
+    let act = || {
+        let machine = std::env::consts::ARCH.try_into().unwrap();
+        let fails = SeccompAction::Errno(u32::try_from(error).unwrap());
+        let rules = BTreeMap::from([(call, vec![])]);
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, fails, machine).unwrap();
+        let program: BpfProgram = filter.try_into().unwrap();
+        apply_filter(&program).unwrap();
+        let mut child = command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        // It would go on for good.
+        if !line.is_empty() {
+            child.kill().unwrap();
+        }
+        child.wait_with_output().unwrap()
+    };
+    thread::scope(|scope| scope.spawn(act).join().unwrap())
+}
+
+#[test]
+fn where_workers_cannot_be_confined_nothing_is_served() {
+    for call in [libc::SYS_landlock_create_ruleset, libc::SYS_seccomp, libc::SYS_prlimit64] {
+        for error in [libc::ENOSYS, libc::EPERM] {
+            let output = without(call, error);
+            let message = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{message}");
+            let wanted = "zten-service: a worker is lost: it could not be confined, and so has read nothing\n";
+            assert_eq!(message, wanted);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Files of the corpus, and what is known of them.
+
+use std::path::{Path, PathBuf};
+
+/// What a file comes to.
+pub(crate) enum Known {
+    Valid,
+    /// Refused by that rule, at that byte.
+    Refused(String, Option<u64>),
+}
+
+pub(crate) struct Sample {
+    pub(crate) path: PathBuf,
+    pub(crate) known: Known,
+}
+
+/// Files that are validated without options.
+pub(crate) fn samples() -> impl Iterator<Item = Sample> {
+    let root = zten_testkit::corpus().join("accept");
+    let accepted = zten_testkit::accepted().map(move |file| {
+        let known = file.opens_only.map(|rule| Known::Refused(rule, None));
+        Sample { path: root.join(&file.name), known: known.unwrap_or(Known::Valid) }
+    });
+    let refused = zten_testkit::reject_index().filter(|row| row.given == "-").map(|row| Sample {
+        path: row.path,
+        known: Known::Refused(row.expected.rule, row.expected.offset),
+    });
+    accepted.chain(refused)
+}
+
+/// By which files are mixed, in the same order each time.
+pub(crate) fn mixed(path: &Path) -> u32 {
+    let name = path.file_name().unwrap().as_encoded_bytes();
+    name.iter().fold(0, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
