@@ -119,7 +119,7 @@ fn broken_rules_come_before_what_is_not_supported() {
 #[test]
 fn what_is_wrong_with_other_objects_is_counted() {
     let checksum = [("checksum", text("crc32c:00000000"))];
-    let names: Vec<String> = (0..12).map(|number| format!("bad {number}")).collect();
+    let names: Vec<String> = (0..12).map(|number| format!("damaged {number}")).collect();
     let mut entries = vec![entry("u", ("float8", "dense"), &[8], (64, 8), &[])];
     for (name, offset) in names.iter().zip((128..).step_by(64)) {
         entries.push(entry(name, ("float32", "dense"), &[2], (offset, 8), &checksum));
@@ -136,17 +136,17 @@ fn what_is_wrong_with_other_objects_is_counted() {
         let output = check(options);
         let complaint = ended(&output).2;
         assert!(
-            complaint.contains("(rule digest-mismatch, v0.1 §4) in \"bad 0\"/data"),
+            complaint.contains("(rule digest-mismatch, v0.1 §4) in \"damaged 0\"/data"),
             "{complaint}"
         );
-        let shown: Vec<_> = (1..9).map(|number| format!("\"bad {number}\"")).collect();
+        let shown: Vec<_> = (1..9).map(|number| format!("\"damaged {number}\"")).collect();
         let more = format!(
             "\n  11 more objects are invalid: {}, …\n  1 more object is not supported: u\n",
             shown.join(", ")
         );
         assert!(complaint.ends_with(&more), "{complaint}");
         let document = &json_lines(&check(&[options, &["--json"]].concat()).stdout)[0];
-        assert_eq!((&document["object"], &document["more"]), (&"bad 0".into(), &12.into()));
+        assert_eq!((&document["object"], &document["more"]), (&"damaged 0".into(), &12.into()));
     }
     let sarif: serde_json::Value = serde_json::from_slice(&check(&["--sarif"]).stdout).unwrap();
     assert_eq!(sarif["runs"][0]["results"][0]["properties"]["more"], 12);
