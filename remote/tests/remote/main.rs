@@ -1,0 +1,13 @@
+//! Files that are read from servers in this process.
+
+mod errors;
+mod requests;
+
+use std::time::Duration;
+
+use zten_remote::TimeLimits;
+
+/// Limits that end tests soon.
+fn limits() -> TimeLimits {
+    TimeLimits { request: Duration::from_secs(20), pause: Duration::from_millis(1), ..TimeLimits::default() }
+}
