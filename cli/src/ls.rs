@@ -10,17 +10,17 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use zten::Options;
-use zten::source::FileArchive;
 use zten_foreign::Input;
 
 use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape::{self, Name};
-use crate::file::{FileWithShards, Opened, counted};
+use crate::file::{FileWithShards, TensorFile, Opened, counted};
 use crate::mode::Mode;
 use crate::other::detect;
 use crate::paint::{Painted, Palette};
+use crate::remote::shown;
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
 use crate::size::human;
@@ -89,7 +89,7 @@ fn open(path: &Path, file: Opened, options: &Options) -> Result<Listed, Box<Prob
 fn head(app: &mut App, path: &Path, (args, first): (&Ls, &mut bool)) -> io::Result<()> {
     if args.files.len() > 1 {
         let before = if *first { "" } else { "\n" };
-        let shown = Painted(Palette::output().path(), escape::path(path));
+        let shown = Painted(Palette::output().path(), escape::path(&shown(path)));
         writeln!(app.out, "{before}{shown}:")?;
     }
     *first = false;
@@ -97,7 +97,7 @@ fn head(app: &mut App, path: &Path, (args, first): (&Ls, &mut bool)) -> io::Resu
 }
 
 /// Attributes, the table, and the totals of one file.
-fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
+fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
     for (key, item) in archive.attributes().into_iter().flatten() {
         let value = diagnostic::cut(&item, VALUE);
         writeln!(app.out, "{} = {value}", Name(key))?;
@@ -146,7 +146,7 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
 }
 
 /// All rows of the table, one after another.
-fn rows(archive: &FileArchive, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
+fn rows(archive: &TensorFile, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
     for object in archive.objects() {
         let mut components = object.components();
         match (components.next(), components.next()) {

@@ -16,6 +16,11 @@ use crate::object::RemoteObject;
 use crate::options::RemoteOptions;
 use crate::plan::{BLOCK, Plan};
 
+/// Bytes at the start of a file that are fetched together and held: who opens a file asks for them more than
+/// once.
+const HEAD: u64 = 64;
+/// Of what has been read one byte after the other, one part in so many is fetched ahead.
+const RUN: u64 = 20;
 /// Blocks that are being fetched at a time.
 const IN_FLIGHT: usize = 4;
 /// Blocks that are held, those in flight among them: memory for so many.
@@ -41,6 +46,8 @@ struct Ahead {
     by_start: Vec<(u64, usize)>,
     begun: Vec<bool>,
     held: VecDeque<Block>,
+    /// The first bytes, if they have been asked for.
+    head: Vec<u8>,
     run: Run,
 }
 
@@ -109,7 +116,8 @@ impl RemoteFile {
         by_start.sort_unstable();
         let begun = vec![false; plan.blocks().len()];
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        *ahead = Ahead { plan, by_start, begun, ..Ahead::default() };
+        let head = std::mem::take(&mut ahead.head);
+        *ahead = Ahead { plan, by_start, begun, head, ..Ahead::default() };
         Ok(())
     }
 
@@ -127,6 +135,18 @@ impl RemoteFile {
         drop(self.object.reading(range.clone())?);
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = range.start;
+        if range.end <= HEAD && ahead.head.is_empty() {
+            let head = 0..HEAD.min(self.length());
+            ahead.head = runtime.block_on(self.object.read(head))?;
+        }
+        if let Ok(start) = usize::try_from(at)
+            && let Some(head) = ahead.head.get(start..).filter(|head| !head.is_empty())
+        {
+            let most = usize::try_from(range.end.saturating_sub(at)).unwrap_or(usize::MAX);
+            let head = head.get(..most).unwrap_or(head);
+            take(head)?;
+            at = at.saturating_add(u64_from_usize(head.len()));
+        }
         while at < range.end {
             ahead.begin(at, range.end.saturating_sub(at), (runtime, &self.object));
             if let Some(place) = ahead.holding(at) {
@@ -206,7 +226,7 @@ impl Ahead {
     /// Fetches more than is asked for where as much has been read one byte after the other.
     fn begin_run(&mut self, at: u64, bytes: u64, from: (&Runtime, &RemoteObject)) {
         let run = if at == self.run.end { self.run.bytes } else { 0 };
-        let most = run.min(BLOCK);
+        let most = run.checked_div(RUN).unwrap_or_default().min(BLOCK);
         let (_, object) = from;
         let mut end = at.saturating_add(bytes);
         if most > bytes && self.plan.blocks().is_empty() {

@@ -26,6 +26,7 @@ use super::want::Want;
 use crate::app::App;
 use crate::args::Check;
 use crate::file::Opened;
+use crate::handle::Handle;
 use crate::mode::Mode;
 use crate::report::Problem;
 use message::{Answer, FILES, Order, Sent, has_room, is_gone, is_too_many};
@@ -134,7 +135,11 @@ impl Fleet<'_> {
             }
             bytes = total;
             let is_last = item.alone;
-            files.push(Sent { name: opened.path, file: opened.file, length: opened.length });
+            let Opened { path: name, file: Handle::Local(file), length, .. } = opened else {
+                // It is refused when it is opened.
+                break;
+            };
+            files.push(Sent { name, file, length });
             items.push(item);
             if is_last || files.len() == FILES {
                 break;
@@ -194,7 +199,7 @@ impl Fleet<'_> {
         }
         loop {
             let item = self.source.next_item(&self.ordered, false)?;
-            match item.entry.open() {
+            match item.entry.open_local() {
                 Ok(opened) => return Some((item, opened)),
                 Err(error) if is_too_many(&error) && !(is_first && self.is_idle()) => {
                     self.source.again.push_front(item);
