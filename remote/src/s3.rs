@@ -85,7 +85,11 @@ impl S3Access {
         if bucket.object_url(key).is_err() {
             return Err(unusable);
         }
-        Ok(bucket.get_object(self.credentials.as_ref(), key).sign(VALID))
+        let mut url = bucket.get_object(self.credentials.as_ref(), key).sign(VALID);
+        if url.query() == Some("") {
+            url.set_query(None);
+        }
+        Ok(url)
     }
 }
 

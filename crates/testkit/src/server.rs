@@ -10,7 +10,9 @@ use std::thread;
 /// What a client asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// The path and the query.
     pub path: String,
+    /// By their names in lower case.
     pub headers: HashMap<String, String>,
 }
 
@@ -29,8 +31,11 @@ impl Request {
 /// What is sent back.
 #[derive(Clone, Debug)]
 pub struct Reply {
+    /// Of three digits.
     pub status: u16,
+    /// In their order.
     pub headers: Vec<(&'static str, String)>,
+    /// What follows the head.
     pub body: Vec<u8>,
     /// How many bytes of the body are sent; then the connection is closed.
     pub cut: Option<usize>,
@@ -39,11 +44,13 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// No body, and a length that says so.
     pub fn status(status: u16) -> Self {
         let headers = vec![("Content-Length", "0".to_owned())];
         Self { status, headers, body: Vec::new(), cut: None, silent: false }
     }
 
+    /// To another URL.
     pub fn redirect(to: &str) -> Self {
         Self::status(302).with("Location", to)
     }
@@ -90,6 +97,7 @@ type Handler = dyn Fn(usize, &Request) -> Reply + Send + Sync;
 
 /// A server, until the process ends.
 pub struct Server {
+    /// At 127.0.0.1.
     pub port: u16,
     asked: Arc<Mutex<Vec<Request>>>,
     sent: Arc<AtomicU64>,
@@ -118,6 +126,7 @@ impl Server {
         Self::start(move |_, request| honest(&content, request))
     }
 
+    /// A name of a file on it.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/file.zt", self.port)
     }
