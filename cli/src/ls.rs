@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape::{self, Name};
-use crate::file::{FileWithShards, TensorFile, Opened, counted};
+use crate::file::{FileWithShards, Opened, TensorFile, counted};
 use crate::mode::Mode;
 use crate::other::detect;
 use crate::paint::{Painted, Palette};

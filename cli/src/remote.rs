@@ -43,7 +43,7 @@ pub(crate) fn shown(path: &Path) -> Cow<'_, Path> {
         return path.into();
     };
     let (before, after) = match rest.split_once(['?', '#']) {
-        Some((before, _)) => (before, "?…"),
+        Some((before, _)) => (before, "?..."),
         None => (rest, ""),
     };
     let (authority, path) = before.split_at(before.find('/').unwrap_or(before.len()));
@@ -58,9 +58,9 @@ mod tests {
     #[test]
     fn names_are_shown_without_secrets() {
         for (name, expected) in [
-            ("https://h/a?X-Sig=secret", "https://h/a?…"),
+            ("https://h/a?X-Sig=secret", "https://h/a?..."),
             ("http://user:secret@h:1/a@b", "http://h:1/a@b"),
-            ("http://h/a#secret", "http://h/a?…"),
+            ("http://h/a#secret", "http://h/a?..."),
             ("http://a@b@h", "http://h"),
             ("s3://bucket/a?b", "s3://bucket/a?b"),
             ("folder/http://u@h?x", "folder/http://u@h?x"),

@@ -21,7 +21,7 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let is_special = match address.octets() {
         // This network, shared by providers, protocols, benchmarks, reserved.
-        [0, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..] => true,
+        [0 | 240..=255, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => true,
         [100, second, ..] => (64..128).contains(&second),
         _ => false,
     };
@@ -34,19 +34,20 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, c, d, e, f, g, h] = address.segments();
+    let [first, second, third, fourth, fifth, sixth, high, low] = address.segments();
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
-    match (a, b) {
+    let middle = [third, fourth, fifth, sixth];
+    match [first, second] {
         // An address of version 4 in one of version 6: mapped, translated, tunnelled.
-        (0, 0) if (c, d, e, f) == (0, 0, 0, 0xffff) => v4(g, h),
-        (0x64, 0xff9b) if (c, d, e, f) == (0, 0, 0, 0) => v4(g, h),
-        (0x2002, high) => v4(high, c),
-        (0x2001, 0xdb8 | 0) => false,
+        [0, 0] if middle == [0, 0, 0, 0xffff] => v4(high, low),
+        [0x64, 0xff9b] if middle == [0; 4] => v4(high, low),
+        [0x2002, _] => v4(second, third),
+        [0x2001, 0xdb8 | 0] => false,
         // Global unicast is what has been given out.
-        _ => a & 0xe000 == 0x2000,
+        _ => first & 0xe000 == 0x2000,
     }
 }
 
@@ -105,14 +106,35 @@ mod tests {
 
     #[test]
     fn which_are_public() {
-        for public in ["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8"] {
+        for public in ["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8"]
+        {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
         for private in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",
-            "0.1.2.3", "224.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1",
-            "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1",
-            "2002:7f00:1::", "2001:db8::1", "2001::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "0.1.2.3",
+            "224.0.0.1",
+            "255.255.255.255",
+            "192.0.2.1",
+            "198.18.0.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }

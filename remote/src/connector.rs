@@ -5,7 +5,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::address::Resolver;
+use crate::address::{Private, Resolver};
 use crate::error::RemoteError;
 use crate::options::TimeLimits;
 
@@ -59,20 +59,31 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
+/// The error in an error of the standard library in another one: what `source` of these passes over.
+fn innermost(mut error: &std::io::Error) -> &std::io::Error {
+    while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<std::io::Error>())
+    {
+        error = inner;
+    }
+    error
+}
+
 /// What kept a connection from being made, or used.
 pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
     let mut found = None;
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            if error.get_ref().is_some_and(|inner| inner.is::<crate::address::Private>()) {
+            let innermost = innermost(error);
+            let custom = innermost.get_ref();
+            if custom.and_then(|custom| custom.downcast_ref::<Private>()).is_some() {
                 return RemoteError::RedirectPrivate;
             }
             #[cfg(feature = "tls")]
-            if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            if let Some(tls) = custom.and_then(|custom| custom.downcast_ref::<rustls::Error>()) {
                 return RemoteError::Tls(tls.to_string());
             }
-            found = Some(RemoteError::Connect(error.kind()));
+            found = Some(RemoteError::Connect(innermost.kind()));
         } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
             // Closed before it answered, or in the middle.
             let cut = error.is_incomplete_message() || error.is_closed() || error.is_canceled();

@@ -20,9 +20,10 @@ pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<
         variable(setting).map(PathBuf::from).or_else(usual)
     };
     let mut found = Profile::new();
-    for (path, is_config) in
-        [(at("AWS_CONFIG_FILE", "config"), true), (at("AWS_SHARED_CREDENTIALS_FILE", "credentials"), false)]
-    {
+    for (path, is_config) in [
+        (at("AWS_CONFIG_FILE", "config"), true),
+        (at("AWS_SHARED_CREDENTIALS_FILE", "credentials"), false),
+    ] {
         let Some(path) = path else { continue };
         let Some(text) = read(&path)? else { continue };
         found.extend(section(&text, &name, is_config));
@@ -45,7 +46,8 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 /// The settings in the section of a profile. In the file `config` all but the default are called
 /// `profile NAME`.
 fn section(text: &str, name: &str, is_config: bool) -> Profile {
-    let wanted = if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
+    let wanted =
+        if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
     let mut found = Profile::new();
     let mut is_in = false;
     for line in text.lines() {

@@ -97,7 +97,9 @@ impl RemoteError {
     /// The kind of error of the standard library that is nearest.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
-            Self::Name(_) | Self::Setting(_) | Self::BeyondEnd { .. } => io::ErrorKind::InvalidInput,
+            Self::Name(_) | Self::Setting(_) | Self::BeyondEnd { .. } => {
+                io::ErrorKind::InvalidInput
+            }
             Self::Connect(kind) | Self::Runtime(kind) => *kind,
             Self::NotFound => io::ErrorKind::NotFound,
             Self::Denied(_) | Self::RedirectScheme | Self::RedirectPrivate => {

@@ -266,11 +266,13 @@ impl Ahead {
                 }
             }
         }
-        let Some(Block { range: whole, state: State::Here(bytes), .. }) = self.held.get(place) else {
+        let Some(Block { range: whole, state: State::Here(bytes), .. }) = self.held.get(place)
+        else {
             return Err(RemoteError::OtherRange);
         };
-        let within =
-            |at: u64| usize::try_from(at.saturating_sub(whole.start)).unwrap_or(usize::MAX).min(bytes.len());
+        let within = |at: u64| {
+            usize::try_from(at.saturating_sub(whole.start)).unwrap_or(usize::MAX).min(bytes.len())
+        };
         let found = bytes.get(within(range.start)..within(range.end)).unwrap_or_default();
         if found.is_empty() { Err(RemoteError::OtherRange) } else { Ok(found) }
     }

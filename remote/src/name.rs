@@ -92,7 +92,8 @@ pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
 }
 
 fn is_bucket(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+    let fits =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
     (3..=63).contains(&name.len()) && name.bytes().all(fits) && !name.split('.').any(str::is_empty)
 }
 
@@ -110,7 +111,7 @@ impl fmt::Display for RemoteName {
                     write!(f, ":{port}")?;
                 }
                 f.write_str(url.path())?;
-                if url.query().is_some() { f.write_str("?…") } else { Ok(()) }
+                if url.query().is_some() { f.write_str("?...") } else { Ok(()) }
             }
         }
     }
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn names_are_shown_without_secrets() {
-        assert_eq!(shown("http://h:80/a?X-Sig=secret"), Ok("http://h/a?…".to_owned()));
+        assert_eq!(shown("http://h:80/a?X-Sig=secret"), Ok("http://h/a?...".to_owned()));
         assert_eq!(shown("http://h:81/%41 b"), Ok("http://h:81/%41%20b".to_owned()));
         assert_eq!(shown("s3://bucket/a//b?c"), Ok("s3://bucket/a//b?c".to_owned()));
         let debug = format!("{:?}", RemoteName::parse("http://h/a?secret").unwrap());

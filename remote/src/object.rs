@@ -40,7 +40,9 @@ impl Shared {
     /// Those of the range that are held.
     pub(crate) fn tail(&self, range: Range<u64>) -> Bytes {
         let within = |at: u64| {
-            usize::try_from(at.saturating_sub(self.tail_start())).unwrap_or(usize::MAX).min(self.tail.len())
+            usize::try_from(at.saturating_sub(self.tail_start()))
+                .unwrap_or(usize::MAX)
+                .min(self.tail.len())
         };
         let (start, end) = (within(range.start), within(range.end));
         if start < end { self.tail.slice(start..end) } else { Bytes::new() }
@@ -127,7 +129,8 @@ async fn last(
     limits: &TimeLimits,
     end: Instant,
 ) -> Result<(Known, Bytes), RemoteError> {
-    let (answer, mut coming) = Coming::ask(transport, &Asked::Last(TAIL), None, (limits, end)).await?;
+    let (answer, mut coming) =
+        Coming::ask(transport, &Asked::Last(TAIL), None, (limits, end)).await?;
     let mut tail = BytesMut::new();
     while let Some(bytes) = coming.next().await? {
         tail.extend_from_slice(&bytes);

@@ -16,7 +16,7 @@ pub struct TimeLimits {
     pub rate: u64,
     /// Everything, from opening on; 6 hours.
     pub total: Duration,
-    /// Before the first repetition of a request, and four times as long before each further one; 100 ms.
+    /// Before the first repetition of a request, and three times as long before each further one; 100 ms.
     pub pause: Duration,
     /// How often a request is repeated; 4.
     pub repetitions: u32,

@@ -42,7 +42,8 @@ impl Plan {
                 start = start.max(last.end);
             }
         }
-        while start < range.end && self.blocks.len() < BLOCKS && self.blocks.try_reserve(1).is_ok() {
+        while start < range.end && self.blocks.len() < BLOCKS && self.blocks.try_reserve(1).is_ok()
+        {
             let end = start.saturating_add(BLOCK).min(range.end);
             self.blocks.push(start..end);
             self.fetched = self.fetched.saturating_add(end.saturating_sub(start));

@@ -34,7 +34,10 @@ impl Deadline {
         Self { at: at.min(end), is_last: end <= at }
     }
 
-    async fn limit<T>(self, work: impl Future<Output = Result<T, RemoteError>>) -> Result<T, RemoteError> {
+    async fn limit<T>(
+        self,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
         let late = if self.is_last { RemoteError::TotalTime } else { RemoteError::RequestTime };
         timeout_at(self.at, work).await.unwrap_or(Err(late))
     }
@@ -157,12 +160,11 @@ impl Reading {
     /// The next bytes from the network, of which there are some before `end`.
     async fn fetch(&mut self, end: u64) -> Result<Bytes, RemoteError> {
         let Shared { transport, known, limits, end: time, .. } = &*self.shared;
-        let mut coming = match self.coming.take() {
-            Some(coming) => coming,
-            None => {
-                let asked = Asked::Range(self.at..end);
-                Coming::ask(transport, &asked, Some(known), (limits, *time)).await?.1
-            }
+        let mut coming = if let Some(coming) = self.coming.take() {
+            coming
+        } else {
+            let asked = Asked::Range(self.at..end);
+            Coming::ask(transport, &asked, Some(known), (limits, *time)).await?.1
         };
         let bytes = coming.next().await?.ok_or(RemoteError::OtherRange)?;
         self.coming = Some(coming);

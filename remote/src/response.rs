@@ -93,7 +93,8 @@ impl Answer {
         known: Option<&Known>,
     ) -> Result<Self, RemoteError> {
         let headers = &head.headers;
-        let content_range = headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+        let content_range =
+            headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
         match head.status {
             StatusCode::PARTIAL_CONTENT => {}
             StatusCode::OK => return Err(RemoteError::RangesIgnored),
@@ -191,8 +192,17 @@ mod tests {
         assert_eq!(read_range("bytes 0-0/1"), Some((0..1, Some(1))));
         assert_eq!(read_range("bytes 3-9/*"), Some((3..10, None)));
         for wrong in [
-            "bytes 1-0/9", "bytes 0-9/9", "bytes -1-2/9", "bytes +1-2/9", "bytes 0-/9", "0-1/9", "bytes */9",
-            "bytes 0-18446744073709551615/*", "items 0-1/9", "bytes 0-1/", "bytes 0-1",
+            "bytes 1-0/9",
+            "bytes 0-9/9",
+            "bytes -1-2/9",
+            "bytes +1-2/9",
+            "bytes 0-/9",
+            "0-1/9",
+            "bytes */9",
+            "bytes 0-18446744073709551615/*",
+            "items 0-1/9",
+            "bytes 0-1/",
+            "bytes 0-1",
         ] {
             assert_eq!(read_range(wrong), None, "{wrong}");
         }

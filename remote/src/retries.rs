@@ -1,5 +1,6 @@
 //! How often, and after which pause, a request is repeated.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -35,12 +36,15 @@ impl Retries {
 
     /// Waits before the next attempt. The error comes back where there is none.
     pub(crate) async fn wait(&mut self, error: RemoteError) -> Result<(), RemoteError> {
-        // Waiting for a server that does not answer has taken long.
-        let weight = if matches!(error, RemoteError::RequestTime) { 2 } else { 1 };
+        // Waiting for a server that does not answer has taken long; where none is there, none may come.
+        let weight = match error {
+            RemoteError::RequestTime | RemoteError::Connect(ErrorKind::ConnectionRefused) => 2,
+            _ => 1,
+        };
         if !error.is_transient() || self.failures >= self.limits.repetitions {
             return Err(error);
         }
-        let pause = self.limits.pause.saturating_mul(4_u32.saturating_pow(self.failures));
+        let pause = self.limits.pause.saturating_mul(3_u32.saturating_pow(self.failures));
         self.failures = self.failures.saturating_add(weight);
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() {

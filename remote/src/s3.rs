@@ -68,15 +68,13 @@ impl S3Access {
     /// The URL of an object, signed if there are credentials.
     pub(crate) fn url(&self, bucket: &str, key: &str) -> Result<Url, RemoteError> {
         let unusable = RemoteError::Setting("AWS_ENDPOINT_URL");
-        let (endpoint, style) = match &self.endpoint {
-            Some(endpoint) => (endpoint.clone(), UrlStyle::Path),
-            None => {
-                let host = format!("https://s3.{}.amazonaws.com", self.region);
-                // A certificate for all buckets is for none with a dot.
-                let style =
-                    if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost };
-                (endpoint_url(&host)?, style)
-            }
+        let (endpoint, style) = if let Some(endpoint) = &self.endpoint {
+            (endpoint.clone(), UrlStyle::Path)
+        } else {
+            let host = format!("https://s3.{}.amazonaws.com", self.region);
+            // A certificate for all buckets is for none with a dot.
+            let style = if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost };
+            (endpoint_url(&host)?, style)
         };
         let region = self.region.clone();
         let Ok(bucket) = Bucket::new(endpoint, style, bucket.to_owned(), region) else {

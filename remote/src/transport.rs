@@ -64,7 +64,11 @@ impl Transport {
             Location::S3 { bucket, key } => {
                 let url = self.s3.url(bucket, key)?;
                 let response = send(&self.named, &url, (asked, known)).await?;
-                return if location(&response).is_some() { Err(RemoteError::Redirect) } else { Ok(response) };
+                return if location(&response).is_some() {
+                    Err(RemoteError::Redirect)
+                } else {
+                    Ok(response)
+                };
             }
             Location::Http(url) => url,
         };

@@ -87,7 +87,6 @@ impl<S: ReadAt<Error = io::Error>> SourceArchive<S> {
     pub fn verify(&self) -> Result<Summary, ReadError<io::Error>> {
         Verifier::new(self.length, self.limits()).file(&self.manifest, self)
     }
-
 }
 
 impl<S> SourceArchive<S> {

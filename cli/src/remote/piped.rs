@@ -76,7 +76,9 @@ impl Remote {
 /// What became of the other process.
 fn ended(error: io::Error) -> io::Error {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionReset => {
             io::Error::other("the process that reads over the network has ended")
         }
         _ => error,

@@ -143,7 +143,9 @@ mod tests {
 
     #[test]
     fn questions_arrive() {
-        for asked in [Question::Read(3..9), Question::Plan(vec![1..2, 7..u64::MAX]), Question::Plan(vec![])] {
+        for asked in
+            [Question::Read(3..9), Question::Plan(vec![1..2, 7..u64::MAX]), Question::Plan(vec![])]
+        {
             let mut sent = Vec::new();
             put_question(&mut sent, &asked).unwrap();
             assert_eq!(question(&mut &*sent).unwrap(), Some(asked));

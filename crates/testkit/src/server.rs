@@ -56,6 +56,7 @@ impl Reply {
     }
 
     /// With another value of that header, or none.
+    #[must_use]
     pub fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.retain(|(given, _)| *given != name);
         if !value.is_empty() {
@@ -78,12 +79,16 @@ pub fn honest(content: &[u8], request: &Request) -> Reply {
     if range.is_empty() {
         return Reply::status(416).with("Content-Range", &format!("bytes */{length}"));
     }
-    let body = content[range.start as usize..range.end as usize].to_vec();
+    let body = content[place(range.start)..place(range.end)].to_vec();
     Reply::status(206)
         .with("Content-Range", &format!("bytes {}-{}/{length}", range.start, range.end - 1))
         .with("Content-Length", &body.len().to_string())
         .with("ETag", "\"1\"")
         .with_body(body)
+}
+
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap()
 }
 
 impl Reply {
@@ -153,7 +158,7 @@ fn serve(
         let mut request = Request::default();
         let mut line = String::new();
         lines.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        request.path = line.split(' ').nth(1)?.to_owned();
+        line.split(' ').nth(1)?.clone_into(&mut request.path);
         loop {
             line.clear();
             lines.read_line(&mut line).ok()?;
@@ -171,11 +176,9 @@ fn serve(
             let _ = lines.read(&mut end);
             return None;
         }
-        let mut head = format!("HTTP/1.1 {} x\r\n", reply.status);
-        for (name, value) in &reply.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str("\r\n");
+        let line = format!("HTTP/1.1 {} x\r\n", reply.status);
+        let headers = reply.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let head: String = [line].into_iter().chain(headers).chain(["\r\n".to_owned()]).collect();
         let mut out = stream;
         out.write_all(head.as_bytes()).ok()?;
         let body = &reply.body[..reply.cut.unwrap_or(reply.body.len()).min(reply.body.len())];

@@ -77,9 +77,13 @@ fn ranges_are_ignored() {
 #[test]
 fn other_bytes_than_asked_for() {
     let other = |range: &'static str| {
-        move |content: &[u8], request: &Request| honest(content, request).with("Content-Range", range)
+        move |content: &[u8], request: &Request| {
+            honest(content, request).with("Content-Range", range)
+        }
     };
-    for range in ["bytes 101-1100/200000", "bytes 100-1098/200000", "bytes 100-1100/200000", "", "x"] {
+    for range in
+        ["bytes 101-1100/200000", "bytes 100-1098/200000", "bytes 100-1100/200000", "", "x"]
+    {
         refused!(later(other(range)), RemoteError::OtherRange);
     }
     refused!(first(other("bytes 0-65535/200000")), RemoteError::OtherRange);
@@ -120,7 +124,10 @@ fn the_file_changes() {
         later(|content, request| honest(content, request).with("ETag", "\"2\"")),
         RemoteError::Changed
     );
-    refused!(later(|content, request| honest(content, request).with("ETag", "")), RemoteError::Changed);
+    refused!(
+        later(|content, request| honest(content, request).with("ETag", "")),
+        RemoteError::Changed
+    );
     refused!(
         later(|content, request| {
             honest(content, request).with("Content-Range", "bytes 100-1099/200001")
@@ -188,7 +195,8 @@ fn repetitions_end() {
 fn a_server_that_never_answers() {
     let server = Server::start(|_, _| Reply { silent: true, ..Reply::status(200) });
     let name = RemoteName::parse(&server.url()).unwrap();
-    let times = zten_remote::TimeLimits { request: Duration::from_millis(50), rate: u64::MAX, ..limits() };
+    let times =
+        zten_remote::TimeLimits { request: Duration::from_millis(50), rate: u64::MAX, ..limits() };
     let error = RemoteFile::open(&name, &options().times(times)).unwrap_err();
     refused!(error, RemoteError::RequestTime);
     let times = zten_remote::TimeLimits { total: Duration::from_millis(50), ..limits() };
@@ -215,12 +223,17 @@ fn redirects_that_are_refused() {
         refused!(open(&redirecting(to.to_owned())).unwrap_err(), RemoteError::RedirectScheme);
     }
     let other = Server::of(content());
-    for host in ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "169.254.169.254", "[::ffff:127.0.0.1]"] {
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "169.254.169.254", "[::ffff:127.0.0.1]"]
+    {
         let to = format!("http://{host}:{}/", other.port);
         refused!(open(&redirecting(to)).unwrap_err(), RemoteError::RedirectPrivate);
     }
     assert!(other.asked().is_empty());
-    refused!(open(&redirecting("http://u:p@127.0.0.1/".to_owned())).unwrap_err(), RemoteError::Redirect);
+    refused!(
+        open(&redirecting("http://u:p@127.0.0.1/".to_owned())).unwrap_err(),
+        RemoteError::Redirect
+    );
     refused!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
 }
 

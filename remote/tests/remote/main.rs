@@ -9,5 +9,9 @@ use zten_remote::TimeLimits;
 
 /// Limits that end tests soon.
 fn limits() -> TimeLimits {
-    TimeLimits { request: Duration::from_secs(20), pause: Duration::from_millis(1), ..TimeLimits::default() }
+    TimeLimits {
+        request: Duration::from_secs(20),
+        pause: Duration::from_millis(1),
+        ..TimeLimits::default()
+    }
 }

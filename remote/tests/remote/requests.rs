@@ -18,7 +18,9 @@ fn tensors(count: usize, bytes: usize) -> Vec<u8> {
         let name = format!("layers.{number:06}.weight");
         let content = vec![(number % 251) as u8; bytes];
         let shape = [bytes as u64];
-        writer.add(&NewObject::dense(&name, &shape, zten::StorageType::U8), &[("data", &content)]).unwrap();
+        writer
+            .add(&NewObject::dense(&name, &shape, zten::StorageType::U8), &[("data", &content)])
+            .unwrap();
     }
     writer.finish().unwrap()
 }
