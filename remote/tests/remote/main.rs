@@ -1,4 +1,5 @@
 //! Files that are read from servers in this process.
+#![expect(clippy::cast_possible_truncation, reason = "what a test makes is small")]
 
 mod errors;
 mod requests;
