@@ -76,22 +76,19 @@ impl Opened {
     /// Its first bytes, so many or as many as there are. Every later read seeks first.
     pub(crate) fn start(&self, most: u64) -> io::Result<Vec<u8>> {
         let mut start = Vec::new();
-        match self.file.local() {
-            Some(mut file) => {
-                file.rewind()?;
-                file.take(most).read_to_end(&mut start)?;
-            }
-            None => {
-                start.resize(usize::try_from(most.min(self.length)).unwrap_or_default(), 0);
-                self.file.read_at(0, &mut start)?;
-            }
+        if let Some(mut file) = self.file.local() {
+            file.rewind()?;
+            file.take(most).read_to_end(&mut start)?;
+        } else {
+            start.resize(usize::try_from(most.min(self.length)).unwrap_or_default(), 0);
+            self.file.read_at(0, &mut start)?;
         }
         Ok(start)
     }
 
     /// Says that all of it will be read.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
-        self.file.plan([0..self.length])
+        self.file.plan(std::iter::once(0..self.length))
     }
 
     /// Validates its manifest.

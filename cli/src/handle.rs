@@ -31,6 +31,15 @@ impl Handle {
         }
     }
 
+    /// The same, to be handed on.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn into_local(self) -> Option<File> {
+        match self {
+            Self::Local(file) => Some(file),
+            Self::Remote(_) => None,
+        }
+    }
+
     /// What will be read, in that order: it is fetched ahead where that saves time.
     pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
         match self {

@@ -62,13 +62,23 @@ impl Plan {
     }
 }
 
+impl FromIterator<Range<u64>> for Plan {
+    fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
+        let mut plan = Self::new();
+        for range in ranges {
+            plan.add(range);
+        }
+        plan
+    }
+}
+
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
 mod tests {
     use super::*;
 
     fn blocks(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-        let mut plan = Plan::new();
-        ranges.iter().cloned().for_each(|range| plan.add(range));
+        let plan: Plan = ranges.iter().cloned().collect();
         let sum: u64 = plan.blocks().iter().map(|block| block.end - block.start).sum();
         assert_eq!(plan.bytes(), sum);
         plan.blocks().to_vec()

@@ -26,7 +26,6 @@ use super::want::Want;
 use crate::app::App;
 use crate::args::Check;
 use crate::file::Opened;
-use crate::handle::Handle;
 use crate::mode::Mode;
 use crate::report::Problem;
 use message::{Answer, FILES, Order, Sent, has_room, is_gone, is_too_many};
@@ -135,10 +134,9 @@ impl Fleet<'_> {
             }
             bytes = total;
             let is_last = item.alone;
-            let Opened { path: name, file: Handle::Local(file), length, .. } = opened else {
-                // It is refused when it is opened.
-                break;
-            };
+            let Opened { path: name, file, length, .. } = opened;
+            // Others are refused when they are opened.
+            let Some(file) = file.into_local() else { break };
             files.push(Sent { name, file, length });
             items.push(item);
             if is_last || files.len() == FILES {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::ReadAt;
-use zten_remote::{Plan, RemoteFile};
+use zten_remote::RemoteFile;
 
 use super::settings;
 
@@ -26,9 +26,7 @@ impl Remote {
 
     /// What will be read, in that order.
     pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        let mut plan = Plan::new();
-        ranges.into_iter().for_each(|range| plan.add(range));
-        Ok(self.0.plan(plan)?)
+        Ok(self.0.plan(ranges.into_iter().collect())?)
     }
 }
 

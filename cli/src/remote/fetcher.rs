@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 
-use zten_remote::{Plan, RemoteFile};
+use zten_remote::Plan;
 
 use super::settings;
 use super::wire::{self, Question};
@@ -27,23 +27,15 @@ pub(crate) fn run() -> io::Result<()> {
     while let Some(question) = wire::question(&mut from)? {
         match question {
             Question::Read(range) => {
-                let served = file.read_with(range, |bytes| {
-                    wire::put_bytes(&mut to, bytes).map_err(io::Error::from)
-                });
+                let served = file.read_with(range, |bytes| wire::put_bytes(&mut to, bytes));
                 if let Err(error) = served {
                     wire::put_failure(&mut to, &error.to_string())?;
                 }
             }
-            // Whoever plans what the file does not have was taken over.
-            Question::Plan(ranges) => plan(&file, ranges)?,
+            // A process that plans what the file does not have was taken over.
+            Question::Plan(ranges) => file.plan(Plan::from_iter(ranges))?,
         }
         to.flush()?;
     }
     Ok(())
-}
-
-fn plan(file: &RemoteFile, ranges: Vec<std::ops::Range<u64>>) -> io::Result<()> {
-    let mut plan = Plan::new();
-    ranges.into_iter().for_each(|range| plan.add(range));
-    Ok(file.plan(plan)?)
 }

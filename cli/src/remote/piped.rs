@@ -55,8 +55,7 @@ impl Remote {
 
     /// What will be read, in that order.
     pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        let mut plan = Plan::new();
-        ranges.into_iter().for_each(|range| plan.add(range));
+        let plan: Plan = ranges.into_iter().collect();
         self.ask(&Question::Plan(plan.blocks().to_vec()), &mut [])
     }
 
