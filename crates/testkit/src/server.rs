@@ -153,6 +153,8 @@ fn serve(
     asked: &Mutex<Vec<Request>>,
     sent: &AtomicU64,
 ) -> Option<()> {
+    // Each answer is two writes.
+    stream.set_nodelay(true).ok()?;
     let mut lines = BufReader::new(stream);
     loop {
         let mut request = Request::default();

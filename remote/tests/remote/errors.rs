@@ -105,6 +105,18 @@ fn more_and_fewer_bytes() {
         }),
         RemoteError::More { asked: 1000 }
     );
+    // All that was asked for, and a byte behind it.
+    refused!(
+        later(|content, request| {
+            let mut reply = honest(content, request)
+                .with("Content-Length", "")
+                .with("Transfer-Encoding", "chunked");
+            let body = std::mem::take(&mut reply.body);
+            reply.body = [b"3e8\r\n", &body[..], b"\r\n1\r\nx\r\n0\r\n\r\n"].concat();
+            reply
+        }),
+        RemoteError::More { asked: 1000 }
+    );
     refused!(
         later(|content, request| {
             Reply { cut: Some(0), ..honest(content, request).with("Content-Length", "") }
