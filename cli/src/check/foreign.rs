@@ -18,9 +18,6 @@ pub(super) fn validate(path: &Path, opened: Opened, what: Detected, args: &Check
     let format = what.name();
     let problem = |trouble| Box::new(Problem::foreign(path, &trouble, format));
     let options = args.strictness.options();
-    if !args.manifest_only {
-        opened.plan_all().map_err(|error| Box::new(Problem::io(path, &error)))?;
-    }
     let mut input = other::open(opened, path, options.limit()).map_err(problem)?;
     let bytes = input.tensors().iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.bytes));
     if !args.manifest_only {
