@@ -6,4 +6,4 @@ mod file;
 
 pub use crate::codec::{Content, ReadAt, ReadError};
 #[cfg(feature = "std")]
-pub use file::{FileArchive, OpenError};
+pub use file::{FileArchive, OpenError, SourceArchive};

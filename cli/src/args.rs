@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// `CLICOLOR_FORCE` is
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    pub(crate) remote: crate::remote::Settings,
     /// The process that converts, confined: the one that started it has opened the file to write. Where
     /// it stands once more, and with another command, the process that lists the shards to look for, or
     /// that checks the files that it is sent, confined.
@@ -102,6 +105,10 @@ pub(crate) enum Command {
     /// Try from inside what a confined process may not do, and tell what is denied
     #[command(after_help = SANDBOX_STATUS)]
     Sandbox(Sandbox),
+    /// Serve ranges of a file over the socket that is standard input
+    #[cfg(all(feature = "remote", target_os = "linux"))]
+    #[command(hide = true)]
+    Fetch,
     /// Print what a shell needs to complete the command's arguments
     Completions(Completions),
     /// Write the manual pages

@@ -8,6 +8,7 @@ mod steps;
 mod unpacked;
 
 use std::io;
+use std::ops::Range;
 
 use zten::{
     Component, Format, Generation, Object, ReadError, StorageType, manifest::NotFound,
@@ -22,10 +23,11 @@ use crate::file::FileWithShards;
 use crate::mode::Mode;
 use crate::npy;
 use crate::progress::{self, Watched};
+use crate::remote::shown;
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
 use crate::sources::Placed;
-use feed::{ComponentReader, Failure, HoldUntilVerified};
+use feed::{ComponentReader, Failure, HoldUntilVerified, Parts};
 use print::{Nested, Printer};
 use slice::Slice;
 use steps::Steps;
@@ -50,7 +52,7 @@ pub(crate) fn run(app: &mut App, args: &Cat, mode: Mode) -> io::Result<()> {
     match outcome {
         Ok(()) => Ok(()),
         Err(Stop::Usage(message)) => {
-            app.usage(format_args!("{}: {message}", escape::path(&args.file)))
+            app.usage(format_args!("{}: {message}", escape::path(&shown(&args.file))))
         }
         Err(Stop::Problem(problem)) => app.problem(&problem),
         Err(Stop::Output(error)) => Err(error),
@@ -162,7 +164,18 @@ fn print(
         return Err(unsupported("unsupported-layout"));
     }
 
-    let reader = ComponentReader { component, source: &*source, limits, packed };
+    let is_remote = component.shard().is_none() && !archive.source().is_local();
+    let reader = ComponentReader { component, source: &*source, limits, packed, is_remote };
+    let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
+        archive.plan(ranges).map_err(|error| refused(ReadError::Source(error)))
+    };
+    if is_remote && args.slice.is_none() {
+        let parts = object.components().filter(|part| part.shard().is_none());
+        let asked = parts.filter(|part| {
+            dequantized::asked(object, args).is_some() || part.place() == component.place()
+        });
+        plan(&mut asked.map(|part| part.extent().range()))?;
+    }
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
         Failure::Read(error) => refused(error),
@@ -192,6 +205,13 @@ fn print(
         };
         let selection = slice.apply(whole).map_err(Stop::Usage)?;
         let dense = object.dense().map_err(|error| refused(ReadError::Refused(error)))?;
+        if is_remote {
+            match reader.parts(&dense, &selection.ranges).map_err(|error| refused(error.into()))? {
+                Parts::Runs(runs) => plan(&mut runs.ranges())?,
+                Parts::Whole => plan(&mut [component.extent().range()].into_iter())?,
+                Parts::Frames => {}
+            }
+        }
         let steps = Steps::new(&selection.ranges, &selection.steps, kind.width());
         part = Some((dense, selection.ranges, steps));
         shape = Some(selection.shape);

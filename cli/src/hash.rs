@@ -3,13 +3,13 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use zten::source::FileArchive;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
 use zten::{Object, error::Place};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
 use crate::escape::Name;
+use crate::file::TensorFile;
 use crate::json::Json;
 use crate::mode::Mode;
 use crate::report::Problem;
@@ -56,13 +56,13 @@ struct NoContent {
 }
 
 impl NoContent {
-    fn into_problem(self, file: &Path, archive: &FileArchive) -> Problem {
+    fn into_problem(self, file: &Path, archive: &TensorFile) -> Problem {
         Problem::inexpressible(file, &self.sentence).named(archive, self.place)
     }
 }
 
 /// The content digest of a file, all of which has been verified.
-fn content(archive: &FileArchive, algorithm: ContentAlgorithm) -> Result<String, NoContent> {
+fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, NoContent> {
     let algorithm = match algorithm {
         ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,
         ContentAlgorithm::Sha256 => DigestAlgorithm::Sha256,

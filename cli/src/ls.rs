@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 
 use zten::Options;
 use zten::attributes::Attributes;
-use zten::source::FileArchive;
 use zten_foreign::Input;
 
 use crate::app::App;
 use crate::args::Ls;
 use crate::diagnostic;
 use crate::escape::{self, Name};
-use crate::file::{FileWithShards, Opened, counted};
+use crate::file::{FileWithShards, Opened, TensorFile, counted};
 use crate::mode::Mode;
 use crate::other::detect;
 use crate::paint::{Painted, Palette};
+use crate::remote::shown;
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
 use crate::size::human;
@@ -102,7 +102,7 @@ impl Place {
             Self::Later => "\n",
         };
         *self = Self::Later;
-        let shown = Painted(Palette::output().path(), escape::path(path));
+        let shown = Painted(Palette::output().path(), escape::path(&shown(path)));
         writeln!(app.out, "{before}{shown}:")
     }
 }
@@ -118,7 +118,7 @@ fn attributes(app: &mut App, attributes: Option<Attributes<'_>>) -> io::Result<(
 }
 
 /// Attributes, the table, and the totals of one file.
-fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
+fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
     attributes(app, archive.attributes())?;
     let mut table = Table::new([
         Column::text("FORMAT"),
@@ -161,7 +161,7 @@ fn list(app: &mut App, archive: &FileArchive) -> io::Result<()> {
 }
 
 /// All rows of the table, one after another.
-fn rows(archive: &FileArchive, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
+fn rows(archive: &TensorFile, mut each: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
     for object in archive.objects() {
         let mut components = object.components();
         match (components.next(), components.next()) {

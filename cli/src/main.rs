@@ -10,6 +10,7 @@ mod convert;
 mod diff;
 mod explain;
 mod file;
+mod handle;
 mod hash;
 #[cfg(target_os = "linux")]
 mod list_shards;
@@ -21,6 +22,7 @@ mod other;
 mod pages;
 mod paint;
 mod progress;
+mod remote;
 mod report;
 mod sandbox;
 mod shards;
@@ -57,6 +59,8 @@ fn main() -> ExitCode {
     };
     let mode = args.mode();
     paint::decide(args.color);
+    #[cfg(feature = "remote")]
+    remote::decide(&args.remote);
     if mode.confines() {
         zten_sandbox::without_backtraces();
     }
@@ -77,6 +81,8 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(&mut app, args, mode),
         Command::Explain(args) => explain::run(&mut app, args),
         Command::Sandbox(args) => sandbox::run(&mut app, args, mode),
+        #[cfg(all(feature = "remote", target_os = "linux"))]
+        Command::Fetch => remote::run(),
         Command::Completions(args) => pages::completions(&mut app, args),
         Command::Man(args) => pages::man(&mut app, args),
     };

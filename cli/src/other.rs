@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use zten::write::{Checksum, Encoded, Settings, Writer};
 use zten::{Archive, Error, Limits, Options};
@@ -9,16 +10,20 @@ use zten_foreign::{Beside, Detected, Input, START, Source, Trouble, by_start};
 use zten_shards::ShardFile;
 
 use crate::file::Opened;
+use crate::handle::Handle;
 
+/// Bytes of the magic that all zTensor files begin with.
+const HEADER: u64 = 8;
 /// Bytes of an index that are read, one more than it may have.
 const LONGEST: u64 = 100_000_001;
 
 /// What a file is that is none of zTensor's; none where it is one, or nothing that is known.
 pub(crate) fn detect(opened: &Opened) -> io::Result<Option<Detected>> {
-    let start = opened.start(u64::try_from(START).unwrap_or(u64::MAX))?;
-    if is_tensors(&start) {
+    // Of zTensor files no more is read than their header: over the network each byte counts.
+    if is_tensors(&opened.start(HEADER)?) {
         return Ok(None);
     }
+    let start = opened.start(u64::try_from(START).unwrap_or(u64::MAX))?;
     Ok(by_start(&start, &opened.path).or_else(|| zten_foreign::by_name(&opened.path)))
 }
 
@@ -40,7 +45,11 @@ pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input
     let beside = shards
         .into_iter()
         .map(|ShardFile { name, file, length }| Beside { name, source: Source::new(file, length) });
-    zten_foreign::open(Source::new(file, length), beside.collect(), path, limits)
+    let source = match file {
+        Handle::Local(file) => Source::new(file, length),
+        remote @ Handle::Remote(_) => Source::over(Arc::new(remote), length),
+    };
+    zten_foreign::open(source, beside.collect(), path, limits)
 }
 
 /// A file that has attributes and nothing else.

@@ -6,8 +6,8 @@ use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use zten::ReadAt;
-use zten::source::FileArchive;
 
+use crate::file::TensorFile;
 use crate::size::human;
 
 /// Work that takes less long is not talked about.
@@ -81,14 +81,14 @@ impl Drop for Progress {
 
 /// A file that is being read, and how much of it has been.
 pub(crate) struct Watched<'a> {
-    archive: &'a FileArchive,
+    archive: &'a TensorFile,
     progress: Progress,
     stopped: AtomicBool,
 }
 
 impl<'a> Watched<'a> {
     /// Reads `archive`, of which `total` bytes will be wanted.
-    pub(crate) fn new(archive: &'a FileArchive, total: u64) -> Self {
+    pub(crate) fn new(archive: &'a TensorFile, total: u64) -> Self {
         Self { archive, progress: Progress::new(total), stopped: AtomicBool::new(false) }
     }
 

@@ -13,6 +13,7 @@ use crate::escape;
 use crate::json::Json;
 use crate::num::u64_from_usize;
 use crate::paint::{Painted, Palette};
+use crate::remote;
 use crate::status::Status;
 
 pub(crate) use zten_present::finding::Verdict;
@@ -98,7 +99,7 @@ impl Problem {
     }
 
     fn found(file: &Path, finding: Finding) -> Self {
-        Self { file: file.to_owned(), finding, more: None }
+        Self { file: remote::shown(file).into_owned(), finding, more: None }
     }
 
     /// A file that was not opened.
@@ -239,7 +240,7 @@ pub(crate) fn valid_json(
 ) -> io::Result<()> {
     let mut json = Json::document(out)?;
     json.key("file")?;
-    json.string(&file.to_string_lossy())?;
+    json.string(&remote::shown(file).to_string_lossy())?;
     finding::valid_json(&mut json, (verdict, format), message)?;
     json.close('}')?;
     json.line()

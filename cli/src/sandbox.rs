@@ -115,6 +115,7 @@ pub(crate) fn files<'a>(
 
 /// Opens the files beside one that is an index, as its name says; at most so many, and none if none are asked for.
 fn beside(opened: &mut Opened, most: Option<u64>) -> io::Result<()> {
+    let most = most.filter(|_| opened.file.is_local());
     match zten_foreign::opened_beside(&opened.path).zip(most) {
         Some((suffix, most)) => shards::open_beside(opened, suffix, most),
         None => Ok(()),

@@ -24,6 +24,7 @@ impl<'a> Sources<'a> {
         root: &'a Watched<'a>,
         limits: &Limits,
     ) -> Result<Self, Failure> {
+        archive.plan_all().map_err(Failure::Source)?;
         let shards = archive.bind_shards(&Opened { archive, root }, limits)?;
         Ok(Self { root, shards })
     }

@@ -16,7 +16,16 @@ use crate::num::Assured as _;
 use crate::open::Opening;
 use crate::verify::{Summary, Verifier};
 
-/// An open file and its manifest, which has been read and validated. It derefs to the manifest.
+/// A file and its manifest, which has been read and validated. It derefs to the manifest. `S` is what the bytes
+/// are read from, at positions: [`FileArchive`] reads a file of the file system.
+#[derive(Debug)]
+pub struct SourceArchive<S> {
+    source: S,
+    length: u64,
+    manifest: Manifest<Vec<u8>>,
+}
+
+/// An open file of the file system.
 ///
 /// ```
 /// use zten::source::FileArchive;
@@ -27,14 +36,9 @@ use crate::verify::{Summary, Verifier};
 /// # assert_eq!(bytes.len(), 24);
 /// # Ok::<(), zten::ReadError<std::io::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct FileArchive {
-    file: File,
-    length: u64,
-    manifest: Manifest<Vec<u8>>,
-}
+pub type FileArchive = SourceArchive<File>;
 
-impl FileArchive {
+impl SourceArchive<File> {
     /// Opens the file at `path`.
     ///
     /// # Errors
@@ -55,29 +59,21 @@ impl FileArchive {
         }
         Self::with_length(file, metadata.len(), options)
     }
+}
 
-    /// Opens a regular file that is open for reading and `length` bytes long, asking the system
-    /// for nothing but its bytes: for a process that has been confined since it opened the file.
+impl<S: ReadAt<Error = io::Error>> SourceArchive<S> {
+    /// Opens what is `length` bytes long: a regular file that is open for reading, or any other source. It is asked for
+    /// nothing but its bytes, so that a process may have been confined since it opened the file.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
-    pub fn with_length(file: File, length: u64, options: &Options) -> Result<Self, OpenError> {
+    /// As [`open`](FileArchive::open).
+    pub fn with_length(source: S, length: u64, options: &Options) -> Result<Self, OpenError> {
         let opening = Opening::new(length, options)?;
-        let footer = opening.header(&fetch(&file, opening.needs())?)?;
-        let body = footer.footer(&fetch(&file, footer.needs())?)?;
-        let bytes = fetch(&file, body.needs())?;
+        let footer = opening.header(&fetch(&source, opening.needs())?)?;
+        let body = footer.footer(&fetch(&source, footer.needs())?)?;
+        let bytes = fetch(&source, body.needs())?;
         let manifest = body.manifest(bytes).map_err(OpenError::Manifest)?;
-        Ok(Self { file, length, manifest })
-    }
-
-    /// The manifest.
-    pub fn manifest(&self) -> &Manifest<Vec<u8>> {
-        &self.manifest
-    }
-
-    /// The manifest alone.
-    pub fn into_manifest(self) -> Manifest<Vec<u8>> {
-        self.manifest
+        Ok(Self { source, length, manifest })
     }
 
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
@@ -90,6 +86,23 @@ impl FileArchive {
     /// keeps the file from being read.
     pub fn verify(&self) -> Result<Summary, ReadError<io::Error>> {
         Verifier::new(self.length, self.limits()).file(&self.manifest, self)
+    }
+}
+
+impl<S> SourceArchive<S> {
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest<Vec<u8>> {
+        &self.manifest
+    }
+
+    /// The manifest alone.
+    pub fn into_manifest(self) -> Manifest<Vec<u8>> {
+        self.manifest
+    }
+
+    /// What the bytes are read from.
+    pub fn source(&self) -> &S {
+        &self.source
     }
 
     /// The length of the file when it was opened.
@@ -144,7 +157,7 @@ impl std::error::Error for OpenError {
     }
 }
 
-impl Deref for FileArchive {
+impl<S> Deref for SourceArchive<S> {
     type Target = Manifest<Vec<u8>>;
 
     fn deref(&self) -> &Manifest<Vec<u8>> {
@@ -152,11 +165,11 @@ impl Deref for FileArchive {
     }
 }
 
-impl ReadAt for FileArchive {
+impl<S: ReadAt<Error = io::Error>> ReadAt for SourceArchive<S> {
     type Error = io::Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), io::Error> {
-        read_exact_at(&self.file, offset, buffer)
+        self.source.read_at(offset, buffer)
     }
 }
 
@@ -169,14 +182,17 @@ impl ReadAt for File {
 }
 
 /// The bytes of a range that has been held against the file's length and the limits.
-fn fetch(file: &File, range: core::ops::Range<u64>) -> Result<Vec<u8>, OpenError> {
+fn fetch<S: ReadAt<Error = io::Error>>(
+    source: &S,
+    range: core::ops::Range<u64>,
+) -> Result<Vec<u8>, OpenError> {
     let memory = Error::from(OutOfMemory);
     let length = range.end.checked_sub(range.start).assured();
     let length = usize::try_from(length).map_err(|_| memory)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).map_err(|_| memory)?;
     bytes.resize(length, 0);
-    read_exact_at(file, range.start, &mut bytes).map_err(OpenError::Source)?;
+    source.read_at(range.start, &mut bytes).map_err(OpenError::Source)?;
     Ok(bytes)
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use zten::{
     Component, Encoding, Generation, Limits, ReadAt, ReadError, StorageType, element::ByteOrder,
-    verify::Verified, view::Dense,
+    verify::Verified, view::Dense, view::Slice,
 };
 
 use super::print::Printer;
@@ -49,6 +49,18 @@ pub(super) struct ComponentReader<'a> {
     pub(super) limits: &'a Limits,
     /// How many elements share bytes, two each, and are to be one a byte.
     pub(super) packed: Option<u64>,
+    /// Whether each byte that is read has been fetched for that.
+    pub(super) is_remote: bool,
+}
+
+/// Which bytes of a component hold a part of its elements.
+pub(super) enum Parts<'a> {
+    /// Those of the elements.
+    Runs(Slice<'a>),
+    /// All, which are decoded or verified.
+    Whole,
+    /// Frames, of which a table in the component tells.
+    Frames,
 }
 
 impl ComponentReader<'_> {
@@ -90,6 +102,19 @@ impl ComponentReader<'_> {
         self.read_elements(&mut |chunk| cut.parts(chunk).try_for_each(&mut *take))
     }
 
+    /// Which bytes the elements with those indices are read from.
+    pub(super) fn parts<'d>(
+        &self,
+        dense: &Dense<'d>,
+        ranges: &[Range<u64>],
+    ) -> Result<Parts<'d>, zten::Error> {
+        Ok(match self.component.encoding() {
+            _ if self.is_bare() => Parts::Runs(dense.slice(ranges)?),
+            Encoding::ZstdSeekable => Parts::Frames,
+            _ => Parts::Whole,
+        })
+    }
+
     /// Whether any part of the component can be read without the rest: it is stored as it is
     /// handed on, and nothing has to be verified.
     fn is_bare(&self) -> bool {
@@ -117,7 +142,8 @@ impl ComponentReader<'_> {
             while at < run.end {
                 let end = start.saturating_add(u64_from_usize(window.len()));
                 if !(start..end).contains(&at) {
-                    let left = blob.end.saturating_sub(at).min(WINDOW);
+                    let end = if self.is_remote { run.end } else { blob.end };
+                    let left = end.saturating_sub(at).min(WINDOW);
                     window.resize(usize::try_from(left).unwrap_or_default(), 0);
                     start = at;
                     self.source.read_at(at, &mut window).map_err(ReadError::Source)?;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::args::Check;
 use crate::file::Opened;
+#[cfg(target_os = "linux")]
+use crate::remote::is_remote;
 use list::{List, Named};
 use walk::{Suffixes, Walk};
 
@@ -31,6 +33,19 @@ enum Found {
 }
 
 impl Entry {
+    /// Opens the file, which another process is to be given.
+    #[cfg(target_os = "linux")]
+    pub(super) fn open_local(&self) -> io::Result<Opened> {
+        if is_remote(&self.path) {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "files are read over the network where 8 at most are named, without -r, --files-from \
+                 and --jobs",
+            ));
+        }
+        self.open()
+    }
+
     /// Opens the file.
     pub(super) fn open(&self) -> io::Result<Opened> {
         match &self.found {

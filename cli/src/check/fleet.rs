@@ -134,7 +134,10 @@ impl Fleet<'_> {
             }
             bytes = total;
             let is_last = item.alone;
-            files.push(Sent { name: opened.path, file: opened.file, length: opened.length });
+            let Opened { path: name, file, length, .. } = opened;
+            // Others are refused when they are opened.
+            let Some(file) = file.into_local() else { break };
+            files.push(Sent { name, file, length });
             items.push(item);
             if is_last || files.len() == FILES {
                 break;
@@ -194,7 +197,7 @@ impl Fleet<'_> {
         }
         loop {
             let item = self.source.next_item(&self.ordered, false)?;
-            match item.entry.open() {
+            match item.entry.open_local() {
                 Ok(opened) => return Some((item, opened)),
                 Err(error) if is_too_many(&error) && !(is_first && self.is_idle()) => {
                     self.source.again.push_front(item);

@@ -10,6 +10,7 @@ use super::sarif;
 use crate::args::Check;
 use crate::escape;
 use crate::paint::{Painted, Palette};
+use crate::remote::shown;
 use crate::report::valid_json;
 
 /// How it is said.
@@ -43,7 +44,7 @@ impl Form {
         match (self, outcome) {
             (Self::Text, Ok(Valid { verdict, summary, .. })) => {
                 let palette = Palette::output();
-                let path = Painted(palette.path(), escape::path(path));
+                let path = Painted(palette.path(), escape::path(&shown(path)));
                 writeln!(out, "{path}: {}", Painted(palette.verdict(*verdict), summary))
             }
             (Self::Text, Err(problem)) => writeln!(out, "{problem}"),

@@ -10,6 +10,7 @@ use zten::rules::Row;
 use super::tally::Tally;
 use crate::catalogue::rows;
 use crate::json::Json;
+use crate::remote::{is_remote, shown};
 use crate::report::{Problem, Verdict};
 use crate::status::Status;
 
@@ -183,11 +184,16 @@ fn text<W: Write>(json: &mut Json<'_, W>, key: &str, value: &str) -> io::Result<
 
 fn location<W: Write>(json: &mut Json<'_, W>, path: &Path) -> io::Result<()> {
     json.open('{')?;
-    field(json, "uri", &uri(path))?;
+    field(json, "uri", &reference(path))?;
     json.close('}')
 }
 
-/// A reference that names the file: relative where the path is, in which every byte that means something to
+/// A reference that names the file: one that is read over the network by its URL.
+fn reference(path: &Path) -> String {
+    if is_remote(path) { shown(path).to_string_lossy().into_owned() } else { uri(path) }
+}
+
+/// A reference that names a file: relative where the path is, in which every byte that means something to
 /// references is escaped.
 fn uri(path: &Path) -> String {
     let mut uri = String::new();

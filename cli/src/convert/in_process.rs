@@ -34,7 +34,8 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
 pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
     let failed = |error| Box::new(Problem::io(&args.input, &error));
     let mut file = Opened::open(&args.input).map_err(failed)?;
-    if let Some(suffix) = zten_foreign::opened_beside(&args.input) {
+    if let Some(suffix) = zten_foreign::opened_beside(&args.input).filter(|_| file.file.is_local())
+    {
         zten_sandbox::allow_many_files();
         let most = args.strictness.options().limit().shards();
         shards::open_beside(&mut file, suffix, most.into()).map_err(failed)?;
@@ -112,6 +113,7 @@ pub(super) fn convert<S: Output>(
         }
         return Ok((export::archive(args, &archive, create()?, plan.target)?, objects));
     }
+    file.plan_all().map_err(|error| Box::new(Problem::io(input, &error)))?;
     let foreign = other::open(file, input, options.limit())
         .map_err(|trouble| foreign::troubled(input, &trouble))?;
     let objects = u64_from_usize(foreign.tensors().len());

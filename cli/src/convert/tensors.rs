@@ -3,12 +3,11 @@
 use std::io;
 
 use zten::ReadError;
-use zten::source::FileArchive;
 use zten::write::{Copier, CopyError, Sink, WriteError};
 
 use super::plan::Plan;
 use crate::args::Convert;
-use crate::file::{FileWithShards, stored};
+use crate::file::{FileWithShards, TensorFile, stored};
 use crate::progress::Watched;
 use crate::report::Problem;
 use crate::sources::Sources;
@@ -37,7 +36,7 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
 
 fn problem(
     args: &Convert,
-    archive: &FileArchive,
+    archive: &TensorFile,
     error: CopyError<io::Error, io::Error>,
 ) -> Problem {
     match error {

@@ -18,6 +18,7 @@ use super::plan::Plan;
 use crate::app::App;
 use crate::args::Convert;
 use crate::mode::Mode;
+use crate::remote::is_remote;
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
 use crate::status::Status;
@@ -32,7 +33,9 @@ const NOT_BEGUN: i32 = 127;
 
 /// Has another process convert the file, and publishes what it has written.
 pub(super) fn run(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io::Result<()> {
-    let sink = match open(args).and_then(|_| create(args)) {
+    // What is read over the network is found once, by the other process.
+    let found = if is_remote(&args.input) { Ok(()) } else { open(args).map(drop) };
+    let sink = match found.and_then(|()| create(args)) {
         Ok(sink) => sink,
         Err(problem) => return app.problem(&problem),
     };

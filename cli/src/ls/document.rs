@@ -3,22 +3,23 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use zten::source::FileArchive;
 use zten::{Component, ElementType, Format, Object, attributes::Attributes, element::ByteOrder};
 
 use zten_present::finding::ZTENSOR;
 
 use super::blocks::Blocks;
 use super::totals::FileTotals;
+use crate::file::TensorFile;
 use crate::json::Json;
+use crate::remote::shown;
 use crate::spelled::{digest, version};
 use crate::value;
 
 /// Writes the document of one file, on one line.
-pub(super) fn write(out: &mut impl Write, path: &Path, archive: &FileArchive) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, path: &Path, archive: &TensorFile) -> io::Result<()> {
     let mut json = Json::document(out)?;
     json.key("file")?;
-    json.string(&path.to_string_lossy())?;
+    json.string(&shown(path).to_string_lossy())?;
     json.key("format")?;
     json.string(ZTENSOR)?;
     json.key("generation")?;
@@ -55,7 +56,7 @@ fn attributes<W: Write>(
 }
 
 /// Other files that hold blobs.
-fn shards<W: Write>(json: &mut Json<'_, W>, archive: &FileArchive) -> io::Result<()> {
+fn shards<W: Write>(json: &mut Json<'_, W>, archive: &TensorFile) -> io::Result<()> {
     json.open('[')?;
     for shard in archive.shards() {
         json.open('{')?;

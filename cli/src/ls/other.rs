@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::escape::{self, Name};
 use crate::json::Json;
 use crate::other;
+use crate::remote::shown;
 use crate::size::human;
 use crate::table::{Column, Row, Table};
 use crate::value;
@@ -86,7 +87,7 @@ pub(super) fn document(out: &mut impl Write, path: &Path, input: &mut Input) -> 
     let archive = other::attributes(input);
     let mut json = Json::document(out)?;
     json.key("file")?;
-    json.string(&path.to_string_lossy())?;
+    json.string(&shown(path).to_string_lossy())?;
     json.key("format")?;
     json.string(input.format().name())?;
     for absent in ["generation", "version"] {

@@ -24,11 +24,13 @@ pub(crate) fn may_have(file: &Opened) -> io::Result<bool> {
 
 /// Looks for the shards of a file, whose manifest is read here and now.
 pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Result<()> {
+    // A file that is read over the network has none.
+    let Some(local) = file.file.local() else { return Ok(()) };
     if !may_have(file)? {
         return Ok(());
     }
     // What is wrong with it will be told when it is opened for good.
-    let again = file.file.try_clone()?;
+    let again = local.try_clone()?;
     let archive = FileArchive::with_length(again, file.length, options);
     let Ok(archive) = archive else { return Ok(()) };
     for wanted in wanted(&archive, options) {
@@ -46,13 +48,14 @@ pub(crate) fn find(
 ) -> io::Result<Vec<u64>> {
     let mut lengths = Vec::new();
     let mut neighbours = Neighbours::default();
-    if !files.iter().flatten().any(|file| neighbours.may_be_shards(&file.path)) {
+    let mut local = files.iter().flatten().filter(|file| file.file.is_local());
+    if !local.any(|file| neighbours.may_be_shards(&file.path)) {
         return Ok(lengths);
     }
     let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
     for Listed { ordinal, wanted } in worker::listed(files.len().saturating_mul(most))? {
         let Some(Ok(file)) = files.get_mut(ordinal) else { continue };
-        if file.shards.len() >= most {
+        if file.shards.len() >= most || !file.file.is_local() {
             continue;
         }
         match open(&file.path, &wanted) {

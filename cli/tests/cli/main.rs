@@ -25,6 +25,7 @@ mod memory;
 mod other;
 mod pages;
 mod profiles;
+mod remote;
 mod sandbox;
 mod sarif;
 mod schema;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::chunk::CHUNK;
 use super::scratch;
 use super::trouble::Trouble;
+use zten::ReadAt;
 use zten_num::u64_from_usize;
 
 /// A file that is being read. Each read seeks first, so that clones do not disturb each other.
@@ -21,6 +22,17 @@ pub struct Source {
 enum Bytes {
     InFile(Arc<File>),
     InMemory(Arc<[u8]>),
+    Elsewhere(Elsewhere),
+}
+
+/// What gives bytes at positions.
+#[derive(Clone)]
+struct Elsewhere(Arc<dyn ReadAt<Error = io::Error> + Send + Sync>);
+
+impl std::fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Elsewhere")
+    }
 }
 
 impl From<Vec<u8>> for Source {
@@ -33,6 +45,11 @@ impl Source {
     /// An open file of so many bytes.
     pub fn new(file: File, length: u64) -> Self {
         Self { bytes: Bytes::InFile(Arc::new(file)), length }
+    }
+
+    /// So many bytes that are read at positions from anywhere.
+    pub fn over(source: Arc<dyn ReadAt<Error = io::Error> + Send + Sync>, length: u64) -> Self {
+        Self { bytes: Bytes::Elsewhere(Elsewhere(source)), length }
     }
 
     /// Bytes in it, when it was opened.
@@ -52,6 +69,7 @@ impl Source {
             Bytes::InMemory(bytes) => {
                 rest(bytes, offset).read_exact(buffer).map_err(Trouble::reading)
             }
+            Bytes::Elsewhere(source) => source.0.read_at(offset, buffer).map_err(Trouble::reading),
         }
     }
 
@@ -117,6 +135,12 @@ impl Read for Reader {
                 file.take(left).read(buffer)?
             }
             Bytes::InMemory(bytes) => rest(bytes, self.at).read(buffer)?,
+            Bytes::Elsewhere(source) => {
+                let left = self.source.length.saturating_sub(self.at);
+                let there = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+                source.0.read_at(self.at, buffer.get_mut(..there).unwrap_or_default())?;
+                there
+            }
         };
         self.at = self.at.saturating_add(u64_from_usize(read));
         Ok(read)

@@ -9,6 +9,7 @@ mod packed;
 mod placed;
 pub mod process;
 pub mod sample;
+pub mod server;
 mod sharded;
 
 pub use corpus::{

@@ -14,6 +14,7 @@ use crate::check::record::{Form, Record};
 use crate::check::validate::begin;
 use crate::check::want::Want;
 use crate::file::Opened;
+use crate::handle::Handle;
 use crate::mode::Mode;
 use crate::objects::WORTH_IT;
 use crate::sandbox;
@@ -75,7 +76,7 @@ impl Worker<'_> {
 
     /// Checks a file, and says what has been found when nothing more comes, or what takes long.
     fn check(&mut self, Sent { name, file, length }: Sent) -> io::Result<()> {
-        let opened = Opened { path: name.clone(), file, length, shards: Vec::new() };
+        let opened = Opened::new(&name, Handle::Local(file), length);
         let outcome = match begin(opened, self.args) {
             Err(problem) => Err(problem),
             Ok(mut begun) => {

@@ -1,0 +1,48 @@
+//! How files are read over the network, as the command line says.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions, TimeLimits};
+
+/// How files are read over the network.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Settings {
+    /// Reading one file over the network takes no longer; 6 hours if nothing is said
+    #[arg(long, global = true, value_name = "SECONDS")]
+    remote_time: Option<u32>,
+    /// Follow a server that redirects to a private address, or from http to https and back
+    #[arg(long, global = true)]
+    remote_redirects: bool,
+}
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Decides, once.
+pub(crate) fn decide(settings: &Settings) {
+    // The first decision holds.
+    let _ = SETTINGS.set(settings.clone());
+}
+
+impl Settings {
+    /// The options that say the same.
+    #[cfg(target_os = "linux")]
+    pub(super) fn arguments() -> Vec<String> {
+        let settings = SETTINGS.get().cloned().unwrap_or_default();
+        let time = settings.remote_time.map(|seconds| format!("--remote-time={seconds}"));
+        let redirects = settings.remote_redirects.then(|| "--remote-redirects".to_owned());
+        time.into_iter().chain(redirects).collect()
+    }
+}
+
+/// Finds a file, in this process.
+pub(super) fn open(name: &str) -> Result<RemoteFile, RemoteError> {
+    let settings = SETTINGS.get().cloned().unwrap_or_default();
+    let mut times = TimeLimits::default();
+    if let Some(seconds) = settings.remote_time {
+        times.total = Duration::from_secs(seconds.into());
+    }
+    let redirects = if settings.remote_redirects { Redirects::Any } else { Redirects::Public };
+    let options = RemoteOptions::from_environment()?.times(times).redirects(redirects);
+    RemoteFile::open(&RemoteName::parse(name)?, &options)
+}

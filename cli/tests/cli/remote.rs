@@ -1,0 +1,114 @@
+//! Files that are read over the network, where that was built in.
+
+use super::{ended, zten};
+
+#[cfg(not(feature = "remote"))]
+#[test]
+fn names_are_refused_with_how_to_have_them() {
+    for name in ["http://localhost/a.zt", "https://localhost/a.zt?b", "s3://bucket/a.zt"] {
+        for command in ["ls", "check", "hash"] {
+            let output = zten([command, name]);
+            let (status, _, complaint) = ended(&output);
+            assert_eq!(status, Some(2), "{command}");
+            assert!(
+                output.stdout.is_empty() && complaint.contains("--features remote"),
+                "{complaint}"
+            );
+        }
+    }
+}
+
+#[cfg(feature = "remote")]
+mod built_in {
+    use std::fs;
+
+    use zten_testkit::server::{Reply, Server, honest};
+
+    use super::{ended, zten};
+    use crate::{corpus_folder, succeeded, succeeded_json};
+
+    fn file(name: &str) -> Vec<u8> {
+        fs::read(corpus_folder().join(name)).unwrap()
+    }
+
+    const DENSE: &str = "accept/1.2.3/dense_all.zt";
+
+    #[test]
+    fn listing_takes_few_requests() {
+        let content = file(DENSE);
+        let server = Server::of(content.clone());
+        let there = succeeded_json(zten(["ls", "--json", &server.url(), "--require-sandbox"]));
+        // The end holds all of it.
+        assert_eq!((server.asked().len(), server.sent()), (1, content.len() as u64));
+        let path = corpus_folder().join(DENSE);
+        let here = succeeded_json(zten(["ls", "--json", path.to_str().unwrap()]));
+        assert_eq!(there["objects"], here["objects"]);
+        assert_eq!(there["file"], server.url());
+    }
+
+    #[test]
+    fn files_of_both_kinds_beside_each_other() {
+        let server = Server::of(file(DENSE));
+        let path = corpus_folder().join(DENSE);
+        succeeded(zten(["diff", path.to_str().unwrap(), &server.url()]));
+        succeeded(zten(["diff", &server.url(), &server.url(), "--no-sandbox"]));
+        succeeded(zten(["check", &server.url(), path.to_str().unwrap(), "--require-sandbox"]));
+        let output = zten([vec!["check".to_owned()], vec![server.url(); 9]].concat());
+        let (status, _, complaint) = ended(&output);
+        assert!(status == Some(2) && complaint.contains("8 at most"), "{complaint}");
+    }
+
+    #[test]
+    fn converting() {
+        let server = Server::of(file("other/npz/accept/compressed.npz"));
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out.zt");
+        succeeded(zten(["check", &server.url()]));
+        let args = ["convert", "--require-sandbox", &server.url(), out.to_str().unwrap()];
+        let output = zten(args);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        succeeded(zten(["check", out.to_str().unwrap()]));
+    }
+
+    #[test]
+    fn what_a_server_does_is_told_and_no_secret_is() {
+        let long: Vec<u8> = vec![0; 100_000];
+        let changing = Server::start(move |number, request| match number {
+            0 => honest(&long, request),
+            _ => Reply::status(412),
+        });
+        let whole = Server::start(|_, _| Reply::status(200));
+        let gone = Server::start(|_, _| Reply::status(404));
+        for (server, sentence) in [
+            (changing, "the file changed while it was read"),
+            (whole, "the server ignores ranges"),
+            (gone, "the server has no such file"),
+        ] {
+            for command in ["ls", "check", "hash"] {
+                let name = format!("{}?X-Signature=hidden", server.url());
+                let output = zten([command, &name]);
+                let (status, _, complaint) = ended(&output);
+                assert_eq!(status, Some(2), "{complaint}");
+                assert!(
+                    complaint.contains(sentence) && !complaint.contains("hidden"),
+                    "{complaint}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_as_ever() {
+        let name = "reject/blob-alignment--v12-72.zt";
+        let server = Server::of(file(name));
+        let path = corpus_folder().join(name);
+        let told = |name: &str| {
+            let output = zten(["check", "--json", name]);
+            assert_eq!(output.status.code(), Some(1));
+            let mut said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            said["file"] = serde_json::Value::Null;
+            said
+        };
+        assert_eq!(told(&server.url()), told(path.to_str().unwrap()));
+    }
+}

@@ -1,0 +1,194 @@
+//! A server of HTTP that does what a test tells it to, and remembers what it was asked.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What a client asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The path and the query.
+    pub path: String,
+    /// By their names in lower case.
+    pub headers: HashMap<String, String>,
+}
+
+impl Request {
+    /// The range that it asks for, of so many bytes.
+    pub fn range(&self, length: u64) -> Option<std::ops::Range<u64>> {
+        let (first, last) = self.headers.get("range")?.strip_prefix("bytes=")?.split_once('-')?;
+        Some(match (first.parse::<u64>(), last.parse::<u64>()) {
+            (Err(_), Ok(last)) => length.saturating_sub(last)..length,
+            (Ok(first), Ok(last)) => first..(last + 1).min(length),
+            _ => return None,
+        })
+    }
+}
+
+/// What is sent back.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Of three digits.
+    pub status: u16,
+    /// In their order.
+    pub headers: Vec<(&'static str, String)>,
+    /// What follows the head.
+    pub body: Vec<u8>,
+    /// How many bytes of the body are sent; then the connection is closed.
+    pub cut: Option<usize>,
+    /// Nothing is sent, and the connection stays.
+    pub silent: bool,
+}
+
+impl Reply {
+    /// No body, and a length that says so.
+    pub fn status(status: u16) -> Self {
+        let headers = vec![("Content-Length", "0".to_owned())];
+        Self { status, headers, body: Vec::new(), cut: None, silent: false }
+    }
+
+    /// To another URL.
+    pub fn redirect(to: &str) -> Self {
+        Self::status(302).with("Location", to)
+    }
+
+    /// With another value of that header, or none.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.retain(|(given, _)| *given != name);
+        if !value.is_empty() {
+            self.headers.push((name, value.to_owned()));
+        }
+        self
+    }
+}
+
+/// What an honest server says.
+pub fn honest(content: &[u8], request: &Request) -> Reply {
+    let length = content.len() as u64;
+    if request.headers.get("if-match").is_some_and(|tag| tag != "\"1\"") {
+        return Reply::status(412);
+    }
+    let Some(range) = request.range(length) else {
+        return Reply { body: content.to_vec(), ..Reply::status(200) }
+            .with("Content-Length", &length.to_string());
+    };
+    if range.is_empty() {
+        return Reply::status(416).with("Content-Range", &format!("bytes */{length}"));
+    }
+    let body = content[place(range.start)..place(range.end)].to_vec();
+    Reply::status(206)
+        .with("Content-Range", &format!("bytes {}-{}/{length}", range.start, range.end - 1))
+        .with("Content-Length", &body.len().to_string())
+        .with("ETag", "\"1\"")
+        .with_body(body)
+}
+
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap()
+}
+
+impl Reply {
+    fn with_body(mut self, body: Vec<u8>) -> Self {
+        self.body = body;
+        self
+    }
+}
+
+type Handler = dyn Fn(usize, &Request) -> Reply + Send + Sync;
+
+/// A server, until the process ends.
+pub struct Server {
+    /// At 127.0.0.1.
+    pub port: u16,
+    asked: Arc<Mutex<Vec<Request>>>,
+    sent: Arc<AtomicU64>,
+}
+
+impl Server {
+    /// Answers each request, by its number and what it says.
+    pub fn start(handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (asked, sent) = (Arc::<Mutex<Vec<Request>>>::default(), Arc::<AtomicU64>::default());
+        let server = Self { port, asked: Arc::clone(&asked), sent: Arc::clone(&sent) };
+        let handler: Arc<Handler> = Arc::new(handler);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (handler, asked, sent) =
+                    (Arc::clone(&handler), Arc::clone(&asked), Arc::clone(&sent));
+                thread::spawn(move || serve(&stream, &*handler, &asked, &sent));
+            }
+        });
+        server
+    }
+
+    /// Serves that content, honestly.
+    pub fn of(content: Vec<u8>) -> Self {
+        Self::start(move |_, request| honest(&content, request))
+    }
+
+    /// A name of a file on it.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/file.zt", self.port)
+    }
+
+    /// All that has been asked.
+    pub fn asked(&self) -> Vec<Request> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Bytes of bodies that were sent.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(
+    stream: &TcpStream,
+    handler: &Handler,
+    asked: &Mutex<Vec<Request>>,
+    sent: &AtomicU64,
+) -> Option<()> {
+    // Each answer is two writes.
+    stream.set_nodelay(true).ok()?;
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut request = Request::default();
+        let mut line = String::new();
+        lines.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        line.split(' ').nth(1)?.clone_into(&mut request.path);
+        loop {
+            line.clear();
+            lines.read_line(&mut line).ok()?;
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            request.headers.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+        let number = {
+            let mut asked = asked.lock().unwrap();
+            asked.push(request.clone());
+            asked.len() - 1
+        };
+        let reply = handler(number, &request);
+        if reply.silent {
+            let mut end = [0];
+            let _ = lines.read(&mut end);
+            return None;
+        }
+        let line = format!("HTTP/1.1 {} x\r\n", reply.status);
+        let headers = reply.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let head: String = [line].into_iter().chain(headers).chain(["\r\n".to_owned()]).collect();
+        let mut out = stream;
+        out.write_all(head.as_bytes()).ok()?;
+        let body = &reply.body[..reply.cut.unwrap_or(reply.body.len()).min(reply.body.len())];
+        sent.fetch_add(body.len() as u64, Ordering::SeqCst);
+        out.write_all(body).ok()?;
+        out.flush().ok()?;
+        if reply.cut.is_some() {
+            return None;
+        }
+    }
+}

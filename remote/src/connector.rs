@@ -1,0 +1,102 @@
+//! Connections: TCP, and TLS where that was built in.
+
+use http_body_util::Empty;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use crate::address::{Private, Resolver};
+use crate::error::RemoteError;
+use crate::options::TimeLimits;
+
+#[cfg(feature = "tls")]
+type Connector = hyper_rustls::HttpsConnector<HttpConnector<Resolver>>;
+#[cfg(not(feature = "tls"))]
+type Connector = HttpConnector<Resolver>;
+
+/// Bytes of the head of an answer, at most.
+const HEAD: usize = 64 << 10;
+/// Connections to one server that are kept.
+const KEPT: usize = 8;
+
+pub(crate) type HttpClient = Client<Connector, Empty<bytes::Bytes>>;
+
+/// A client of HTTP/1.1.
+pub(crate) fn client(limits: &TimeLimits, public_only: bool) -> Result<HttpClient, RemoteError> {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(public_only));
+    tcp.set_connect_timeout(Some(limits.connect));
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let connector = secured(tcp)?;
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_max_idle_per_host(KEPT)
+        .pool_timer(TokioTimer::new())
+        .http1_max_buf_size(HEAD)
+        .build(connector))
+}
+
+#[cfg(not(feature = "tls"))]
+#[expect(clippy::unnecessary_wraps, reason = "with TLS, it may fail")]
+fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
+    Ok(tcp)
+}
+
+/// With the roots of the system, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+#[cfg(feature = "tls")]
+fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
+    use std::sync::Arc;
+
+    let mut roots = rustls::RootCertStore::empty();
+    // Roots that cannot be read leave fewer to trust.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls_graviola::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| RemoteError::Tls(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config);
+    Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
+}
+
+/// The error in an error of the standard library in another one: what `source` of these passes over.
+fn innermost(mut error: &std::io::Error) -> &std::io::Error {
+    while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<std::io::Error>())
+    {
+        error = inner;
+    }
+    error
+}
+
+/// What kept a connection from being made, or used.
+pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError {
+    let mut found = None;
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            let innermost = innermost(error);
+            let custom = innermost.get_ref();
+            if custom.and_then(|custom| custom.downcast_ref::<Private>()).is_some() {
+                return RemoteError::RedirectPrivate;
+            }
+            #[cfg(feature = "tls")]
+            if let Some(tls) = custom.and_then(|custom| custom.downcast_ref::<rustls::Error>()) {
+                return RemoteError::Tls(tls.to_string());
+            }
+            found = Some(RemoteError::Connect(innermost.kind()));
+        } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
+            // Closed before it answered, or in the middle.
+            let cut = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+            let kind = std::io::ErrorKind::UnexpectedEof;
+            found = if cut {
+                Some(RemoteError::Connect(kind))
+            } else if error.is_parse() {
+                return RemoteError::Protocol;
+            } else {
+                found
+            };
+        }
+        next = error.source();
+    }
+    found.unwrap_or(RemoteError::Connect(std::io::ErrorKind::Other))
+}

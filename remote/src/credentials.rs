@@ -1,0 +1,103 @@
+//! Credentials of AWS, from the environment and from profile files.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a profile file that are read, at most.
+const LONGEST: u64 = 1 << 20;
+
+/// The settings of one profile, by their names.
+pub(crate) type Profile = HashMap<String, String>;
+
+/// What the profile files say of a profile: the credentials file goes before the other.
+pub(crate) fn profile(variable: &impl Fn(&str) -> Option<String>) -> io::Result<Profile> {
+    let name = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
+    let home = variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from);
+    let at = |setting: &str, file: &str| {
+        let usual = || Some(home.as_ref()?.join(".aws").join(file));
+        variable(setting).map(PathBuf::from).or_else(usual)
+    };
+    let mut found = Profile::new();
+    for (path, is_config) in [
+        (at("AWS_CONFIG_FILE", "config"), true),
+        (at("AWS_SHARED_CREDENTIALS_FILE", "credentials"), false),
+    ] {
+        let Some(path) = path else { continue };
+        let Some(text) = read(&path)? else { continue };
+        found.extend(section(&text, &name, is_config));
+    }
+    Ok(found)
+}
+
+/// The text of a file, if it is there.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+/// The settings in the section of a profile. In the file `config` all but the default are called
+/// `profile NAME`.
+fn section(text: &str, name: &str, is_config: bool) -> Profile {
+    let wanted =
+        if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
+    let mut found = Profile::new();
+    let mut is_in = false;
+    for line in text.lines() {
+        // What is indented belongs to a setting that has several.
+        if line.starts_with([' ', '\t', '#', ';']) {
+            continue;
+        }
+        if let Some(header) = line.strip_prefix('[') {
+            let header = header.split(']').next().unwrap_or_default();
+            is_in = header.split_whitespace().eq(wanted.split_whitespace());
+        } else if let Some((key, value)) = line.split_once('=')
+            && is_in
+        {
+            found.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections() {
+        let text = "a = 0\n[default]\na = 1\n s3 =\n  a = 9\n# a = 8\n[profile x]\na=2\nB = c=d\n[y]\na=3\n";
+        let of = |name, is_config| section(text, name, is_config).remove("a");
+        assert_eq!(of("default", true).as_deref(), Some("1"));
+        assert_eq!(of("x", true).as_deref(), Some("2"));
+        assert_eq!(of("x", false), None);
+        assert_eq!(of("y", false).as_deref(), Some("3"));
+        assert_eq!(of("y", true), None);
+        assert_eq!(section(text, "x", true).remove("b").as_deref(), Some("c=d"));
+    }
+
+    #[test]
+    fn the_credentials_file_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(".aws").join(name);
+        std::fs::create_dir(folder.path().join(".aws")).unwrap();
+        std::fs::write(at("config"), "[profile p]\nregion=r\naws_access_key_id=old\n").unwrap();
+        std::fs::write(at("credentials"), "[p]\naws_access_key_id=new\n").unwrap();
+        let home = folder.path().to_str().unwrap().to_owned();
+        let variable = |name: &str| match name {
+            "HOME" => Some(home.clone()),
+            "AWS_PROFILE" => Some("p".to_owned()),
+            _ => None,
+        };
+        let found = profile(&variable).unwrap();
+        assert_eq!((found["region"].as_str(), found["aws_access_key_id"].as_str()), ("r", "new"));
+        assert!(profile(&|_| None).unwrap().is_empty());
+    }
+}

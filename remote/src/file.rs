@@ -1,0 +1,313 @@
+//! A remote file, for programs that wait.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use zten::ReadAt;
+use zten_num::u64_from_usize;
+
+use crate::error::RemoteError;
+use crate::name::RemoteName;
+use crate::object::RemoteObject;
+use crate::options::RemoteOptions;
+use crate::plan::{BLOCK, Plan};
+
+/// Bytes at the start of a file that are fetched together and held: who opens a file asks for them more than
+/// once.
+const HEAD: u64 = 64;
+/// Of what has been read one byte after the other, one part in so many is fetched ahead.
+const RUN: u64 = 20;
+/// Blocks that are being fetched at a time.
+const IN_FLIGHT: usize = 4;
+/// Blocks that are held, those in flight among them: memory for so many.
+const HELD: usize = 8;
+
+/// A remote file that was found, of one version, read at positions. A thread of its own talks to the server, so that
+/// what [`plan`](Self::plan) announces is fetched while other bytes are looked at: 8 blocks of 4 MiB are held at most.
+#[derive(Debug)]
+pub struct RemoteFile {
+    /// Always there until it is dropped.
+    runtime: Option<Runtime>,
+    object: RemoteObject,
+    ahead: Mutex<Ahead>,
+}
+
+/// What is fetched before it is asked for.
+#[derive(Debug, Default)]
+struct Ahead {
+    plan: Plan,
+    /// The first block that was not begun.
+    next: usize,
+    /// Places of the blocks by where they start.
+    by_start: Vec<(u64, usize)>,
+    begun: Vec<bool>,
+    held: VecDeque<Block>,
+    /// The first bytes, if they have been asked for.
+    head: Vec<u8>,
+    run: Run,
+}
+
+/// Bytes that were read one after another without a plan.
+#[derive(Debug, Default)]
+struct Run {
+    end: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Block {
+    range: Range<u64>,
+    state: State,
+    is_used: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Coming(JoinHandle<Result<Vec<u8>, RemoteError>>),
+    Here(Vec<u8>),
+}
+
+impl RemoteFile {
+    /// Finds a file, and fetches its last 64 KiB.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being fetched.
+    pub fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| RemoteError::Runtime(error.kind()))?;
+        let opened = runtime.block_on(RemoteObject::open(name, options));
+        let mut file = Self {
+            object: match opened {
+                Ok(object) => object,
+                Err(error) => {
+                    // A name that is being resolved is not waited for.
+                    runtime.shutdown_background();
+                    return Err(error);
+                }
+            },
+            runtime: None,
+            ahead: Mutex::default(),
+        };
+        file.runtime = Some(runtime);
+        Ok(file)
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self) -> u64 {
+        self.object.length()
+    }
+
+    /// What will be read from now on, in that order, as far as it is known: it is fetched ahead, several blocks at a time.
+    ///
+    /// # Errors
+    /// [`RemoteError::BeyondEnd`].
+    pub fn plan(&self, plan: Plan) -> Result<(), RemoteError> {
+        let length = self.length();
+        if plan.blocks().iter().any(|block| block.end > length) {
+            return Err(RemoteError::BeyondEnd { length });
+        }
+        let mut by_start: Vec<_> =
+            plan.blocks().iter().zip(0..).map(|(block, place)| (block.start, place)).collect();
+        by_start.sort_unstable();
+        let begun = vec![false; plan.blocks().len()];
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = std::mem::take(&mut ahead.head);
+        *ahead = Ahead { plan, by_start, begun, head, ..Ahead::default() };
+        Ok(())
+    }
+
+    /// Hands on the bytes of a range in order, in chunks.
+    ///
+    /// # Errors
+    /// [`RemoteError::BeyondEnd`], whatever keeps bytes from being fetched, and what `take` fails with.
+    pub fn read_with<E: From<RemoteError>>(
+        &self,
+        range: Range<u64>,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        // It has been asked for ranges of the file alone: nothing else is begun.
+        drop(self.object.reading(range.clone())?);
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = range.start;
+        if range.end <= HEAD && ahead.head.is_empty() {
+            let head = 0..HEAD.min(self.length());
+            ahead.head = runtime.block_on(self.object.read(head))?;
+        }
+        if let Ok(start) = usize::try_from(at)
+            && let Some(head) = ahead.head.get(start..).filter(|head| !head.is_empty())
+        {
+            let most = usize::try_from(range.end.saturating_sub(at)).unwrap_or(usize::MAX);
+            let head = head.get(..most).unwrap_or(head);
+            take(head)?;
+            at = at.saturating_add(u64_from_usize(head.len()));
+        }
+        while at < range.end {
+            ahead.begin(at, range.end.saturating_sub(at), (runtime, &self.object));
+            if let Some(place) = ahead.holding(at) {
+                let bytes = ahead.bytes(place, at..range.end, runtime)?;
+                take(bytes)?;
+                at = at.saturating_add(u64_from_usize(bytes.len()));
+            } else {
+                let end = ahead.first_after(at).min(range.end);
+                let mut reading = self.object.reading(at..end)?;
+                while let Some(bytes) = runtime.block_on(reading.next())? {
+                    take(&bytes)?;
+                }
+                at = end;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ahead {
+    /// The place among the held blocks of the one that holds the byte.
+    fn holding(&self, at: u64) -> Option<usize> {
+        self.held.iter().position(|block| block.range.contains(&at))
+    }
+
+    /// The planned block that holds the byte and was not begun.
+    fn planned(&self, at: u64) -> Option<usize> {
+        let after = self.by_start.partition_point(|(start, _)| *start <= at);
+        let (_, place) = self.by_start.get(after.checked_sub(1)?)?;
+        let holds = self.plan.blocks().get(*place)?.contains(&at);
+        (holds && self.begun.get(*place) == Some(&false)).then_some(*place)
+    }
+
+    /// Where the next held block begins behind the byte, which none holds.
+    fn first_after(&self, at: u64) -> u64 {
+        let starts = self.held.iter().map(|block| block.range.start);
+        starts.filter(|start| *start > at).min().unwrap_or(u64::MAX)
+    }
+
+    /// Begins to fetch what the read of so many bytes from there on needs, and what is planned next.
+    fn begin(&mut self, at: u64, bytes: u64, from: (&Runtime, &RemoteObject)) {
+        if self.holding(at).is_none() {
+            match self.planned(at) {
+                // What was passed over is fetched when it is asked for.
+                Some(place) => {
+                    self.next = place;
+                    self.held.retain(|block| !block.is_used);
+                    while self.held.len() >= IN_FLIGHT {
+                        self.held.pop_front();
+                    }
+                    self.begin_next(from);
+                }
+                None => self.begin_run(at, bytes, from),
+            }
+        }
+        let coming = |held: &VecDeque<Block>| held.iter().filter(|block| !block.is_used).count();
+        while coming(&self.held) < IN_FLIGHT && self.next < self.plan.blocks().len() {
+            if self.held.len() >= HELD {
+                let Some(used) = self.held.iter().position(|block| block.is_used) else { break };
+                self.held.remove(used);
+            }
+            self.begin_next(from);
+        }
+    }
+
+    /// Begins to fetch the next planned block, if it was not fetched before.
+    fn begin_next(&mut self, from: (&Runtime, &RemoteObject)) {
+        let place = self.next;
+        self.next = self.next.saturating_add(1);
+        let Some(begun) = self.begun.get_mut(place).filter(|begun| !**begun) else { return };
+        *begun = true;
+        if let Some(range) = self.plan.blocks().get(place).cloned() {
+            self.fetch(range, from);
+        }
+    }
+
+    /// Fetches more than is asked for where as much has been read one byte after the other.
+    fn begin_run(&mut self, at: u64, bytes: u64, from: (&Runtime, &RemoteObject)) {
+        let run = if at == self.run.end { self.run.bytes } else { 0 };
+        let most = run.checked_div(RUN).unwrap_or_default().min(BLOCK);
+        let (_, object) = from;
+        let mut end = at.saturating_add(bytes);
+        if most > bytes && self.plan.blocks().is_empty() {
+            end = at.saturating_add(most).min(object.length());
+            if self.held.len() >= HELD {
+                self.held.pop_front();
+            }
+            self.fetch(at..end, from);
+        }
+        self.run = Run { end, bytes: run.saturating_add(end.saturating_sub(at)) };
+    }
+
+    fn fetch(&mut self, range: Range<u64>, (runtime, object): (&Runtime, &RemoteObject)) {
+        let (object, wanted) = (object.clone(), range.clone());
+        let coming = runtime.spawn(async move { object.read(wanted).await });
+        self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });
+    }
+
+    /// Those bytes of the range that a held block has, which is waited for.
+    fn bytes(
+        &mut self,
+        place: usize,
+        range: Range<u64>,
+        runtime: &Runtime,
+    ) -> Result<&[u8], RemoteError> {
+        let Some(block) = self.held.get_mut(place) else { return Err(RemoteError::OtherRange) };
+        block.is_used = true;
+        if let State::Coming(coming) = &mut block.state {
+            match runtime.block_on(coming) {
+                Ok(Ok(bytes)) => block.state = State::Here(bytes),
+                failed => {
+                    self.held.remove(place);
+                    return Err(match failed {
+                        Ok(Err(error)) => error,
+                        _ => RemoteError::Runtime(io::ErrorKind::Interrupted),
+                    });
+                }
+            }
+        }
+        let Some(Block { range: whole, state: State::Here(bytes), .. }) = self.held.get(place)
+        else {
+            return Err(RemoteError::OtherRange);
+        };
+        let within = |at: u64| {
+            usize::try_from(at.saturating_sub(whole.start)).unwrap_or(usize::MAX).min(bytes.len())
+        };
+        let found = bytes.get(within(range.start)..within(range.end)).unwrap_or_default();
+        if found.is_empty() { Err(RemoteError::OtherRange) } else { Ok(found) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let State::Coming(coming) = &self.state {
+            coming.abort();
+        }
+    }
+}
+
+impl Drop for RemoteFile {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl ReadAt for RemoteFile {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let beyond = || RemoteError::BeyondEnd { length: self.length() };
+        let end = offset.checked_add(u64_from_usize(buffer.len())).ok_or_else(beyond)?;
+        let mut left = buffer;
+        self.read_with(offset..end, |bytes| {
+            let rest = std::mem::take(&mut left);
+            let (filled, rest) = rest.split_at_mut_checked(bytes.len()).ok_or_else(beyond)?;
+            filled.copy_from_slice(bytes);
+            left = rest;
+            Ok::<(), RemoteError>(())
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Names of remote files.
+
+use std::fmt;
+
+use url::Url;
+
+/// Bytes of a name, at most.
+const LONGEST: usize = 8 << 10;
+/// Bytes of a key of S3, at most.
+const LONGEST_KEY: usize = 1024;
+
+/// The name of a file that is read over the network: `http://`, `https://` or `s3://BUCKET/KEY`. It holds no user and no
+/// password. A query is sent, and never shown: it may be a signature.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RemoteName(pub(crate) Location);
+
+/// What it names.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    Http(Url),
+    S3 { bucket: String, key: String },
+}
+
+/// Why a text is no name of a remote file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It does not begin with `http://`, `https://` or `s3://`.
+    Scheme,
+    /// It is longer than 8 KiB.
+    Long,
+    /// It is no URL with a host.
+    Url,
+    /// It has a user or a password.
+    Credentials,
+    /// It has a `#`.
+    Fragment,
+    /// Its bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
+    Bucket,
+    /// Its key is empty, longer than 1,024 bytes, or has a part `.` or `..`.
+    Key,
+    /// It needs TLS, which was not built in: the feature `tls`.
+    NoTls,
+}
+
+impl RemoteName {
+    /// Whether a text begins as names of remote files do.
+    pub fn is_remote(text: &str) -> bool {
+        ["http://", "https://", "s3://"].iter().any(|scheme| text.starts_with(scheme))
+    }
+
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        if !Self::is_remote(text) {
+            return Err(NameError::Scheme);
+        }
+        if text.len() > LONGEST {
+            return Err(NameError::Long);
+        }
+        if let Some(rest) = text.strip_prefix("s3://") {
+            let (bucket, key) = rest.split_once('/').ok_or(NameError::Key)?;
+            if !is_bucket(bucket) {
+                return Err(NameError::Bucket);
+            }
+            // A part of dots would be gone from the URL.
+            if key.is_empty() || key.len() > LONGEST_KEY || key.split('/').any(is_dots) {
+                return Err(NameError::Key);
+            }
+            return Ok(Self(Location::S3 { bucket: bucket.to_owned(), key: key.to_owned() }));
+        }
+        let url = Url::parse(text).map_err(|_| NameError::Url)?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(NameError::Credentials);
+        }
+        if url.fragment().is_some() {
+            return Err(NameError::Fragment);
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(NameError::Url);
+        }
+        has_tls(&url)?;
+        Ok(Self(Location::Http(url)))
+    }
+}
+
+/// Whether what the URL needs was built in.
+pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
+    if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
+}
+
+fn is_bucket(name: &str) -> bool {
+    let fits =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+    (3..=63).contains(&name.len()) && name.bytes().all(fits) && !name.split('.').any(str::is_empty)
+}
+
+fn is_dots(part: &str) -> bool {
+    part == "." || part == ".."
+}
+
+impl fmt::Display for RemoteName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Location::S3 { bucket, key } => write!(f, "s3://{bucket}/{key}"),
+            Location::Http(url) => {
+                write!(f, "{}://{}", url.scheme(), url.host_str().unwrap_or_default())?;
+                if let Some(port) = url.port() {
+                    write!(f, ":{port}")?;
+                }
+                f.write_str(url.path())?;
+                if url.query().is_some() { f.write_str("?...") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+/// As it is shown.
+impl fmt::Debug for RemoteName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RemoteName({self})")
+    }
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scheme => "the name begins with none of http://, https:// and s3://",
+            Self::Long => "the name is longer than 8,192 bytes",
+            Self::Url => "the name is not a URL with a host",
+            Self::Credentials => {
+                "the URL holds a user or a password, which belong in the environment or a profile"
+            }
+            Self::Fragment => "the URL has a fragment (#), which no server sees",
+            Self::Bucket => {
+                "the bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores"
+            }
+            Self::Key => {
+                "the key is empty, longer than 1,024 bytes, or has a part that is . or .."
+            }
+            Self::NoTls => "https needs TLS, which was not built in: the feature tls",
+        })
+    }
+}
+
+impl std::error::Error for NameError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Result<String, NameError> {
+        RemoteName::parse(text).map(|name| name.to_string())
+    }
+
+    #[test]
+    fn names_are_shown_without_secrets() {
+        assert_eq!(shown("http://h:80/a?X-Sig=secret"), Ok("http://h/a?...".to_owned()));
+        assert_eq!(shown("http://h:81/%41 b"), Ok("http://h:81/%41%20b".to_owned()));
+        assert_eq!(shown("s3://bucket/a//b?c"), Ok("s3://bucket/a//b?c".to_owned()));
+        let debug = format!("{:?}", RemoteName::parse("http://h/a?secret").unwrap());
+        assert!(!debug.contains("secret"), "{debug}");
+    }
+
+    #[test]
+    fn what_is_no_name() {
+        for (text, error) in [
+            ("ftp://h/a", NameError::Scheme),
+            ("model.zt", NameError::Scheme),
+            ("http://user@h/a", NameError::Credentials),
+            ("http://:password@h/a", NameError::Credentials),
+            ("http://h/a#b", NameError::Fragment),
+            ("http://", NameError::Url),
+            ("http://[::1/a", NameError::Url),
+            ("s3://bucket", NameError::Key),
+            ("s3://bucket/", NameError::Key),
+            ("s3://bucket/a/../b", NameError::Key),
+            ("s3://Bucket/a", NameError::Bucket),
+            ("s3://key:secret@bucket/a", NameError::Bucket),
+            ("s3://a..b/a", NameError::Bucket),
+        ] {
+            assert_eq!(RemoteName::parse(text), Err(error), "{text}");
+        }
+        let long = format!("http://h/{}", "a".repeat(LONGEST));
+        assert_eq!(RemoteName::parse(&long), Err(NameError::Long));
+    }
+}

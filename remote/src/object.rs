@@ -1,0 +1,139 @@
+//! A remote file, for asynchronous programs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tokio::time::Instant;
+use zten::open::Opening;
+use zten::{Manifest, Options, ReadError};
+use zten_num::u64_from_usize;
+
+use crate::error::RemoteError;
+use crate::name::RemoteName;
+use crate::options::{RemoteOptions, TimeLimits};
+use crate::reading::{Coming, Reading};
+use crate::response::{Asked, Known};
+use crate::retries::Retries;
+use crate::transport::Transport;
+
+/// Bytes at the end of a file that are fetched when it is opened: most manifests are shorter.
+pub(crate) const TAIL: u64 = 64 << 10;
+
+/// What all who read one file share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) transport: Transport,
+    pub(crate) known: Known,
+    pub(crate) limits: TimeLimits,
+    /// When everything ends.
+    pub(crate) end: Instant,
+    tail: Bytes,
+}
+
+impl Shared {
+    /// Where the bytes begin that are held.
+    pub(crate) fn tail_start(&self) -> u64 {
+        self.known.length.saturating_sub(u64_from_usize(self.tail.len()))
+    }
+
+    /// Those of the range that are held.
+    pub(crate) fn tail(&self, range: Range<u64>) -> Bytes {
+        let within = |at: u64| {
+            usize::try_from(at.saturating_sub(self.tail_start()))
+                .unwrap_or(usize::MAX)
+                .min(self.tail.len())
+        };
+        let (start, end) = (within(range.start), within(range.end));
+        if start < end { self.tail.slice(start..end) } else { Bytes::new() }
+    }
+}
+
+/// A remote file that was found, of one version: read within a runtime of `tokio`. Clones share its connections.
+#[derive(Clone, Debug)]
+pub struct RemoteObject(Arc<Shared>);
+
+impl RemoteObject {
+    /// Fetches the last 64 KiB of a file, which tells its length and its version.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being fetched.
+    pub async fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
+        let limits = options.times;
+        let now = Instant::now();
+        let end = now.checked_add(limits.total).ok_or(RemoteError::TotalTime)?;
+        let transport = Transport::new(name.clone(), options)?;
+        let mut retries = Retries::new(limits, end);
+        loop {
+            match last(&transport, &limits, end).await {
+                Ok((known, tail)) => {
+                    return Ok(Self(Arc::new(Shared { transport, known, limits, end, tail })));
+                }
+                Err(error) => retries.wait(error).await?,
+            }
+        }
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self) -> u64 {
+        self.0.known.length
+    }
+
+    /// Begins to read a range.
+    ///
+    /// # Errors
+    /// [`RemoteError::BeyondEnd`].
+    pub fn reading(&self, range: Range<u64>) -> Result<Reading, RemoteError> {
+        if range.start > range.end || range.end > self.length() {
+            return Err(RemoteError::BeyondEnd { length: self.length() });
+        }
+        Ok(Reading::new(Arc::clone(&self.0), range))
+    }
+
+    /// Reads a range into memory, which is taken before anything is asked for.
+    ///
+    /// # Errors
+    /// [`RemoteError::BeyondEnd`]; whatever keeps it from being fetched.
+    pub async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
+        let mut reading = self.reading(range.clone())?;
+        let length = range.end.saturating_sub(range.start);
+        let length = usize::try_from(length).map_err(|_| RemoteError::OutOfMemory)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| RemoteError::OutOfMemory)?;
+        while let Some(chunk) = reading.next().await? {
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    /// Reads the manifest and validates it, in two requests at most.
+    ///
+    /// # Errors
+    /// Any rule of the catalogue that needs no data; whatever keeps bytes from being fetched.
+    pub async fn manifest(
+        &self,
+        options: &Options,
+    ) -> Result<Manifest<Vec<u8>>, ReadError<RemoteError>> {
+        let read = async |range| self.read(range).await.map_err(ReadError::Source);
+        let opening = Opening::new(self.length(), options)?;
+        let footer = opening.header(&read(opening.needs()).await?)?;
+        let body = footer.footer(&read(footer.needs()).await?)?;
+        let bytes = read(body.needs()).await?;
+        body.manifest(bytes).map_err(|refused| ReadError::Refused(refused.error()))
+    }
+}
+
+/// The last bytes of a file, and what they tell.
+async fn last(
+    transport: &Transport,
+    limits: &TimeLimits,
+    end: Instant,
+) -> Result<(Known, Bytes), RemoteError> {
+    let (answer, mut coming) =
+        Coming::ask(transport, &Asked::Last(TAIL), None, (limits, end)).await?;
+    let mut tail = BytesMut::new();
+    while let Some(bytes) = coming.next().await? {
+        tail.extend_from_slice(&bytes);
+    }
+    Ok((answer.known, tail.freeze()))
+}

@@ -1,0 +1,82 @@
+//! How remote files are read.
+
+use std::time::Duration;
+
+use crate::error::RemoteError;
+use crate::s3::S3Access;
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// Making a connection; 10 s.
+    pub connect: Duration,
+    /// One request, beside the time for its bytes; 30 s.
+    pub request: Duration,
+    /// Bytes a second that come at least: a request of so many bytes may take a second longer; 64 KiB.
+    pub rate: u64,
+    /// Everything, from opening on; 6 hours.
+    pub total: Duration,
+    /// Before the first repetition of a request, and three times as long before each further one; 100 ms.
+    pub pause: Duration,
+    /// How often a request is repeated; 4.
+    pub repetitions: u32,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            request: Duration::from_secs(30),
+            rate: 64 << 10,
+            total: Duration::from_secs(6 * 60 * 60),
+            pause: Duration::from_millis(100),
+            repetitions: 4,
+        }
+    }
+}
+
+/// Where a server may redirect to. Five times at most, and never for S3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Redirects {
+    /// To the same scheme, and to a public address or the server itself.
+    #[default]
+    Public,
+    /// To `http` and `https` of any address.
+    Any,
+}
+
+/// How remote files are read.
+#[derive(Clone, Debug, Default)]
+pub struct RemoteOptions {
+    pub(crate) times: TimeLimits,
+    pub(crate) redirects: Redirects,
+    pub(crate) s3: S3Access,
+}
+
+impl RemoteOptions {
+    /// The defaults, with what the environment and the profile files of AWS say of S3.
+    ///
+    /// # Errors
+    /// [`RemoteError::Setting`].
+    pub fn from_environment() -> Result<Self, RemoteError> {
+        Ok(Self { s3: S3Access::from_environment()?, ..Self::default() })
+    }
+
+    /// With those limits.
+    #[must_use]
+    pub fn times(self, times: TimeLimits) -> Self {
+        Self { times, ..self }
+    }
+
+    /// With those redirects.
+    #[must_use]
+    pub fn redirects(self, redirects: Redirects) -> Self {
+        Self { redirects, ..self }
+    }
+
+    /// With that access to S3.
+    #[must_use]
+    pub fn s3(self, s3: S3Access) -> Self {
+        Self { s3, ..self }
+    }
+}

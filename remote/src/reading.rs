@@ -1,0 +1,173 @@
+//! The bytes of a range as they come.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::time::{Instant, timeout_at};
+use zten_num::u64_from_usize;
+
+use crate::connector::failure;
+use crate::error::RemoteError;
+use crate::object::Shared;
+use crate::options::TimeLimits;
+use crate::response::{Answer, Asked, Known};
+use crate::retries::Retries;
+use crate::transport::Transport;
+
+/// When a request has to have ended.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    at: Instant,
+    /// Whether everything ends then.
+    is_last: bool,
+}
+
+impl Deadline {
+    fn new(limits: &TimeLimits, end: Instant, bytes: u64) -> Self {
+        let for_bytes = Duration::from_secs(bytes.checked_div(limits.rate).unwrap_or_default());
+        let at = Instant::now().checked_add(limits.request.saturating_add(for_bytes));
+        let at = at.unwrap_or(end);
+        Self { at: at.min(end), is_last: end <= at }
+    }
+
+    async fn limit<T>(
+        self,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        let late = if self.is_last { RemoteError::TotalTime } else { RemoteError::RequestTime };
+        timeout_at(self.at, work).await.unwrap_or(Err(late))
+    }
+}
+
+/// One answer whose bytes are coming.
+#[derive(Debug)]
+pub(crate) struct Coming {
+    body: Incoming,
+    deadline: Deadline,
+    asked: u64,
+    left: u64,
+}
+
+impl Coming {
+    /// Asks, and holds the head of the answer against the request.
+    pub(crate) async fn ask(
+        transport: &Transport,
+        asked: &Asked,
+        known: Option<&Known>,
+        (limits, end): (&TimeLimits, Instant),
+    ) -> Result<(Answer, Self), RemoteError> {
+        let bytes = match asked {
+            Asked::Last(bytes) => *bytes,
+            Asked::Range(range) => range.end.saturating_sub(range.start),
+        };
+        let deadline = Deadline::new(limits, end, bytes);
+        let (head, body) = deadline.limit(transport.get(asked, known)).await?.into_parts();
+        let answer = Answer::read(&head, asked, known)?;
+        let asked = answer.range.end.saturating_sub(answer.range.start);
+        Ok((answer, Self { body, deadline, asked, left: asked }))
+    }
+
+    /// The next bytes; nothing when all have come.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let Some(bytes) = self.frame().await? else { return Err(self.fewer()) };
+        let came = u64_from_usize(bytes.len());
+        let Some(left) = self.left.checked_sub(came) else {
+            return Err(RemoteError::More { asked: self.asked });
+        };
+        self.left = left;
+        // What follows the last one is no more than asked for only if it is nothing. Whether the connection ends well then
+        // is of no importance.
+        if left == 0 && matches!(self.frame().await, Ok(Some(_))) {
+            return Err(RemoteError::More { asked: self.asked });
+        }
+        Ok(Some(bytes))
+    }
+
+    /// The next bytes of the body that are any; nothing at its end.
+    async fn frame(&mut self) -> Result<Option<Bytes>, RemoteError> {
+        loop {
+            let Self { body, deadline, .. } = self;
+            let next = async { body.frame().await.transpose().map_err(|error| failure(&error)) };
+            let frame = match deadline.limit(next).await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                Err(RemoteError::Connect(_)) => return Err(self.fewer()),
+                Err(error) => return Err(error),
+            };
+            if let Ok(bytes) = frame.into_data()
+                && !bytes.is_empty()
+            {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+
+    fn fewer(&self) -> RemoteError {
+        RemoteError::Fewer { asked: self.asked, came: self.asked.saturating_sub(self.left) }
+    }
+}
+
+/// The bytes of a range as they come, in order. A connection that is cut is made anew, and the rest asked for.
+#[derive(Debug)]
+pub struct Reading {
+    shared: Arc<Shared>,
+    at: u64,
+    end: u64,
+    coming: Option<Coming>,
+    retries: Retries,
+}
+
+impl Reading {
+    /// Begins to read a range that the file has.
+    pub(crate) fn new(shared: Arc<Shared>, range: Range<u64>) -> Self {
+        let retries = Retries::new(shared.limits, shared.end);
+        Self { shared, at: range.start, end: range.end, coming: None, retries }
+    }
+
+    /// The next bytes, at most a few hundred KiB; nothing when all have come.
+    ///
+    /// # Errors
+    /// Whatever keeps the rest from coming.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
+        // What is known since the file was opened is not asked for again.
+        let fetched = self.end.min(self.shared.tail_start());
+        while self.at < fetched {
+            match self.fetch(fetched).await {
+                Ok(bytes) => {
+                    let came = u64_from_usize(bytes.len());
+                    self.at = self.at.saturating_add(came);
+                    self.retries.note(came);
+                    return Ok(Some(bytes));
+                }
+                Err(error) => {
+                    self.coming = None;
+                    self.retries.wait(error).await?;
+                }
+            }
+        }
+        let tail = self.shared.tail(self.at..self.end);
+        self.at = self.end;
+        Ok((!tail.is_empty()).then_some(tail))
+    }
+
+    /// The next bytes from the network, of which there are some before `end`.
+    async fn fetch(&mut self, end: u64) -> Result<Bytes, RemoteError> {
+        let Shared { transport, known, limits, end: time, .. } = &*self.shared;
+        let mut coming = if let Some(coming) = self.coming.take() {
+            coming
+        } else {
+            let asked = Asked::Range(self.at..end);
+            Coming::ask(transport, &asked, Some(known), (limits, *time)).await?.1
+        };
+        let bytes = coming.next().await?.ok_or(RemoteError::OtherRange)?;
+        self.coming = Some(coming);
+        Ok(bytes)
+    }
+}

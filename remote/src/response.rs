@@ -1,0 +1,239 @@
+//! What a server says of its answer, held against what was asked.
+
+use std::ops::Range;
+use std::time::SystemTime;
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{StatusCode, response::Parts};
+
+use crate::error::RemoteError;
+
+/// Which bytes are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The last ones, so many at most.
+    Last(u64),
+    /// A range, not empty, of a file whose length is known.
+    Range(Range<u64>),
+}
+
+impl Asked {
+    /// The value of the header `Range`.
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        let value = match self {
+            Self::Last(bytes) => format!("bytes=-{bytes}"),
+            Self::Range(range) => format!("bytes={}-{}", range.start, range.end.checked_sub(1)?),
+        };
+        HeaderValue::from_str(&value).ok()
+    }
+}
+
+/// What distinguishes a version of a file from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    tag: Option<HeaderValue>,
+    date: Option<HeaderValue>,
+}
+
+impl Version {
+    fn read(headers: &HeaderMap) -> Self {
+        let is_date = |value: &HeaderValue| value.to_str().is_ok_and(is_date);
+        Self {
+            tag: headers.get(header::ETAG).cloned(),
+            date: headers.get(header::LAST_MODIFIED).filter(|date| is_date(date)).cloned(),
+        }
+    }
+
+    /// Whether it tells versions apart.
+    fn is_some(&self) -> bool {
+        self.tag.is_some() || self.date.is_some()
+    }
+
+    /// The header by which a server is asked for this version and no other. A weak tag is equal to none there: with
+    /// it, and without a date, only answers are compared.
+    pub(crate) fn condition(&self) -> Option<(HeaderName, HeaderValue)> {
+        let strong = self.tag.as_ref().filter(|tag| !tag.as_bytes().starts_with(b"W/"));
+        let tag = strong.map(|tag| (header::IF_MATCH, tag.clone()));
+        tag.or_else(|| Some((header::IF_UNMODIFIED_SINCE, self.date.clone()?)))
+    }
+
+    /// Whether an answer is of the same version, as far as it says. Dates count where there is no tag.
+    fn is_same(&self, other: &Self) -> bool {
+        match &self.tag {
+            Some(_) => self.tag == other.tag,
+            None => self.date == other.date,
+        }
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    httpdate::parse_http_date(text).is_ok_and(|date| date > SystemTime::UNIX_EPOCH)
+}
+
+/// A file as the first answer shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) length: u64,
+    pub(crate) version: Version,
+}
+
+/// An answer that is what was asked for, as far as its head says.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) known: Known,
+    /// The bytes that its body holds.
+    pub(crate) range: Range<u64>,
+}
+
+impl Answer {
+    /// Holds the head of an answer against the request, and against what is known of the file.
+    pub(crate) fn read(
+        head: &Parts,
+        asked: &Asked,
+        known: Option<&Known>,
+    ) -> Result<Self, RemoteError> {
+        let headers = &head.headers;
+        let content_range =
+            headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+        match head.status {
+            StatusCode::PARTIAL_CONTENT => {}
+            StatusCode::OK => return Err(RemoteError::RangesIgnored),
+            StatusCode::PRECONDITION_FAILED => return Err(RemoteError::Changed),
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                return unsatisfiable(content_range, headers, known);
+            }
+            StatusCode::NOT_FOUND | StatusCode::GONE => return Err(RemoteError::NotFound),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                return Err(RemoteError::Denied(head.status.as_u16()));
+            }
+            status => return Err(RemoteError::Status(status.as_u16())),
+        }
+        let identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+        if headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !identity(value)) {
+            return Err(RemoteError::Encoded);
+        }
+        let version = Version::read(headers);
+        if known.is_some_and(|known| !known.version.is_same(&version)) {
+            return Err(RemoteError::Changed);
+        }
+        if !version.is_some() {
+            return Err(RemoteError::NoVersion);
+        }
+        let (range, length) = content_range.and_then(read_range).ok_or(RemoteError::OtherRange)?;
+        let length = length.ok_or(RemoteError::NoLength)?;
+        if let Some(known) = known.filter(|known| known.length != length) {
+            return Err(RemoteError::ChangedLength { opened: known.length, now: length });
+        }
+        let wanted = match asked {
+            Asked::Last(most) => length.saturating_sub(*most)..length,
+            Asked::Range(range) => range.clone(),
+        };
+        if range != wanted {
+            return Err(RemoteError::OtherRange);
+        }
+        let asked = range.end.saturating_sub(range.start);
+        if let Some(said) = headers.get(header::CONTENT_LENGTH) {
+            let said = said.to_str().ok().and_then(number).ok_or(RemoteError::Protocol)?;
+            if said != asked {
+                return Err(RemoteError::OtherLength { asked, said });
+            }
+        }
+        Ok(Self { known: Known { length, version }, range })
+    }
+}
+
+/// An empty file has no last bytes; of another one the server says that it is shorter than it was.
+fn unsatisfiable(
+    content_range: Option<&str>,
+    headers: &HeaderMap,
+    known: Option<&Known>,
+) -> Result<Answer, RemoteError> {
+    let length = content_range.and_then(|text| number(text.strip_prefix("bytes */")?));
+    match (length, known) {
+        (Some(now), Some(known)) if now != known.length => {
+            Err(RemoteError::ChangedLength { opened: known.length, now })
+        }
+        (Some(0), None) => {
+            Ok(Answer { known: Known { length: 0, version: Version::read(headers) }, range: 0..0 })
+        }
+        _ => Err(RemoteError::Status(StatusCode::RANGE_NOT_SATISFIABLE.as_u16())),
+    }
+}
+
+/// `bytes FIRST-LAST/LENGTH`, the length of which may be `*`.
+fn read_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
+    let (range, length) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last) = (number(first)?, number(last)?);
+    let length = if length == "*" { None } else { Some(number(length)?) };
+    let end = last.checked_add(1)?;
+    (first < end && length.is_none_or(|length| end <= length)).then_some((first..end, length))
+}
+
+/// A number of digits and nothing else.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(status: u16, headers: &[(&str, &str)]) -> Parts {
+        let mut response = http::Response::builder().status(status);
+        for (name, value) in headers {
+            response = response.header(*name, *value);
+        }
+        response.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(read_range("bytes 0-0/1"), Some((0..1, Some(1))));
+        assert_eq!(read_range("bytes 3-9/*"), Some((3..10, None)));
+        for wrong in [
+            "bytes 1-0/9",
+            "bytes 0-9/9",
+            "bytes -1-2/9",
+            "bytes +1-2/9",
+            "bytes 0-/9",
+            "0-1/9",
+            "bytes */9",
+            "bytes 0-18446744073709551615/*",
+            "items 0-1/9",
+            "bytes 0-1/",
+            "bytes 0-1",
+        ] {
+            assert_eq!(read_range(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        let version = |tag: &str, date: &str| {
+            let headers = [("etag", tag), ("last-modified", date)];
+            let given = headers.iter().filter(|(_, value)| !value.is_empty());
+            Version::read(&head(206, &given.copied().collect::<Vec<_>>()).headers)
+        };
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let strong = version("\"a\"", date);
+        assert_eq!(strong.condition().unwrap().0, header::IF_MATCH);
+        assert_eq!(version("W/\"a\"", date).condition().unwrap().0, header::IF_UNMODIFIED_SINCE);
+        assert_eq!(version("", date).condition().unwrap().0, header::IF_UNMODIFIED_SINCE);
+        assert_eq!(version("W/\"a\"", "").condition(), None);
+        assert!(strong.is_same(&version("\"a\"", "")) && !strong.is_same(&version("\"b\"", date)));
+        assert!(!strong.is_same(&version("", date)));
+        assert!(!version("", date).is_same(&version("", "Sun, 06 Nov 1994 08:49:38 GMT")));
+        assert!(!version("", "yesterday").is_some());
+    }
+
+    #[test]
+    fn empty_files() {
+        let empty = head(416, &[("content-range", "bytes */0")]);
+        let answer = Answer::read(&empty, &Asked::Last(9), None).unwrap();
+        assert_eq!((answer.known.length, answer.range), (0, 0..0));
+        let other = head(416, &[("content-range", "bytes */7")]);
+        let error = Answer::read(&other, &Asked::Last(9), None).unwrap_err();
+        assert!(matches!(error, RemoteError::Status(416)));
+    }
+}

@@ -1,0 +1,56 @@
+//! How often, and after which pause, a request is repeated.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::error::RemoteError;
+use crate::options::TimeLimits;
+
+/// Bytes that have to come before failures are counted anew.
+const PROGRESS: u64 = 64 << 10;
+
+/// What is left of the repetitions of one range.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    limits: TimeLimits,
+    end: Instant,
+    failures: u32,
+    came: u64,
+}
+
+impl Retries {
+    pub(crate) fn new(limits: TimeLimits, end: Instant) -> Self {
+        Self { limits, end, failures: 0, came: 0 }
+    }
+
+    /// So many bytes have come.
+    pub(crate) fn note(&mut self, bytes: u64) {
+        self.came = self.came.saturating_add(bytes);
+        if self.came >= PROGRESS {
+            self.came = 0;
+            self.failures = 0;
+        }
+    }
+
+    /// Waits before the next attempt. The error comes back where there is none.
+    pub(crate) async fn wait(&mut self, error: RemoteError) -> Result<(), RemoteError> {
+        // Waiting for a server that does not answer has taken long; where none is there, none may come.
+        let weight = match error {
+            RemoteError::RequestTime | RemoteError::Connect(ErrorKind::ConnectionRefused) => 2,
+            _ => 1,
+        };
+        if !error.is_transient() || self.failures >= self.limits.repetitions {
+            return Err(error);
+        }
+        let pause = self.limits.pause.saturating_mul(3_u32.saturating_pow(self.failures));
+        self.failures = self.failures.saturating_add(weight);
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(RemoteError::TotalTime);
+        }
+        sleep(pause.min(left).min(Duration::from_secs(30))).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Access to S3: where it is, and who asks.
+
+use std::fmt;
+use std::time::Duration;
+
+use rusty_s3::{Bucket, Credentials, S3Action as _, UrlStyle};
+use url::Url;
+
+use crate::credentials::{Profile, profile};
+use crate::error::RemoteError;
+use crate::name::has_tls;
+
+/// How long a signed request may be sent.
+const VALID: Duration = Duration::from_secs(15 * 60);
+
+/// Where S3 is, and who asks. Without credentials requests are not signed, as public buckets allow.
+#[derive(Clone)]
+pub struct S3Access {
+    endpoint: Option<Url>,
+    region: String,
+    credentials: Option<Credentials>,
+}
+
+impl Default for S3Access {
+    fn default() -> Self {
+        Self { endpoint: None, region: "us-east-1".to_owned(), credentials: None }
+    }
+}
+
+/// Without credentials.
+impl fmt::Debug for S3Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("S3Access")
+            .field("region", &self.region)
+            .field("signs", &self.credentials.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl S3Access {
+    /// What the environment says (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
+    /// `AWS_DEFAULT_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`), and where it says nothing, the profile
+    /// `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`.
+    ///
+    /// # Errors
+    /// [`RemoteError::Setting`].
+    pub fn from_environment() -> Result<Self, RemoteError> {
+        Self::from_variables(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RemoteError> {
+        let profile = profile(variable).map_err(|_| RemoteError::Setting("AWS_PROFILE"))?;
+        let setting = |variables: &[&str], key: &str| {
+            let given = variables.iter().find_map(|name| variable(name));
+            given.or_else(|| profile.get(key).cloned())
+        };
+        let region = setting(&["AWS_REGION", "AWS_DEFAULT_REGION"], "region");
+        let region = region.unwrap_or_else(|| Self::default().region);
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if !region.bytes().all(fits) {
+            return Err(RemoteError::Setting("AWS_REGION"));
+        }
+        let endpoint = setting(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"], "endpoint_url");
+        let endpoint = endpoint.map(|text| endpoint_url(&text)).transpose()?;
+        Ok(Self { endpoint, region, credentials: credentials(variable, &profile)? })
+    }
+
+    /// The URL of an object, signed if there are credentials.
+    pub(crate) fn url(&self, bucket: &str, key: &str) -> Result<Url, RemoteError> {
+        let unusable = RemoteError::Setting("AWS_ENDPOINT_URL");
+        let (endpoint, style) = if let Some(endpoint) = &self.endpoint {
+            (endpoint.clone(), UrlStyle::Path)
+        } else {
+            let host = format!("https://s3.{}.amazonaws.com", self.region);
+            // A certificate for all buckets is for none with a dot.
+            let style = if bucket.contains('.') { UrlStyle::Path } else { UrlStyle::VirtualHost };
+            (endpoint_url(&host)?, style)
+        };
+        let region = self.region.clone();
+        let Ok(bucket) = Bucket::new(endpoint, style, bucket.to_owned(), region) else {
+            return Err(unusable);
+        };
+        if bucket.object_url(key).is_err() {
+            return Err(unusable);
+        }
+        let mut url = bucket.get_object(self.credentials.as_ref(), key).sign(VALID);
+        if url.query() == Some("") {
+            url.set_query(None);
+        }
+        Ok(url)
+    }
+}
+
+/// The URL of a server of S3.
+fn endpoint_url(text: &str) -> Result<Url, RemoteError> {
+    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
+    let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
+    let url = url.ok_or(RemoteError::Setting("AWS_ENDPOINT_URL"))?;
+    has_tls(&url)?;
+    Ok(url)
+}
+
+/// Both keys of the same place: half of them is no credential.
+fn credentials(
+    variable: &impl Fn(&str) -> Option<String>,
+    profile: &Profile,
+) -> Result<Option<Credentials>, RemoteError> {
+    let entry = |key: &str| profile.get(key).cloned();
+    let (key, secret, token) = match variable("AWS_ACCESS_KEY_ID") {
+        Some(key) => (key, variable("AWS_SECRET_ACCESS_KEY"), variable("AWS_SESSION_TOKEN")),
+        None => match entry("aws_access_key_id") {
+            Some(key) => (key, entry("aws_secret_access_key"), entry("aws_session_token")),
+            None => return Ok(None),
+        },
+    };
+    let secret = secret.ok_or(RemoteError::Setting("AWS_SECRET_ACCESS_KEY"))?;
+    Ok(Some(match token {
+        Some(token) => Credentials::new_with_token(key, secret, token),
+        None => Credentials::new(key, secret),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(variables: &[(&str, &str)]) -> Result<S3Access, RemoteError> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        S3Access::from_variables(&variable)
+    }
+
+    #[test]
+    fn requests_are_signed_and_secrets_not_shown() {
+        let variables = [
+            ("AWS_ACCESS_KEY_ID", "identity"),
+            ("AWS_SECRET_ACCESS_KEY", "hidden-secret"),
+            ("AWS_SESSION_TOKEN", "hidden-token"),
+            ("AWS_ENDPOINT_URL", "http://localhost:5000"),
+        ];
+        let access = access(&variables).unwrap();
+        let url = access.url("bucket", "a b/c").unwrap();
+        assert_eq!((url.path(), url.port()), ("/bucket/a%20b/c", Some(5000)));
+        let query = url.query().unwrap();
+        assert!(query.contains("X-Amz-Signature=") && query.contains("hidden-token"), "{query}");
+        assert!(!query.contains("hidden-secret"));
+        let debug = format!("{access:?}");
+        assert!(!debug.contains("hidden") && !debug.contains("identity"), "{debug}");
+    }
+
+    #[test]
+    fn public_buckets_need_no_credentials() {
+        let access = access(&[("AWS_ENDPOINT_URL_S3", "http://h")]).unwrap();
+        assert_eq!(access.url("bucket", "k").unwrap().as_str(), "http://h/bucket/k");
+    }
+
+    #[test]
+    fn settings_that_cannot_be_used() {
+        for (variables, setting) in [
+            (&[("AWS_ACCESS_KEY_ID", "k")][..], "AWS_SECRET_ACCESS_KEY"),
+            (&[("AWS_REGION", "a/b")], "AWS_REGION"),
+            (&[("AWS_ENDPOINT_URL", "ftp://h")], "AWS_ENDPOINT_URL"),
+            (&[("AWS_ENDPOINT_URL", "http://u:p@h")], "AWS_ENDPOINT_URL"),
+        ] {
+            let error = access(variables).unwrap_err();
+            assert!(matches!(error, RemoteError::Setting(name) if name == setting), "{error}");
+        }
+    }
+}

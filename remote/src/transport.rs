@@ -1,0 +1,169 @@
+//! Sending one request, and following where it is redirected.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use url::{Host, Url};
+
+use crate::address::is_public;
+use crate::connector::{HttpClient, client, failure};
+use crate::error::RemoteError;
+use crate::name::{Location, RemoteName, has_tls};
+use crate::options::{Redirects, RemoteOptions};
+use crate::response::{Asked, Known};
+use crate::s3::S3Access;
+
+/// How often a request is redirected, at most.
+const MOST: u32 = 5;
+
+/// Sends requests for one file.
+pub(crate) struct Transport {
+    name: RemoteName,
+    s3: S3Access,
+    redirects: Redirects,
+    /// To the server that the name names, wherever it is.
+    named: HttpClient,
+    /// To servers that it redirects to.
+    elsewhere: HttpClient,
+    /// Where the last request was redirected to.
+    moved: Mutex<Option<Url>>,
+}
+
+/// Without the URLs, which may hold signatures.
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
+}
+
+impl Transport {
+    pub(crate) fn new(name: RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
+        Ok(Self {
+            name,
+            s3: options.s3.clone(),
+            redirects: options.redirects,
+            named: client(&options.times, false)?,
+            elsewhere: client(&options.times, options.redirects == Redirects::Public)?,
+            moved: Mutex::default(),
+        })
+    }
+
+    /// Asks for bytes: of the version that is known, if one is.
+    pub(crate) async fn get(
+        &self,
+        asked: &Asked,
+        known: Option<&Known>,
+    ) -> Result<Response<Incoming>, RemoteError> {
+        let first = match &self.name.0 {
+            Location::S3 { bucket, key } => {
+                let url = self.s3.url(bucket, key)?;
+                let response = send(&self.named, &url, (asked, known)).await?;
+                return if location(&response).is_some() {
+                    Err(RemoteError::Redirect)
+                } else {
+                    Ok(response)
+                };
+            }
+            Location::Http(url) => url,
+        };
+        let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
+        if let Some(moved) = moved {
+            let response = self.follow(first, moved, (asked, known)).await?;
+            // The place may have been lent for a while.
+            let is_over = [401, 403, 404, 410].contains(&response.status().as_u16());
+            if !is_over {
+                return Ok(response);
+            }
+        }
+        self.follow(first, first.clone(), (asked, known)).await
+    }
+
+    /// Asks at a URL, and where it redirects to.
+    async fn follow(
+        &self,
+        first: &Url,
+        mut url: Url,
+        ask: (&Asked, Option<&Known>),
+    ) -> Result<Response<Incoming>, RemoteError> {
+        for _ in 0..=MOST {
+            let is_named = url.origin() == first.origin();
+            let client = if is_named { &self.named } else { &self.elsewhere };
+            let response = send(client, &url, ask).await?;
+            let Some(next) = location(&response) else {
+                if let Ok(mut moved) = self.moved.lock() {
+                    *moved = (url != *first).then_some(url);
+                }
+                return Ok(response);
+            };
+            url = self.allowed(first, &url, next)?;
+        }
+        Err(RemoteError::Redirect)
+    }
+
+    /// Where it redirects to, if it may.
+    fn allowed(&self, first: &Url, from: &Url, to: &HeaderValue) -> Result<Url, RemoteError> {
+        let to = to.to_str().ok().and_then(|to| from.join(to).ok());
+        let mut to = to.ok_or(RemoteError::Redirect)?;
+        to.set_fragment(None);
+        let is_http = ["http", "https"].contains(&to.scheme());
+        let is_strict = self.redirects == Redirects::Public;
+        if !is_http || (is_strict && to.scheme() != first.scheme()) {
+            return Err(RemoteError::RedirectScheme);
+        }
+        if !to.username().is_empty() || to.password().is_some() {
+            return Err(RemoteError::Redirect);
+        }
+        // A name is looked at when it has been resolved.
+        let address = match to.host() {
+            Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+            Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+            Some(Host::Domain(_)) => None,
+            None => return Err(RemoteError::Redirect),
+        };
+        let is_private = address.is_some_and(|address| !is_public(address));
+        if is_strict && is_private && to.origin() != first.origin() {
+            return Err(RemoteError::RedirectPrivate);
+        }
+        has_tls(&to)?;
+        Ok(to)
+    }
+}
+
+/// Where an answer redirects to.
+fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
+    static NOWHERE: HeaderValue = HeaderValue::from_static("");
+    let moved = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    moved.then(|| response.headers().get(header::LOCATION).unwrap_or(&NOWHERE))
+}
+
+async fn send(
+    client: &HttpClient,
+    url: &Url,
+    (asked, known): (&Asked, Option<&Known>),
+) -> Result<Response<Incoming>, RemoteError> {
+    let mut request = Request::get(url.as_str())
+        .header(header::USER_AGENT, concat!("zten/", env!("CARGO_PKG_VERSION")))
+        .header(header::ACCEPT_ENCODING, "identity");
+    if let Some(range) = asked.header() {
+        request = request.header(header::RANGE, range);
+    }
+    if let Some((name, value)) = known.and_then(|known| known.version.condition()) {
+        request = request.header(name, value);
+    }
+    let request = request.body(Empty::<Bytes>::new());
+    let request = request.map_err(|_| RemoteError::Name(crate::name::NameError::Url))?;
+    client.request(request).await.map_err(|error| failure(&error))
+}

@@ -1,0 +1,293 @@
+//! Servers that lie, each in one way.
+
+use std::time::Duration;
+
+use zten_testkit::server::{Reply, Request, Server, honest};
+
+use super::limits;
+use zten_remote::{Redirects, RemoteError, RemoteFile, RemoteName, RemoteOptions};
+
+/// Longer than what is fetched when a file is opened.
+fn content() -> Vec<u8> {
+    (0..200_000_u32).map(|n| (n % 251) as u8).collect()
+}
+
+fn options() -> RemoteOptions {
+    RemoteOptions::default().times(limits())
+}
+
+fn open(server: &Server) -> Result<RemoteFile, RemoteError> {
+    RemoteFile::open(&RemoteName::parse(&server.url()).unwrap(), &options())
+}
+
+fn read(file: &RemoteFile, range: std::ops::Range<u64>) -> Result<Vec<u8>, RemoteError> {
+    let mut bytes = Vec::new();
+    file.read_with(range, |chunk| {
+        bytes.extend_from_slice(chunk);
+        Ok::<(), RemoteError>(())
+    })?;
+    Ok(bytes)
+}
+
+/// What comes of reading the start of a file whose server lies from the second request on.
+fn later(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
+    let content = content();
+    let server = Server::start(move |number, request| match number {
+        0 => honest(&content, request),
+        _ => lie(&content, request),
+    });
+    let file = open(&server).unwrap();
+    read(&file, 100..1100).unwrap_err()
+}
+
+/// What comes of opening a file whose server lies at once.
+fn first(lie: impl Fn(&[u8], &Request) -> Reply + Send + Sync + 'static) -> RemoteError {
+    let content = content();
+    open(&Server::start(move |_, request| lie(&content, request))).unwrap_err()
+}
+
+macro_rules! refused {
+    ($error:expr, $pattern:pat) => {{
+        let error = $error;
+        assert!(matches!(error, $pattern), "{error:?}");
+    }};
+}
+
+#[test]
+fn an_honest_server() {
+    let server = Server::of(content());
+    let file = open(&server).unwrap();
+    assert_eq!(file.length(), 200_000);
+    assert_eq!(read(&file, 100..200_000).unwrap(), content()[100..]);
+    assert_eq!(read(&file, 7..7).unwrap(), []);
+    refused!(read(&file, 1..200_001).unwrap_err(), RemoteError::BeyondEnd { length: 200_000 });
+    let asked = server.asked();
+    assert!(!asked[0].headers.contains_key("if-match"));
+    assert_eq!(asked[1].headers["if-match"], "\"1\"");
+    assert_eq!(asked[1].headers["accept-encoding"], "identity");
+}
+
+#[test]
+fn ranges_are_ignored() {
+    let whole = |content: &[u8], _: &Request| honest(content, &Request::default());
+    refused!(first(whole), RemoteError::RangesIgnored);
+    refused!(later(whole), RemoteError::RangesIgnored);
+}
+
+#[test]
+fn other_bytes_than_asked_for() {
+    let other = |range: &'static str| {
+        move |content: &[u8], request: &Request| {
+            honest(content, request).with("Content-Range", range)
+        }
+    };
+    for range in
+        ["bytes 101-1100/200000", "bytes 100-1098/200000", "bytes 100-1100/200000", "", "x"]
+    {
+        refused!(later(other(range)), RemoteError::OtherRange);
+    }
+    refused!(first(other("bytes 0-65535/200000")), RemoteError::OtherRange);
+    refused!(first(other("bytes 134464-199999/*")), RemoteError::NoLength);
+}
+
+#[test]
+fn more_and_fewer_bytes() {
+    refused!(
+        later(|content, request| honest(content, request).with("Content-Length", "999")),
+        RemoteError::OtherLength { asked: 1000, said: 999 }
+    );
+    // Without a length the answer ends with the connection.
+    refused!(
+        later(|content, request| {
+            let mut reply = honest(content, request).with("Content-Length", "");
+            reply.body.push(0);
+            Reply { cut: Some(1001), ..reply }
+        }),
+        RemoteError::More { asked: 1000 }
+    );
+    // All that was asked for, and a byte behind it.
+    refused!(
+        later(|content, request| {
+            let mut reply = honest(content, request)
+                .with("Content-Length", "")
+                .with("Transfer-Encoding", "chunked");
+            let body = std::mem::take(&mut reply.body);
+            reply.body = [b"3e8\r\n", &body[..], b"\r\n1\r\nx\r\n0\r\n\r\n"].concat();
+            reply
+        }),
+        RemoteError::More { asked: 1000 }
+    );
+    refused!(
+        later(|content, request| {
+            Reply { cut: Some(0), ..honest(content, request).with("Content-Length", "") }
+        }),
+        RemoteError::Fewer { asked: 1000, came: 0 }
+    );
+    refused!(
+        later(|content, request| honest(content, request).with("Content-Encoding", "gzip")),
+        RemoteError::Encoded
+    );
+}
+
+#[test]
+fn the_file_changes() {
+    refused!(later(|_, _| Reply::status(412)), RemoteError::Changed);
+    refused!(
+        later(|content, request| honest(content, request).with("ETag", "\"2\"")),
+        RemoteError::Changed
+    );
+    refused!(
+        later(|content, request| honest(content, request).with("ETag", "")),
+        RemoteError::Changed
+    );
+    refused!(
+        later(|content, request| {
+            honest(content, request).with("Content-Range", "bytes 100-1099/200001")
+        }),
+        RemoteError::ChangedLength { opened: 200_000, now: 200_001 }
+    );
+    refused!(
+        later(|_, _| Reply::status(416).with("Content-Range", "bytes */99")),
+        RemoteError::ChangedLength { opened: 200_000, now: 99 }
+    );
+    refused!(
+        first(|content, request| honest(content, request).with("ETag", "")),
+        RemoteError::NoVersion
+    );
+}
+
+#[test]
+fn a_date_is_asked_for_where_there_is_no_tag() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let server = Server::start(move |_, request| {
+        honest(&content(), request).with("ETag", "").with("Last-Modified", date)
+    });
+    let file = open(&server).unwrap();
+    read(&file, 0..10).unwrap();
+    assert_eq!(server.asked()[1].headers["if-unmodified-since"], date);
+}
+
+#[test]
+fn statuses() {
+    refused!(first(|_, _| Reply::status(404)), RemoteError::NotFound);
+    refused!(first(|_, _| Reply::status(403)), RemoteError::Denied(403));
+    refused!(first(|_, _| Reply::status(400)), RemoteError::Status(400));
+    refused!(first(|_, _| Reply::status(503)), RemoteError::Status(503));
+    refused!(first(|_, _| Reply { silent: false, ..Reply::status(999) }), RemoteError::Status(999));
+}
+
+#[test]
+fn errors_that_pass_are_tried_again() {
+    let content = content();
+    let server = Server::start(move |number, request| match number {
+        0 | 1 | 3 => Reply::status(503),
+        4 => Reply { cut: Some(400), ..honest(&content, request) },
+        _ => honest(&content, request),
+    });
+    let file = open(&server).unwrap();
+    assert_eq!(read(&file, 100..1100).unwrap(), self::content()[100..1100]);
+    let ranges: Vec<_> =
+        server.asked().iter().map(|request| request.headers["range"].clone()).collect();
+    let last = "bytes=-65536";
+    let again = ["bytes=100-1099", "bytes=100-1099", "bytes=500-1099"];
+    assert_eq!(ranges, [&[last; 3][..], &again].concat());
+}
+
+#[test]
+fn repetitions_end() {
+    let server = Server::start(|_, _| Reply::status(500));
+    refused!(open(&server).unwrap_err(), RemoteError::Status(500));
+    assert_eq!(server.asked().len(), 5);
+    let server = Server::start(|_, _| Reply::status(501));
+    refused!(open(&server).unwrap_err(), RemoteError::Status(501));
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn a_server_that_never_answers() {
+    let server = Server::start(|_, _| Reply { silent: true, ..Reply::status(200) });
+    let name = RemoteName::parse(&server.url()).unwrap();
+    let times =
+        zten_remote::TimeLimits { request: Duration::from_millis(50), rate: u64::MAX, ..limits() };
+    let error = RemoteFile::open(&name, &options().times(times)).unwrap_err();
+    refused!(error, RemoteError::RequestTime);
+    let times = zten_remote::TimeLimits { total: Duration::from_millis(50), ..limits() };
+    let error = RemoteFile::open(&name, &options().times(times)).unwrap_err();
+    refused!(error, RemoteError::TotalTime);
+}
+
+#[test]
+fn no_server() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let name = RemoteName::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
+    let error = RemoteFile::open(&name, &options()).unwrap_err();
+    refused!(error, RemoteError::Connect(std::io::ErrorKind::ConnectionRefused));
+}
+
+/// A server that redirects everything there.
+fn redirecting(to: String) -> Server {
+    Server::start(move |_, _| Reply::redirect(&to))
+}
+
+#[test]
+fn redirects_that_are_refused() {
+    for to in ["https://example.org/", "ftp://example.org/", "file:///etc/passwd"] {
+        refused!(open(&redirecting(to.to_owned())).unwrap_err(), RemoteError::RedirectScheme);
+    }
+    let other = Server::of(content());
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "169.254.169.254", "[::ffff:127.0.0.1]"]
+    {
+        let to = format!("http://{host}:{}/", other.port);
+        refused!(open(&redirecting(to)).unwrap_err(), RemoteError::RedirectPrivate);
+    }
+    assert!(other.asked().is_empty());
+    refused!(
+        open(&redirecting("http://u:p@127.0.0.1/".to_owned())).unwrap_err(),
+        RemoteError::Redirect
+    );
+    refused!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
+}
+
+#[test]
+fn redirects_that_are_followed() {
+    let server = Server::start(|_, request| match request.path.as_str() {
+        "/file.zt" => Reply::redirect("/a/../there"),
+        _ => honest(&content(), request),
+    });
+    let file = open(&server).unwrap();
+    assert_eq!(read(&file, 5..15).unwrap(), content()[5..15]);
+    let paths: Vec<_> = server.asked().into_iter().map(|request| request.path).collect();
+    assert_eq!(paths, ["/file.zt", "/there", "/there"]);
+    // Round and round.
+    let server = Server::start(|_, _| Reply::redirect("/file.zt"));
+    refused!(open(&server).unwrap_err(), RemoteError::Redirect);
+    assert_eq!(server.asked().len(), 6);
+    // To a private address, if that is allowed; the place it lends may end.
+    let other = Server::start(|number, request| match number {
+        1 => Reply::status(403),
+        _ => honest(&content(), request),
+    });
+    let server = redirecting(other.url());
+    let name = RemoteName::parse(&server.url()).unwrap();
+    let file = RemoteFile::open(&name, &options().redirects(Redirects::Any)).unwrap();
+    assert_eq!(read(&file, 5..15).unwrap(), content()[5..15]);
+    assert_eq!((server.asked().len(), other.asked().len()), (2, 3));
+}
+
+#[test]
+fn an_empty_file() {
+    let server = Server::of(Vec::new());
+    let file = open(&server).unwrap();
+    assert_eq!((file.length(), read(&file, 0..0).unwrap()), (0, Vec::new()));
+}
+
+#[test]
+fn what_is_no_http() {
+    refused!(
+        first(|_, _| Reply::status(200).with("Content-Length", "many")),
+        RemoteError::Protocol | RemoteError::RangesIgnored
+    );
+    let long = "x".repeat(1 << 20);
+    refused!(first(move |_, _| Reply::status(206).with("X", &long)), RemoteError::Protocol);
+}

@@ -1,0 +1,18 @@
+//! Files that are read from servers in this process.
+#![expect(clippy::cast_possible_truncation, reason = "what a test makes is small")]
+
+mod errors;
+mod requests;
+
+use std::time::Duration;
+
+use zten_remote::TimeLimits;
+
+/// Limits that end tests soon.
+fn limits() -> TimeLimits {
+    TimeLimits {
+        request: Duration::from_secs(20),
+        pause: Duration::from_millis(1),
+        ..TimeLimits::default()
+    }
+}

@@ -1,0 +1,155 @@
+//! How many requests are made, for which bytes.
+
+use zten::source::SourceArchive;
+use zten::write::{Checksum, NewObject, Settings, Writer};
+use zten::{Options, ReadAt as _};
+use zten_remote::{Plan, RemoteFile, RemoteName, RemoteObject, RemoteOptions};
+use zten_testkit::server::{Reply, Server, honest};
+
+use super::limits;
+
+const TAIL: u64 = 64 << 10;
+
+/// A file of so many tensors of so many bytes each.
+fn tensors(count: usize, bytes: usize) -> Vec<u8> {
+    let settings = Settings::default().checksum(Checksum::None);
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    for number in 0..count {
+        let name = format!("layers.{number:06}.weight");
+        let content = vec![(number % 251) as u8; bytes];
+        let shape = [bytes as u64];
+        writer
+            .add(&NewObject::dense(&name, &shape, zten::StorageType::U8), &[("data", &content)])
+            .unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn name(server: &Server) -> RemoteName {
+    RemoteName::parse(&server.url()).unwrap()
+}
+
+fn options() -> RemoteOptions {
+    RemoteOptions::default().times(limits())
+}
+
+/// The manifest of the file, and how much of it there is.
+fn manifest_bytes(file: &[u8]) -> u64 {
+    let length = file.len() as u64;
+    let opening = zten::open::Opening::new(length, &Options::default()).unwrap();
+    let part = |range: std::ops::Range<u64>| &file[range.start as usize..range.end as usize];
+    let footer = opening.header(part(opening.needs())).unwrap();
+    let needs = footer.footer(part(footer.needs())).unwrap().needs();
+    needs.end - needs.start
+}
+
+#[test]
+fn listing_takes_three_requests() {
+    for (count, bytes, requests) in [(3, 100, 1), (300, 10_000, 2), (5000, 100, 3)] {
+        let file = tensors(count, bytes);
+        let most = manifest_bytes(&file) + TAIL + 64;
+        let server = Server::of(file);
+        let remote = RemoteFile::open(&name(&server), &options()).unwrap();
+        let length = remote.length();
+        let archive = SourceArchive::with_length(remote, length, &Options::default()).unwrap();
+        assert_eq!(archive.len() as usize, count);
+        assert_eq!(server.asked().len(), requests, "{count}");
+        assert!(server.sent() <= most, "{} of {most}", server.sent());
+    }
+}
+
+#[test]
+fn asynchronous_programs_need_no_more() {
+    let server = Server::of(tensors(5000, 100));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let count = runtime.block_on(async {
+        let object = RemoteObject::open(&name(&server), &options()).await.unwrap();
+        object.manifest(&Options::default()).await.unwrap().len()
+    });
+    assert_eq!((count, server.asked().len()), (5000, 3));
+}
+
+#[test]
+fn a_plan_is_fetched_once_and_no_more() {
+    let content: Vec<u8> = (0..50_u32 << 20).map(|n| (n >> 12) as u8).collect();
+    let whole = content.clone();
+    let server = Server::start(move |number, request| match number {
+        // One block is cut, and is resumed.
+        7 => Reply { cut: Some(1 << 20), ..honest(&content, request) },
+        _ => honest(&content, request),
+    });
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let (start, end) = (1000, 40 << 20);
+    let mut plan = Plan::new();
+    plan.add(start..end);
+    file.plan(plan).unwrap();
+    let mut at = start;
+    let mut buffer = vec![0; 100_000];
+    while at < end {
+        let length = (end - at).min(100_000) as usize;
+        file.read_at(at, &mut buffer[..length]).unwrap();
+        assert_eq!(buffer[..length], whole[at as usize..at as usize + length]);
+        at += length as u64;
+    }
+    // The end, blocks of 4 MiB, and the rest of one.
+    assert_eq!(server.asked().len(), 1 + 10 + 1);
+    assert_eq!(server.sent(), TAIL + (end - start));
+}
+
+#[test]
+fn out_of_order_nothing_is_fetched_more_than_twice() {
+    let content: Vec<u8> = (0..40_u32 << 20).map(|n| (n >> 10) as u8).collect();
+    let whole = content.clone();
+    let server = Server::of(content);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let mut plan = Plan::new();
+    plan.add(0..40 << 20);
+    file.plan(plan).unwrap();
+    let step = 1_000_003_u64;
+    let mut buffer = vec![0; 500];
+    let mut read = 0;
+    for number in 0..400_u64 {
+        let at = number * step * 7 % ((40 << 20) - 500);
+        file.read_at(at, &mut buffer).unwrap();
+        assert_eq!(buffer, whole[at as usize..at as usize + 500]);
+        read += 500;
+    }
+    assert!(server.sent() <= TAIL + (40 << 20) + read, "{}", server.sent());
+}
+
+#[test]
+fn backwards_nothing_is_fetched_twice() {
+    let server = Server::of(vec![7; 40 << 20]);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let mut plan = Plan::new();
+    plan.add(0..40 << 20);
+    file.plan(plan).unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    for at in (0..40).rev() {
+        file.read_at(at << 20, &mut buffer).unwrap();
+    }
+    assert!(server.sent() <= TAIL + (40 << 20), "{}", server.sent());
+}
+
+#[test]
+fn reading_on_and_on_needs_few_requests() {
+    let content = vec![7; 20 << 20];
+    let server = Server::of(content);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    for at in (0..10 << 20).step_by(1 << 16) {
+        file.read_at(at, &mut buffer).unwrap();
+    }
+    assert!(server.asked().len() < 100, "{}", server.asked().len());
+    let most = TAIL + (10 << 20) / 20 * 21;
+    assert!(server.sent() <= most, "{} of {most}", server.sent());
+}
+
+#[test]
+fn plans_beyond_the_end_are_refused() {
+    let server = Server::of(vec![0; 1000]);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let mut plan = Plan::new();
+    plan.add(0..1001);
+    assert!(file.plan(plan).is_err());
+}
