@@ -71,6 +71,13 @@ enum State {
     Here(Vec<u8>),
 }
 
+/// Where blocks are fetched from, and by what.
+#[derive(Clone, Copy)]
+struct Origin<'r> {
+    runtime: &'r Runtime,
+    object: &'r RemoteObject,
+}
+
 impl RemoteFile {
     /// Finds a file, and fetches its last 64 KiB.
     ///
@@ -148,7 +155,7 @@ impl RemoteFile {
             at = at.saturating_add(u64_from_usize(head.len()));
         }
         while at < range.end {
-            ahead.begin(at, range.end.saturating_sub(at), (runtime, &self.object));
+            ahead.begin(at, range.end.saturating_sub(at), Origin { runtime, object: &self.object });
             if let Some(place) = ahead.holding(at) {
                 let bytes = ahead.bytes(place, at..range.end, runtime)?;
                 take(bytes)?;
@@ -187,7 +194,7 @@ impl Ahead {
     }
 
     /// Begins to fetch what the read of so many bytes from there on needs, and what is planned next.
-    fn begin(&mut self, at: u64, bytes: u64, from: (&Runtime, &RemoteObject)) {
+    fn begin(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         if self.holding(at).is_none() {
             match self.planned(at) {
                 // What was passed over is fetched when it is asked for.
@@ -213,7 +220,7 @@ impl Ahead {
     }
 
     /// Begins to fetch the next planned block, if it was not fetched before.
-    fn begin_next(&mut self, from: (&Runtime, &RemoteObject)) {
+    fn begin_next(&mut self, from: Origin<'_>) {
         let place = self.next;
         self.next = self.next.saturating_add(1);
         let Some(begun) = self.begun.get_mut(place).filter(|begun| !**begun) else { return };
@@ -224,13 +231,12 @@ impl Ahead {
     }
 
     /// Fetches more than is asked for where as much has been read one byte after the other.
-    fn begin_run(&mut self, at: u64, bytes: u64, from: (&Runtime, &RemoteObject)) {
+    fn begin_run(&mut self, at: u64, bytes: u64, from: Origin<'_>) {
         let run = if at == self.run.end { self.run.bytes } else { 0 };
         let most = run.checked_div(RUN).unwrap_or_default().min(BLOCK);
-        let (_, object) = from;
         let mut end = at.saturating_add(bytes);
         if most > bytes && self.plan.blocks().is_empty() {
-            end = at.saturating_add(most).min(object.length());
+            end = at.saturating_add(most).min(from.object.length());
             if self.held.len() >= HELD {
                 self.held.pop_front();
             }
@@ -239,7 +245,7 @@ impl Ahead {
         self.run = Run { end, bytes: run.saturating_add(end.saturating_sub(at)) };
     }
 
-    fn fetch(&mut self, range: Range<u64>, (runtime, object): (&Runtime, &RemoteObject)) {
+    fn fetch(&mut self, range: Range<u64>, Origin { runtime, object }: Origin<'_>) {
         let (object, wanted) = (object.clone(), range.clone());
         let coming = runtime.spawn(async move { object.read(wanted).await });
         self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });

@@ -11,11 +11,11 @@ use zten_num::u64_from_usize;
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;
-use crate::options::{RemoteOptions, TimeLimits};
+use crate::options::RemoteOptions;
 use crate::reading::{Coming, Reading};
 use crate::response::{Asked, Known};
-use crate::retries::Retries;
-use crate::transport::Transport;
+use crate::retries::{Retries, Times};
+use crate::transport::{Ask, Transport};
 
 /// Bytes at the end of a file that are fetched when it is opened: most manifests are shorter.
 pub(crate) const TAIL: u64 = 64 << 10;
@@ -25,9 +25,7 @@ pub(crate) const TAIL: u64 = 64 << 10;
 pub(crate) struct Shared {
     pub(crate) transport: Transport,
     pub(crate) known: Known,
-    pub(crate) limits: TimeLimits,
-    /// When everything ends.
-    pub(crate) end: Instant,
+    pub(crate) times: Times,
     tail: Bytes,
 }
 
@@ -63,11 +61,12 @@ impl RemoteObject {
         let now = Instant::now();
         let end = now.checked_add(limits.total).ok_or(RemoteError::TotalTime)?;
         let transport = Transport::new(name.clone(), options)?;
-        let mut retries = Retries::new(limits, end);
+        let times = Times { limits, end };
+        let mut retries = Retries::new(times);
         loop {
-            match last(&transport, &limits, end).await {
+            match last(&transport, times).await {
                 Ok((known, tail)) => {
-                    return Ok(Self(Arc::new(Shared { transport, known, limits, end, tail })));
+                    return Ok(Self(Arc::new(Shared { transport, known, times, tail })));
                 }
                 Err(error) => retries.wait(error).await?,
             }
@@ -124,13 +123,9 @@ impl RemoteObject {
 }
 
 /// The last bytes of a file, and what they tell.
-async fn last(
-    transport: &Transport,
-    limits: &TimeLimits,
-    end: Instant,
-) -> Result<(Known, Bytes), RemoteError> {
-    let (answer, mut coming) =
-        Coming::ask(transport, &Asked::Last(TAIL), None, (limits, end)).await?;
+async fn last(transport: &Transport, times: Times) -> Result<(Known, Bytes), RemoteError> {
+    let ask = Ask { asked: &Asked::Last(TAIL), known: None };
+    let (answer, mut coming) = Coming::ask(transport, ask, times).await?;
     let mut tail = BytesMut::new();
     while let Some(bytes) = coming.next().await? {
         tail.extend_from_slice(&bytes);

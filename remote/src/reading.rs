@@ -13,10 +13,9 @@ use zten_num::u64_from_usize;
 use crate::connector::failure;
 use crate::error::RemoteError;
 use crate::object::Shared;
-use crate::options::TimeLimits;
-use crate::response::{Answer, Asked, Known};
-use crate::retries::Retries;
-use crate::transport::Transport;
+use crate::response::{Answer, Asked};
+use crate::retries::{Retries, Times};
+use crate::transport::{Ask, Transport};
 
 /// When a request has to have ended.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +26,7 @@ struct Deadline {
 }
 
 impl Deadline {
-    fn new(limits: &TimeLimits, end: Instant, bytes: u64) -> Self {
+    fn new(Times { limits, end }: Times, bytes: u64) -> Self {
         let for_bytes = Duration::from_secs(bytes.checked_div(limits.rate).unwrap_or_default());
         let at = Instant::now().checked_add(limits.request.saturating_add(for_bytes));
         let at = at.unwrap_or(end);
@@ -56,16 +55,16 @@ impl Coming {
     /// Asks, and holds the head of the answer against the request.
     pub(crate) async fn ask(
         transport: &Transport,
-        asked: &Asked,
-        known: Option<&Known>,
-        (limits, end): (&TimeLimits, Instant),
+        ask: Ask<'_>,
+        times: Times,
     ) -> Result<(Answer, Self), RemoteError> {
+        let Ask { asked, known } = ask;
         let bytes = match asked {
             Asked::Last(bytes) => *bytes,
             Asked::Range(range) => range.end.saturating_sub(range.start),
         };
-        let deadline = Deadline::new(limits, end, bytes);
-        let (head, body) = deadline.limit(transport.get(asked, known)).await?.into_parts();
+        let deadline = Deadline::new(times, bytes);
+        let (head, body) = deadline.limit(transport.get(ask)).await?.into_parts();
         let answer = Answer::read(&head, asked, known)?;
         let asked = answer.range.end.saturating_sub(answer.range.start);
         Ok((answer, Self { body, deadline, asked, left: asked }))
@@ -127,7 +126,7 @@ pub struct Reading {
 impl Reading {
     /// Begins to read a range that the file has.
     pub(crate) fn new(shared: Arc<Shared>, range: Range<u64>) -> Self {
-        let retries = Retries::new(shared.limits, shared.end);
+        let retries = Retries::new(shared.times);
         Self { shared, at: range.start, end: range.end, coming: None, retries }
     }
 
@@ -159,12 +158,13 @@ impl Reading {
 
     /// The next bytes from the network, of which there are some before `end`.
     async fn fetch(&mut self, end: u64) -> Result<Bytes, RemoteError> {
-        let Shared { transport, known, limits, end: time, .. } = &*self.shared;
+        let Shared { transport, known, times, .. } = &*self.shared;
         let mut coming = if let Some(coming) = self.coming.take() {
             coming
         } else {
             let asked = Asked::Range(self.at..end);
-            Coming::ask(transport, &asked, Some(known), (limits, *time)).await?.1
+            let ask = Ask { asked: &asked, known: Some(known) };
+            Coming::ask(transport, ask, *times).await?.1
         };
         let bytes = coming.next().await?.ok_or(RemoteError::OtherRange)?;
         self.coming = Some(coming);

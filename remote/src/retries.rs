@@ -11,18 +11,24 @@ use crate::options::TimeLimits;
 /// Bytes that have to come before failures are counted anew.
 const PROGRESS: u64 = 64 << 10;
 
+/// How long things may take, and when everything ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) limits: TimeLimits,
+    pub(crate) end: Instant,
+}
+
 /// What is left of the repetitions of one range.
 #[derive(Debug)]
 pub(crate) struct Retries {
-    limits: TimeLimits,
-    end: Instant,
+    times: Times,
     failures: u32,
     came: u64,
 }
 
 impl Retries {
-    pub(crate) fn new(limits: TimeLimits, end: Instant) -> Self {
-        Self { limits, end, failures: 0, came: 0 }
+    pub(crate) fn new(times: Times) -> Self {
+        Self { times, failures: 0, came: 0 }
     }
 
     /// So many bytes have come.
@@ -36,17 +42,18 @@ impl Retries {
 
     /// Waits before the next attempt. The error comes back where there is none.
     pub(crate) async fn wait(&mut self, error: RemoteError) -> Result<(), RemoteError> {
+        let Times { limits, end } = self.times;
         // Waiting for a server that does not answer has taken long; where none is there, none may come.
         let weight = match error {
             RemoteError::RequestTime | RemoteError::Connect(ErrorKind::ConnectionRefused) => 2,
             _ => 1,
         };
-        if !error.is_transient() || self.failures >= self.limits.repetitions {
+        if !error.is_transient() || self.failures >= limits.repetitions {
             return Err(error);
         }
-        let pause = self.limits.pause.saturating_mul(3_u32.saturating_pow(self.failures));
+        let pause = limits.pause.saturating_mul(3_u32.saturating_pow(self.failures));
         self.failures = self.failures.saturating_add(weight);
-        let left = self.end.saturating_duration_since(Instant::now());
+        let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(RemoteError::TotalTime);
         }

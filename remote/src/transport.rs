@@ -22,6 +22,13 @@ use crate::s3::S3Access;
 /// How often a request is redirected, at most.
 const MOST: u32 = 5;
 
+/// What is asked for: bytes of the version that is known, if one is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) asked: &'a Asked,
+    pub(crate) known: Option<&'a Known>,
+}
+
 /// Sends requests for one file.
 pub(crate) struct Transport {
     name: RemoteName,
@@ -54,16 +61,12 @@ impl Transport {
         })
     }
 
-    /// Asks for bytes: of the version that is known, if one is.
-    pub(crate) async fn get(
-        &self,
-        asked: &Asked,
-        known: Option<&Known>,
-    ) -> Result<Response<Incoming>, RemoteError> {
+    /// Asks for bytes.
+    pub(crate) async fn get(&self, ask: Ask<'_>) -> Result<Response<Incoming>, RemoteError> {
         let first = match &self.name.0 {
             Location::S3 { bucket, key } => {
                 let url = self.s3.url(bucket, key)?;
-                let response = send(&self.named, &url, (asked, known)).await?;
+                let response = send(&self.named, &url, ask).await?;
                 return if location(&response).is_some() {
                     Err(RemoteError::Redirect)
                 } else {
@@ -74,14 +77,14 @@ impl Transport {
         };
         let moved = self.moved.lock().ok().and_then(|moved| moved.clone());
         if let Some(moved) = moved {
-            let response = self.follow(first, moved, (asked, known)).await?;
+            let response = self.follow(first, moved, ask).await?;
             // The place may have been lent for a while.
             let is_over = [401, 403, 404, 410].contains(&response.status().as_u16());
             if !is_over {
                 return Ok(response);
             }
         }
-        self.follow(first, first.clone(), (asked, known)).await
+        self.follow(first, first.clone(), ask).await
     }
 
     /// Asks at a URL, and where it redirects to.
@@ -89,7 +92,7 @@ impl Transport {
         &self,
         first: &Url,
         mut url: Url,
-        ask: (&Asked, Option<&Known>),
+        ask: Ask<'_>,
     ) -> Result<Response<Incoming>, RemoteError> {
         for _ in 0..=MOST {
             let is_named = url.origin() == first.origin();
@@ -152,7 +155,7 @@ fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
 async fn send(
     client: &HttpClient,
     url: &Url,
-    (asked, known): (&Asked, Option<&Known>),
+    Ask { asked, known }: Ask<'_>,
 ) -> Result<Response<Incoming>, RemoteError> {
     let mut request = Request::get(url.as_str())
         .header(header::USER_AGENT, concat!("zten/", env!("CARGO_PKG_VERSION")))
