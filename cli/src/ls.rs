@@ -1,5 +1,6 @@
 //! `zten ls`: what is in files.
 
+mod attributes;
 mod blocks;
 mod document;
 mod other;
@@ -10,13 +11,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use zten::Options;
-use zten::attributes::Attributes;
 use zten_foreign::Input;
 
 use crate::app::App;
 use crate::args::Ls;
-use crate::diagnostic;
-use crate::escape::{self, Name};
+use crate::escape;
 use crate::file::{FileWithShards, Opened, TensorFile, counted};
 use crate::mode::Mode;
 use crate::other::detect;
@@ -29,9 +28,6 @@ use crate::spelled::version;
 use crate::table::{Column, Table};
 use row::Row;
 use totals::FileTotals;
-
-/// Bytes of an attribute's value, at most.
-const VALUE: usize = 120;
 
 /// Lists all the files.
 pub(crate) fn run(app: &mut App, args: &Ls, mode: Mode) -> io::Result<()> {
@@ -107,19 +103,9 @@ impl Place {
     }
 }
 
-/// Attributes of a file, a line each, and an empty line behind them.
-fn attributes(app: &mut App, attributes: Option<Attributes<'_>>) -> io::Result<()> {
-    let mut any = false;
-    for (key, item) in attributes.into_iter().flatten() {
-        writeln!(app.out, "{} = {}", Name(key), diagnostic::cut(&item, VALUE))?;
-        any = true;
-    }
-    if any { writeln!(app.out) } else { Ok(()) }
-}
-
 /// Attributes, the table, and the totals of one file.
 fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
-    attributes(app, archive.attributes())?;
+    attributes::list(app, archive.attributes())?;
     let mut table = Table::new([
         Column::text("FORMAT"),
         Column::text("TYPE"),

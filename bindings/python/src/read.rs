@@ -20,6 +20,7 @@ type Reading<T> = Result<T, ReadError<io::Error>>;
 /// Validates all of a file.
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Failure> {
     let verify = || {
+        open.plan_components(open.manifest.objects().flat_map(|object| object.components()))?;
         let shards = open.shards(cancel)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
         Verifier::new(open.length, open.limits()).file_in(&open.manifest, files)
@@ -41,6 +42,7 @@ fn tapped(
 ) -> Result<(), Failure> {
     let verify = || {
         let object = required(open, ordinal)?;
+        open.plan_components(object.components())?;
         let shards = open.shards(cancel)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
         Verifier::new(open.length, open.limits()).object_in(&object, files, tap)
@@ -67,6 +69,7 @@ pub(crate) fn components(
                 Some(shard) => elsewhere.entry(shard).or_default().push(target),
             }
         }
+        open.plan_components(root.iter().map(|target| target.component))?;
         loader.read_into(root.into_iter(), &open.root(cancel))?;
         if elsewhere.is_empty() {
             return Ok(());
@@ -152,7 +155,11 @@ pub(crate) fn slice(
     with_object(open, ordinal, cancel, |object, source| {
         let dense = object.dense()?;
         if dense.component().encoding() == Encoding::Raw {
-            return dense.slice(ranges)?.read(source, buffer);
+            let slice = dense.slice(ranges)?;
+            if dense.component().shard().is_none() {
+                open.plan(slice.ranges()).map_err(ReadError::Source)?;
+            }
+            return slice.read(source, buffer);
         }
         dense.decoded_slice(ranges)?.read(source, open.limits(), buffer)?;
         Ok(())
@@ -163,6 +170,7 @@ pub(crate) fn slice(
 pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<Decoded, Failure> {
     let read = || {
         let component = component(open, place)?;
+        open.plan_components([component])?;
         let loader = Loader::new(open.length, open.limits());
         let decoded = match component.shard() {
             None => loader.decode([component].into_iter(), &open.root(cancel)),

@@ -14,7 +14,8 @@ use zten::error::OutOfMemory;
 use zten::open::Opening;
 use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::source::OpenError;
-use zten::{Error, Limits, Manifest, Options, ReadAt, ReadError};
+use zten::{Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
+use zten_present::network::{is_remote, shown};
 use zten_shards::ShardFile;
 
 use crate::error::Failure;
@@ -25,6 +26,8 @@ pub(crate) enum Source {
     File(File),
     Bytes(PyBackedBytes),
     Object(PythonFile),
+    #[cfg(feature = "remote")]
+    Remote(Box<zten_remote::RemoteFile>),
 }
 
 /// A Python object with `seek` and `read`: one thread at a time calls it.
@@ -61,11 +64,14 @@ impl Given {
             ))
         })?;
         let opened = given.py().detach(|| Self::from_path(&path));
-        opened.map_err(|error| Failure::Io(error).at(given.py(), Some(&path)))
+        opened.map_err(|error| Failure::Io(error).at(given.py(), Some(&shown(&path))))
     }
 
-    /// The regular file at a path.
+    /// The regular file at a path, or a file over the network.
     pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
+        if is_remote(path) {
+            return Self::from_network(path);
+        }
         // Opening a pipe would wait for its other end.
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -73,6 +79,31 @@ impl Given {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { source: Source::File(file), length, path: Some(path.to_owned()) })
+    }
+
+    /// A file over the network, of which the last bytes are fetched.
+    #[cfg(feature = "remote")]
+    fn from_network(name: &Path) -> io::Result<Self> {
+        use zten_remote::{RemoteError, RemoteFile, RemoteName, RemoteOptions};
+
+        let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+        let open = || {
+            let name = RemoteName::parse(name)?;
+            RemoteFile::open(&name, &RemoteOptions::from_environment()?)
+        };
+        let file = open().map_err(|error: RemoteError| io::Error::from(error))?;
+        let length = file.length();
+        Ok(Self { source: Source::Remote(Box::new(file)), length, path: None })
+    }
+
+    /// Says how to have it.
+    #[cfg(not(feature = "remote"))]
+    fn from_network(_: &Path) -> io::Result<Self> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this zten reads no files over the network; one that does is built with the feature \
+             remote, or remote-tls for https and S3",
+        ))
     }
 }
 
@@ -153,6 +184,34 @@ impl Open {
         Some(Candidate { source, length: found.length })
     }
 
+    /// Says which bytes of the file itself will be read, in that order: over the network they are fetched
+    /// ahead.
+    #[cfg_attr(
+        not(feature = "remote"),
+        expect(clippy::unnecessary_wraps, reason = "a server may fail")
+    )]
+    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+        match &self.source {
+            Source::File(_) | Source::Bytes(_) | Source::Object(_) => drop(ranges),
+            #[cfg(feature = "remote")]
+            Source::Remote(file) => {
+                let mut plan = zten_remote::Plan::new();
+                ranges.into_iter().for_each(|range| plan.add(range));
+                file.plan(plan)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`plan`](Self::plan), of components, all of which will be read.
+    pub(crate) fn plan_components<'a>(
+        &self,
+        components: impl IntoIterator<Item = Component<'a>>,
+    ) -> Result<(), ReadError<io::Error>> {
+        let own = components.into_iter().filter(|component| component.shard().is_none());
+        self.plan(own.map(|component| component.extent().range())).map_err(ReadError::Source)
+    }
+
     /// Whether it was opened by its path.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.source, Source::File(_))
@@ -231,6 +290,8 @@ impl ReadAt for Source {
         match self {
             Self::File(file) => file.read_at(offset, buffer),
             Self::Object(object) => object.read_at(offset, buffer),
+            #[cfg(feature = "remote")]
+            Self::Remote(file) => file.read_at(offset, buffer),
             Self::Bytes(bytes) => {
                 let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
                 let bytes = bytes.bytes_at(offset, buffer.len()).ok_or_else(short)?;

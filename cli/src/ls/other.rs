@@ -23,7 +23,7 @@ const SHAPE: usize = 40;
 pub(super) fn list(app: &mut App, input: &mut Input) -> io::Result<()> {
     let archive = other::attributes(input);
     let attributes = archive.as_ref().and_then(|archive| archive.attributes());
-    super::attributes(app, attributes)?;
+    super::attributes::list(app, attributes)?;
     let mut table = Table::new([
         Column::text("TYPE"),
         Column::text("SHAPE"),

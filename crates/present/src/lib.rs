@@ -9,6 +9,7 @@ pub mod element;
 pub mod escape;
 pub mod finding;
 pub mod json;
+pub mod network;
 pub mod npy;
 pub mod size;
 pub mod spelled;

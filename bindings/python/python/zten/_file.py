@@ -209,7 +209,8 @@ def open(
     asked for.
 
     Args:
-        source: a path; ``bytes``; a ``bytearray`` or ``memoryview``, which is copied; or an object
+        source: a path, or a name that begins with ``http://``, ``https://`` or ``s3://``, where that was
+            built in (``docs/remote.md``); ``bytes``; a ``bytearray`` or ``memoryview``, which is copied; or an object
             with ``read`` and ``seek``.
         map: dense arrays are views of a memory map, where elements lie there as they are. This is for
             files that no other process changes: an array changes when its file does, whatever was
