@@ -33,8 +33,7 @@ export class Guest implements Host {
 
   /** Escapes a name. */
   name(name: string): Uint8Array<ArrayBuffer> {
-    this.instance.put(new TextEncoder().encode(name))
-    return this.instance.call('name', [])
+    return this.instance.call('name', [], new TextEncoder().encode(name))
   }
 
   /** Calls an export that answers about the open file. */

@@ -16,6 +16,14 @@ interface Held {
 /** What a call came to. */
 export type Answer = { report: Report } | { said: unknown }
 
+/** What goes into a call, and comes out of it, beside its arguments and its answer. */
+export interface With {
+  input?: Uint8Array
+  take?: (piece: Uint8Array<ArrayBuffer>) => void
+  /** Forgets what `take` was given: the call is made again. */
+  restart?: () => void
+}
+
 export class Guest implements Host {
   private readonly instance: Instance
   /** Bytes of the file that are there for the next calls. */
@@ -90,10 +98,10 @@ export class Guest implements Host {
   }
 
   /** Calls an export that reads nothing that is not held. */
-  call(name: string, args: (number | bigint)[], take?: (piece: Uint8Array<ArrayBuffer>) => void): Answer {
+  call(name: string, args: (number | bigint)[], { input, take }: With = {}): Answer {
     this.failed = this.missed = undefined
     this.take = take ?? (() => {})
-    const answer = this.instance.call(name, args)
+    const answer = this.instance.call(name, args, input)
     if (this.failed) throw this.failed
     if (this.missed !== undefined) throw failure(`the byte ${this.missed} is not there`)
     const report = problem(answer)
@@ -101,14 +109,13 @@ export class Guest implements Host {
     return { said: answer.length === 0 ? undefined : parse(answer) }
   }
 
-  /** Calls it again and again until what it reads is held. `restart` forgets what it has handed on. */
-  async replay(name: string, args: number[], input: Uint8Array, take: (piece: Uint8Array<ArrayBuffer>) => void, restart: () => void): Promise<Answer> {
+  /** Calls it again and again until what it reads is held. */
+  async replay(name: string, args: number[], by: With): Promise<Answer> {
     this.held = []
     for (let ahead = AHEAD; ; ahead *= 2) {
-      restart()
-      this.put(input)
+      by.restart?.()
       try {
-        return this.call(name, args, take)
+        return this.call(name, args, by)
       } catch (error) {
         if (this.missed === undefined) throw error
       }
@@ -117,13 +124,9 @@ export class Guest implements Host {
   }
 
   /** Asks for a document; what is wrong is thrown. */
-  ask<T>(name: string, args: (number | bigint)[]): T {
-    const answer = this.call(name, args)
+  ask<T>(name: string, args: (number | bigint)[], by?: With): T {
+    const answer = this.call(name, args, by)
     if ('report' in answer) throw new ZtenError(answer.report)
     return answer.said as T
-  }
-
-  put(bytes: Uint8Array): void {
-    this.instance.put(bytes)
   }
 }

@@ -196,8 +196,11 @@ export class ZtenFile {
       })
       ranges.forEach((range, at) => range.forEach((index, side) => input.setBigUint64(16 * at + 8 * side, BigInt(index), true)))
       let pieces: Uint8Array<ArrayBuffer>[] = []
-      const answer = await guest.replay('slice', [object.ordinal], new Uint8Array(input.buffer),
-        piece => pieces.push(piece), () => { pieces = [] })
+      const answer = await guest.replay('slice', [object.ordinal], {
+        input: new Uint8Array(input.buffer),
+        take: piece => pieces.push(piece),
+        restart: () => { pieces = [] },
+      })
       guest.drop()
       if ('report' in answer) throw new ZtenError(answer.report)
       return tensor(object, part, join(pieces), shape, (answer.said as { digest: string }).digest === 'verified')
@@ -259,9 +262,7 @@ export class ZtenFile {
   }
 
   #find(guest: Guest, name: string): Found {
-    const bytes = new TextEncoder().encode(name)
-    guest.put(bytes)
-    const found = guest.ask<Found | null>('find', [])
+    const found = guest.ask<Found | null>('find', [], { input: new TextEncoder().encode(name) })
     // A text that is not Unicode has no bytes of its own.
     if (!found || found.name !== name) throw new RangeError(`there is no object ${JSON.stringify(name)}`)
     return found
@@ -322,7 +323,7 @@ export class ZtenFile {
     for (let at = 0; ; at += WINDOW) {
       if (isWindowed) await guest.hold(start + at, start + Math.min(at + WINDOW, length))
       this.#open()
-      const answer = guest.call('advance', [BigInt(WINDOW), take ? 1 : 0], take)
+      const answer = guest.call('advance', [BigInt(WINDOW), take ? 1 : 0], { take })
       if ('report' in answer) return answer
       if (answer.said) return { said: answer.said as { digest: string } }
     }

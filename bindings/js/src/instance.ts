@@ -2,12 +2,11 @@
 
 interface Exports {
   memory: WebAssembly.Memory
-  input(length: number): number
   begin(length: bigint): number
   needs(): number
   needs_start(): bigint
   needs_end(): bigint
-  supply(): number
+  supply(length: number): number
   [call: string]: unknown
 }
 
@@ -22,12 +21,14 @@ export interface Host {
 export class Instance {
   private exports!: Exports
   private answer: Uint8Array<ArrayBuffer>[] = []
+  private input: Uint8Array = new Uint8Array()
 
   /** What the module imports. */
   readonly imports: WebAssembly.Imports = {
     host: {
       read_at: (offset: bigint, buffer: number, length: number) =>
         this.host.readAt(Number(offset), this.memory(buffer, length)) ? 1 : 0,
+      input: (buffer: number, length: number) => this.memory(buffer, length).set(this.input),
       take: (channel: number, bytes: number, length: number) => {
         const piece = this.memory(bytes, length).slice()
         if (channel === 0) this.answer.push(piece)
@@ -56,27 +57,29 @@ export class Instance {
 
   /** Takes them. The answer is empty, or what is wrong with the file. */
   supply(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-    this.put(bytes)
-    return this.asked(() => this.exports.supply())
+    return this.call('supply', [], bytes)
   }
 
-  /** Puts bytes into the buffer, for the next call. */
-  put(bytes: Uint8Array): void {
-    const buffer = this.exports.input(bytes.length)
-    if (buffer === 0) throw new RangeError(`there is no memory for ${bytes.length} bytes`)
-    this.memory(buffer, bytes.length).set(bytes)
-  }
-
-  /** Calls an export, and gives its answer. */
-  call(name: string, args: (number | bigint)[]): Uint8Array<ArrayBuffer> {
+  /** Calls an export, and gives its answer. `input` comes with the call, its length as the last argument. */
+  call(name: string, args: (number | bigint)[], input?: Uint8Array): Uint8Array<ArrayBuffer> {
     const called = this.exports[name]
     if (typeof called !== 'function') throw new Error(`there is no ${name}`)
-    return this.asked(() => called(...args) as number)
+    if (!input) return this.asked(() => called(...args) as number)
+    this.input = input
+    try {
+      return this.asked(() => called(...args, input.length) as number)
+    } finally {
+      this.input = new Uint8Array()
+    }
   }
 
   private asked(call: () => number): Uint8Array<ArrayBuffer> {
     this.answer = []
-    if (call() !== 1) throw new Error('there is no answer: called out of turn')
+    switch (call()) {
+      case 1: break
+      case 2: throw new RangeError(`there is no memory for ${this.input.length} bytes`)
+      default: throw new Error('there is no answer: called out of turn')
+    }
     const answer = join(this.answer)
     this.answer = []
     return answer

@@ -2,58 +2,65 @@
 
 use std::io::{BufWriter, Write};
 
-use zten_guest::border::{Out, Source, on_file, with};
-use zten_guest::exports;
+use wasm_bindgen::prelude::wasm_bindgen;
+use zten_guest::border::{Out, Source, input, on_file, with};
 
 use crate::{describe, picture, save, statistics, validate};
 
-exports! {
-    /// Escapes the name that has been put there.
-    fn name() -> u32 {
-        with(|state, out| describe::name(&state.input(), out))
-    }
+/// Escapes the name that comes with the call.
+#[wasm_bindgen]
+pub fn name(length: usize) -> u32 {
+    with(|_, out| describe::name(&input(length)?, out))
+}
 
-    /// Says what the file is.
-    fn file() -> u32 {
-        on_file(describe::file)
-    }
+/// Says what the file is.
+#[wasm_bindgen]
+pub fn file() -> u32 {
+    on_file(describe::file)
+}
 
-    /// Lists objects.
-    fn list(first: u32, count: u32) -> u32 {
-        on_file(|file, out| describe::list(file, first, count, out))
-    }
+/// Lists objects.
+#[wasm_bindgen]
+pub fn list(first: u32, count: u32) -> u32 {
+    on_file(|file, out| describe::list(file, first, count, out))
+}
 
-    /// Says all of one object.
-    fn object(ordinal: u32) -> u32 {
-        on_file(|file, out| describe::object(file, ordinal, out))
-    }
+/// Says all of one object.
+#[wasm_bindgen]
+pub fn object(ordinal: u32) -> u32 {
+    on_file(|file, out| describe::object(file, ordinal, out))
+}
 
-    /// Validates all content.
-    fn validate_all() -> u32 {
-        on_file(|file, out| validate::all(file, &Source, out))
-    }
+/// Validates all content.
+#[wasm_bindgen]
+pub fn validate_all() -> u32 {
+    on_file(|file, out| validate::all(file, &Source, out))
+}
 
-    /// Validates one component.
-    fn validate_component(object: u32, component: u32) -> u32 {
-        on_file(|file, out| validate::component(file, (object, component), &Source, out))
-    }
+/// Validates one component.
+#[wasm_bindgen]
+pub fn validate_component(object: u32, component: u32) -> u32 {
+    on_file(|file, out| validate::component(file, (object, component), &Source, out))
+}
 
-    /// What the elements of a component are like.
-    fn statistics(object: u32, component: u32) -> u32 {
-        on_file(|file, out| statistics::component(file, (object, component), &Source, out))
-    }
+/// What the elements of a component are like.
+#[wasm_bindgen]
+pub fn statistics(object: u32, component: u32) -> u32 {
+    on_file(|file, out| statistics::component(file, (object, component), &Source, out))
+}
 
-    /// A picture of an object.
-    fn picture(object: u32) -> u32 {
-        on_file(|file, out| picture::object(file, object, &Source, out))
-    }
+/// A picture of an object.
+#[wasm_bindgen]
+pub fn picture(object: u32) -> u32 {
+    on_file(|file, out| picture::object(file, object, &Source, out))
+}
 
-    /// A component as a NumPy file.
-    fn save(object: u32, component: u32) -> u32 {
-        on_file(|file, out| {
-            let mut data = BufWriter::with_capacity(1 << 20, Out::Data);
-            save::component(file, (object, component), &Source, &mut data, out)?;
-            data.flush()
-        })
-    }
+/// A component as a NumPy file.
+#[wasm_bindgen]
+pub fn save(object: u32, component: u32) -> u32 {
+    on_file(|file, out| {
+        let mut data = BufWriter::with_capacity(1 << 20, Out::Data);
+        save::component(file, (object, component), &Source, &mut data, out)?;
+        data.flush()
+    })
 }

@@ -6,64 +6,61 @@ mod check;
 mod list;
 mod read;
 
-use zten_guest::border::{on_file, with};
-use zten_guest::exports;
+use wasm_bindgen::prelude::wasm_bindgen;
+use zten_guest::border::{input, on_file};
 
-exports! {
-    /// Says what the file is.
-    fn file() -> u32 {
-        on_file(list::file)
-    }
+/// Says what the file is.
+#[wasm_bindgen]
+pub fn file() -> u32 {
+    on_file(list::file)
+}
 
-    /// Lists up to `count` objects from the one at `first` on.
-    fn list(first: u32, count: u32) -> u32 {
-        on_file(|file, out| list::objects(file, first, count, out))
-    }
+/// Lists up to `count` objects from the one at `first` on.
+#[wasm_bindgen]
+pub fn list(first: u32, count: u32) -> u32 {
+    on_file(|file, out| list::objects(file, first, count, out))
+}
 
-    /// Lists the object whose name has been put into the buffer, if there is one.
-    fn find() -> u32 {
-        let mut name = Vec::new();
-        with(|state, _| {
-            name = state.input();
-            Ok(())
-        });
-        on_file(|file, out| list::find(file, &name, out))
-    }
+/// Lists the object whose name comes with the call, if there is one.
+#[wasm_bindgen]
+pub fn find(length: usize) -> u32 {
+    on_file(|file, out| list::find(file, &input(length)?, out))
+}
 
-    /// Begins to read a component.
-    fn stream(object: u32, component: u32) -> u32 {
-        on_file(|file, out| read::stream(file, (object, component), out))
-    }
+/// Begins to read a component.
+#[wasm_bindgen]
+pub fn stream(object: u32, component: u32) -> u32 {
+    on_file(|file, out| read::stream(file, (object, component), out))
+}
 
-    /// Reads so many decoded bytes of it, or some more, and hands them to the host where `hand` is
-    /// not 0. The answer is empty as long as there may be more.
-    fn advance(bytes: u64, hand: u32) -> u32 {
-        on_file(|file, out| read::advance(file, bytes, hand != 0, out))
-    }
+/// Reads so many decoded bytes of it, or some more, and hands them to the host where `hand` says
+/// so. The answer is empty as long as there may be more.
+#[wasm_bindgen]
+pub fn advance(bytes: u64, hand: bool) -> u32 {
+    on_file(|file, out| read::advance(file, bytes, hand, out))
+}
 
-    /// Reads the part of a dense object whose ranges have been put into the buffer: a start and an end
-    /// for each dimension, `u64`, little-endian.
-    fn slice(object: u32) -> u32 {
-        let mut ranges = Vec::new();
-        with(|state, _| {
-            ranges = state.input();
-            Ok(())
-        });
-        on_file(|file, out| read::slice(file, object, &ranges, out))
-    }
+/// Reads the part of a dense object whose ranges come with the call: a start and an end for each
+/// dimension, `u64`, little-endian.
+#[wasm_bindgen]
+pub fn slice(object: u32, length: usize) -> u32 {
+    on_file(|file, out| read::slice(file, object, &input(length)?, out))
+}
 
-    /// Begins to validate the file.
-    fn check_begin() -> u32 {
-        on_file(|file, _| check::begin(file))
-    }
+/// Begins to validate the file.
+#[wasm_bindgen]
+pub fn check_begin() -> u32 {
+    on_file(|file, _| check::begin(file))
+}
 
-    /// Validates one object. The answer is empty as long as no rule is broken.
-    fn check_object(object: u32) -> u32 {
-        on_file(|file, out| check::object(file, object, out))
-    }
+/// Validates one object. The answer is empty as long as no rule is broken.
+#[wasm_bindgen]
+pub fn check_object(object: u32) -> u32 {
+    on_file(|file, out| check::object(file, object, out))
+}
 
-    /// Says what has been found of the file, all of whose objects have been validated.
-    fn check_end() -> u32 {
-        on_file(check::end)
-    }
+/// Says what has been found of the file, all of whose objects have been validated.
+#[wasm_bindgen]
+pub fn check_end() -> u32 {
+    on_file(check::end)
 }

@@ -1,0 +1,52 @@
+//! Gives a wasm module over `zten` its border.
+//!
+//! `wasm-bindgen` makes exports and imports without `unsafe`, and glue for them that serves one
+//! instance. Each file has an instance of its own, so the hosts (`instance.ts`) call the module
+//! directly: imports get their plain names back, in the module `host`, and what only the glue would
+//! need goes. An import that no host gives is an error here, and not when a page is opened.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use wasm_bindgen_cli_support::Bindgen;
+
+/// What hosts give.
+const IMPORTS: [&str; 3] = ["read_at", "input", "take"];
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let (Some(built), Some(out), None) = (arguments.next(), arguments.next(), arguments.next())
+    else {
+        bail!("usage: zten-border BUILT OUT");
+    };
+    let mut output = Bindgen::new()
+        .input_path(&built)
+        .bundler(true)?
+        .typescript(false)
+        .remove_name_section(true)
+        .remove_producers_section(true)
+        .generate_output()
+        .with_context(|| built.display().to_string())?;
+    let module = output.wasm_mut();
+    // It fills the table of the glue's objects.
+    if let Some(start) = module.start.take() {
+        module.funcs.delete(start);
+    }
+    let glue = module.exports.iter().filter(|export| export.name.starts_with("__"));
+    for export in glue.map(walrus::Export::id).collect::<Vec<_>>() {
+        module.exports.delete(export);
+    }
+    walrus::passes::gc::run(module);
+    for import in module.imports.iter_mut() {
+        import.name = plain(&import.name)?.to_owned();
+        "host".clone_into(&mut import.module);
+    }
+    std::fs::write(&out, module.emit_wasm()).with_context(|| out.display().to_string())
+}
+
+/// The name of an import, of `__wbg_NAME_HASH`.
+fn plain(mangled: &str) -> Result<&'static str> {
+    let name = mangled.strip_prefix("__wbg_").and_then(|rest| Some(rest.rsplit_once('_')?.0));
+    let known = IMPORTS.into_iter().find(|known| name == Some(known));
+    known.with_context(|| format!("no host gives {mangled}"))
+}
