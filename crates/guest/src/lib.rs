@@ -3,6 +3,7 @@
 //!
 //! An instance serves one file. What belongs to a file is never freed, and goes with the
 //! instance: the host makes a new one for each file, so that no file meets what another left.
+#![forbid(unsafe_code)]
 
 #[cfg(target_arch = "wasm32")]
 pub mod border;
