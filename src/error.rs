@@ -348,8 +348,10 @@ impl fmt::Display for Sentence {
             ErrorKind::OutOfMemory => "out of memory",
             kind => kind.row().map(|row| row.broken).assured(),
         };
-        match text.split_once("{}") {
-            Some((before, after)) => write!(f, "{before}{}{after}", self.0.found),
+        match text.split_once('{') {
+            Some((before, after)) => {
+                write!(f, "{before}{}{}", self.0.found, after.trim_start_matches('}'))
+            }
             None => f.write_str(text),
         }
     }

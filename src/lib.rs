@@ -115,7 +115,7 @@
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
 //! | `files` | no | writing to a file system: published whole or not at all |
-//! | `small` | no | half of the code, for flash: the same rules and errors, opened less fast |
+//! | `small` | no | half of the code, for flash: the same rules and errors, opened less fast; rules without their explanations |
 //!
 //! Without `std`, `serde_cbor_2` does not compile in a graph where another crate turns on
 //! `serde/std`.

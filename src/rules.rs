@@ -43,7 +43,8 @@ pub enum Scope {
     Other(&'static str),
 }
 
-/// What is known of one rule, limit or unsupported feature.
+/// What is known of one rule, limit or unsupported feature. With the feature `small`, what is no part of
+/// a message is empty.
 #[derive(Debug)]
 pub struct Row {
     /// Stable name, as messages, `zten explain` and the corpus spell it.
@@ -67,6 +68,15 @@ impl Source {
             Self::Spec(clause) => clause,
             Self::Implied(_) => "implied",
             Self::Policy(_) => "policy",
+        }
+    }
+
+    /// Only clauses are parts of messages.
+    const fn helped(self) -> Self {
+        match self {
+            Self::Spec(clauses) => Self::Spec(clauses),
+            Self::Implied(why) => Self::Implied(help(why)),
+            Self::Policy(why) => Self::Policy(help(why)),
         }
     }
 }
@@ -108,14 +118,14 @@ macro_rules! catalogue {
             /// Its row in the catalogue.
             pub fn row(self) -> &'static Row {
                 match self {
-                    $( Self::$variant => &Row {
+                    $( Self::$variant => const { &Row {
                         id: $id,
-                        holds: $holds,
+                        holds: $crate::rules::help($holds),
                         broken: $broken,
-                        source: Source::$source($why),
+                        source: Source::$source($why).helped(),
                         scope: Scope::$scope,
-                        advice: $advice,
-                    }, )+
+                        advice: $crate::rules::help($advice),
+                    } }, )+
                 }
             }
         }
@@ -123,6 +133,11 @@ macro_rules! catalogue {
 }
 
 use catalogue;
+
+/// What helps to understand a rule, and is no part of any message.
+const fn help(text: &'static str) -> &'static str {
+    if cfg!(feature = "small") { "" } else { text }
+}
 
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
 const WRITER: &str =

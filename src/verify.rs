@@ -136,7 +136,7 @@ impl Verifier {
             let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
             let Located { component, source } = files.locate(&component);
             component.readable()?;
-            self.component(&component, &sparse, &source, |chunk| {
+            self.component(&component, &sparse, source, |chunk| {
                 #[cfg(feature = "v2")]
                 if let Some(cells) = &mut cells {
                     cells.add(chunk)?;
@@ -195,11 +195,11 @@ impl Verifier {
         &mut self,
         component: &Component<'_>,
         sparse: &Sparse<Shape<'_>>,
-        source: &R,
+        source: R,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E>
     where
-        R: ReadAt + ?Sized,
+        R: ReadAt,
         E: From<ReadError<R::Error>>,
     {
         let refused = |error: Error| E::from(ReadError::Refused(error));
@@ -303,17 +303,17 @@ impl Verifier {
             bytes
         } else {
             let Located { component, source } = files.locate(component);
-            self.measure(&component, &source)?
+            self.measure(&component, source)?
         };
         Ok(bytes.checked_div(size))
     }
 
     /// How many bytes a component holds when decoded, by decoding it. The limit on all
     /// components together is charged when they are read for good.
-    pub(crate) fn measure<R: ReadAt + ?Sized>(
+    pub(crate) fn measure<R: ReadAt>(
         &self,
         component: &Component<'_>,
-        source: &R,
+        source: R,
     ) -> Result<u64, ReadError<R::Error>> {
         let mut content = component.content(source, &self.limits)?;
         let mut bytes = 0_u64;

@@ -250,7 +250,7 @@ impl Copier {
                 let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
                 Ok(change.apply(chunk, &mut write)?)
             };
-            let copied = self.verifier.component(&component, &sparse, &source, take);
+            let copied = self.verifier.component(&component, &sparse, source, take);
             copied.map_err(|error| error.placed(own))?;
         }
         out.end().map_err(refused)
@@ -269,7 +269,7 @@ impl Copier {
         let element = becomes::element(part, change, target).map_err(CopyError::Inexpressible)?;
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
-            None => self.verifier.measure(&component, &source)?,
+            None => self.verifier.measure(&component, source)?,
         };
         let new = match change {
             Change::Widen(_) => {
@@ -298,7 +298,7 @@ impl Copier {
             sum.update(bytes);
             Ok::<(), ReadError<SourceError<L>>>(())
         };
-        let mut content = component.any_content(&source, &self.limits)?;
+        let mut content = component.any_content(source, &self.limits)?;
         while let Some(chunk) = content.next_chunk()? {
             change.apply(chunk, &mut hash)?;
         }

@@ -70,19 +70,19 @@ impl Tally {
     pub(super) fn object<W: Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
         json.open('{')?;
         json.key("files")?;
-        json.integer(self.files.into())?;
+        json.integer(self.files)?;
         json.key("verdicts")?;
         json.open('{')?;
         for (verdict, count) in self.verdicts() {
             json.key(verdict)?;
-            json.integer(count.into())?;
+            json.integer(count)?;
         }
         json.close('}')?;
         json.key("rules")?;
         json.open('{')?;
         for (rule, count) in &self.rules {
             json.key(rule)?;
-            json.integer((*count).into())?;
+            json.integer(*count)?;
         }
         json.close('}')?;
         json.close('}')

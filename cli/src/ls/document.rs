@@ -63,7 +63,7 @@ fn shards<W: Write>(json: &mut Json<'_, W>, archive: &TensorFile) -> io::Result<
         json.key("name")?;
         json.string(shard.name())?;
         json.key("size")?;
-        json.integer(shard.size().into())?;
+        json.integer(shard.size())?;
         json.key("digest")?;
         json.string(&shard.digest().to_string())?;
         json.close('}')?;
@@ -119,9 +119,9 @@ fn component<W: Write>(json: &mut Json<'_, W>, component: &Component<'_>) -> io:
     json.key("type")?;
     json.string_or_null(logical)?;
     json.key("offset")?;
-    json.integer(component.extent().offset().into())?;
+    json.integer(component.extent().offset())?;
     json.key("length")?;
-    json.integer(component.extent().length().into())?;
+    json.integer(component.extent().length())?;
     json.key("decoded_length")?;
     json.integer_or_null(component.decoded_length())?;
     json.key("encoding")?;

@@ -162,11 +162,11 @@ fn component<W: Write>(json: &mut Json<'_, W>, input: &Input, tensor: &Tensor) -
     json.key("type")?;
     json.string_or_null(logical)?;
     json.key("offset")?;
-    json.integer(stored.offset.into())?;
+    json.integer(stored.offset)?;
     json.key("length")?;
-    json.integer(stored.length.into())?;
+    json.integer(stored.length)?;
     json.key("decoded_length")?;
-    json.integer(tensor.bytes.into())?;
+    json.integer(tensor.bytes)?;
     json.key("encoding")?;
     json.string(if stored.is_deflated { "deflate" } else { "raw" })?;
     json.key("byte_order")?;

@@ -34,9 +34,9 @@ impl Totals {
 
     fn json<W: Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
         json.key("components")?;
-        json.integer(self.components.into())?;
+        json.integer(self.components)?;
         json.key("stored")?;
-        json.integer(self.stored.into())?;
+        json.integer(self.stored)?;
         json.key("decoded")?;
         json.integer_or_null(self.decoded)
     }
@@ -122,7 +122,7 @@ impl FileTotals {
     pub(super) fn json<W: Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
         json.open('{')?;
         json.key("objects")?;
-        json.integer(self.objects.into())?;
+        json.integer(self.objects)?;
         self.all.json(json)?;
         json.key("parameters")?;
         json.integer_or_null(self.parameters)?;

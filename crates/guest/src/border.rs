@@ -30,6 +30,9 @@ mod host {
 #[derive(Clone, Copy, Debug)]
 pub struct Source;
 
+/// It, in the one form in which it is read: each form has its own copy of the readers.
+pub const SOURCE: &Source = &Source;
+
 /// The host could not give the bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost;

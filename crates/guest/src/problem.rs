@@ -29,7 +29,7 @@ pub fn reading<E>(file: &File, error: &ReadError<E>, out: &mut impl Write) -> io
 }
 
 /// Writes what has been found: the document of `zten check --json`, without the name of the file,
-/// and then what only a page has room for. `manifest` is where the manifest lies.
+/// and with the feature `details` what only a page has room for. `manifest` is where the manifest lies.
 ///
 /// # Errors
 /// Those of `out`.
@@ -40,6 +40,18 @@ pub fn write(
 ) -> io::Result<()> {
     let mut json = Json::document(out)?;
     finding.json(&mut json, None)?;
+    if cfg!(feature = "details") {
+        details(finding, manifest, &mut json)?;
+    }
+    json.close('}')
+}
+
+/// Rule, place and extent, each by itself.
+fn details<W: Write>(
+    finding: &Finding,
+    manifest: Option<&Range<u64>>,
+    json: &mut Json<'_, W>,
+) -> io::Result<()> {
     json.key("sentence")?;
     json.string(&finding.sentence)?;
     if let Some(row) = finding.row {
@@ -74,5 +86,5 @@ pub fn write(
         json.key(key)?;
         json.string_or_null(text.as_deref())?;
     }
-    json.close('}')
+    Ok(())
 }

@@ -9,7 +9,7 @@ pub fn clause_of(clauses: &str, generation: Generation) -> String {
     let mut kept = Vec::new();
     let mut found = false;
     let mut keep = false;
-    for part in clauses.split(", ") {
+    for part in clauses.split(',').map(str::trim_ascii_start) {
         // `v1.1 III.2, III.3`: what names no document is of the one before.
         if part.starts_with('v') {
             keep = part.starts_with(&own);

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use zten::attributes::{Item, Value};
 
 use crate::escape::Escaped;
+use crate::json::Negative;
 use crate::value::{ONE_NAN, nan};
 
 /// A value in diagnostic notation, escaped, and cut after so many bytes.
@@ -38,7 +39,7 @@ impl fmt::Write for Limited {
 fn notate(item: &Item<'_>, out: &mut Limited) -> fmt::Result {
     match item.value() {
         Value::Uint(number) => write!(out, "{number}"),
-        Value::Negative(below) => write!(out, "{}", -1 - i128::from(below)),
+        Value::Negative(below) => write!(out, "{}", Negative { below }),
         Value::Bytes(chunks) => {
             out.write_str("h'")?;
             for byte in chunks.pieces().flatten() {

@@ -50,23 +50,27 @@ fn columns(c: char) -> usize {
     if is_escaped(c) { c.escape_unicode().len() } else { c.width().unwrap_or(1).max(1) }
 }
 
+/// A text in runs of characters that stand for themselves, each with the one after it that is escaped.
+pub(crate) fn runs(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
+    text.split_inclusive(is_escaped).map(|piece| {
+        let mut run = piece.chars();
+        match run.next_back().filter(|last| is_escaped(*last)) {
+            Some(last) => (run.as_str(), Some(last)),
+            None => (piece, None),
+        }
+    })
+}
+
 /// What stands between the quotes, in full.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        while let Some(at) = rest.find(is_escaped) {
-            let (before, from) = rest.split_at(at);
-            let mut chars = from.chars();
-            f.write_str(before)?;
-            if let Some(c) = chars.next() {
-                write!(f, "{}", c.escape_unicode())?;
-            }
-            rest = chars.as_str();
-        }
-        f.write_str(rest)
+        runs(self.0).try_for_each(|(run, escaped)| {
+            f.write_str(run)?;
+            escaped.map_or(Ok(()), |c| write!(f, "{}", c.escape_unicode()))
+        })
     }
 }
 

@@ -3,13 +3,29 @@
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 
-use crate::escape::is_hidden;
+use crate::escape::runs;
 
 /// The version of what the documents of the command say: `docs/json.md`.
 pub const SCHEMA: u32 = 1;
 
 /// Integers up to this, and those below zero, are exact as the doubles that most readers of JSON have.
-const EXACT: u128 = (1 << 53) - 1;
+const EXACT: u64 = (1 << 53) - 1;
+
+/// A negative integer as CBOR has it: -1 - `below`, of which `i64` holds a half.
+#[derive(Clone, Copy, Debug)]
+pub struct Negative {
+    /// How far it is below -1.
+    pub below: u64,
+}
+
+impl Display for Negative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.below.checked_add(1) {
+            Some(size) => write!(f, "-{size}"),
+            None => f.write_str("-18446744073709551616"),
+        }
+    }
+}
 
 /// Writes JSON. Commas come by themselves; brackets and keys are the caller's to match.
 pub struct Json<'w, W> {
@@ -135,14 +151,23 @@ impl<'w, W: Write> Json<'w, W> {
     pub fn integers(&mut self, values: impl IntoIterator<Item = u64>) -> io::Result<()> {
         self.open('[')?;
         for value in values {
-            self.integer(value.into())?;
+            self.integer(value)?;
         }
         self.close(']')
     }
 
     /// An integer: a number where every reader of JSON has it exactly, else `{"$int": "…"}`.
-    pub fn integer(&mut self, value: i128) -> io::Result<()> {
-        if value.unsigned_abs() <= EXACT {
+    pub fn integer(&mut self, value: u64) -> io::Result<()> {
+        self.whole(value, value <= EXACT)
+    }
+
+    /// The same of a negative one.
+    pub fn negative(&mut self, value: Negative) -> io::Result<()> {
+        self.whole(value, value.below < EXACT)
+    }
+
+    fn whole(&mut self, value: impl Display, exact: bool) -> io::Result<()> {
+        if exact {
             return self.plain(value);
         }
         self.open('{')?;
@@ -154,7 +179,7 @@ impl<'w, W: Write> Json<'w, W> {
     /// An integer, or null.
     pub fn integer_or_null(&mut self, value: Option<u64>) -> io::Result<()> {
         match value {
-            Some(value) => self.integer(value.into()),
+            Some(value) => self.integer(value),
             None => self.null(),
         }
     }
@@ -189,19 +214,11 @@ impl<W: Write> fmt::Write for Text<'_, W> {
     }
 }
 
-/// What is hidden is escaped beyond what JSON asks for, lest a terminal obeys it.
-fn must_escape(c: char) -> bool {
-    matches!(c, '"' | '\\') || is_hidden(c)
-}
-
 /// What stands between the quotes of a string.
 fn escaped<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
-    let mut rest = text;
-    while let Some(at) = rest.find(must_escape) {
-        let (before, from) = rest.split_at(at);
-        out.write_all(before.as_bytes())?;
-        let mut chars = from.chars();
-        match chars.next() {
+    for (run, own) in runs(text) {
+        out.write_all(run.as_bytes())?;
+        match own {
             Some('"') => out.write_all(b"\\\"")?,
             Some('\\') => out.write_all(b"\\\\")?,
             Some('\n') => out.write_all(b"\\n")?,
@@ -212,9 +229,8 @@ fn escaped<W: Write>(out: &mut W, text: &str) -> io::Result<()> {
             }
             None => {}
         }
-        rest = chars.as_str();
     }
-    out.write_all(rest.as_bytes())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -240,7 +256,7 @@ mod tests {
         json.close('}').unwrap();
         json.line().unwrap();
         let shown = std::str::from_utf8(&out).unwrap();
-        assert!(!shown.trim_end().contains(is_hidden), "{shown:?}");
+        assert!(!shown.trim_end().contains(crate::escape::is_hidden), "{shown:?}");
         assert!(shown.contains("\\ud834\\udd73"), "{shown:?}");
         let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let wanted = serde_json::json!({ text: [text, u64::MAX, [], null], "b": true });

@@ -7,11 +7,12 @@ pub fn human(bytes: u64) -> String {
         return format!("{bytes} B");
     }
     let mut text = String::new();
-    let mut unit = 1_u128;
+    let mut bits = 0;
     for name in UNITS {
-        unit <<= 10;
+        bits += 10;
         // Rounded, in tenths.
-        let tenths = (u128::from(bytes) * 10 + unit / 2) / unit;
+        let tenths = (u128::from(bytes) * 10 + (1 << (bits - 1))) >> bits;
+        let tenths = u64::try_from(tenths).unwrap_or(u64::MAX);
         text = format!("{}.{} {name}", tenths / 10, tenths % 10);
         if tenths < 10_240 {
             break;

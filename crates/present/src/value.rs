@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use zten::attributes::{Attributes, Chunks, Item, Map, Value};
 
-use crate::json::Json;
+use crate::json::{Json, Negative};
 
 /// Entries of a map that is written as an object, at most: so many keys are looked at for one that
 /// stands there twice, in memory that follows no file.
@@ -42,8 +42,8 @@ pub fn attributes<W: Write>(attributes: &Attributes<'_>, json: &mut Json<'_, W>)
 /// Writes a value, which no reader lets nest deeper than 64 levels.
 pub fn value<W: Write>(item: &Item<'_>, json: &mut Json<'_, W>) -> io::Result<()> {
     match item.value() {
-        Value::Uint(number) => json.integer(number.into()),
-        Value::Negative(below) => json.integer(-1 - i128::from(below)),
+        Value::Uint(number) => json.integer(number),
+        Value::Negative(below) => json.negative(Negative { below }),
         Value::Bytes(chunks) => alone("$bytes", json, |json| json.hex(chunks.pieces())),
         Value::Text(chunks) => json.pieces(chunks.pieces()),
         Value::Array(mut array) => {
@@ -55,7 +55,7 @@ pub fn value<W: Write>(item: &Item<'_>, json: &mut Json<'_, W>) -> io::Result<()
         Value::Tag(tag, item) => {
             json.open('{')?;
             json.key("$tag")?;
-            json.integer(tag.into())?;
+            json.integer(tag)?;
             json.key("$value")?;
             value(&item, json)?;
             json.close('}')

@@ -364,11 +364,13 @@ fn values_are_read_back() {
 
 #[test]
 fn each_form() {
-    let cases: [(&[u8], &str); 24] = [
+    let cases: [(&[u8], &str); 26] = [
         (b"\x00", "0"),
         (b"\x20", "-1"),
         (b"\x1b\x00\x1f\xff\xff\xff\xff\xff\xff", "9007199254740991"),
         (b"\x1b\x00\x20\x00\x00\x00\x00\x00\x00", r#"{"$int":"9007199254740992"}"#),
+        (b"\x3b\x00\x1f\xff\xff\xff\xff\xff\xfe", "-9007199254740991"),
+        (b"\x3b\x00\x1f\xff\xff\xff\xff\xff\xff", r#"{"$int":"-9007199254740992"}"#),
         (b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff", r#"{"$int":"-18446744073709551616"}"#),
         (b"\xf9\x3e\x00", "1.5"),
         (b"\xf9\x3c\x00", r#"{"$float":"1.0"}"#),

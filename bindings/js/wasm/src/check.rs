@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use zten::verify::Verifier;
 use zten::{Error, ErrorKind, Limits, ReadError};
-use zten_guest::border::{Answer, Source};
+use zten_guest::border::{Answer, SOURCE};
 use zten_guest::problem;
 use zten_guest::session::File;
 use zten_present::finding::{Scope, ZTENSOR, summary, valid_json};
@@ -36,7 +36,7 @@ pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<
     let (Some(checking), Some(object)) = (checking.as_mut(), file.manifest.object(ordinal)) else {
         return Err(io::ErrorKind::NotFound.into());
     };
-    match checking.verifier.object(&object, &Source, |_, _| ()) {
+    match checking.verifier.object(&object, SOURCE, |_, _| ()) {
         Ok(()) => Ok(()),
         Err(ReadError::Refused(error)) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
             checking.unsupported = checking.unsupported.or(Some(error));

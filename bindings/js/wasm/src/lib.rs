@@ -6,8 +6,12 @@ mod check;
 mod list;
 mod read;
 
+use rlsf::SmallGlobalTlsf;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zten_guest::border::{input, on_file};
+
+#[global_allocator]
+static ALLOCATOR: SmallGlobalTlsf = SmallGlobalTlsf::new();
 
 /// Says what the file is.
 #[wasm_bindgen]

@@ -9,7 +9,7 @@ use zten::error::Misuse;
 use zten::source::Content;
 use zten::verify::Verified;
 use zten::{ElementType, Error, Limits, ReadError};
-use zten_guest::border::{Answer, Lost, Out, Source};
+use zten_guest::border::{Answer, Lost, Out, SOURCE, Source};
 use zten_guest::problem;
 use zten_guest::session::File;
 use zten_present::json::Json;
@@ -28,7 +28,7 @@ pub(crate) fn stream(
     let content = file
         .component(object, component)
         .map_err(ReadError::from)
-        .and_then(|component| component.content(&Source, &Limits::default()));
+        .and_then(|component| component.content(SOURCE, &Limits::default()));
     match content {
         Ok(content) => {
             *stream = Some(content);
@@ -91,7 +91,7 @@ fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, Re
         .iter()
         .map(|[start, end]| u64::from_le_bytes(*start)..u64::from_le_bytes(*end))
         .collect();
-    dense.decoded_slice(&ranges)?.parts(Source, &Limits::default(), |part| {
+    dense.decoded_slice(&ranges)?.parts(SOURCE, &Limits::default(), |part| {
         // The host takes whatever it is handed.
         let _ = Out::Data.write_all(part);
         Ok(())
