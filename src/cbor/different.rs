@@ -122,9 +122,10 @@ mod tests {
     fn texts_of_one_hash() {
         let texts: Vec<Vec<u8>> = (0..2_000).map(alike).collect();
         let bytes = || texts.iter().map(Vec::as_slice);
-        assert!(first_alike(&mut [0; 4_000], Seeds::KNOWN, bytes()).is_some());
-        let drawn = first_alike(&mut [0; 4_000], Seeds::of_process(), bytes());
-        assert!(drawn.is_none() || cfg!(not(feature = "std")));
+        let first = |seeds| first_alike(&mut [0; 4_000], seeds, bytes()).map(|(index, _)| index);
+        assert_eq!(first(Seeds::KNOWN), Some(1));
+        // Tags have 16 bits: a few texts of thousands look alike by chance, the second one hardly ever.
+        assert!(first(Seeds::of_process()) != Some(1) || cfg!(not(feature = "std")));
     }
 
     #[test]
