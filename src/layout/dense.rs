@@ -6,9 +6,9 @@ use crate::error::{Error, Misuse};
 use crate::format::Format;
 use crate::manifest::{Component, Object, Shape};
 /// A dense object: its shape and its one component.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Dense<'a> {
-    shape: Shape<'a>,
+    object: Object<'a>,
     data: Component<'a>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Object<'a> {
             _ => None,
         };
         match data {
-            Some(data) => Ok(Dense { shape: self.shape(), data }),
+            Some(data) => Ok(Dense { object: *self, data }),
             None => Err(self.other_format()),
         }
     }
@@ -46,7 +46,7 @@ impl<'a> Object<'a> {
 impl<'a> Dense<'a> {
     /// The dimensions, outermost first.
     pub fn shape(&self) -> Shape<'a> {
-        self.shape.clone()
+        self.object.shape()
     }
 
     /// The component that holds the elements.

@@ -10,7 +10,7 @@ use crate::codec::{Verified, validate_bools};
 use crate::element::{ByteOrder, Element, F4E2M1, LogicalType, StorageType};
 use crate::error::{Described, Error, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
-use crate::manifest::Component;
+use crate::manifest::{Component, Extent};
 use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Rule, Unsupported};
 
@@ -98,13 +98,14 @@ impl<'a> Component<'a> {
     /// [`Misuse::Compressed`] where it is not raw; [`Misuse::Size`] where `file` is shorter than
     /// the file that was opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
-        self.readable()?;
-        let range = self.extent().range();
+        let storage = self.readable()?;
+        let extent = self.extent();
+        let range = extent.range();
         let start = usize::try_from(range.start).ok();
         let end = usize::try_from(range.end).ok();
-        let size = Error::misuse(Misuse::Size).at(self.place());
         let blob = start.zip(end).and_then(|(start, end)| file.get(start..end));
-        self.bind_blob(blob.ok_or(size)?)
+        let blob = blob.ok_or_else(|| Error::misuse(Misuse::Size).at(self.place()))?;
+        self.bound(blob, self.kind_of(storage, extent))
     }
 
     /// Binds the component to its own stored bytes, [`extent`](Self::extent) of the file.
@@ -112,27 +113,37 @@ impl<'a> Component<'a> {
     /// # Errors
     /// As [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
     pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
-        let kind = self.kind()?;
+        let storage = self.readable()?;
+        let extent = self.extent();
+        let bound = self.bound(blob, self.kind_of(storage, extent))?;
+        if u64_from_usize(blob.len()) != extent.length() {
+            return Err(Error::misuse(Misuse::Size).at(self.place()));
+        }
+        Ok(bound)
+    }
+
+    /// Binds it to its stored bytes, if they are its elements.
+    fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, Error> {
         if self.encoding() != Encoding::Raw {
             return Err(Error::misuse(Misuse::Compressed).at(self.place()));
         }
-        if u64_from_usize(blob.len()) != self.extent().length() {
-            return Err(Error::misuse(Misuse::Size).at(self.place()));
-        }
-        Ok(View { bytes: blob, kind, verified: None })
+        Ok(View { bytes, kind, verified: None })
     }
 
     /// What its stored bytes are.
     pub(crate) fn kind(&self) -> Result<Kind, Error> {
-        let raw = self.encoding() == Encoding::Raw;
-        Ok(Kind {
-            storage: self.readable()?,
+        Ok(self.kind_of(self.readable()?, self.extent()))
+    }
+
+    fn kind_of(&self, storage: StorageType, extent: Extent) -> Kind {
+        Kind {
+            storage,
             logical: self.logical(),
             order: self.byte_order(),
             strict_bools: self.dialect().strict_bools,
-            offset: raw.then(|| self.extent().offset()),
+            offset: (self.encoding() == Encoding::Raw).then(|| extent.offset()),
             place: self.place(),
-        })
+        }
     }
 
     /// How its elements are stored, if they can be read.

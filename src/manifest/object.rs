@@ -112,7 +112,8 @@ impl<'a> Object<'a> {
 
     /// The component of that role.
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
-        self.components().find(|component| component.role() == role)
+        let reader = self.parts.reader();
+        self.components().find(|component| reader.role(component.record) == role.as_bytes())
     }
 
     /// Where its map begins.
