@@ -235,13 +235,12 @@ pub(crate) fn status(verdict: Verdict) -> Status {
 pub(crate) fn valid_json(
     out: &mut impl Write,
     file: &Path,
-    (verdict, format): (Verdict, &str),
-    message: &str,
+    valid: finding::Valid<'_>,
 ) -> io::Result<()> {
     let mut json = Json::document(out)?;
     json.key("file")?;
     json.string(&remote::shown(file).to_string_lossy())?;
-    finding::valid_json(&mut json, (verdict, format), message)?;
+    valid.json(&mut json)?;
     json.close('}')?;
     json.line()
 }

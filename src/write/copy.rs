@@ -205,12 +205,12 @@ impl Copier {
         let mut identities = Vec::new();
         identities.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         for part in &parts {
-            identities.push(self.identity((object, part), files, &target)?);
+            identities.push(self.identity(part, files, &target)?);
         }
         let mut components = Vec::new();
         components.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         for (part, identity) in parts.iter().zip(&identities) {
-            let new = self.component((object, part), files, &target)?;
+            let new = self.component(part, files, &target)?;
             let announced = identity.as_ref().map(|sha256| new.announced(sha256));
             components.push(announced.unwrap_or(new));
         }
@@ -259,13 +259,13 @@ impl Copier {
     /// What a component of an object becomes.
     fn component<'a, L: Locate, W>(
         &self,
-        (object, part): (&Object<'a>, &Component<'a>),
+        part: &Component<'a>,
         files: L,
         target: &Target,
     ) -> Result<NewComponent<'a>, CopyError<SourceError<L>, W>> {
         let Located { component, source } = files.locate(part);
         let storage = component.stored()?;
-        let change = becomes::change(object, part, target);
+        let change = becomes::change(&part.object(), part, target);
         let element = becomes::element(part, change, target).map_err(CopyError::Inexpressible)?;
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
@@ -284,14 +284,14 @@ impl Copier {
     /// The sha256 of what a component of an object becomes, where that has to be known before.
     fn identity<L: Locate>(
         &self,
-        (object, part): (&Object<'_>, &Component<'_>),
+        part: &Component<'_>,
         files: L,
         target: &Target,
     ) -> Result<Option<[u8; 32]>, ReadError<SourceError<L>>> {
         if !target.sharing {
             return Ok(None);
         }
-        let change = becomes::change(object, part, target);
+        let change = becomes::change(&part.object(), part, target);
         let Located { component, source } = files.locate(part);
         let mut sum = Sum::sha256();
         let mut hash = |bytes: &[u8]| {

@@ -29,7 +29,7 @@ impl<S: Sink> Writer<S> {
     /// where canonical form asks for another order; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
         self.draft.declare(object, self.file.position())?;
-        ObjectWriter::begin((&mut self.draft, &mut self.file), None, object)
+        ObjectWriter::begin(&mut self.draft, &mut self.file, None, object)
     }
 
     /// Writes an object whose bytes are in memory: for each of its components that has bytes,
@@ -74,7 +74,8 @@ const PIECE: usize = 256 << 10;
 impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// Begins an object that has been declared.
     pub(super) fn begin(
-        (draft, file): (&'w mut Draft, &'w mut BlobSink<S>),
+        draft: &'w mut Draft,
+        file: &'w mut BlobSink<S>,
         shard: Option<&'w str>,
         object: &NewObject<'a>,
     ) -> Result<Self, Error> {

@@ -89,7 +89,7 @@ impl<S: Sink> Writer<S> {
         let shard = self.shards.get_mut(usize_from_u32(shard.0)).and_then(Option::as_mut);
         let NamedShard { name, writer } = shard.ok_or(Error::misuse(Misuse::UnknownShard))?;
         self.draft.declare(object, self.file.position())?;
-        ObjectWriter::begin((&mut self.draft, &mut writer.file), Some(name), object)
+        ObjectWriter::begin(&mut self.draft, &mut writer.file, Some(name), object)
     }
 
     /// Writes the footer of a shard, and returns its sink, which has been flushed.

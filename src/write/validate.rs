@@ -73,7 +73,7 @@ pub(super) fn object(
         let claim = claim(own, writing).map_err(|error| error.at(place))?;
         #[cfg(feature = "v2")]
         if let Some(stored) = own.stored {
-            elsewhere((own, stored), &claim, readers).map_err(|error| error.at(place))?;
+            elsewhere(own, stored, &claim, readers).map_err(|error| error.at(place))?;
         }
         if own.is_compressed(writing) {
             let bytes = claim.decoded.map_or(0, |decoded| decoded.value);
@@ -114,7 +114,8 @@ pub(super) fn object(
 /// Validates a component whose bytes are in a shard already: v2 §2.4, §7.1.
 #[cfg(feature = "v2")]
 fn elsewhere(
-    (component, stored): (&NewComponent<'_>, &BlobInShard<'_>),
+    component: &NewComponent<'_>,
+    stored: &BlobInShard<'_>,
     claim: &ComponentClaim,
     readers: Readers<'_>,
 ) -> Result<(), Error> {

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use zten_present::finding;
+
 #[cfg(target_os = "linux")]
 use super::kind::Kind;
 use super::kind::{Outcome, Valid};
@@ -49,7 +51,8 @@ impl Form {
             }
             (Self::Text, Err(problem)) => writeln!(out, "{problem}"),
             (Self::Json, Ok(Valid { verdict, summary, format })) => {
-                valid_json(out, path, (*verdict, format), summary)
+                let valid = finding::Valid { verdict: *verdict, format, message: summary };
+                valid_json(out, path, valid)
             }
             (Self::Json, Err(problem)) => problem.json(out),
             (Self::Sarif, Ok(_)) => Ok(()),

@@ -1,9 +1,12 @@
 //! A header, read in order from its first byte to its last.
 
+use std::ops::Range;
+
+use zten_num::u64_from_usize;
+
 use super::rules::Rule;
 use super::source::{Source, buffer};
 use super::trouble::Trouble;
-use zten_num::u64_from_usize;
 
 /// Bytes that are read at once of a header that is long.
 const WINDOW: u64 = 64 << 10;
@@ -43,9 +46,9 @@ impl Blames {
 }
 
 impl<'s> Cursor<'s> {
-    /// The bytes from `at` to `end`, or to the end of the file.
-    pub(super) fn new(source: &'s Source, (at, end): (u64, u64), blames: Blames) -> Self {
-        let end = end.min(source.len());
+    /// The bytes of a range, as far as the file has them.
+    pub(super) fn new(source: &'s Source, range: Range<u64>, blames: Blames) -> Self {
+        let (at, end) = (range.start, range.end.min(source.len()));
         Self { source, at, end, window: Vec::new(), start: at, most: WINDOW, blames }
     }
 
@@ -183,7 +186,7 @@ mod tests {
         file.write_at(0, &bytes).unwrap();
         let source = file.into_source();
         let mut all = Vec::new();
-        let mut cursor = Cursor::new(&source, (0, u64::MAX), Blames::GGUF);
+        let mut cursor = Cursor::new(&source, 0..u64::MAX, Blames::GGUF);
         for step in [1, 7, 8, 3, 65_000, 0, 70_000, 2, 65_536] {
             cursor.append(step, &mut all).unwrap();
             all.extend(cursor.bytes::<5>().unwrap());
@@ -202,7 +205,7 @@ mod tests {
         file.write_at(0, &[1; 100]).unwrap();
         let source = file.into_source();
         for (end, why) in [(10, "longer than the 10 bytes"), (100, "the file ends before")] {
-            let mut cursor = Cursor::new(&source, (0, end), Blames::GGUF);
+            let mut cursor = Cursor::new(&source, 0..end, Blames::GGUF);
             cursor.skip(end - 4).unwrap();
             assert_eq!(cursor.u32().unwrap(), 0x0101_0101);
             let sentence = cursor.u8().unwrap_err().to_string();

@@ -28,7 +28,7 @@ const ALIGNMENT_KEY: &str = "general.alignment";
 
 /// Reads the header.
 pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble> {
-    let mut cursor = Cursor::new(source, (0, HEADER), Blames::GGUF);
+    let mut cursor = Cursor::new(source, 0..HEADER, Blames::GGUF);
     // What the file is has been told by its magic.
     cursor.skip(4)?;
     validate_version(cursor.u32()?)?;

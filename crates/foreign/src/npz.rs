@@ -40,7 +40,7 @@ pub(super) struct Archive {
 pub(super) fn open(source: &Source, limits: &Limits) -> Result<(Archive, Listing), Trouble> {
     let directory = directory::find(source)?;
     let mut archive = Archive { source: source.clone(), inflate: Decompress::new(false) };
-    let mut cursor = Cursor::new(source, (directory.start, directory.end), Blames::DIRECTORY);
+    let mut cursor = Cursor::new(source, directory.start..directory.end, Blames::DIRECTORY);
     let mut tensors = Tensors::default();
     let mut extents = Vec::new();
     let mut decoded = 0_u64;

@@ -88,24 +88,33 @@ pub fn summary(
     }
 }
 
-/// Writes what `docs/json.md` says of a file that nothing is wrong with, from its verdict on.
-pub fn valid_json<W: io::Write>(
-    json: &mut Json<'_, W>,
-    (verdict, format): (Verdict, &str),
-    message: &str,
-) -> io::Result<()> {
-    json.key("verdict")?;
-    json.string(verdict.as_str())?;
-    json.key("format")?;
-    json.string(format)?;
-    for absent in ["rule", "clause", "offset", "object", "component", "shard"] {
-        json.key(absent)?;
-        json.null()?;
+/// What is said of a file that nothing is wrong with.
+#[derive(Clone, Copy, Debug)]
+pub struct Valid<'a> {
+    /// One of the valid ones.
+    pub verdict: Verdict,
+    /// The format of the file.
+    pub format: &'a str,
+    /// What is in it.
+    pub message: &'a str,
+}
+
+impl Valid<'_> {
+    /// Writes what `docs/json.md` says of it, from its verdict on.
+    pub fn json<W: io::Write>(&self, json: &mut Json<'_, W>) -> io::Result<()> {
+        json.key("verdict")?;
+        json.string(self.verdict.as_str())?;
+        json.key("format")?;
+        json.string(self.format)?;
+        for absent in ["rule", "clause", "offset", "object", "component", "shard"] {
+            json.key(absent)?;
+            json.null()?;
+        }
+        json.key("more")?;
+        json.integer_or_null((self.verdict == Verdict::Valid).then_some(0))?;
+        json.key("message")?;
+        json.string(self.message)
     }
-    json.key("more")?;
-    json.integer_or_null((verdict == Verdict::Valid).then_some(0))?;
-    json.key("message")?;
-    json.string(message)
 }
 
 /// Stored bytes of all components.

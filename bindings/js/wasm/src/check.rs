@@ -8,7 +8,7 @@ use zten::{Error, ErrorKind, Limits, ReadError};
 use zten_guest::border::{Answer, SOURCE};
 use zten_guest::problem;
 use zten_guest::session::File;
-use zten_present::finding::{Scope, ZTENSOR, summary, valid_json};
+use zten_present::finding::{Scope, Valid, ZTENSOR, summary};
 use zten_present::json::Json;
 
 /// What has been found so far.
@@ -57,6 +57,6 @@ pub(crate) fn end(file: &'static File, out: &mut Answer) -> io::Result<()> {
     }
     let (verdict, message) = summary(&file.manifest, Scope::All, false, file.length);
     let mut json = Json::document(out)?;
-    valid_json(&mut json, (verdict, ZTENSOR), &message)?;
+    Valid { verdict, format: ZTENSOR, message: &message }.json(&mut json)?;
     json.close('}')
 }

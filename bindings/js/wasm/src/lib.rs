@@ -34,7 +34,7 @@ pub fn find(length: usize) -> u32 {
 /// Begins to read a component.
 #[wasm_bindgen]
 pub fn stream(object: u32, component: u32) -> u32 {
-    on_file(|file, out| read::stream(file, (object, component), out))
+    on_file(|file, out| read::stream(file, object, component, out))
 }
 
 /// Reads so many decoded bytes of it, or some more, and hands them to the host where `hand` says

@@ -20,7 +20,8 @@ static STREAM: Mutex<Option<Content<'static, &'static Source>>> = Mutex::new(Non
 /// Begins to read a component.
 pub(crate) fn stream(
     file: &'static File,
-    (object, component): (u32, u32),
+    object: u32,
+    component: u32,
     out: &mut Answer,
 ) -> io::Result<()> {
     let Ok(mut stream) = STREAM.try_lock() else { return Err(io::ErrorKind::WouldBlock.into()) };

@@ -20,7 +20,7 @@ pub(super) struct Layout {
 
 /// Validates the places of tensors that are in the order of their data.
 pub(super) fn validate(source: &Source, tensors: &Tensors, layout: &Layout) -> Result<(), Trouble> {
-    let mut cursor = Cursor::new(source, (layout.header, source.len()), Blames::GGUF);
+    let mut cursor = Cursor::new(source, layout.header..source.len(), Blames::GGUF);
     let mut before = String::new();
     for tensor in tensors.iter() {
         let start = place(&tensor, layout, source.len())?;

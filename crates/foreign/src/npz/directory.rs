@@ -76,7 +76,7 @@ fn claimed(source: &Source) -> Result<Claim, Trouble> {
             source.len(),
         ));
     };
-    let mut cursor = Cursor::new(source, (at, source.len()), Blames::END);
+    let mut cursor = Cursor::new(source, at..source.len(), Blames::END);
     if cursor.u32()? != END_SIGNATURE {
         let sentence = "the file does not end with the end record of an archive";
         return Err(Trouble::refused_at(Rule::NpzEndRecord, sentence, at));
@@ -102,7 +102,7 @@ fn claimed(source: &Source) -> Result<Claim, Trouble> {
 
 /// The end record for large archives, if something points at it from `locator`.
 fn find_large(source: &Source, locator: u64) -> Result<Option<Claim>, Trouble> {
-    let mut cursor = Cursor::new(source, (locator, source.len()), Blames::END);
+    let mut cursor = Cursor::new(source, locator..source.len(), Blames::END);
     if cursor.u32()? != LOCATOR_SIGNATURE {
         return Ok(None);
     }
@@ -111,7 +111,7 @@ fn find_large(source: &Source, locator: u64) -> Result<Option<Claim>, Trouble> {
         let sentence = "the end record of the archive is not right before what points at it";
         return Err(Trouble::refused_at(Rule::NpzEndRecord64, sentence, locator));
     }
-    let mut cursor = Cursor::new(source, (at, locator), Blames::END);
+    let mut cursor = Cursor::new(source, at..locator, Blames::END);
     let (signature, rest) = (cursor.u32()?, cursor.u64()?);
     cursor.skip(4)?;
     let disks = [cursor.u32()?, cursor.u32()?];

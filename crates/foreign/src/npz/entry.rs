@@ -142,7 +142,7 @@ impl Entry {
     pub(super) fn find(&self, source: &Source, end: u64) -> Result<Found, Trouble> {
         let differs =
             || Trouble::refused(Rule::NpzHeader, "its header does not say what the directory says");
-        let mut cursor = Cursor::new(source, (self.start, end), Blames::MEMBER).small(WINDOW);
+        let mut cursor = Cursor::new(source, self.start..end, Blames::MEMBER).small(WINDOW);
         if cursor.u32()? != LOCAL {
             return Err(Trouble::refused_at(
                 Rule::NpzBounds,
@@ -187,7 +187,7 @@ impl Entry {
         })?;
         let descriptor = if is_behind {
             self.descriptor(
-                Cursor::new(source, (behind, end), Blames::MEMBER).small(WINDOW),
+                Cursor::new(source, behind..end, Blames::MEMBER).small(WINDOW),
                 is_large,
             )?
         } else {
