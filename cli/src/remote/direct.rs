@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::ReadAt;
-use zten_remote::RemoteFile;
+use zten_remote::{RemoteFile, Want};
 
 use super::settings;
 
@@ -15,13 +15,18 @@ pub(crate) struct Remote(RemoteFile);
 
 impl Remote {
     /// Finds the file.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, _: u32) -> io::Result<Self> {
         Ok(Self(settings::open(path.to_str().unwrap_or_default())?))
     }
 
     /// Bytes of it.
     pub(crate) fn length(&self) -> u64 {
         self.0.length()
+    }
+
+    /// Finds a file that this one names.
+    pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Self>> {
+        Ok(self.0.find(want)?.map(Self))
     }
 
     /// What will be read, in that order.
