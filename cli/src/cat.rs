@@ -167,7 +167,7 @@ fn print(
     let is_remote = !file.is_local();
     let reader = ComponentReader { component, source: &*source, limits, packed, is_remote };
     let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
-        file.plan(ranges).map_err(|error| refused(ReadError::Source(error)))
+        file.plan([ranges]).map_err(|error| refused(ReadError::Source(error)))
     };
     if is_remote && args.slice.is_none() {
         let parts = object.components().filter(|part| part.shard() == component.shard());

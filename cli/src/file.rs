@@ -95,7 +95,7 @@ impl Opened {
 
     /// Says that all of it will be read.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
-        self.file.plan(std::iter::once(0..self.length))
+        self.file.plan([std::iter::once(0..self.length)])
     }
 
     /// Validates its manifest.
@@ -163,23 +163,32 @@ impl FileWithShards {
         if self.root.source().is_local() && remote.is_empty() {
             return Ok(());
         }
-        let mut ranges: HashMap<Option<&str>, Vec<Range<u64>>> = HashMap::new();
+        // Of each file, what is read of it before another one is, and after that.
+        let mut runs: HashMap<Option<&str>, Vec<Vec<Range<u64>>>> = HashMap::new();
+        let mut last = None;
         for component in self.objects().flat_map(|object| object.components()) {
-            let ranges = ranges.entry(component.shard()).or_default();
+            let shard = component.shard();
+            let runs = runs.entry(shard).or_default();
             // What is not planned is fetched when it is read.
-            if ranges.try_reserve(1).is_ok() {
-                ranges.push(component.extent().range());
+            if last != Some(shard) && runs.try_reserve(1).is_ok() {
+                runs.push(Vec::new());
+            }
+            last = Some(shard);
+            if let Some(run) = runs.last_mut()
+                && run.try_reserve(1).is_ok()
+            {
+                run.push(component.extent().range());
             }
         }
-        self.root.source().plan(ranges.remove(&None).unwrap_or_default())?;
+        self.root.source().plan(runs.remove(&None).unwrap_or_default())?;
         remote.iter().try_for_each(|shard| {
-            shard.file.plan(ranges.remove(&Some(&*shard.name)).unwrap_or_default())
+            shard.file.plan(runs.remove(&Some(&*shard.name)).unwrap_or_default())
         })
     }
 
     /// Says that all shards will be read from their first byte to the last, one after another.
     pub(crate) fn plan_whole_shards(&self) -> io::Result<()> {
-        let whole = |shard: &Companion| shard.file.plan(std::iter::once(0..shard.length));
+        let whole = |shard: &Companion| shard.file.plan([std::iter::once(0..shard.length)]);
         self.shard_files().iter().try_for_each(whole)
     }
 

@@ -101,9 +101,7 @@ pub(crate) fn files<'a>(
         }
     }
     let spare = io::pipe();
-    let is_long =
-        lengths.later != Later::Nothing || lengths.known.iter().any(|length| *length >= WORTH_IT);
-    let worth_it = task.takes_threads() && is_long;
+    let worth_it = task.takes_threads() && lengths.known.iter().any(|length| *length >= WORTH_IT);
     let number = if worth_it { threads::wanted() } else { 1 };
     progress::ask();
     let budget = budget::for_task(task, &lengths, strictness, number);

@@ -42,6 +42,8 @@ struct Ahead {
     plan: Plan,
     /// The first block that was not begun.
     next: usize,
+    /// The first one that is not read before other files are.
+    end: usize,
     /// Places of the blocks by where they start.
     by_start: Vec<(u64, usize)>,
     begun: Vec<bool>,
@@ -206,6 +208,7 @@ impl Ahead {
                 // What was passed over is fetched when it is asked for.
                 Some(place) => {
                     self.next = place;
+                    self.end = self.plan.run_end(place);
                     self.held.retain(|block| !block.is_used);
                     while self.held.len() >= IN_FLIGHT {
                         self.held.pop_front();
@@ -216,7 +219,7 @@ impl Ahead {
             }
         }
         let coming = |held: &VecDeque<Block>| held.iter().filter(|block| !block.is_used).count();
-        while coming(&self.held) < IN_FLIGHT && self.next < self.plan.blocks().len() {
+        while coming(&self.held) < IN_FLIGHT && self.next < self.end {
             if self.held.len() >= HELD {
                 let Some(used) = self.held.iter().position(|block| block.is_used) else { break };
                 self.held.remove(used);
@@ -260,7 +263,7 @@ impl Ahead {
                 *begun = false;
             }
         }
-        self.next = self.plan.blocks().len();
+        self.end = 0;
     }
 
     fn fetch(&mut self, range: Range<u64>, Origin { network, object }: Origin<'_>) {

@@ -58,7 +58,10 @@ impl Remote {
         match *self {}
     }
 
-    pub(crate) fn plan(&self, _: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        _: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
         match *self {}
     }
 }

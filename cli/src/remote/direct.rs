@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::ReadAt;
-use zten_remote::{RemoteFile, Want};
+use zten_remote::{Plan, RemoteFile, Want};
 
 use super::settings;
 
@@ -29,9 +29,12 @@ impl Remote {
         Ok(self.0.find(want)?.map(Self))
     }
 
-    /// What will be read, in that order.
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        Ok(self.0.plan(ranges.into_iter().collect())?)
+    /// What will be read, in that order, and other files between two runs.
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        runs: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
+        Ok(self.0.plan(Plan::of_runs(runs))?)
     }
 }
 

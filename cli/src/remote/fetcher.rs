@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::ops::Range;
 use std::os::fd::AsFd as _;
 
 use zten_remote::{Plan, RemoteError, RemoteFile, Want};
@@ -40,7 +41,10 @@ pub(crate) fn run() -> io::Result<()> {
                 }
             }
             // A process that plans what the file does not have was taken over.
-            Question::Plan(number, ranges) => files.get(number)?.plan(Plan::from_iter(ranges))?,
+            Question::Plan(number, ranges) => {
+                let runs = ranges.split(Range::is_empty).map(|run| run.iter().cloned());
+                files.get(number)?.plan(Plan::of_runs(runs))?;
+            }
             Question::Find(want) => match files.find(&want)? {
                 Ok(found) => wire::put_found(&mut to, found.as_ref())?,
                 Err(error) => wire::put_failure(&mut to, &error.to_string())?,

@@ -97,10 +97,14 @@ impl Remote {
         }))
     }
 
-    /// What will be read, in that order.
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        let plan: Plan = ranges.into_iter().collect();
-        self.process.ask(&Question::Plan(self.number, plan.blocks().to_vec()), |_| Ok(()))
+    /// What will be read, in that order, and other files between two runs.
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        runs: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
+        let plan = Plan::of_runs(runs);
+        let ranges = plan.runs().flat_map(|run| run.iter().cloned().chain([0..0]));
+        self.process.ask(&Question::Plan(self.number, ranges.collect()), |_| Ok(()))
     }
 }
 

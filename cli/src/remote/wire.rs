@@ -22,7 +22,7 @@ const NONE: u32 = u32::MAX;
 pub(super) enum Question {
     /// For those bytes.
     Read(FileNumber, Range<u64>),
-    /// For nothing: what will be read.
+    /// For nothing: what will be read. An empty range is where other files are.
     Plan(FileNumber, Vec<Range<u64>>),
     /// For a file that the first one names.
     Find(Want),

@@ -3,6 +3,8 @@
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod fetcher;
 #[cfg(feature = "remote")]
+mod large;
+#[cfg(feature = "remote")]
 mod many;
 #[cfg(feature = "remote")]
 mod shards;

@@ -174,3 +174,21 @@ fn after_a_pause_what_was_not_read_is_fetched_again() {
     file.read_at(1000, &mut buffer[..1000]).unwrap();
     assert_eq!(buffer[..1000], whole[1000..2000]);
 }
+
+#[test]
+fn what_is_read_after_other_files_is_not_fetched_before() {
+    let server = Server::of(vec![7; 40 << 20]);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let run = |at: u64| [at << 20..(at + 10) << 20];
+    file.plan(Plan::of_runs([run(0), run(10), run(20)])).unwrap();
+    let mut buffer = vec![0; 5 << 20];
+    for at in [0, 5, 10, 15] {
+        file.read_at(at << 20, &mut buffer).unwrap();
+        file.pause();
+    }
+    // Of each run a block may have been on its way when reading paused.
+    assert!(server.sent() <= TAIL + (20 << 20) + (2 << 23), "{}", server.sent());
+    let asked = server.asked();
+    let ends = asked.iter().skip(1).map(|request| request.range(40 << 20).unwrap().end);
+    assert_eq!(ends.max(), Some(20 << 20));
+}
