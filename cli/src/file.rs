@@ -1,15 +1,14 @@
 //! Files: opened first, and looked at later.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _};
-use zten_shards::{Want, wanted};
+use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
@@ -163,23 +162,7 @@ impl FileWithShards {
         if self.root.source().is_local() && remote.is_empty() {
             return Ok(());
         }
-        // Of each file, what is read of it before another one is, and after that.
-        let mut runs: HashMap<Option<&str>, Vec<Vec<Range<u64>>>> = HashMap::new();
-        let mut last = None;
-        for component in self.objects().flat_map(|object| object.components()) {
-            let shard = component.shard();
-            let runs = runs.entry(shard).or_default();
-            // What is not planned is fetched when it is read.
-            if last != Some(shard) && runs.try_reserve(1).is_ok() {
-                runs.push(Vec::new());
-            }
-            last = Some(shard);
-            if let Some(run) = runs.last_mut()
-                && run.try_reserve(1).is_ok()
-            {
-                run.push(component.extent().range());
-            }
-        }
+        let mut runs = runs(self.objects().flat_map(|object| object.components()));
         self.root.source().plan(runs.remove(&None).unwrap_or_default())?;
         remote.iter().try_for_each(|shard| {
             shard.file.plan(runs.remove(&Some(&*shard.name)).unwrap_or_default())

@@ -6,6 +6,7 @@
 
 mod beneath;
 mod place;
+mod runs;
 mod want;
 mod wanted;
 
@@ -18,6 +19,7 @@ use zten::{Manifest, Options};
 
 pub use beneath::parent;
 pub use place::{Place, stem};
+pub use runs::{Runs, runs};
 pub use want::{Beside, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
 
