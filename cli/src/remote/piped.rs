@@ -103,7 +103,7 @@ impl Remote {
         runs: impl IntoIterator<Item = R>,
     ) -> io::Result<()> {
         let plan = Plan::of_runs(runs);
-        let ranges = plan.runs().flat_map(|run| run.iter().cloned().chain([0..0]));
+        let ranges = plan.runs().flat_map(|run| run.iter().cloned().chain(std::iter::once(0..0)));
         self.process.ask(&Question::Plan(self.number, ranges.collect()), |_| Ok(()))
     }
 }

@@ -179,7 +179,7 @@ fn after_a_pause_what_was_not_read_is_fetched_again() {
 fn what_is_read_after_other_files_is_not_fetched_before() {
     let server = Server::of(vec![7; 40 << 20]);
     let file = RemoteFile::open(&name(&server), &options()).unwrap();
-    let run = |at: u64| [at << 20..(at + 10) << 20];
+    let run = |at: u64| std::iter::once(at << 20..(at + 10) << 20);
     file.plan(Plan::of_runs([run(0), run(10), run(20)])).unwrap();
     let mut buffer = vec![0; 5 << 20];
     for at in [0, 5, 10, 15] {
