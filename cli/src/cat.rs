@@ -147,7 +147,7 @@ fn print(
     let limits = archive.limits();
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
     let watched = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let Placed { object, component, source } =
+    let Placed { object, component, source, file } =
         Placed::locate(archive, &watched, component).map_err(refused)?;
     let (object, component) = (&object, &component);
     let unsupported =
@@ -164,13 +164,13 @@ fn print(
         return Err(unsupported("unsupported-layout"));
     }
 
-    let is_remote = component.shard().is_none() && !archive.source().is_local();
+    let is_remote = !file.is_local();
     let reader = ComponentReader { component, source: &*source, limits, packed, is_remote };
     let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
-        archive.plan(ranges).map_err(|error| refused(ReadError::Source(error)))
+        file.plan([ranges]).map_err(|error| refused(ReadError::Source(error)))
     };
     if is_remote && args.slice.is_none() {
-        let parts = object.components().filter(|part| part.shard().is_none());
+        let parts = object.components().filter(|part| part.shard() == component.shard());
         let asked = parts.filter(|part| {
             dequantized::asked(object, args).is_some() || part.place() == component.place()
         });

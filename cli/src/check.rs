@@ -11,7 +11,6 @@ mod record;
 mod sarif;
 mod tally;
 mod validate;
-mod want;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

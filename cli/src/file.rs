@@ -2,13 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _};
-use zten_shards::ShardFile;
+use zten_shards::{Want, runs, wanted};
 
+use crate::companion::Companion;
 use crate::handle::Handle;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
@@ -22,17 +24,15 @@ pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: Handle,
     pub(crate) length: u64,
-    /// Its shards that were found.
-    pub(crate) shards: Vec<ShardFile>,
+    /// The files that it may name. Those of one that is read over the network are found when they are asked for.
+    pub(crate) beside: Vec<Companion>,
 }
 
 impl Opened {
-    /// Opens the file at `path`.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens the file at `path`. Where it is read over the network, so many files that it names may be found later.
+    pub(crate) fn open(path: &Path, most_beside: u32) -> io::Result<Self> {
         if is_remote(path) {
-            let file = Remote::open(path)?;
-            let length = file.length();
-            return Ok(Self::new(path, Handle::Remote(file), length));
+            return Ok(Self::remote(path, Remote::open(path, most_beside)?));
         }
         // Opening a pipe would wait for its other end.
         let found = fs::metadata(path)?;
@@ -44,9 +44,15 @@ impl Opened {
         Ok(Self::new(path, Handle::Local(file), length))
     }
 
+    /// A file that is read over the network.
+    pub(crate) fn remote(path: &Path, file: Remote) -> Self {
+        let length = file.length();
+        Self::new(path, Handle::Remote(file), length)
+    }
+
     /// A file that was opened.
     pub(crate) fn new(path: &Path, file: Handle, length: u64) -> Self {
-        Self { path: path.to_owned(), file, length, shards: Vec::new() }
+        Self { path: path.to_owned(), file, length, beside: Vec::new() }
     }
 
     /// Opens the file at `path` unless that is a link.
@@ -88,14 +94,16 @@ impl Opened {
 
     /// Says that all of it will be read.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
-        self.file.plan(std::iter::once(0..self.length))
+        self.file.plan([std::iter::once(0..self.length)])
     }
 
     /// Validates its manifest.
     pub(crate) fn archive(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
         let root = TensorFile::with_length(self.file, self.length, options)
             .map_err(|error| Box::new(Problem::opening(&self.path, &error)))?;
-        Ok(FileWithShards { root, shards: self.shards })
+        let is_local = root.source().is_local();
+        let shards = if is_local { self.beside.into() } else { OnceLock::new() };
+        Ok(FileWithShards { root, shards })
     }
 }
 
@@ -107,35 +115,71 @@ fn irregular(is_folder: bool) -> io::Error {
 /// A file whose manifest is valid, and the files that may be its shards. It derefs to the file.
 pub(crate) struct FileWithShards {
     root: TensorFile,
-    shards: Vec<ShardFile>,
+    /// Of a file that is read over the network, none before they have been looked for.
+    shards: OnceLock<Vec<Companion>>,
 }
 
 impl FileWithShards {
     /// The file that may be the shard of that name.
-    pub(crate) fn shard_file(&self, name: &str) -> Option<&ShardFile> {
-        self.shards.iter().find(|shard| shard.name == name)
+    pub(crate) fn shard_file(&self, name: &str) -> Option<&Companion> {
+        self.shard_files().iter().find(|shard| shard.name == name)
+    }
+
+    fn shard_files(&self) -> &[Companion] {
+        self.shards.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// More files that may be shards.
-    pub(crate) fn add_shards(&mut self, shards: impl IntoIterator<Item = ShardFile>) {
-        self.shards.extend(shards);
+    pub(crate) fn add_shards(&mut self, shards: impl IntoIterator<Item = Companion>) {
+        let mut found = self.shards.take().unwrap_or_default();
+        found.extend(shards);
+        self.shards = found.into();
+    }
+
+    /// Looks for the shards of a file that is read over the network, or for the one of that name: once, as it is
+    /// asked for at first. Those of other files have been looked for.
+    pub(crate) fn find_shards(&self, only: Option<&str>) -> io::Result<()> {
+        if self.shards.get().is_some() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let options = Options::default().limits(*self.root.limits());
+        for wanted in wanted(&self.root, &options) {
+            if only.is_some_and(|name| name != wanted.name()) {
+                continue;
+            }
+            found.extend(Companion::find(self.root.source(), &Want::Shard(wanted))?);
+        }
+        // Another thread has found the same.
+        let _ = self.shards.set(found);
+        Ok(())
     }
 
     /// Says that all content will be read, in the order of the manifest.
     pub(crate) fn plan_all(&self) -> io::Result<()> {
-        let components = self.objects().flat_map(|object| object.components());
-        let own = components.filter(|component| component.shard().is_none());
-        self.plan(own.map(|component| component.extent().range()))
+        let remote: Vec<_> =
+            self.shard_files().iter().filter(|file| !file.file.is_local()).collect();
+        if self.root.source().is_local() && remote.is_empty() {
+            return Ok(());
+        }
+        let mut runs = runs(self.objects().flat_map(|object| object.components()));
+        self.root.source().plan(runs.remove(&None).unwrap_or_default())?;
+        remote.iter().try_for_each(|shard| {
+            shard.file.plan(runs.remove(&Some(&*shard.name)).unwrap_or_default())
+        })
     }
 
-    /// Says which bytes will be read, in that order.
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        self.root.source().plan(ranges)
+    /// Says that all shards will be read from their first byte to the last, one after another.
+    pub(crate) fn plan_whole_shards(&self) -> io::Result<()> {
+        let whole = |shard: &Companion| shard.file.plan([std::iter::once(0..shard.length)]);
+        self.shard_files().iter().try_for_each(whole)
     }
 
     /// Bytes of the file and of all that may be its shards.
     pub(crate) fn all_bytes(&self) -> u64 {
-        self.shards.iter().fold(self.root.file_len(), |sum, shard| sum.saturating_add(shard.length))
+        self.shard_files()
+            .iter()
+            .fold(self.root.file_len(), |sum, shard| sum.saturating_add(shard.length))
     }
 }
 

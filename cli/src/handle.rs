@@ -40,11 +40,14 @@ impl Handle {
         }
     }
 
-    /// What will be read, in that order: it is fetched ahead where that saves time.
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+    /// What will be read, in that order, and other files between two runs: it is fetched ahead where that saves time.
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        runs: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
         match self {
             Self::Local(_) => Ok(()),
-            Self::Remote(remote) => remote.plan(ranges),
+            Self::Remote(remote) => remote.plan(runs),
         }
     }
 }

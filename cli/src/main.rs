@@ -6,6 +6,7 @@ mod args;
 mod cat;
 mod catalogue;
 mod check;
+mod companion;
 mod convert;
 mod diff;
 mod explain;

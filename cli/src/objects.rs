@@ -34,7 +34,9 @@ where
     /// What came of each object, in the order of the manifest; nothing after the first failure
     /// that does not let the work go on.
     pub(crate) fn run(&self) -> Vec<Result<T, Failure>> {
-        if stored(self.archive) < WORTH_IT || threads::count() < 2 {
+        // What comes over the network is fetched in the order of the manifest.
+        let is_local = self.archive.source().is_local();
+        if !is_local || stored(self.archive) < WORTH_IT || threads::count() < 2 {
             return self.one_by_one();
         }
         // Each object has a verifier of its own. Should all together go beyond the limit on a

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use zten::write::{Checksum, Encoded, Settings, Writer};
 use zten::{Archive, Error, Limits, Options};
 use zten_foreign::{Beside, Detected, Input, START, Source, Trouble, by_start};
-use zten_shards::ShardFile;
+use zten_shards::Want;
 
+use crate::companion::Companion;
 use crate::file::Opened;
 use crate::handle::Handle;
+use crate::num::u64_from_usize;
 
 /// Bytes of the magic that all zTensor files begin with.
 const HEADER: u64 = 8;
@@ -41,15 +43,38 @@ pub(crate) fn listed(opened: &Opened, limits: &Limits) -> io::Result<Result<Vec<
 
 /// Opens a file of another format, and validates everything but its data.
 pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
-    let Opened { file, length, shards, .. } = opened;
-    let beside = shards
+    let found = find_listed(&opened, limits).map_err(|error| Trouble::Io { what: "", error })?;
+    let Opened { file, length, beside, .. } = opened;
+    let beside = beside
         .into_iter()
-        .map(|ShardFile { name, file, length }| Beside { name, source: Source::new(file, length) });
-    let source = match file {
+        .chain(found)
+        .map(|Companion { name, file, length }| Beside { name, source: source(file, length) });
+    zten_foreign::open(source(file, length), beside.collect(), path, limits)
+}
+
+fn source(file: Handle, length: u64) -> Source {
+    match file {
         Handle::Local(file) => Source::new(file, length),
         remote @ Handle::Remote(_) => Source::over(Arc::new(remote), length),
-    };
-    zten_foreign::open(source, beside.collect(), path, limits)
+    }
+}
+
+/// Finds the files that an index lists which is read over the network: those beside others have been opened.
+fn find_listed(opened: &Opened, limits: &Limits) -> io::Result<Vec<Companion>> {
+    let mut found = Vec::new();
+    if opened.file.is_local() || zten_foreign::opened_beside(&opened.path).is_none() {
+        return Ok(found);
+    }
+    let Ok(names) = listed(opened, limits)? else { return Ok(found) };
+    let most = limits.shards();
+    if u64_from_usize(names.len()) > most.into() {
+        let sentence = format!("it names more than {most} files; --limit shards=N allows more");
+        return Err(io::Error::other(sentence));
+    }
+    for name in names.iter().filter_map(|name| zten_shards::Beside::new(name)) {
+        found.extend(Companion::find(&opened.file, &Want::Beside(name))?);
+    }
+    Ok(found)
 }
 
 /// A file that has attributes and nothing else.

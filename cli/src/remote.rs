@@ -16,14 +16,18 @@ mod settings;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod wire;
 
+#[cfg(all(not(feature = "remote"), target_os = "linux"))]
+pub(crate) use absent::arguments;
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::Remote;
+pub(crate) use absent::{Remote, time_limit};
 #[cfg(all(feature = "remote", not(target_os = "linux")))]
 pub(crate) use direct::Remote;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 pub(crate) use fetcher::run;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 pub(crate) use piped::Remote;
+#[cfg(all(feature = "remote", target_os = "linux"))]
+pub(crate) use settings::arguments;
 #[cfg(feature = "remote")]
-pub(crate) use settings::{Settings, decide};
-pub(crate) use zten_present::network::{is_remote, shown};
+pub(crate) use settings::{Settings, decide, time_limit};
+pub(crate) use zten_present::network::{has_query, is_remote, shown};

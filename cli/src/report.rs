@@ -4,8 +4,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use zten::rules::Unsupported;
 use zten::source::OpenError;
-use zten::{Component, Error, Manifest, ReadError, error::Place};
+use zten::{Component, Error, ErrorKind, Manifest, ReadError, error::Place};
 use zten_foreign::Trouble;
 use zten_present::finding::{self, Finding};
 
@@ -119,7 +120,15 @@ impl Problem {
     ) -> Self {
         match error {
             ReadError::Source(error) => Self::io(file, error),
-            ReadError::Refused(error) => Self::found(file, Finding::reading(manifest, error)),
+            ReadError::Refused(error) => {
+                let mut finding = Finding::reading(manifest, error);
+                if matches!(error.kind(), ErrorKind::Unsupported(Unsupported::Shard))
+                    && remote::has_query(file)
+                {
+                    finding.sentence.push_str(": none is looked for, since the query in the name of the file may be a signature for that alone");
+                }
+                Self::found(file, finding)
+            }
         }
     }
 

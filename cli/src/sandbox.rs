@@ -22,7 +22,7 @@ use crate::objects::WORTH_IT;
 use crate::report::Problem;
 use crate::strictness::Strictness;
 use crate::{progress, shards, threads};
-pub(crate) use budget::Task;
+pub(crate) use budget::{Later, Lengths, Task};
 pub(crate) use trials::run;
 
 /// Files, in the order in which they were asked for.
@@ -46,14 +46,14 @@ pub(crate) fn files<'a>(
 ) -> io::Result<Option<Files<'a>>> {
     let Access { mode, task, strictness } = access;
     let problem = |path: &Path, error| Box::new(Problem::io(path, &error));
-    let most_beside =
-        strictness.looks_for_shards().then(|| strictness.options().limit().shards().into());
+    let most_beside = strictness.most_beside();
     if !mode.confines() {
         let files = paths.into_iter();
         let looks = task.reads_content() && strictness.looks_for_shards();
         let options = strictness.options();
         let open = move |path| {
-            let mut opened = Opened::open(path).map_err(|error| problem(path, error))?;
+            let mut opened =
+                Opened::open(path, most_beside).map_err(|error| problem(path, error))?;
             beside(&mut opened, most_beside).map_err(|error| problem(path, error))?;
             if looks {
                 shards::find_in_process(&mut opened, &options)
@@ -67,17 +67,18 @@ pub(crate) fn files<'a>(
     // Confining takes a descriptor, which the files must not take away.
     let spare = io::pipe();
     let mut files = Vec::new();
-    let mut lengths = Vec::new();
+    let mut lengths = Lengths { known: Vec::new(), later: Later::Nothing };
     for path in paths {
-        let opened = Opened::open(path).and_then(|mut opened| {
+        let opened = Opened::open(path, most_beside).and_then(|mut opened| {
             beside(&mut opened, most_beside)?;
             // The headers of all of them are held at a time.
-            lengths
-                .extend(opened.shards.iter().map(|shard| shard.length).reduce(u64::saturating_add));
+            let headers = opened.beside.iter().map(|file| file.length);
+            lengths.known.extend(headers.reduce(u64::saturating_add));
+            lengths.later = lengths.later.max(later(&opened, task, strictness));
             Ok(opened)
         });
         match &opened {
-            Ok(opened) => lengths.push(opened.length),
+            Ok(opened) => lengths.known.push(opened.length),
             Err(error) if error.raw_os_error() == Some(TOO_MANY) => {
                 let most = most.map_or_else(String::new, |most| format!(" ({most} descriptors)"));
                 app.usage(format_args!(
@@ -95,12 +96,12 @@ pub(crate) fn files<'a>(
     #[cfg(target_os = "linux")]
     if task.reads_content() && strictness.looks_for_shards() {
         match find_shards(app, &mut files, access)? {
-            Some(found) => lengths.extend(found),
+            Some(found) => lengths.known.extend(found),
             None => return Ok(None),
         }
     }
     let spare = io::pipe();
-    let worth_it = task.takes_threads() && lengths.iter().any(|length| *length >= WORTH_IT);
+    let worth_it = task.takes_threads() && lengths.known.iter().any(|length| *length >= WORTH_IT);
     let number = if worth_it { threads::wanted() } else { 1 };
     progress::ask();
     let budget = budget::for_task(task, &lengths, strictness, number);
@@ -114,11 +115,22 @@ pub(crate) fn files<'a>(
 }
 
 /// Opens the files beside one that is an index, as its name says; at most so many, and none if none are asked for.
-fn beside(opened: &mut Opened, most: Option<u64>) -> io::Result<()> {
-    let most = most.filter(|_| opened.file.is_local());
-    match zten_foreign::opened_beside(&opened.path).zip(most) {
-        Some((suffix, most)) => shards::open_beside(opened, suffix, most),
+fn beside(opened: &mut Opened, most: u32) -> io::Result<()> {
+    match zten_foreign::opened_beside(&opened.path).filter(|_| most > 0 && opened.file.is_local()) {
+        Some(suffix) => shards::open_beside(opened, suffix, most.into()),
         None => Ok(()),
+    }
+}
+
+/// The files that will be found which one names, where that is read over the network.
+pub(crate) fn later(opened: &Opened, task: Task, strictness: &Strictness) -> Later {
+    if opened.file.is_local() || !strictness.looks_for_shards() {
+        return Later::Nothing;
+    }
+    match zten_foreign::opened_beside(&opened.path) {
+        Some(_) => Later::Headers,
+        None if task == Task::Look => Later::Nothing,
+        None => Later::Shards,
     }
 }
 
@@ -158,7 +170,7 @@ pub(crate) fn find_shards(
 pub(crate) fn converts(
     app: &mut App,
     mode: Mode,
-    lengths: &[u64],
+    lengths: &Lengths,
     strictness: &Strictness,
 ) -> io::Result<bool> {
     progress::ask();
@@ -173,6 +185,8 @@ pub(crate) struct Share {
     pub(crate) task: Task,
     /// Bytes of the longest file.
     pub(crate) longest: u64,
+    /// What these may name.
+    pub(crate) later: Later,
     /// How many files it is sent, shards not counted.
     pub(crate) files: usize,
     /// How many threads work on a large one.
@@ -186,7 +200,7 @@ pub(crate) struct Share {
 #[cfg(target_os = "linux")]
 pub(crate) fn receives(share: &Share, strictness: &Strictness) -> Report {
     progress::ask();
-    let lengths = vec![share.longest; share.files];
+    let lengths = Lengths { known: vec![share.longest; share.files], later: share.later };
     let budget = budget::for_task(share.task, &lengths, strictness, share.threads);
     let budget = Budget { file: Some(0), descriptors: share.descriptors, ..budget };
     confine(Role::Receives, &budget, || match share.threads {

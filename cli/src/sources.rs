@@ -4,15 +4,17 @@ use std::io;
 
 use zten::shards::{Candidate, Files, Find, Shard, Shards};
 use zten::{Component, Limits, Object, ReadAt, verify::Verifier};
-use zten_shards::ShardFile;
 
+use crate::companion::Companion;
 use crate::file::FileWithShards;
+use crate::handle::Handle;
 use crate::objects::Failure;
 use crate::progress::Watched;
 
 /// A file and those of its shards that were found, each of which has the frame and the size that
 /// it should have.
 pub(crate) struct Sources<'a> {
+    archive: &'a FileWithShards,
     root: &'a Watched<'a>,
     shards: Shards<'a, WatchedShard<'a>>,
 }
@@ -24,9 +26,10 @@ impl<'a> Sources<'a> {
         root: &'a Watched<'a>,
         limits: &Limits,
     ) -> Result<Self, Failure> {
+        archive.find_shards(None).map_err(Failure::Source)?;
         archive.plan_all().map_err(Failure::Source)?;
         let shards = archive.bind_shards(&Opened { archive, root }, limits)?;
-        Ok(Self { root, shards })
+        Ok(Self { archive, root, shards })
     }
 
     /// Validates an object.
@@ -46,13 +49,18 @@ impl<'a> Sources<'a> {
 
     /// Validates the shards as a whole: all are there, with their digests.
     pub(crate) fn whole(&self, limits: &Limits) -> Result<(), Failure> {
-        Verifier::new(0, limits).shards(&self.shards)
+        if self.shards.bound().is_empty() {
+            return Verifier::new(0, limits).shards(&self.shards);
+        }
+        self.archive.plan_whole_shards().map_err(Failure::Source)?;
+        Verifier::new(0, limits).shards(&self.shards)?;
+        self.archive.plan_all().map_err(Failure::Source)
     }
 }
 
 /// A shard that is being read, and how much has been.
 struct WatchedShard<'a> {
-    shard: &'a ShardFile,
+    shard: &'a Companion,
     root: &'a Watched<'a>,
 }
 
@@ -94,6 +102,8 @@ pub(crate) struct Placed<'a> {
     pub(crate) object: Object<'a>,
     pub(crate) component: Component<'a>,
     pub(crate) source: Box<dyn ReadAt<Error = io::Error> + 'a>,
+    /// What that is.
+    pub(crate) file: &'a Handle,
 }
 
 impl<'a> Placed<'a> {
@@ -104,14 +114,23 @@ impl<'a> Placed<'a> {
         component: Component<'a>,
     ) -> Result<Self, Failure> {
         let object = component.object();
+        if let Some(name) = component.shard() {
+            archive.find_shards(Some(name)).map_err(Failure::Source)?;
+        }
         if let Some(name) = component.shard()
+            && let Some(file) = archive.shard_file(name)
             && let Some(shard) = archive.shards().find(|shard| shard.name() == name)
             && let Some(candidate) = (Opened { archive, root }).candidate(&shard)
         {
             let bound = shard.bind(candidate)?;
             let (object, component) = (object.in_shard(&bound), component.in_shard(&bound));
-            return Ok(Self { object, component, source: Box::new(bound.into_source()) });
+            return Ok(Self {
+                object,
+                component,
+                source: Box::new(bound.into_source()),
+                file: &file.file,
+            });
         }
-        Ok(Self { object, component, source: Box::new(root) })
+        Ok(Self { object, component, source: Box::new(root), file: archive.source() })
     }
 }

@@ -38,6 +38,11 @@ impl Strictness {
         !self.no_shards
     }
 
+    /// How many files are looked for, at most, that one names.
+    pub(crate) fn most_beside(&self) -> u32 {
+        if self.no_shards { 0 } else { self.options().limit().shards() }
+    }
+
     /// The options that say the same.
     #[cfg(target_os = "linux")]
     pub(crate) fn arguments(&self) -> Vec<OsString> {

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use zten::ReadAt;
 use zten_num::u64_from_usize;
+use zten_shards::Want;
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;
+use crate::network::Network;
 use crate::object::RemoteObject;
 use crate::options::RemoteOptions;
 use crate::plan::{BLOCK, Plan};
@@ -30,8 +31,7 @@ const HELD: usize = 8;
 /// what [`plan`](Self::plan) announces is fetched while other bytes are looked at: 8 blocks of 4 MiB are held at most.
 #[derive(Debug)]
 pub struct RemoteFile {
-    /// Always there until it is dropped.
-    runtime: Option<Runtime>,
+    network: Arc<Network>,
     object: RemoteObject,
     ahead: Mutex<Ahead>,
 }
@@ -42,6 +42,8 @@ struct Ahead {
     plan: Plan,
     /// The first block that was not begun.
     next: usize,
+    /// The first one that is not read before other files are.
+    end: usize,
     /// Places of the blocks by where they start.
     by_start: Vec<(u64, usize)>,
     begun: Vec<bool>,
@@ -74,7 +76,7 @@ enum State {
 /// Where blocks are fetched from, and by what.
 #[derive(Clone, Copy)]
 struct Origin<'r> {
-    runtime: &'r Runtime,
+    network: &'r Network,
     object: &'r RemoteObject,
 }
 
@@ -84,24 +86,27 @@ impl RemoteFile {
     /// # Errors
     /// Whatever keeps them from being fetched.
     pub fn open(name: &RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
-        let mut runtime = Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| RemoteError::Runtime(error.kind()))?;
-        let opened = runtime.block_on(RemoteObject::open(name, options));
-        let mut file = Self {
-            object: match opened {
-                Ok(object) => object,
-                Err(error) => {
-                    // A name that is being resolved is not waited for.
-                    runtime.shutdown_background();
-                    return Err(error);
-                }
-            },
-            runtime: None,
-            ahead: Mutex::default(),
-        };
-        file.runtime = Some(runtime);
-        Ok(file)
+        let network = Network::new()?;
+        let object = network.wait(RemoteObject::open(name, options))?;
+        Ok(Self::new(Arc::new(network), object))
+    }
+
+    fn new(network: Arc<Network>, object: RemoteObject) -> Self {
+        Self { network, object, ahead: Mutex::default() }
+    }
+
+    /// Finds a file that this one names: [`RemoteObject::find`]. Both share one thread and its connections.
+    ///
+    /// # Errors
+    /// As [`RemoteObject::find`].
+    pub fn find(&self, want: &Want) -> Result<Option<Self>, RemoteError> {
+        let found = self.network.wait(self.object.find(want))?;
+        Ok(found.map(|object| Self::new(Arc::clone(&self.network), object)))
+    }
+
+    /// Holds no more of what was fetched ahead, and fetches nothing ahead until more is read. What was planned stays so.
+    pub fn pause(&self) {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).forget();
     }
 
     /// Bytes of the file.
@@ -137,14 +142,13 @@ impl RemoteFile {
         range: Range<u64>,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(runtime) = &self.runtime else { return Ok(()) };
         // It has been asked for ranges of the file alone: nothing else is begun.
         drop(self.object.reading(range.clone())?);
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = range.start;
         if range.end <= HEAD && ahead.head.is_empty() {
             let head = 0..HEAD.min(self.length());
-            ahead.head = runtime.block_on(self.object.read(head))?;
+            ahead.head = self.network.wait(self.object.read(head))?;
         }
         if let Ok(start) = usize::try_from(at)
             && let Some(head) = ahead.head.get(start..).filter(|head| !head.is_empty())
@@ -155,15 +159,19 @@ impl RemoteFile {
             at = at.saturating_add(u64_from_usize(head.len()));
         }
         while at < range.end {
-            ahead.begin(at, range.end.saturating_sub(at), Origin { runtime, object: &self.object });
+            ahead.begin(
+                at,
+                range.end.saturating_sub(at),
+                Origin { network: &self.network, object: &self.object },
+            );
             if let Some(place) = ahead.holding(at) {
-                let bytes = ahead.bytes(place, at..range.end, runtime)?;
+                let bytes = ahead.bytes(place, at..range.end, &self.network)?;
                 take(bytes)?;
                 at = at.saturating_add(u64_from_usize(bytes.len()));
             } else {
                 let end = ahead.first_after(at).min(range.end);
                 let mut reading = self.object.reading(at..end)?;
-                while let Some(bytes) = runtime.block_on(reading.next())? {
+                while let Some(bytes) = self.network.wait(reading.next())? {
                     take(&bytes)?;
                 }
                 at = end;
@@ -200,6 +208,7 @@ impl Ahead {
                 // What was passed over is fetched when it is asked for.
                 Some(place) => {
                     self.next = place;
+                    self.end = self.plan.run_end(place);
                     self.held.retain(|block| !block.is_used);
                     while self.held.len() >= IN_FLIGHT {
                         self.held.pop_front();
@@ -210,7 +219,7 @@ impl Ahead {
             }
         }
         let coming = |held: &VecDeque<Block>| held.iter().filter(|block| !block.is_used).count();
-        while coming(&self.held) < IN_FLIGHT && self.next < self.plan.blocks().len() {
+        while coming(&self.held) < IN_FLIGHT && self.next < self.end {
             if self.held.len() >= HELD {
                 let Some(used) = self.held.iter().position(|block| block.is_used) else { break };
                 self.held.remove(used);
@@ -245,9 +254,21 @@ impl Ahead {
         self.run = Run { end, bytes: run.saturating_add(end.saturating_sub(at)) };
     }
 
-    fn fetch(&mut self, range: Range<u64>, Origin { runtime, object }: Origin<'_>) {
+    /// Drops what is held. Blocks that nothing was read of are as if they had not been begun.
+    fn forget(&mut self) {
+        for block in std::mem::take(&mut self.held).iter().filter(|block| !block.is_used) {
+            let place = self.by_start.binary_search_by_key(&block.range.start, |(start, _)| *start);
+            let place = place.ok().and_then(|at| self.by_start.get(at));
+            if let Some(begun) = place.and_then(|(_, place)| self.begun.get_mut(*place)) {
+                *begun = false;
+            }
+        }
+        self.end = 0;
+    }
+
+    fn fetch(&mut self, range: Range<u64>, Origin { network, object }: Origin<'_>) {
         let (object, wanted) = (object.clone(), range.clone());
-        let coming = runtime.spawn(async move { object.read(wanted).await });
+        let coming = network.begin(async move { object.read(wanted).await });
         self.held.push_back(Block { range, state: State::Coming(coming), is_used: false });
     }
 
@@ -256,12 +277,12 @@ impl Ahead {
         &mut self,
         place: usize,
         range: Range<u64>,
-        runtime: &Runtime,
+        network: &Network,
     ) -> Result<&[u8], RemoteError> {
         let Some(block) = self.held.get_mut(place) else { return Err(RemoteError::OtherRange) };
         block.is_used = true;
         if let State::Coming(coming) = &mut block.state {
-            match runtime.block_on(coming) {
+            match network.wait(coming) {
                 Ok(Ok(bytes)) => block.state = State::Here(bytes),
                 failed => {
                     self.held.remove(place);
@@ -288,14 +309,6 @@ impl Drop for Block {
     fn drop(&mut self) {
         if let State::Coming(coming) = &self.state {
             coming.abort();
-        }
-    }
-}
-
-impl Drop for RemoteFile {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
         }
     }
 }

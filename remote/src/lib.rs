@@ -16,11 +16,13 @@
 )]
 
 mod address;
+mod beside;
 mod connector;
 mod credentials;
 mod error;
 mod file;
 mod name;
+mod network;
 mod object;
 mod options;
 mod plan;
@@ -38,3 +40,4 @@ pub use options::{Redirects, RemoteOptions, TimeLimits};
 pub use plan::Plan;
 pub use reading::Reading;
 pub use s3::S3Access;
+pub use zten_shards::{Beside, Want, Wanted};

@@ -49,7 +49,7 @@ impl Shared {
 
 /// A remote file that was found, of one version: read within a runtime of `tokio`. Clones share its connections.
 #[derive(Clone, Debug)]
-pub struct RemoteObject(Arc<Shared>);
+pub struct RemoteObject(pub(crate) Arc<Shared>);
 
 impl RemoteObject {
     /// Fetches the last 64 KiB of a file, which tells its length and its version.
@@ -60,8 +60,11 @@ impl RemoteObject {
         let limits = options.times;
         let now = Instant::now();
         let end = now.checked_add(limits.total).ok_or(RemoteError::TotalTime)?;
-        let transport = Transport::new(name.clone(), options)?;
-        let times = Times { limits, end };
+        Self::find_with(Transport::new(name.clone(), options)?, Times { limits, end }).await
+    }
+
+    /// The same, over those connections and until then.
+    pub(crate) async fn find_with(transport: Transport, times: Times) -> Result<Self, RemoteError> {
         let mut retries = Retries::new(times);
         loop {
             match last(&transport, times).await {

@@ -13,6 +13,8 @@ const BLOCKS: usize = 1 << 18;
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     blocks: Vec<Range<u64>>,
+    /// The blocks before which other files are read.
+    interrupted: Vec<usize>,
     fetched: u64,
 }
 
@@ -20,6 +22,16 @@ impl Plan {
     /// Nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Ranges that are read one after another, then other files, then again ranges, and so on.
+    pub fn of_runs<R: IntoIterator<Item = Range<u64>>>(runs: impl IntoIterator<Item = R>) -> Self {
+        let mut plan = Self::new();
+        for run in runs {
+            plan.interrupt();
+            run.into_iter().for_each(|range| plan.add(range));
+        }
+        plan
     }
 
     /// A range that will be read after those before. Where there is no memory for more, or there are more than a plan
@@ -30,7 +42,9 @@ impl Plan {
             return;
         }
         let mut start = range.start;
-        if let Some(last) = self.blocks.last_mut() {
+        if self.is_interrupted() {
+            // Nothing is fetched with what is read before.
+        } else if let Some(last) = self.blocks.last_mut() {
             let gap = range.start.saturating_sub(last.end);
             // Of what is fetched, a twentieth at most is not read.
             let is_small = gap <= GAP && gap.saturating_mul(20) <= length;
@@ -51,6 +65,31 @@ impl Plan {
         }
     }
 
+    /// Other files are read before what follows: until that is read, it is not fetched ahead.
+    pub fn interrupt(&mut self) {
+        let is_new = !self.blocks.is_empty() && !self.is_interrupted();
+        if is_new && self.interrupted.try_reserve(1).is_ok() {
+            self.interrupted.push(self.blocks.len());
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.last() == Some(&self.blocks.len())
+    }
+
+    /// Where the blocks end that are read with that one, before any other file is.
+    pub(crate) fn run_end(&self, block: usize) -> usize {
+        let next = self.interrupted.partition_point(|start| *start <= block);
+        self.interrupted.get(next).copied().unwrap_or(self.blocks.len())
+    }
+
+    /// The blocks that are read one after another, before other files are, and after that.
+    pub fn runs(&self) -> impl Iterator<Item = &[Range<u64>]> {
+        let starts = std::iter::once(0).chain(self.interrupted.iter().copied());
+        let runs = starts.map(|start| self.blocks.get(start..self.run_end(start)));
+        runs.flatten().filter(|run| !run.is_empty())
+    }
+
     /// The blocks, none of which is empty.
     pub fn blocks(&self) -> &[Range<u64>] {
         &self.blocks
@@ -64,11 +103,7 @@ impl Plan {
 
 impl FromIterator<Range<u64>> for Plan {
     fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
-        let mut plan = Self::new();
-        for range in ranges {
-            plan.add(range);
-        }
-        plan
+        Self::of_runs([ranges])
     }
 }
 
@@ -92,6 +127,23 @@ mod tests {
         assert_eq!(blocks(&[0..9, 10_000..3 << 20]), [0..9, 10_000..3 << 20]);
         // Not in their order.
         assert_eq!(blocks(&[5..9, 0..5, 3..3]), [5..9, 0..5]);
+    }
+
+    #[test]
+    fn other_files_come_between() {
+        let mut plan = Plan::new();
+        plan.interrupt();
+        for range in [0..10, 10..20] {
+            plan.add(range);
+        }
+        plan.interrupt();
+        plan.interrupt();
+        plan.add(20..BLOCK * 2);
+        plan.interrupt();
+        let runs: Vec<_> = plan.runs().map(<[_]>::to_vec).collect();
+        assert_eq!(runs, [vec![0..20], vec![20..20 + BLOCK, 20 + BLOCK..BLOCK * 2]]);
+        assert_eq!([0, 1, 2].map(|block| plan.run_end(block)), [1, 3, 3]);
+        assert_eq!(Plan::new().runs().count(), 0);
     }
 
     #[test]

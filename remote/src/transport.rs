@@ -61,6 +61,23 @@ impl Transport {
         })
     }
 
+    /// What it sends requests for.
+    pub(crate) fn name(&self) -> &RemoteName {
+        &self.name
+    }
+
+    /// Sends requests for another file, over the same connections.
+    pub(crate) fn to(&self, name: RemoteName) -> Self {
+        Self {
+            name,
+            s3: self.s3.clone(),
+            redirects: self.redirects,
+            named: self.named.clone(),
+            elsewhere: self.elsewhere.clone(),
+            moved: Mutex::default(),
+        }
+    }
+
     /// Asks for bytes.
     pub(crate) async fn get(&self, ask: Ask<'_>) -> Result<Response<Incoming>, RemoteError> {
         let first = match &self.name.0 {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use zten::error::{Misuse, OutOfMemory};
@@ -43,7 +44,7 @@ fn tapped(
     let verify = || {
         let object = required(open, ordinal)?;
         open.plan_components(object.components())?;
-        let shards = open.shards(cancel)?;
+        let shards = open.shards_of(object.components(), cancel)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
         Verifier::new(open.length, open.limits()).object_in(&object, files, tap)
     };
@@ -58,7 +59,7 @@ pub(crate) fn components(
     cancel: &Cancel,
 ) -> Result<(), Failure> {
     let read = || {
-        let loader = Loader::new(open.length, open.limits());
+        let loader = loader(open);
         let mut root = Vec::new();
         let mut elsewhere = BTreeMap::<_, Vec<_>>::new();
         for (place, buffer) in places.iter().zip(buffers) {
@@ -74,8 +75,10 @@ pub(crate) fn components(
         if elsewhere.is_empty() {
             return Ok(());
         }
-        let shards = open.shards(cancel)?;
+        let all = elsewhere.values().flatten().map(|target| target.component);
+        let shards = open.shards_of(all, cancel)?;
         for (name, targets) in elsewhere {
+            open.plan_components(targets.iter().map(|target| target.component))?;
             match shards.get(name) {
                 Some(bound) => {
                     let targets = targets.into_iter().map(|Target { component, buffer }| Target {
@@ -91,6 +94,12 @@ pub(crate) fn components(
         Ok(())
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))
+}
+
+/// Threads for a file that is there; what is fetched comes in one order.
+fn loader(open: &Open) -> Loader {
+    let loader = Loader::new(open.length, open.limits());
+    if open.is_remote() { loader.threads(NonZeroUsize::MIN) } else { loader }
 }
 
 /// What the content of a component goes to.
@@ -156,9 +165,7 @@ pub(crate) fn slice(
         let dense = object.dense()?;
         if dense.component().encoding() == Encoding::Raw {
             let slice = dense.slice(ranges)?;
-            if dense.component().shard().is_none() {
-                open.plan(slice.ranges()).map_err(ReadError::Source)?;
-            }
+            open.plan(dense.component().shard(), slice.ranges()).map_err(ReadError::Source)?;
             return slice.read(source, buffer);
         }
         dense.decoded_slice(ranges)?.read(source, open.limits(), buffer)?;
@@ -171,7 +178,7 @@ pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<D
     let read = || {
         let component = component(open, place)?;
         open.plan_components([component])?;
-        let loader = Loader::new(open.length, open.limits());
+        let loader = loader(open);
         let decoded = match component.shard() {
             None => loader.decode([component].into_iter(), &open.root(cancel)),
             Some(name) => match open.shard(name, cancel)? {

@@ -1,5 +1,8 @@
 //! Where the bytes of a file come from: a file, `bytes`, or a Python object that reads and seeks.
 
+mod shards;
+
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
@@ -12,14 +15,14 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zten::error::OutOfMemory;
 use zten::open::Opening;
-use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
 use zten::source::OpenError;
 use zten::{Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
 use zten_present::network::{is_remote, shown};
-use zten_shards::ShardFile;
+use zten_shards::{Runs, Want};
 
 use crate::error::Failure;
 use crate::interrupt::Cancel;
+use shards::{Found, Listed};
 
 /// The bytes of a file.
 pub(crate) enum Source {
@@ -112,11 +115,12 @@ pub(crate) struct Open {
     pub(crate) manifest: Manifest<Vec<u8>>,
     pub(crate) length: u64,
     source: Source,
-    shards: Vec<ShardFile>,
+    shards: Vec<Listed>,
 }
 
 impl Open {
-    /// Reads and validates the manifest. Shards are looked for beside a file that has a path.
+    /// Reads and validates the manifest. Shards are looked for beside a file that has a path; over the network when they
+    /// are read.
     pub(crate) fn new(
         given: Given,
         options: &Options,
@@ -132,13 +136,12 @@ impl Open {
             let bytes = source.fetch(body.needs())?;
             body.manifest(bytes).map_err(OpenError::Manifest)?
         };
-        let mut found = Vec::new();
-        if let (true, Some(path)) = (shards, &path) {
-            for wanted in zten_shards::wanted(&manifest, options) {
-                found.extend(zten_shards::open(path, &wanted).map_err(OpenError::Source)?);
-            }
-        }
-        Ok(Self { manifest, length, source, shards: found })
+        let shards = if shards {
+            shards::listed(&manifest, options, path.as_deref()).map_err(OpenError::Source)?
+        } else {
+            Vec::new()
+        };
+        Ok(Self { manifest, length, source, shards })
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -150,57 +153,26 @@ impl Open {
         Watched { source: &self.source, cancel }
     }
 
-    /// The shards that were found, whose frames and sizes are those of the table.
-    pub(crate) fn shards<'a>(
-        &'a self,
-        cancel: &'a Cancel,
-    ) -> Result<Shards<'a, Watched<'a, File>>, ReadError<io::Error>> {
-        self.manifest.bind_shards(&Finder { open: self, cancel }, self.limits())
-    }
-
-    /// The shard of that name, if it was found; its frame and size are those of the table.
-    pub(crate) fn shard<'a>(
-        &'a self,
-        name: &str,
-        cancel: &'a Cancel,
-    ) -> Result<Option<BoundShard<'a, Watched<'a, File>>>, ReadError<io::Error>> {
-        let listed = self.manifest.shards().find(|shard| shard.name() == name);
-        let found = listed.and_then(|shard| Some((shard, self.candidate(&shard, cancel)?)));
-        match found {
-            Some((shard, candidate)) => shard.bind(candidate).map(Some),
-            // Where there are more than the limit allows, none has been looked for: an error.
-            None => self.shards(cancel).map(|_| None),
-        }
-    }
-
-    /// The file that was opened for a shard.
-    fn candidate<'a>(
-        &'a self,
-        shard: &Shard<'_>,
-        cancel: &'a Cancel,
-    ) -> Option<Candidate<Watched<'a, File>>> {
-        let found = self.shards.iter().find(|found| found.name == shard.name())?;
-        let source = Watched { source: &found.file, cancel };
-        Some(Candidate { source, length: found.length })
-    }
-
-    /// Says which bytes of the file itself will be read, in that order: over the network they are fetched
-    /// ahead.
-    #[cfg_attr(
-        not(feature = "remote"),
-        expect(clippy::unnecessary_wraps, reason = "a server may fail")
-    )]
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+    /// Whether bytes are fetched, in the order in which they are read.
+    pub(crate) fn is_remote(&self) -> bool {
         match &self.source {
-            Source::File(_) | Source::Bytes(_) | Source::Object(_) => drop(ranges),
+            Source::File(_) | Source::Bytes(_) | Source::Object(_) => false,
             #[cfg(feature = "remote")]
-            Source::Remote(file) => {
-                let mut plan = zten_remote::Plan::new();
-                ranges.into_iter().for_each(|range| plan.add(range));
-                file.plan(plan)?;
-            }
+            Source::Remote(_) => true,
         }
-        Ok(())
+    }
+
+    /// Says which bytes of the file, or of that shard, will be read, in that order: over the network they are fetched
+    /// ahead.
+    pub(crate) fn plan(
+        &self,
+        shard: Option<&str>,
+        ranges: impl IntoIterator<Item = Range<u64>>,
+    ) -> io::Result<()> {
+        if !self.is_remote() {
+            return Ok(());
+        }
+        self.plan_runs(HashMap::from([(shard, vec![ranges.into_iter().collect()])]))
     }
 
     /// As [`plan`](Self::plan), of components, all of which will be read.
@@ -208,8 +180,27 @@ impl Open {
         &self,
         components: impl IntoIterator<Item = Component<'a>>,
     ) -> Result<(), ReadError<io::Error>> {
-        let own = components.into_iter().filter(|component| component.shard().is_none());
-        self.plan(own.map(|component| component.extent().range())).map_err(ReadError::Source)
+        if !self.is_remote() {
+            return Ok(());
+        }
+        self.plan_runs(zten_shards::runs(components)).map_err(ReadError::Source)
+    }
+
+    /// As [`plan`](Self::plan), of several files. Of others nothing that was fetched ahead is held any longer.
+    fn plan_runs<'s>(&'s self, mut runs: HashMap<Option<&'s str>, Runs>) -> io::Result<()> {
+        self.source.plan(runs.remove(&None))?;
+        for listed in &self.shards {
+            let name = listed.want.name();
+            let found = if runs.contains_key(&Some(name)) {
+                self.found(name)?
+            } else {
+                listed.found.get().and_then(Option::as_ref)
+            };
+            if let Some(found) = found {
+                found.source.plan(runs.remove(&Some(name)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether it was opened by its path.
@@ -232,20 +223,6 @@ impl Open {
     #[cfg(not(unix))]
     pub(crate) fn descriptor(&self) -> io::Result<Option<i32>> {
         Ok(None)
-    }
-}
-
-/// Takes the files that were opened for shards.
-struct Finder<'a> {
-    open: &'a Open,
-    cancel: &'a Cancel,
-}
-
-impl<'a> Find for Finder<'a> {
-    type Source = Watched<'a, File>;
-
-    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Self::Source>>> {
-        Ok(self.open.candidate(shard, self.cancel))
     }
 }
 
@@ -306,6 +283,48 @@ impl ReadAt for Source {
             Self::Bytes(bytes) => bytes.bytes_at(offset, length),
             _ => None,
         }
+    }
+}
+
+#[cfg(feature = "remote")]
+impl Source {
+    /// Finds a file that this one names, if it is read over the network.
+    fn find(&self, want: &Want) -> io::Result<Option<Found>> {
+        let Self::Remote(file) = self else { return Ok(None) };
+        let found = file.find(want).map_err(io::Error::from)?;
+        Ok(found.map(|file| {
+            let length = file.length();
+            Found { source: Self::Remote(Box::new(file)), length }
+        }))
+    }
+
+    /// Says what will be read over the network; nothing, if nothing is said.
+    fn plan(&self, runs: Option<Runs>) -> io::Result<()> {
+        let Self::Remote(file) = self else { return Ok(()) };
+        if let Some(runs) = runs {
+            file.plan(zten_remote::Plan::of_runs(runs))?;
+        } else {
+            file.pause();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(feature = "remote"))]
+#[expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "with the network, both are needed"
+)]
+impl Source {
+    /// There is no network.
+    fn find(&self, _: &Want) -> io::Result<Option<Found>> {
+        Ok(None)
+    }
+
+    /// Nothing is fetched.
+    fn plan(&self, _: Option<Runs>) -> io::Result<()> {
+        Ok(())
     }
 }
 

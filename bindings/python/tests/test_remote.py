@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import zten
 import zten.numpy
+from corpus import CORPUS
 
 REMOTE = os.environ.get("ZTEN_REMOTE") == "1"
 remote = pytest.mark.skipif(not REMOTE, reason="built without the feature remote")
@@ -21,7 +22,9 @@ class Server:
     """Serves the files of a folder by ranges, and counts."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.requests: list[str] = []
+        self.paths: list[str] = []
         self.sent = 0
         server = self
 
@@ -31,7 +34,14 @@ class Server:
             def do_GET(self) -> None:
                 asked = self.headers["Range"].removeprefix("bytes=")
                 server.requests.append(asked)
-                data = (folder / self.path.split("?")[0].lstrip("/")).read_bytes()
+                server.paths.append(self.path)
+                path = server.folder / self.path.split("?")[0].lstrip("/")
+                if not path.is_file():
+                    self.send_response(404)
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                data = path.read_bytes()
                 first, last = asked.split("-")
                 start = int(first) if first else max(0, len(data) - int(last))
                 end = int(last) + 1 if first else len(data)
@@ -123,3 +133,25 @@ def test_secrets_are_not_shown(server: Server) -> None:
         with pytest.raises(OSError) as raised:
             zten.open(name)
         assert "secret" not in str(raised.value), raised.value
+
+
+@remote
+def test_shards_are_fetched_when_they_are_read(server: Server) -> None:
+    server.folder = CORPUS / "v2" / "shards"
+    with zten.open(server.name("csr.zt")) as file, zten.open(server.folder / "csr.zt") as here:
+        assert list(file) == ["w"]
+        assert server.paths == ["/csr.zt"]
+        indptr = file["w"].components["indptr"].tobytes()
+        assert indptr == here["w"].components["indptr"].tobytes()
+        assert server.paths == ["/csr.zt", "/csr-a.zt"]
+        assert file.verify() == here.verify()
+        assert file.verify() == here.verify()
+        assert server.paths == ["/csr.zt", "/csr-a.zt", "/csr-bb.zt"]
+    for root in sorted(server.folder.glob("*.zt")):
+        there, wanted = zten.check(server.name(root.name)), zten.check(root)
+        assert (there.verdict, there.rule) == (wanted.verdict, wanted.rule), root
+    found = zten.check(server.name("csr.zt") + "?signature=secret")
+    assert (found.verdict, found.rule) == ("unsupported", "unsupported-shard")
+    assert "/csr-a.zt?signature=secret" not in server.paths
+    found = zten.check(server.name("csr.zt"), shards=False)
+    assert found.rule == "unsupported-shard"

@@ -4,15 +4,29 @@ mod list;
 mod walk;
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::args::Check;
 use crate::file::Opened;
 #[cfg(target_os = "linux")]
-use crate::remote::is_remote;
+use crate::remote::{Remote, is_remote};
 use list::{List, Named};
 use walk::{Suffixes, Walk};
+
+/// The length of a file that is read over the network, of which nothing is known yet.
+#[cfg(target_os = "linux")]
+pub(super) const ANY: u64 = u64::MAX;
+
+/// What another process is given of a file, or of one that is read over the network the socket that this is asked for at.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct Handed {
+    pub(super) file: File,
+    pub(super) length: u64,
+}
 
 /// A file that is to be checked.
 #[derive(Debug)]
@@ -33,23 +47,22 @@ enum Found {
 }
 
 impl Entry {
-    /// Opens the file, which another process is to be given.
+    /// Opens the file, which another process is to be given. One that is read over the network is not waited for.
     #[cfg(target_os = "linux")]
-    pub(super) fn open_local(&self) -> io::Result<Opened> {
+    pub(super) fn hand_over(&self, args: &Check) -> io::Result<Handed> {
         if is_remote(&self.path) {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "files are read over the network where 8 at most are named, without -r, --files-from \
-                 and --jobs",
-            ));
+            let file = Remote::start(&self.path, args.strictness.most_beside())?;
+            return Ok(Handed { file, length: ANY });
         }
-        self.open()
+        let Opened { file, length, .. } = self.open(args)?;
+        let file = file.into_local().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Handed { file, length })
     }
 
     /// Opens the file.
-    pub(super) fn open(&self) -> io::Result<Opened> {
+    pub(super) fn open(&self, args: &Check) -> io::Result<Opened> {
         match &self.found {
-            Found::Named => Opened::open(&self.path),
+            Found::Named => Opened::open(&self.path, args.strictness.most_beside()),
             Found::Walked => Opened::open_unlinked(&self.path),
             Found::Failed(error) => Err(match error.raw_os_error() {
                 Some(number) => io::Error::from_raw_os_error(number),

@@ -15,17 +15,15 @@ mod worker;
 use std::io::{self, Write as _};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use zten_shards::ShardFile;
+use zten_shards::{ShardFile, Want};
 
-use super::entries::Entries;
+use super::entries::{Entries, Handed};
 use super::here;
 use super::kind::Outcome;
 use super::output::Output;
 use super::record::{Form, Record};
-use super::want::Want;
 use crate::app::App;
 use crate::args::Check;
-use crate::file::Opened;
 use crate::mode::Mode;
 use crate::report::Problem;
 use message::{Answer, FILES, Order, Sent, has_room, is_gone, is_too_many};
@@ -121,23 +119,23 @@ impl Fleet<'_> {
         let (mut items, mut files, mut bytes) = (Vec::new(), Vec::new(), 0_u64);
         let running = self.slots.get(slot).and_then(Option::as_ref);
         let is_idle = running.is_none_or(Running::is_idle);
-        while let Some((item, opened)) = self.open_next(items.is_empty()) {
-            let length = opened.length.max(item.shard);
+        while let Some((item, handed)) = self.open_next(items.is_empty()) {
+            let length = handed.length.max(item.shard);
             let total = bytes.saturating_add(length);
             let fits = match files.as_slice() {
                 [] => is_idle || !item.alone,
-                files => total <= ROOM && !item.alone && has_room(files, opened.path.as_os_str()),
+                files => {
+                    total <= ROOM && !item.alone && has_room(files, item.entry.path.as_os_str())
+                }
             };
             if !fits || !self.can_take(slot, length, items.len()) {
-                self.source.held = Some((item, opened));
+                self.source.held = Some((item, handed));
                 break;
             }
             bytes = total;
             let is_last = item.alone;
-            let Opened { path: name, file, length, .. } = opened;
-            // Others are refused when they are opened.
-            let Some(file) = file.into_local() else { break };
-            files.push(Sent { name, file, length });
+            let Handed { file, length } = handed;
+            files.push(Sent { name: item.entry.path.clone(), file, length });
             items.push(item);
             if is_last || files.len() == FILES {
                 break;
@@ -191,14 +189,14 @@ impl Fleet<'_> {
     }
 
     /// The next file, open; those that cannot be opened are reported. None, if there is no other yet.
-    fn open_next(&mut self, is_first: bool) -> Option<(Item, Opened)> {
+    fn open_next(&mut self, is_first: bool) -> Option<(Item, Handed)> {
         if let Some(held) = self.source.held.take() {
             return Some(held);
         }
         loop {
             let item = self.source.next_item(&self.ordered, false)?;
-            match item.entry.open_local() {
-                Ok(opened) => return Some((item, opened)),
+            match item.entry.hand_over(self.args) {
+                Ok(handed) => return Some((item, handed)),
                 Err(error) if is_too_many(&error) && !(is_first && self.is_idle()) => {
                     self.source.again.push_front(item);
                     return None;

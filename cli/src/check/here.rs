@@ -8,6 +8,7 @@ use super::output::Output;
 use super::validate::begin;
 use crate::app::App;
 use crate::args::Check;
+use crate::companion::Companion;
 use crate::escape;
 use crate::report::Problem;
 
@@ -34,9 +35,9 @@ pub(super) fn run(
 pub(super) fn outcome(entry: &Entry, args: &Check) -> Outcome {
     let path = &entry.path;
     let problem = |error| Box::new(Problem::io(path, &error));
-    let mut begun = begin(entry.open().map_err(problem)?, args)?;
+    let mut begun = begin(entry.open(args).map_err(problem)?, args)?;
     for want in begun.wants(args) {
-        begun.add(want.open(path).map_err(problem)?);
+        begun.add(want.open(path).map_err(problem)?.map(Companion::from));
     }
     begun.validate(path, args)
 }

@@ -6,12 +6,12 @@ use zten::rules::Limit;
 use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
 use zten_foreign::Detected;
 use zten_present::finding::{Scope, ZTENSOR, summary};
-use zten_shards::ShardFile;
+use zten_shards::{Beside, Want};
 
 use super::foreign;
 use super::kind::{Outcome, Valid};
-use super::want::{Beside, Want};
 use crate::args::Check;
+use crate::companion::Companion;
 use crate::file::{FileWithShards, Opened, stored};
 use crate::objects::{Failure, Work};
 use crate::other;
@@ -49,8 +49,15 @@ pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
 }
 
 impl Begun {
-    /// The other files that it is to be given before its content is validated.
+    /// The other files that it is to be given before its content is validated: none where it finds them itself.
     pub(super) fn wants(&self, args: &Check) -> Vec<Want> {
+        let file = match self {
+            Self::Tensors(archive) => archive.source(),
+            Self::Other(opened, _) => &opened.file,
+        };
+        if !file.is_local() {
+            return Vec::new();
+        }
         match self {
             Self::Tensors(archive) => {
                 let looks = !args.manifest_only && args.strictness.looks_for_shards();
@@ -66,10 +73,10 @@ impl Begun {
     }
 
     /// Gives it such files.
-    pub(super) fn add(&mut self, files: impl IntoIterator<Item = ShardFile>) {
+    pub(super) fn add(&mut self, files: impl IntoIterator<Item = Companion>) {
         match self {
             Self::Tensors(archive) => archive.add_shards(files),
-            Self::Other(opened, _) => opened.shards.extend(files),
+            Self::Other(opened, _) => opened.beside.extend(files),
         }
     }
 

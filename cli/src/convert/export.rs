@@ -23,8 +23,6 @@ pub(super) fn archive<S: Output>(
     target: Target,
 ) -> Result<S, Box<Problem>> {
     let watched = Watched::new(archive, stored(archive));
-    let planned = archive.plan_all();
-    planned.map_err(|error| Box::new(Problem::io(&args.input, &error)))?;
     let mut source =
         Archived::new(args, archive, &watched).map_err(|failure| problem(args, failure))?;
     write(args, &mut source, sink, target)

@@ -28,7 +28,7 @@ const CONFINED: u64 = 24;
 /// Opens bytes, which are written into a file first.
 fn open(path: &Path, bytes: &[u8]) -> Input {
     fs::write(path, bytes).unwrap();
-    other::open(Opened::open(path).unwrap(), path, &Limits::default()).unwrap()
+    other::open(Opened::open(path, 0).unwrap(), path, &Limits::default()).unwrap()
 }
 
 /// A file whose data is aligned to one byte.
@@ -127,7 +127,8 @@ fn memory_follows_manifests() {
         let plan = Plan::new(&args).unwrap();
         let mut written = None;
         let memory = allocation_counter::measure(|| {
-            let archive = Opened::open(&path).unwrap().archive(&args.strictness.options()).unwrap();
+            let archive =
+                Opened::open(&path, 0).unwrap().archive(&args.strictness.options()).unwrap();
             let sink = tensors::convert(&args, &archive, Forgetful::default(), &plan);
             written = Some(sink.unwrap().last);
         });

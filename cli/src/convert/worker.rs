@@ -20,7 +20,7 @@ use crate::args::Convert;
 use crate::mode::Mode;
 use crate::remote::is_remote;
 use crate::report::Problem;
-use crate::sandbox::{self, Access, Task};
+use crate::sandbox::{self, Access, Lengths, Task};
 use crate::status::Status;
 
 /// What the other process says before it reads anything; how many objects it has written follows.
@@ -129,8 +129,9 @@ pub(super) fn work(app: &mut App, args: &Convert, plan: &Plan, mode: Mode) -> io
     zten_foreign::prepare();
     write!(app.out, "{BEGUN}")?;
     app.out.flush()?;
-    let beside = file.shards.iter().map(|shard| shard.length);
-    let lengths: Vec<_> = beside.chain([file.length]).collect();
+    let beside = file.beside.iter().map(|file| file.length);
+    let known = beside.chain([file.length]).collect();
+    let lengths = Lengths { known, later: sandbox::later(&file, Task::Convert, &args.strictness) };
     if !sandbox::converts(app, mode, &lengths, &args.strictness)? {
         return Ok(());
     }

@@ -1,10 +1,32 @@
 //! Without the feature `remote`.
 
+#[cfg(target_os = "linux")]
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use zten::ReadAt;
+use zten_shards::Want;
+
+fn absent() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this zten reads no files over the network; one that does is built with --features remote, or \
+         remote-tls for https and S3",
+    )
+}
+
+/// No options say how.
+#[cfg(target_os = "linux")]
+pub(crate) fn arguments() -> Vec<String> {
+    Vec::new()
+}
+
+/// Nothing takes any time.
+pub(crate) fn time_limit() -> u64 {
+    0
+}
 
 /// There is none.
 #[derive(Debug)]
@@ -12,19 +34,34 @@ pub(crate) enum Remote {}
 
 impl Remote {
     /// Says how to have it.
-    pub(crate) fn open(_: &Path) -> io::Result<Self> {
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "this zten reads no files over the network; one that does is built with \
-             --features remote, or remote-tls for https and S3",
-        ))
+    pub(crate) fn open(_: &Path, _: u32) -> io::Result<Self> {
+        Err(absent())
+    }
+
+    /// The same, where another process is to have it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start(_: &Path, _: u32) -> io::Result<File> {
+        Err(absent())
+    }
+
+    /// As [`open`](Self::open).
+    #[cfg(target_os = "linux")]
+    pub(crate) fn received(_: File, _: u32) -> io::Result<Self> {
+        Err(absent())
     }
 
     pub(crate) fn length(&self) -> u64 {
         match *self {}
     }
 
-    pub(crate) fn plan(&self, _: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+    pub(crate) fn find(&self, _: &Want) -> io::Result<Option<Self>> {
+        match *self {}
+    }
+
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        _: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
         match *self {}
     }
 }

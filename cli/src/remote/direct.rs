@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use zten::ReadAt;
-use zten_remote::RemoteFile;
+use zten_remote::{Plan, RemoteFile, Want};
 
 use super::settings;
 
@@ -15,7 +15,7 @@ pub(crate) struct Remote(RemoteFile);
 
 impl Remote {
     /// Finds the file.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, _: u32) -> io::Result<Self> {
         Ok(Self(settings::open(path.to_str().unwrap_or_default())?))
     }
 
@@ -24,9 +24,17 @@ impl Remote {
         self.0.length()
     }
 
-    /// What will be read, in that order.
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        Ok(self.0.plan(ranges.into_iter().collect())?)
+    /// Finds a file that this one names.
+    pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Self>> {
+        Ok(self.0.find(want)?.map(Self))
+    }
+
+    /// What will be read, in that order, and other files between two runs.
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        runs: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
+        Ok(self.0.plan(Plan::of_runs(runs))?)
     }
 }
 

@@ -1,33 +1,51 @@
 //! A file whose bytes another process fetches: this one needs a descriptor that is open, and nothing else.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zten::ReadAt;
-use zten_remote::Plan;
+use zten_remote::{Plan, Want};
 
-use super::settings::Settings;
-use super::wire::{self, Question};
+use super::settings;
+use super::wire::{self, FileNumber, Found, Question};
 use crate::num::u64_from_usize;
 
 /// A file that is read over the network.
 #[derive(Debug)]
 pub(crate) struct Remote {
-    /// Of no use once an answer was not read to its end.
-    socket: Mutex<Option<File>>,
+    process: Arc<Process>,
+    number: FileNumber,
     length: u64,
 }
 
+/// The process that reads it, and those that it names.
+#[derive(Debug)]
+struct Process {
+    /// Of no use once an answer was not read to its end.
+    socket: Mutex<Option<File>>,
+    /// How many files may still be looked for.
+    left: AtomicU32,
+}
+
+/// Those that were started and may be running.
+static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+
 impl Remote {
-    /// Starts a process that finds the file.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    /// Starts a process that finds the file, and may be asked for so many that this one names.
+    pub(crate) fn open(path: &Path, most_beside: u32) -> io::Result<Self> {
+        Self::received(Self::start(path, most_beside)?, most_beside)
+    }
+
+    /// Starts it, and waits for nothing: the socket is for [`received`](Self::received), in whichever process.
+    pub(crate) fn start(path: &Path, most_beside: u32) -> io::Result<File> {
         let name = path.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         let (own, other) = UnixStream::pair()?;
         let mut command = Command::new("/proc/self/exe");
@@ -37,15 +55,26 @@ impl Remote {
         // It ends with the socket, or with this process.
         command
             .arg("fetch")
-            .args(Settings::arguments())
+            .args(settings::arguments())
             .stdin(OwnedFd::from(other))
-            .stdout(Stdio::null())
-            .spawn()?;
+            .stdout(Stdio::null());
+        let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+        started.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        started.push(command.spawn()?);
         drop(command);
         let mut socket = File::from(OwnedFd::from(own));
         wire::put_text(&mut socket, name)?;
-        let length = wire::opened(&mut socket).map_err(ended)?;
-        Ok(Self { socket: Mutex::new(Some(socket)), length })
+        socket.write_all(&most_beside.to_le_bytes())?;
+        Ok(socket)
+    }
+
+    /// Waits for the file to be found.
+    pub(crate) fn received(mut socket: File, most_beside: u32) -> io::Result<Self> {
+        let found = wire::found(&mut socket).map_err(ended)?;
+        let Found { number, length } = found.ok_or(io::ErrorKind::NotFound)?;
+        let socket = Mutex::new(Some(socket));
+        let process = Process { socket, left: AtomicU32::new(most_beside) };
+        Ok(Self { process: Arc::new(process), number, length })
     }
 
     /// Bytes of it.
@@ -53,22 +82,47 @@ impl Remote {
         self.length
     }
 
-    /// What will be read, in that order.
-    pub(crate) fn plan(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        let plan: Plan = ranges.into_iter().collect();
-        self.ask(&Question::Plan(plan.blocks().to_vec()), &mut [])
+    /// Finds a file that this one names.
+    pub(crate) fn find(&self, want: &Want) -> io::Result<Option<Self>> {
+        let one_less = |left: u32| left.checked_sub(1);
+        let left = &self.process.left;
+        if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+            return Ok(None);
+        }
+        let found = self.process.ask(&Question::Find(want.clone()), wire::found)?;
+        Ok(found.map(|Found { number, length }| Self {
+            process: Arc::clone(&self.process),
+            number,
+            length,
+        }))
     }
 
-    fn ask(&self, question: &Question, answer: &mut [u8]) -> io::Result<()> {
+    /// What will be read, in that order, and other files between two runs.
+    pub(crate) fn plan<R: IntoIterator<Item = Range<u64>>>(
+        &self,
+        runs: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
+        let plan = Plan::of_runs(runs);
+        let ranges = plan.runs().flat_map(|run| run.iter().cloned().chain(std::iter::once(0..0)));
+        self.process.ask(&Question::Plan(self.number, ranges.collect()), |_| Ok(()))
+    }
+}
+
+impl Process {
+    fn ask<T>(
+        &self,
+        question: &Question,
+        answer: impl FnOnce(&mut File) -> io::Result<T>,
+    ) -> io::Result<T> {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = socket.take().ok_or_else(|| ended(io::ErrorKind::UnexpectedEof.into()))?;
         // In one piece, for it is short or rare.
         let mut asked = Vec::new();
         wire::put_question(&mut asked, question)?;
-        io::Write::write_all(&mut taken, &asked).map_err(ended)?;
-        wire::bytes(&mut taken, answer).map_err(ended)?;
+        taken.write_all(&asked).map_err(ended)?;
+        let answer = answer(&mut taken).map_err(ended)?;
         *socket = Some(taken);
-        Ok(())
+        Ok(answer)
     }
 }
 
@@ -89,6 +143,10 @@ impl ReadAt for Remote {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let end = offset.saturating_add(u64_from_usize(buffer.len()));
-        if buffer.is_empty() { Ok(()) } else { self.ask(&Question::Read(offset..end), buffer) }
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let question = Question::Read(self.number, offset..end);
+        self.process.ask(&question, |socket| wire::bytes(socket, buffer))
     }
 }

@@ -24,24 +24,25 @@ pub(crate) fn decide(settings: &Settings) {
     let _ = SETTINGS.set(settings.clone());
 }
 
-impl Settings {
-    /// The options that say the same.
-    #[cfg(target_os = "linux")]
-    pub(super) fn arguments() -> Vec<String> {
-        let settings = SETTINGS.get().cloned().unwrap_or_default();
-        let time = settings.remote_time.map(|seconds| format!("--remote-time={seconds}"));
-        let redirects = settings.remote_redirects.then(|| "--remote-redirects".to_owned());
-        time.into_iter().chain(redirects).collect()
-    }
+/// The options that say the same.
+#[cfg(target_os = "linux")]
+pub(crate) fn arguments() -> Vec<String> {
+    let settings = SETTINGS.get().cloned().unwrap_or_default();
+    let time = settings.remote_time.map(|seconds| format!("--remote-time={seconds}"));
+    let redirects = settings.remote_redirects.then(|| "--remote-redirects".to_owned());
+    time.into_iter().chain(redirects).collect()
+}
+
+/// How many seconds reading one file may take, with those that it names.
+pub(crate) fn time_limit() -> u64 {
+    let given = SETTINGS.get().and_then(|settings| settings.remote_time);
+    given.map_or(TimeLimits::default().total.as_secs(), u64::from)
 }
 
 /// Finds a file, in this process.
 pub(super) fn open(name: &str) -> Result<RemoteFile, RemoteError> {
     let settings = SETTINGS.get().cloned().unwrap_or_default();
-    let mut times = TimeLimits::default();
-    if let Some(seconds) = settings.remote_time {
-        times.total = Duration::from_secs(seconds.into());
-    }
+    let times = TimeLimits { total: Duration::from_secs(time_limit()), ..TimeLimits::default() };
     let redirects = if settings.remote_redirects { Redirects::Any } else { Redirects::Public };
     let options = RemoteOptions::from_environment()?.times(times).redirects(redirects);
     RemoteFile::open(&RemoteName::parse(name)?, &options)

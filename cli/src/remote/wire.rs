@@ -3,6 +3,8 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
+use zten_shards::Want;
+
 /// Bytes of a name, at most, and of a sentence.
 const LONGEST: u32 = 8 << 10;
 /// Ranges of a plan, at most.
@@ -12,12 +14,34 @@ const PART: usize = 1 << 20;
 /// In the place of a number of bytes: what is wrong follows.
 const FAILED: u32 = u32::MAX;
 
-/// What the confined process asks for. Nothing in it is trusted.
+/// In the place of a file's number: there is none.
+const NONE: u32 = u32::MAX;
+
+/// What the confined process asks for. Nothing in it is trusted but the form of names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    Read(Range<u64>),
-    Plan(Vec<Range<u64>>),
+    /// For those bytes.
+    Read(FileNumber, Range<u64>),
+    /// For nothing: what will be read. An empty range is where other files are.
+    Plan(FileNumber, Vec<Range<u64>>),
+    /// For a file that the first one names.
+    Find(Want),
 }
+
+/// A file: the first one is 0, and those that are found follow.
+pub(super) type FileNumber = u32;
+
+/// A file that was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) number: FileNumber,
+    pub(super) length: u64,
+}
+
+/// What is asked for, in its first number; a plan has so many ranges more.
+const READ: u32 = 0;
+const FIND: u32 = 1;
+const PLAN: u32 = 2;
 
 fn number(from: &mut impl Read) -> io::Result<u64> {
     let mut bytes = [0; 8];
@@ -25,7 +49,7 @@ fn number(from: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-fn short(from: &mut impl Read) -> io::Result<u32> {
+pub(super) fn short(from: &mut impl Read) -> io::Result<u32> {
     let mut bytes = [0; 4];
     from.read_exact(&mut bytes)?;
     Ok(u32::from_le_bytes(bytes))
@@ -65,34 +89,44 @@ pub(super) fn put_text(to: &mut impl Write, text: &str) -> io::Result<()> {
 
 /// The next question; none when there are no more.
 pub(super) fn question(from: &mut impl Read) -> io::Result<Option<Question>> {
-    let mut ranges = Vec::new();
-    let count = match short(from) {
-        Ok(count) => count,
+    let kind = match short(from) {
+        Ok(kind) => kind,
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(error),
     };
-    if count == 0 {
-        return Ok(Some(Question::Read(range(from)?)));
-    }
-    let count = count.checked_sub(1).filter(|count| *count <= RANGES).ok_or_else(unexpected)?;
-    for _ in 0..count {
-        ranges.push(range(from)?);
-    }
-    Ok(Some(Question::Plan(ranges)))
+    let question = match kind {
+        READ => Question::Read(short(from)?, range(from)?),
+        FIND => Question::Find(Want::read(&text(from)?).ok_or_else(unexpected)?),
+        count => {
+            let count = count.checked_sub(PLAN).filter(|count| *count <= RANGES);
+            let (number, mut ranges) = (short(from)?, Vec::new());
+            for _ in 0..count.ok_or_else(unexpected)? {
+                ranges.push(range(from)?);
+            }
+            Question::Plan(number, ranges)
+        }
+    };
+    Ok(Some(question))
 }
 
 /// Asks.
 pub(super) fn put_question(to: &mut impl Write, question: &Question) -> io::Result<()> {
     match question {
-        Question::Read(range) => {
-            to.write_all(&0_u32.to_le_bytes())?;
+        Question::Read(file, range) => {
+            to.write_all(&READ.to_le_bytes())?;
+            to.write_all(&file.to_le_bytes())?;
             put_range(to, range)
         }
-        Question::Plan(ranges) => {
+        Question::Find(want) => {
+            to.write_all(&FIND.to_le_bytes())?;
+            put_text(to, &want.to_string())
+        }
+        Question::Plan(file, ranges) => {
             let most = usize::try_from(RANGES).unwrap_or(usize::MAX);
             let ranges = ranges.get(..most.min(ranges.len())).unwrap_or_default();
-            let count = u32::try_from(ranges.len()).unwrap_or(RANGES).saturating_add(1);
+            let count = u32::try_from(ranges.len()).unwrap_or(RANGES).saturating_add(PLAN);
             to.write_all(&count.to_le_bytes())?;
+            to.write_all(&file.to_le_bytes())?;
             ranges.iter().try_for_each(|range| put_range(to, range))
         }
     }
@@ -130,11 +164,19 @@ pub(super) fn bytes(from: &mut impl Read, mut buffer: &mut [u8]) -> io::Result<(
     Ok(())
 }
 
-/// The length of the file, or why there is none.
-pub(super) fn opened(from: &mut impl Read) -> io::Result<u64> {
-    let mut length = [0; 8];
-    bytes(from, &mut length)?;
-    Ok(u64::from_le_bytes(length))
+/// Sends which file was found, if one was.
+pub(super) fn put_found(to: &mut impl Write, found: Option<&Found>) -> io::Result<()> {
+    let Found { number, length } = found.unwrap_or(&Found { number: NONE, length: 0 });
+    put_bytes(to, &[&number.to_le_bytes()[..], &length.to_le_bytes()].concat())
+}
+
+/// The file that was found, if one was, or why it could not be looked for.
+pub(super) fn found(from: &mut impl Read) -> io::Result<Option<Found>> {
+    let mut answer = [0; 12];
+    bytes(from, &mut answer)?;
+    let mut answer = &answer[..];
+    let found = Found { number: short(&mut answer)?, length: number(&mut answer)? };
+    Ok(Some(found).filter(|found| found.number != NONE))
 }
 
 #[cfg(test)]
@@ -143,16 +185,50 @@ mod tests {
 
     #[test]
     fn questions_arrive() {
-        for asked in
-            [Question::Read(3..9), Question::Plan(vec![1..2, 7..u64::MAX]), Question::Plan(vec![])]
-        {
+        for asked in [
+            Question::Read(0, 3..9),
+            Question::Plan(7, vec![1..2, 7..u64::MAX]),
+            Question::Plan(0, vec![]),
+            Question::Find(Want::read("shard s xxh3 00").unwrap()),
+        ] {
             let mut sent = Vec::new();
             put_question(&mut sent, &asked).unwrap();
             assert_eq!(question(&mut &*sent).unwrap(), Some(asked));
         }
         assert_eq!(question(&mut &[][..]).unwrap(), None);
-        let many = (RANGES + 2).to_le_bytes();
-        assert!(question(&mut &many[..]).is_err());
+        let many = (RANGES + PLAN + 1).to_le_bytes();
+        assert!(question(&mut &[many, [0; 4]].concat()[..]).is_err());
+    }
+
+    #[test]
+    fn no_other_names_arrive() {
+        for name in [
+            "shard ../s xxh3 00",
+            "shard /s xxh3 00",
+            "shard s xxh3 ../00",
+            "shard http://h/s xxh3 00",
+            "shard %2e%2e xxh3 00",
+            "shard s?a xxh3 00",
+            "beside ../a.safetensors",
+            "beside /a.safetensors",
+            "beside http://h/a.safetensors",
+            "beside .safetensors",
+            "file:///etc/hostname",
+            "",
+        ] {
+            let mut sent = FIND.to_le_bytes().to_vec();
+            put_text(&mut sent, name).unwrap();
+            assert!(question(&mut &*sent).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_found_arrive() {
+        for file in [None, Some(Found { number: 3, length: u64::MAX })] {
+            let mut sent = Vec::new();
+            put_found(&mut sent, file.as_ref()).unwrap();
+            assert_eq!(found(&mut &*sent).unwrap(), file);
+        }
     }
 
     #[test]

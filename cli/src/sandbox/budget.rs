@@ -2,6 +2,7 @@
 
 use zten_sandbox::Budget;
 
+use crate::remote;
 use crate::strictness::Strictness;
 
 /// Bytes for what follows no file: buffers, elements that are held back, the program's own.
@@ -57,15 +58,33 @@ impl Task {
     }
 }
 
+/// How long the files are that work is done on.
+pub(crate) struct Lengths {
+    pub(crate) known: Vec<u64>,
+    pub(crate) later: Later,
+}
+
+/// Files of any length, which a file names that is read over the network: they are found when the process is confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Later {
+    /// None.
+    Nothing,
+    /// Shards, of which there is no manifest to read.
+    Shards,
+    /// Others, whose headers are held.
+    Headers,
+}
+
 /// What `task` may take of files of those lengths.
 pub(super) fn for_task(
     task: Task,
-    lengths: &[u64],
+    lengths: &Lengths,
     strictness: &Strictness,
     threads: usize,
 ) -> Budget {
     let options = strictness.options();
     let limits = options.limit();
+    let Lengths { known: lengths, later } = lengths;
     let sum = |lengths: &mut dyn Iterator<Item = u64>| lengths.fold(0, u64::saturating_add);
 
     let manifests = lengths.iter().map(|length| limits.manifest().min(*length));
@@ -74,9 +93,14 @@ pub(super) fn for_task(
         Task::Compare | Task::Convert => sum(&mut manifests.into_iter()),
         _ => manifests.max().unwrap_or_default(),
     };
+    let manifests = match later {
+        Later::Nothing | Later::Shards => manifests,
+        Later::Headers => manifests.saturating_add(limits.manifest()),
+    };
     // Of files that are decoded one after another, those of the largest.
     let coordinates = match task {
         Task::Look => 0,
+        _ if *later != Later::Nothing => u64::MAX,
         Task::Compare => sum(&mut lengths.iter().copied()),
         _ => lengths.iter().copied().max().unwrap_or_default(),
     };
@@ -90,15 +114,24 @@ pub(super) fn for_task(
 
     let decoded = lengths.iter().map(|length| limits.decoded_total(*length));
     let bytes = sum(&mut lengths.iter().copied().chain(decoded));
-    let seconds = SECONDS.saturating_add(bytes.div_ceil(RATE));
+    let seconds = match later {
+        Later::Nothing => bytes.div_ceil(RATE),
+        // Nothing can be read any more after that.
+        Later::Shards | Later::Headers => {
+            let files = u64::try_from(lengths.len()).unwrap_or(u64::MAX);
+            remote::time_limit().saturating_mul(files).saturating_mul(threads)
+        }
+    };
+    let seconds = SECONDS.saturating_add(seconds);
     let output = bytes.saturating_mul(PER_BYTE).saturating_add(OUTPUT);
     let file = output.saturating_add(written());
+    let file = Some(file).filter(|_| *later == Later::Nothing);
     // Where any number of components may share their bytes, work does not follow the length.
     let bounded = !strictness.shares_blobs();
     Budget {
         memory: Some(memory),
         seconds: bounded.then_some(seconds),
-        file: bounded.then_some(file),
+        file: file.filter(|_| bounded),
         descriptors: 0,
     }
 }
@@ -127,7 +160,28 @@ mod tests {
         let Command::Check(args) = Args::try_parse_from(args).unwrap().command else {
             panic!("it is called otherwise");
         };
-        for_task(task, lengths, &args.strictness, 1)
+        let lengths = Lengths { known: lengths.to_vec(), later: Later::Nothing };
+        for_task(task, &lengths, &args.strictness, 1)
+    }
+
+    #[cfg(feature = "remote")]
+    #[test]
+    fn what_is_found_later_is_bounded_by_time() {
+        let Command::Check(args) = Args::try_parse_from(["zten", "check", "x"]).unwrap().command
+        else {
+            panic!("it is called otherwise");
+        };
+        let budget = |later, length| {
+            let lengths = Lengths { known: vec![length], later };
+            for_task(Task::Decode, &lengths, &args.strictness, 2)
+        };
+        let shards = budget(Later::Shards, 1000);
+        assert_eq!(shards.seconds, Some(60 + 2 * 6 * 60 * 60));
+        // Cells are held as of the longest file, and no manifest.
+        let longest = budget(Later::Nothing, 1 << 40).memory.unwrap();
+        assert!(budget(Later::Nothing, 1000).memory.unwrap() < shards.memory.unwrap());
+        assert!(shards.memory.unwrap() < longest);
+        assert_eq!(budget(Later::Headers, 1 << 40).memory.unwrap(), longest + (16 << 30));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io;
 
 use zten_shards::{open_in, parent};
 
+use crate::companion::Companion;
 use crate::file::Opened;
 
 /// Opens all regular files beside a file whose names end so, but for links; an error where they are
@@ -27,7 +28,7 @@ pub(crate) fn open_beside(file: &mut Opened, suffix: &str, most: u64) -> io::Res
         }
     }
     for name in names {
-        file.shards.extend(open_in(&folder, &name)?);
+        file.beside.extend(open_in(&folder, &name)?.map(Companion::from));
     }
     Ok(())
 }

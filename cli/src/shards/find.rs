@@ -10,6 +10,7 @@ use zten_shards::{open, wanted};
 use super::neighbours::Neighbours;
 #[cfg(target_os = "linux")]
 use super::worker::{self, Listed};
+use crate::companion::Companion;
 use crate::file::Opened;
 #[cfg(target_os = "linux")]
 use crate::report::Problem;
@@ -24,7 +25,7 @@ pub(crate) fn may_have(file: &Opened) -> io::Result<bool> {
 
 /// Looks for the shards of a file, whose manifest is read here and now.
 pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Result<()> {
-    // A file that is read over the network has none.
+    // Those of a file that is read over the network are found when they are asked for.
     let Some(local) = file.file.local() else { return Ok(()) };
     if !may_have(file)? {
         return Ok(());
@@ -34,7 +35,7 @@ pub(crate) fn find_in_process(file: &mut Opened, options: &Options) -> io::Resul
     let archive = FileArchive::with_length(again, file.length, options);
     let Ok(archive) = archive else { return Ok(()) };
     for wanted in wanted(&archive, options) {
-        file.shards.extend(open(&file.path, &wanted)?);
+        file.beside.extend(open(&file.path, &wanted)?.map(Companion::from));
     }
     Ok(())
 }
@@ -55,13 +56,13 @@ pub(crate) fn find(
     let most = usize::try_from(options.limit().shards()).unwrap_or(usize::MAX);
     for Listed { ordinal, wanted } in worker::listed(files.len().saturating_mul(most))? {
         let Some(Ok(file)) = files.get_mut(ordinal) else { continue };
-        if file.shards.len() >= most || !file.file.is_local() {
+        if file.beside.len() >= most || !file.file.is_local() {
             continue;
         }
         match open(&file.path, &wanted) {
             Ok(Some(shard)) => {
                 lengths.push(shard.length);
-                file.shards.push(shard);
+                file.beside.push(shard.into());
             }
             Ok(None) => {}
             // Without descriptors nothing goes on; what else is wrong is wrong with one file.

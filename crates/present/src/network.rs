@@ -9,6 +9,12 @@ pub fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| schemes.iter().any(|scheme| text.starts_with(scheme)))
 }
 
+/// Whether a name has a query, which may be a signature for that file alone: its shards have no names then.
+pub fn has_query(path: &Path) -> bool {
+    let text = path.to_str().filter(|text| is_remote(path) && !text.starts_with("s3://"));
+    text.is_some_and(|text| text.contains('?'))
+}
+
 /// A name as it is shown: of a URL without user, password and query, which may be secrets.
 pub fn shown(path: &Path) -> Cow<'_, Path> {
     let Some(text) = path.to_str().filter(|_| is_remote(path)) else { return path.into() };
@@ -27,6 +33,16 @@ pub fn shown(path: &Path) -> Cow<'_, Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_may_be_signed() {
+        for name in ["https://h/a?X-Sig=secret", "http://h/a?"] {
+            assert!(has_query(name.as_ref()), "{name}");
+        }
+        for name in ["https://h/a", "s3://bucket/a?b", "folder/a?b"] {
+            assert!(!has_query(name.as_ref()), "{name}");
+        }
+    }
 
     #[test]
     fn names_are_shown_without_secrets() {

@@ -1,10 +1,13 @@
 //! Looking for the shards of a file: beside it by their names, `STEM-NAME.zt`, or below `blobs` by
 //! their digests, `ALGORITHM/DIGITS`. Nothing is opened by a link, or outside the file's folder.
-//! v2 §7.1.
+//! v2 §7.1. Where files are is the same for those that are read over the network: [`Place`].
 
 #![forbid(unsafe_code)]
 
 mod beneath;
+mod place;
+mod runs;
+mod want;
 mod wanted;
 
 use std::ffi::OsString;
@@ -15,6 +18,9 @@ use std::path::Path;
 use zten::{Manifest, Options};
 
 pub use beneath::parent;
+pub use place::{Place, stem};
+pub use runs::{Runs, runs};
+pub use want::{Beside, Want};
 pub use wanted::{BLOBS, NAME, Wanted};
 
 /// A regular file that is open, and may be a shard of another. Nothing of it has been read.
@@ -43,13 +49,22 @@ pub fn wanted(manifest: &Manifest<impl AsRef<[u8]>>, options: &Options) -> Vec<W
 /// # Errors
 /// What keeps the folder from being looked into, or a file that is there from being opened.
 pub fn open(root: &Path, wanted: &Wanted) -> io::Result<Option<ShardFile>> {
+    first(root, &wanted.places(), &wanted.name)
+}
+
+/// Opens the first file that is there.
+fn first(root: &Path, places: &[Place<'_>], name: &str) -> io::Result<Option<ShardFile>> {
     let folder = parent(root);
-    let mut beside = root.file_stem().unwrap_or_default().to_owned();
-    beside.push(format!("-{}.zt", wanted.name));
-    let steps = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
-    let by_digest = steps(&[BLOBS, &wanted.algorithm, &wanted.digits]);
-    for steps in [vec![beside], by_digest] {
-        if let Some(found) = regular(folder, &steps, &wanted.name)? {
+    for place in places {
+        let steps = match place {
+            Place::Beside(end) => {
+                let mut beside = root.file_stem().unwrap_or_default().to_owned();
+                beside.push(end);
+                vec![beside]
+            }
+            Place::Below(steps) => steps.iter().map(OsString::from).collect(),
+        };
+        if let Some(found) = regular(folder, &steps, name)? {
             return Ok(Some(found));
         }
     }

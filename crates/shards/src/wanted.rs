@@ -4,6 +4,8 @@ use std::fmt;
 
 use zten::shards::Shard;
 
+use crate::place::Place;
+
 /// The folder of files that are called by their digests.
 pub const BLOBS: &str = "blobs";
 /// Characters of a file's name, at most.
@@ -38,6 +40,17 @@ impl Wanted {
         let digest = shard.digest().to_string();
         let (algorithm, digits) = digest.split_once(':')?;
         Self::new(shard.name(), algorithm, digits)
+    }
+
+    /// What the file that lists it calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it may be: the first that is there is the shard.
+    pub fn places(&self) -> [Place<'_>; 2] {
+        let by_digest = vec![BLOBS, &self.algorithm, &self.digits];
+        [Place::Beside(format!("-{}.zt", self.name)), Place::Below(by_digest)]
     }
 
     /// Reads what [`Display`](fmt::Display) has written.

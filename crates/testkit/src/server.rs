@@ -1,8 +1,10 @@
 //! A server of HTTP that does what a test tells it to, and remembers what it was asked.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -131,9 +133,37 @@ impl Server {
         Self::start(move |_, request| honest(&content, request))
     }
 
+    /// Serves the files in that folder and below, honestly, whatever the query; `refused` is the answer for others.
+    pub fn of_folder(folder: &Path, refused: u16) -> Self {
+        let folder = folder.to_owned();
+        Self::start(move |_, request| {
+            let path = request.path.split('?').next().unwrap_or_default();
+            match fs::read(folder.join(path.trim_start_matches('/'))) {
+                Ok(content) => honest(&content, request),
+                Err(_) => Reply::status(refused),
+            }
+        })
+    }
+
     /// A name of a file on it.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/file.zt", self.port)
+        self.at("file.zt")
+    }
+
+    /// The URL of that path.
+    pub fn at(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+
+    /// The paths that have been asked for, each once, in the order of the first requests.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for Request { path, .. } in self.asked() {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths
     }
 
     /// All that has been asked.

@@ -1,6 +1,7 @@
 //! Files that are read from servers in this process.
 #![expect(clippy::cast_possible_truncation, reason = "what a test makes is small")]
 
+mod beside;
 mod errors;
 mod requests;
 

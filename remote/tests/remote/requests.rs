@@ -153,3 +153,42 @@ fn plans_beyond_the_end_are_refused() {
     plan.add(0..1001);
     assert!(file.plan(plan).is_err());
 }
+
+#[test]
+fn after_a_pause_what_was_not_read_is_fetched_again() {
+    let content: Vec<u8> = (0..40_u32 << 20).map(|n| (n >> 10) as u8).collect();
+    let whole = content.clone();
+    let server = Server::of(content);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let mut plan = Plan::new();
+    plan.add(0..40 << 20);
+    file.plan(plan).unwrap();
+    let mut buffer = vec![0; 4 << 20];
+    for at in (0..40_u64 << 20).step_by(4 << 20) {
+        file.read_at(at, &mut buffer).unwrap();
+        assert_eq!(buffer, whole[at as usize..at as usize + buffer.len()]);
+        file.pause();
+    }
+    // Of those that were on their way, none was more than four blocks ahead.
+    assert!(server.asked().len() <= 1 + 10 * 5, "{}", server.asked().len());
+    file.read_at(1000, &mut buffer[..1000]).unwrap();
+    assert_eq!(buffer[..1000], whole[1000..2000]);
+}
+
+#[test]
+fn what_is_read_after_other_files_is_not_fetched_before() {
+    let server = Server::of(vec![7; 40 << 20]);
+    let file = RemoteFile::open(&name(&server), &options()).unwrap();
+    let run = |at: u64| std::iter::once(at << 20..(at + 10) << 20);
+    file.plan(Plan::of_runs([run(0), run(10), run(20)])).unwrap();
+    let mut buffer = vec![0; 5 << 20];
+    for at in [0, 5, 10, 15] {
+        file.read_at(at << 20, &mut buffer).unwrap();
+        file.pause();
+    }
+    // Of each run a block may have been on its way when reading paused.
+    assert!(server.sent() <= TAIL + (20 << 20) + (2 << 23), "{}", server.sent());
+    let asked = server.asked();
+    let ends = asked.iter().skip(1).map(|request| request.range(40 << 20).unwrap().end);
+    assert_eq!(ends.max(), Some(20 << 20));
+}

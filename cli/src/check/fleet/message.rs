@@ -15,11 +15,11 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recv, recvmsg, sendmsg,
 };
 use zten::rules::Row;
+use zten_shards::Want;
 
 use crate::catalogue::rows;
 use crate::check::kind::Kind;
 use crate::check::record::Record;
-use crate::check::want::Want;
 use crate::report::Verdict;
 
 /// Files of a message, at most.

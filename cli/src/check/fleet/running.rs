@@ -7,13 +7,14 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use zten_shards::Want;
 
 use super::message::{Answer, BYTES, FILES, Order, Sent, next_answer, order};
 use super::share::{self, ROOM};
 use crate::args::Check;
 use crate::check::entries::Entry;
-use crate::check::want::Want;
 use crate::mode::Mode;
+use crate::remote;
 
 /// A file that is to be checked, and its place among all.
 #[derive(Debug)]
@@ -57,6 +58,7 @@ impl Running {
             Mode::Require => command.arg("--require-sandbox"),
             Mode::Try => &mut command,
         };
+        command.args(remote::arguments());
         // It has no output but the socket.
         let child = command
             .arg("--worker")

@@ -2,9 +2,10 @@
 
 use super::message::FILES;
 use crate::args::Check;
+use crate::check::entries::ANY;
 use crate::check::validate::task;
 use crate::objects::WORTH_IT;
-use crate::sandbox::Share;
+use crate::sandbox::{Later, Share};
 use crate::threads;
 
 /// Bytes of files that are sent at a time to one process, but for a single one.
@@ -27,6 +28,7 @@ pub(super) fn of(args: &Check, longest: u64) -> Share {
     Share {
         task: task(args),
         longest,
+        later: if longest == ANY { Later::Headers } else { Later::Nothing },
         files: if longest <= ROOM { SMALL } else { FILES },
         // A file that is shorter is worth no threads.
         threads: if longest <= WORTH_IT { 1 } else { threads.max(1) },

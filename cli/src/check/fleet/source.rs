@@ -6,9 +6,8 @@ use std::os::fd::BorrowedFd;
 use super::ordered::Ordered;
 use super::running::Item;
 use crate::args::Check;
-use crate::check::entries::Entries;
+use crate::check::entries::{Entries, Handed};
 use crate::check::here;
-use crate::file::Opened;
 
 /// The files that are to be checked.
 pub(super) struct Source<'a> {
@@ -19,7 +18,7 @@ pub(super) struct Source<'a> {
     /// Files that were sent to a process which did not get to them.
     pub(super) again: VecDeque<Item>,
     /// A file that is open and that no process could take.
-    pub(super) held: Option<(Item, Opened)>,
+    pub(super) held: Option<(Item, Handed)>,
     /// Whether there are no more entries.
     is_read: bool,
     /// Why there are no more, if it is not that all were named.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use zten_shards::ShardFile;
+use zten_shards::{ShardFile, Want};
 
 use super::message::{Answer, Order, Sent, TEXT, answer, has_room_for, next_order};
 use super::share;
@@ -12,11 +12,13 @@ use crate::args::Check;
 use crate::check::kind::Outcome;
 use crate::check::record::{Form, Record};
 use crate::check::validate::begin;
-use crate::check::want::Want;
+use crate::companion::Companion;
 use crate::file::Opened;
 use crate::handle::Handle;
 use crate::mode::Mode;
 use crate::objects::WORTH_IT;
+use crate::remote::{Remote, is_remote};
+use crate::report::Problem;
 use crate::sandbox;
 use crate::threads;
 
@@ -76,14 +78,20 @@ impl Worker<'_> {
 
     /// Checks a file, and says what has been found when nothing more comes, or what takes long.
     fn check(&mut self, Sent { name, file, length }: Sent) -> io::Result<()> {
-        let opened = Opened::new(&name, Handle::Local(file), length);
-        let outcome = match begin(opened, self.args) {
+        let opened = if is_remote(&name) {
+            let found = Remote::received(file, self.args.strictness.most_beside());
+            found.map(|file| Opened::remote(&name, file))
+        } else {
+            Ok(Opened::new(&name, Handle::Local(file), length))
+        };
+        let opened = opened.map_err(|error| Box::new(Problem::io(&name, &error)));
+        let outcome = match opened.and_then(|opened| begin(opened, self.args)) {
             Err(problem) => Err(problem),
             Ok(mut begun) => {
                 let wants = begun.wants(self.args);
                 if !wants.is_empty() {
                     let Some(files) = self.ask(wants)? else { return Ok(()) };
-                    begun.add(files);
+                    begun.add(files.into_iter().map(Companion::from));
                 }
                 begun.validate(&name, self.args)
             }

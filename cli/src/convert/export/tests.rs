@@ -72,7 +72,7 @@ type Arrays = BTreeMap<String, (Vec<u64>, Vec<u8>)>;
 fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     let path = folder.path(&format!("again.{suffix}"));
     fs::write(&path, bytes).unwrap();
-    let opened = Opened::open(&path).unwrap();
+    let opened = Opened::open(&path, 0).unwrap();
     let mut input = other::open(opened, &path, &Limits::default()).unwrap();
     let tensors: Vec<_> = input.tensors().iter().collect();
     let mut arrays = Arrays::new();

@@ -1,14 +1,16 @@
-//! The other files that a file is to be given before its content is validated.
+//! The files that another one names.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-use zten_shards::{NAME, ShardFile, Wanted, open_in, parent};
+use crate::place::Place;
+use crate::wanted::{NAME, Wanted};
+use crate::{ShardFile, first};
 
 /// A file that another one names.
-#[derive(Clone, Debug)]
-pub(super) enum Want {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Want {
     /// A shard of a zTensor file.
     Shard(Wanted),
     /// A file of that name, beside an index.
@@ -16,12 +18,12 @@ pub(super) enum Want {
 }
 
 /// The name of a file beside an index.
-#[derive(Clone, Debug)]
-pub(super) struct Beside(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside(String);
 
 impl Beside {
     /// None where it leads somewhere else, or is of no file that an index names.
-    pub(super) fn new(name: &str) -> Option<Self> {
+    pub fn new(name: &str) -> Option<Self> {
         let is_name = name.len() <= NAME
             && !name.starts_with('.')
             && name.ends_with(".safetensors")
@@ -32,20 +34,35 @@ impl Beside {
 
 impl Want {
     /// Reads what [`Display`](fmt::Display) has written.
-    #[cfg(target_os = "linux")]
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub fn read(text: &str) -> Option<Self> {
         match text.strip_prefix("beside ") {
             Some(name) => Beside::new(name).map(Self::Beside),
             None => Wanted::read(text.strip_prefix("shard ")?).map(Self::Shard),
         }
     }
 
-    /// Opens it; none where there is no regular file that can be it.
-    pub(super) fn open(&self, path: &Path) -> io::Result<Option<ShardFile>> {
+    /// What the file that names it calls it.
+    pub fn name(&self) -> &str {
         match self {
-            Self::Shard(wanted) => zten_shards::open(path, wanted),
-            Self::Beside(Beside(name)) => open_in(parent(path), name),
+            Self::Shard(wanted) => wanted.name(),
+            Self::Beside(Beside(name)) => name,
         }
+    }
+
+    /// Where it may be: the first that is there is the file.
+    pub fn places(&self) -> Vec<Place<'_>> {
+        match self {
+            Self::Shard(wanted) => wanted.places().into(),
+            Self::Beside(Beside(name)) => vec![Place::Below(vec![name])],
+        }
+    }
+
+    /// Opens it; none where there is no regular file that can be it.
+    ///
+    /// # Errors
+    /// As [`open`](crate::open).
+    pub fn open(&self, root: &Path) -> io::Result<Option<ShardFile>> {
+        first(root, &self.places(), self.name())
     }
 }
 
@@ -79,7 +96,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
     fn what_is_wanted_is_read() {
         for text in ["shard s xxh3 00", "beside a b.safetensors"] {
             assert_eq!(Want::read(text).unwrap().to_string(), text);

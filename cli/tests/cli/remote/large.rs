@@ -1,0 +1,77 @@
+//! How much is fetched of large shards.
+
+use std::collections::HashMap;
+
+use zten::write::{Checksum, NewObject, Settings, Writer};
+use zten::{Generation, StorageType};
+use zten_testkit::server::{Reply, Server, honest};
+
+use crate::{succeeded, zten};
+
+const TENSOR: usize = 6 << 20;
+const SHARDS: usize = 3;
+/// The last bytes, and the first, which are fetched when a file is opened.
+const ENDS: u64 = (64 << 10) + 64;
+
+/// A root and its shards, of two tensors each, by their paths.
+fn files(checksum: Checksum) -> HashMap<String, Vec<u8>> {
+    let settings = Settings::default().generation(Generation::V2).checksum(checksum);
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let mut files = HashMap::new();
+    for number in 1..=SHARDS {
+        let name = number.to_string();
+        let shard = writer.begin_shard(&name, Vec::new()).unwrap();
+        for tensor in ["a", "b"] {
+            let tensor = format!("{tensor}{number}");
+            let shape = [16, TENSOR as u64 / 16];
+            let new = NewObject::dense(&tensor, &shape, StorageType::U8);
+            let mut object = writer.object_in(shard, &new).unwrap();
+            object.write("data", &vec![u8::try_from(number).unwrap(); TENSOR]).unwrap();
+            object.end().unwrap();
+        }
+        files.insert(format!("/m-{name}.zt"), writer.end_shard(shard).unwrap());
+    }
+    files.insert("/m.zt".to_owned(), writer.finish().unwrap());
+    files
+}
+
+/// A server of them, and the lengths of the root and of all shards.
+fn serve(files: HashMap<String, Vec<u8>>) -> (Server, u64, u64) {
+    let root = files["/m.zt"].len() as u64;
+    let all: u64 = files.values().map(|file| file.len() as u64).sum();
+    let server = Server::start(move |_, request| match files.get(&request.path) {
+        Some(content) => honest(content, request),
+        None => Reply::status(404),
+    });
+    (server, root, all - root)
+}
+
+/// What is in shards is fetched once, and once more for their digests.
+#[test]
+fn shards_are_fetched_twice_and_no_more() {
+    let (server, root, shards) = serve(files(Checksum::Xxh3));
+    for (command, options) in [("check", &["--require-sandbox"][..]), ("hash", &["--no-sandbox"])] {
+        let options = if crate::sandbox::FILTERED { options } else { &["--no-sandbox"] };
+        let (sent, asked) = (server.sent(), server.asked().len());
+        succeeded(zten([&[command, &server.at("m.zt")], options].concat()));
+        let (sent, asked) = (server.sent() - sent, server.asked().len() - asked);
+        let most = root + 2 * shards + SHARDS as u64 * ENDS;
+        assert!(sent <= most, "{command}: {sent} of {most}");
+        assert!(asked < 100, "{command}: {asked}");
+    }
+}
+
+#[test]
+fn one_tensor_is_fetched_of_one_shard() {
+    let (server, root, _) = serve(files(Checksum::None));
+    let bytes = succeeded(zten(["cat", "--raw", &server.at("m.zt"), "b2"]));
+    assert_eq!((bytes.len(), bytes[0]), (TENSOR, 2));
+    assert_eq!(server.paths(), ["/m.zt", "/m-2.zt"]);
+    let most = root + ENDS + TENSOR as u64;
+    assert!(server.sent() <= most, "{} of {most}", server.sent());
+    let before = server.sent();
+    let part = succeeded(zten(["cat", "--raw", "--slice", "3:7", &server.at("m.zt"), "b2"]));
+    assert_eq!(part.len(), TENSOR / 4);
+    let (sent, most) = (server.sent() - before, root + ENDS + TENSOR as u64 / 4 * 21 / 20);
+    assert!(sent <= most, "{sent} of {most}");
+}

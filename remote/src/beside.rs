@@ -1,0 +1,175 @@
+//! The files that a remote one names: its shards, and those of an index. They are in its folder, or below.
+
+use url::Url;
+use zten_shards::{Place, Want, stem};
+
+use crate::error::RemoteError;
+use crate::name::{Location, RemoteName};
+use crate::object::RemoteObject;
+
+impl RemoteName {
+    /// Whether the files that this one names can have names: none can where it has a query, which may be a signature
+    /// for it alone.
+    fn has_neighbours(&self) -> bool {
+        match &self.0 {
+            Location::S3 { .. } => true,
+            Location::Http(url) => url.query().is_none(),
+        }
+    }
+
+    /// The name of a file in the folder of this one, or below: of the same scheme, and the same server or bucket.
+    pub(crate) fn at(&self, place: &Place<'_>) -> Option<Self> {
+        let text = match &self.0 {
+            Location::S3 { bucket, key } => {
+                let (folder, own) = folder(key);
+                let below = match place {
+                    Place::Beside(end) => format!("{}{end}", stem(own)),
+                    Place::Below(steps) => steps.join("/"),
+                };
+                (!own.is_empty()).then(|| format!("s3://{bucket}/{folder}{below}"))
+            }
+            Location::Http(url) if self.has_neighbours() => http(url, place).map(String::from),
+            Location::Http(_) => None,
+        };
+        Self::parse(&text?).ok()
+    }
+}
+
+fn http(url: &Url, place: &Place<'_>) -> Option<Url> {
+    let (folder, own) = folder(url.path());
+    if own.is_empty() {
+        return None;
+    }
+    let mut found = url.clone();
+    match place {
+        Place::Beside(end) => {
+            // Both spell a dot.
+            let own = own.replace("%2E", ".").replace("%2e", ".");
+            found.set_path(&format!("{folder}{}{end}", stem(&own)));
+        }
+        Place::Below(steps) => {
+            found.path_segments_mut().ok()?.pop().extend(steps);
+        }
+    }
+    // No step leads up.
+    let below = found.path().strip_prefix(folder)?;
+    let steps = match place {
+        Place::Beside(_) => 1,
+        Place::Below(steps) => steps.len(),
+    };
+    (below.split('/').count() == steps).then_some(found)
+}
+
+/// A path up to its last slash, and what is behind that.
+fn folder(path: &str) -> (&str, &str) {
+    path.split_at(path.rfind('/').map_or(0, |slash| slash.saturating_add(1)))
+}
+
+impl RemoteObject {
+    /// Finds a file that this one names, and fetches its last 64 KiB; none where there is none. The time limit on
+    /// everything is that of this one.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being fetched. A server that denies access to what may be the file may do so of what
+    /// is not there.
+    pub async fn find(&self, want: &Want) -> Result<Option<Self>, RemoteError> {
+        let shared = &self.0;
+        let mut denied = None;
+        for place in want.places() {
+            let Some(name) = shared.transport.name().at(&place) else { continue };
+            match Self::find_with(shared.transport.to(name), shared.times).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(RemoteError::NotFound) => {}
+                Err(error @ RemoteError::Denied(_)) => denied = denied.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        denied.map_or(Ok(None), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zten_shards::{Beside, Wanted};
+
+    use super::*;
+
+    /// Where a file is looked for that the other names.
+    fn looked_for(root: &str, want: &Want) -> Vec<String> {
+        let root = RemoteName::parse(root).unwrap();
+        want.places()
+            .iter()
+            .filter_map(|place| root.at(place))
+            .map(|name| name.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn shards_are_in_the_folder_of_the_file() {
+        let shard = Want::Shard(Wanted::read("s.1 xxh3 00ff").unwrap());
+        for (root, beside, blobs) in [
+            ("http://h:81/a/m.zt", "http://h:81/a/m-s.1.zt", "http://h:81/a/blobs/xxh3/00ff"),
+            ("http://h/m.zt", "http://h/m-s.1.zt", "http://h/blobs/xxh3/00ff"),
+            // As it is written: no byte of it is spelled in another way.
+            (
+                "http://h/a%2fb%20c/m%41%2Fm.zt",
+                "http://h/a%2fb%20c/m%41%2Fm-s.1.zt",
+                "http://h/a%2fb%20c/blobs/xxh3/00ff",
+            ),
+            ("http://h/a/m%2ezt", "http://h/a/m-s.1.zt", "http://h/a/blobs/xxh3/00ff"),
+            ("http://h/%FF.zt", "http://h/%FF-s.1.zt", "http://h/blobs/xxh3/00ff"),
+            ("http://h/a/../b/./m", "http://h/b/m-s.1.zt", "http://h/b/blobs/xxh3/00ff"),
+            ("http://h/.zt", "http://h/.zt-s.1.zt", "http://h/blobs/xxh3/00ff"),
+            ("s3://bucket/m.zt", "s3://bucket/m-s.1.zt", "s3://bucket/blobs/xxh3/00ff"),
+            (
+                "s3://bucket/a//b?#%2e/m.zt",
+                "s3://bucket/a//b?#%2e/m-s.1.zt",
+                "s3://bucket/a//b?#%2e/blobs/xxh3/00ff",
+            ),
+        ] {
+            assert_eq!(looked_for(root, &shard), [beside, blobs], "{root}");
+        }
+        // What has no name, and what may be signed for itself alone.
+        for root in
+            ["http://h/a/", "http://h", "s3://bucket/a/", "http://h/m.zt?", "http://h/m.zt?a=b"]
+        {
+            assert_eq!(looked_for(root, &shard), [""; 0], "{root}");
+        }
+    }
+
+    #[test]
+    fn names_in_an_index_are_no_urls() {
+        let beside = |name: &str| Want::Beside(Beside::new(name).unwrap());
+        for (name, path) in [
+            ("m-1.safetensors", "m-1.safetensors"),
+            ("a b?c#d%2e.safetensors", "a%20b%3Fc%23d%252e.safetensors"),
+            ("%2e%2e.safetensors", "%252e%252e.safetensors"),
+        ] {
+            let found = looked_for("http://h/a/m.safetensors.index.json", &beside(name));
+            assert_eq!(found, [format!("http://h/a/{path}")]);
+            let found = looked_for("s3://bucket/a/m.safetensors.index.json", &beside(name));
+            assert_eq!(found, [format!("s3://bucket/a/{name}")]);
+        }
+    }
+
+    #[test]
+    fn no_place_is_outside_of_the_folder() {
+        let root = |text| RemoteName::parse(text).unwrap();
+        for steps in
+            [&[".."][..], &["."], &["", ""], &["a/b"], &["..", "a"], &["%2e%2e"], &["\t.."]]
+        {
+            for root in [root("http://h/a/b/m.zt"), root("s3://bucket/a/b/m.zt")] {
+                let at = root.at(&Place::Below(steps.to_vec())).map(|name| name.to_string());
+                let is_below = |at: &String| at.contains("/a/b/") && !at.contains("/../");
+                assert!(at.as_ref().is_none_or(is_below), "{steps:?}: {at:?}");
+            }
+        }
+        for end in ["/../x", "?a", "#a", "/x"] {
+            let at = root("http://h/a/m.zt").at(&Place::Beside(end.to_owned()));
+            let is_beside = |text: String| {
+                text.strip_prefix("http://h/a/").is_some_and(|own| !own.contains(['/', '?', '#']))
+            };
+            assert!(at.is_none_or(|name| is_beside(name.to_string())), "{end}");
+        }
+    }
+}

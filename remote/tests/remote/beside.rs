@@ -1,0 +1,59 @@
+//! Files that others name.
+
+use zten_remote::{Beside, RemoteError, RemoteFile, RemoteName, RemoteObject, Want};
+use zten_testkit::corpus;
+use zten_testkit::server::{Reply, Server, honest};
+
+use super::limits;
+use zten_remote::RemoteOptions;
+
+fn options() -> RemoteOptions {
+    RemoteOptions::default().times(limits())
+}
+
+fn shard(name: &str) -> Want {
+    Want::read(&format!("shard {name} xxh3 00")).unwrap()
+}
+
+#[test]
+fn shards_are_found_and_read() {
+    let server = Server::of_folder(&corpus().join("v2/shards"), 404);
+    let name = RemoteName::parse(&server.at("dense.zt")).unwrap();
+    let root = RemoteFile::open(&name, &options()).unwrap();
+    let found = root.find(&shard("s")).unwrap().unwrap();
+    assert!(root.find(&shard("t")).unwrap().is_none());
+    // What was found outlives what it was found by.
+    drop(root);
+    let mut start = [0; 4];
+    zten::ReadAt::read_at(&found, 0, &mut start).unwrap();
+    assert_eq!(&start, b"\x89ZT2");
+    let expected = ["/dense.zt", "/dense-s.zt", "/dense-t.zt", "/blobs/xxh3/00"];
+    assert_eq!(server.paths(), expected);
+    let beside = Want::Beside(Beside::new("a.safetensors").unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let root = RemoteObject::open(&name, &options()).await.unwrap();
+        assert!(root.find(&shard("s")).await.unwrap().is_some());
+        assert!(root.find(&beside).await.unwrap().is_none());
+    });
+}
+
+/// A redirection of the file does not lead its shards elsewhere, and theirs is followed as its own.
+#[test]
+fn shards_are_where_the_name_says() {
+    let content = std::fs::read(corpus().join("v2/shards/dense.zt")).unwrap();
+    let server = Server::start(move |_, request| match &*request.path {
+        "/a/m.zt" => Reply::redirect("/b/other.zt"),
+        "/a/m-s.zt" => Reply::redirect("/c/s.zt"),
+        "/a/m-t.zt" => Reply::redirect("ftp://127.0.0.1/"),
+        "/a/m-u.zt" => Reply::redirect("http://127.0.0.1:1/"),
+        "/b/other.zt" | "/c/s.zt" => honest(&content, request),
+        _ => Reply::status(403),
+    });
+    let name = RemoteName::parse(&server.at("a/m.zt")).unwrap();
+    let root = RemoteFile::open(&name, &options()).unwrap();
+    assert!(root.find(&shard("s")).unwrap().is_some());
+    assert!(matches!(root.find(&shard("t")), Err(RemoteError::RedirectScheme)));
+    assert!(matches!(root.find(&shard("u")), Err(RemoteError::RedirectPrivate)));
+    assert!(matches!(root.find(&shard("v")), Err(RemoteError::Denied(403))));
+}
