@@ -21,6 +21,8 @@ use crate::mode::Mode;
 use crate::sandbox::{self, Access};
 use entries::Entries;
 #[cfg(target_os = "linux")]
+use fleet::Fleet;
+#[cfg(target_os = "linux")]
 pub(crate) use fleet::work;
 use output::Output;
 use validate::{task, validate};
@@ -69,7 +71,7 @@ fn many(app: &mut App, output: &mut Output, args: &Check, mode: Mode) -> io::Res
     };
     #[cfg(target_os = "linux")]
     if mode.confines() || args.jobs.is_some() {
-        return fleet::run(app, (args, mode), entries, output);
+        return Fleet::new(args, mode, entries).run(app, output);
     }
     if mode == Mode::Require || args.jobs.is_some_and(|jobs| jobs > 1) {
         return app.usage("--require-sandbox and --jobs: only Linux has what they need");

@@ -36,42 +36,6 @@ pub(crate) use worker::work;
 /// How many processes in a row may end before they begin, where one has begun before.
 const ATTEMPTS: u32 = 64;
 
-/// Checks all files, and says what has been found in their order.
-pub(super) fn run(
-    app: &mut App,
-    (args, mode): (&Check, Mode),
-    entries: Entries<'_>,
-    output: &mut Output,
-) -> io::Result<()> {
-    zten_sandbox::allow_many_files();
-    let slots = (0..args.jobs.unwrap_or(1)).map(|_| None).collect();
-    let (source, ordered) = (Source::new(args, entries), Ordered::default());
-    let mut fleet =
-        Fleet { args, mode, source, slots, ordered, has_begun: false, attempts: 0, halt: None };
-    loop {
-        fleet.hand_out();
-        while let Some((path, record)) = fleet.ordered.next() {
-            output.record(app, &path, &record)?;
-        }
-        match fleet.halt.take() {
-            Some(Halt::Usage(message)) => return app.usage(message),
-            Some(Halt::Unconfined) => return fleet.here(app, output),
-            None => {}
-        }
-        if fleet.is_done() {
-            break;
-        }
-        // What is known is not held back by what is waited for.
-        app.out.flush()?;
-        fleet.wait()?;
-        fleet.read();
-    }
-    match fleet.source.failed {
-        Some(message) => app.usage(message),
-        None => Ok(()),
-    }
-}
-
 /// Why no process can go on.
 enum Halt {
     /// None can be confined, and one must be.
@@ -80,7 +44,8 @@ enum Halt {
     Unconfined,
 }
 
-struct Fleet<'a> {
+/// Files to check, and the processes that do.
+pub(super) struct Fleet<'a> {
     args: &'a Check,
     mode: Mode,
     source: Source<'a>,
@@ -93,7 +58,41 @@ struct Fleet<'a> {
     halt: Option<Halt>,
 }
 
-impl Fleet<'_> {
+impl<'a> Fleet<'a> {
+    /// One of as many processes as are asked for, none of which has begun.
+    pub(super) fn new(args: &'a Check, mode: Mode, entries: Entries<'a>) -> Self {
+        let slots = (0..args.jobs.unwrap_or(1)).map(|_| None).collect();
+        let (source, ordered) = (Source::new(args, entries), Ordered::default());
+        Self { args, mode, source, slots, ordered, has_begun: false, attempts: 0, halt: None }
+    }
+
+    /// Checks all files, and says what has been found in their order.
+    pub(super) fn run(mut self, app: &mut App, output: &mut Output) -> io::Result<()> {
+        zten_sandbox::allow_many_files();
+        loop {
+            self.hand_out();
+            while let Some((path, record)) = self.ordered.next() {
+                output.record(app, &path, &record)?;
+            }
+            match self.halt.take() {
+                Some(Halt::Usage(message)) => return app.usage(message),
+                Some(Halt::Unconfined) => return self.here(app, output),
+                None => {}
+            }
+            if self.is_done() {
+                break;
+            }
+            // What is known is not held back by what is waited for.
+            app.out.flush()?;
+            self.wait()?;
+            self.read();
+        }
+        match self.source.failed {
+            Some(message) => app.usage(message),
+            None => Ok(()),
+        }
+    }
+
     /// Whether all files have been checked and reported.
     fn is_done(&self) -> bool {
         self.source.is_over() && self.is_idle()

@@ -106,7 +106,7 @@ impl Output {
                     artifacts.rewind()?;
                     io::copy(artifacts, out).map(drop)
                 };
-                sarif::end(&mut app.out, list, (summary, status))
+                sarif::end(&mut app.out, list, summary, status)
             }
             (Form::Text, Some(tally)) => tally.lines(&mut app.out),
             (Form::Json, Some(tally)) => tally.document(&mut app.out),

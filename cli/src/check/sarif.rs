@@ -53,7 +53,8 @@ pub(super) fn head(out: &mut impl Write) -> io::Result<()> {
 pub(super) fn end<W: Write>(
     out: &mut W,
     artifacts: impl FnOnce(&mut W) -> io::Result<()>,
-    (summary, status): (Option<&Tally>, Status),
+    summary: Option<&Tally>,
+    status: Status,
 ) -> io::Result<()> {
     out.write_all(b"],\"artifacts\":[")?;
     artifacts(out)?;
