@@ -310,6 +310,14 @@ await test('URLs: ranges, versions, and servers that err', async () => {
     }
   }
   assert.equal((await check(new URL('?how=redirects', at))).verdict, 'valid')
+  // Only a server that has a certificate redirects from https: this is where it leads.
+  const led = to => async (_, init) => {
+    const response = await fetch(at, init)
+    return Object.defineProperties(response, { redirected: { value: true }, url: { value: to } })
+  }
+  const secure = new URL('https://example.org/dense_all.zt')
+  assert.match((await check(secure, { fetch: led('http://127.0.0.1/') })).message, /redirected from https/)
+  assert.equal((await check(secure, { fetch: led('https://example.net/') })).verdict, 'valid')
   assert.match((await check(new URL('?how=ignores', at))).message, /ignores ranges/)
   assert.match((await check(new URL('missing', url))).message, /status 404/)
   let init
