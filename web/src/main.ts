@@ -31,7 +31,7 @@ const list = new ObjectList(open)
 const say = (text: string) => fill(byId('status'), text)
 
 const message = (error: unknown) => error instanceof Error ? error.message : String(error)
-const failed = (error: unknown) => verdict.failed(message(error))
+const failed = (error: unknown) => verdict.failed(name, message(error))
 
 const run: Run = async (what, bytes, work) => {
   const turn = ++working
@@ -161,7 +161,7 @@ const stop = async () => {
   say('Stopped')
   try {
     await here.stop()
-    if (here.size === 0) verdict.failed('Stopped before the file was open')
+    if (here.size === 0) verdict.failed(name, 'Stopped before the file was open')
   } catch (error) {
     if (here === session && !(error instanceof Stopped)) failed(error)
   }

@@ -39,8 +39,8 @@ export class Verdict {
     this.head('plain', 'Reading …', make('p', { class: 'file' }, spelled(name)))
   }
 
-  failed(message: string): void {
-    this.head('unsure', 'Not validated', make('p', {}, message))
+  failed(name: string, message: string): void {
+    this.head('unsure', 'Not validated', name ? make('p', { class: 'file' }, spelled(name)) : null, make('p', {}, message))
   }
 
   /** The manifest is valid; of the data, nothing is known unless all of it has been read. */

@@ -138,6 +138,7 @@ await test('servers that err', async () => {
       assert.deepEqual([shown.kind, shown.rule], ['unsure', null], `${how}, from ${from}: ${shown.text}`)
       assert.match(shown.heading, /Not validated/, `${how}, from ${from}`)
       assert.match(shown.text, message, `${how}, from ${from}`)
+      assert.equal(await page.textContent('#verdict .file'), `${origin}/whole.zt?...`)
       assert.ok(asked.length < 10, `${how}, from ${from}: ${asked.length} requests`)
     }
   }
