@@ -1,4 +1,4 @@
-// Puts everything into one file that needs nothing else: style, scripts, worker and wasm.
+// Makes the pages: each is one file that needs nothing else, with style, scripts, worker and wasm.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
@@ -7,7 +7,22 @@ import { build } from 'esbuild'
 const [wasmPath] = process.argv.slice(2)
 if (!wasmPath) throw new Error('usage: bundle.mjs WASM')
 
-const limits = { 'wasm, gzipped': 212 * 1024, 'page': 320 * 1024 }
+const pages = [
+  {
+    name: 'index.html', limit: 320 * 1024, script: 'src/main.ts', worker: 'src/offline-worker.ts',
+    // No rule allows a connection: what the page is given stays in it.
+    connect: "'none'",
+    promise: 'The file stays on this machine: this page cannot connect to anything.',
+    address: '',
+  },
+  {
+    name: 'online.html', limit: 328 * 1024, script: 'src/online.ts', worker: 'src/online-worker.ts',
+    // Servers without encryption are asked where nothing lies between: on this machine.
+    connect: 'https: http://localhost:* http://127.0.0.1:*',
+    promise: 'A file that you pick stays on this machine. Of an address that you open, this page reads what it shows; nothing else leaves it.',
+    address: readFileSync('src/address.html', 'utf8'),
+  },
+]
 
 const bundle = async (entry, define) => {
   const { outputFiles } = await build({
@@ -17,35 +32,36 @@ const bundle = async (entry, define) => {
   return outputFiles[0].text.trimEnd()
 }
 
-const wasm = gzipSync(readFileSync(wasmPath), { level: 9 })
-const worker = await bundle('src/worker.ts', {})
-const script = await bundle('src/main.ts', {
-  WORKER: JSON.stringify(worker),
-  WASM: JSON.stringify(wasm.toString('base64')),
-  SAMPLE: JSON.stringify(readFileSync('../corpus/accept/1.2.3/dense_all.zt').toString('base64')),
-})
-const style = await bundle('src/style.css', {})
-if (/<\/script/i.test(script)) throw new Error('the script would end itself')
-
 const hash = text => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
-// No rule allows a connection: what the page is given stays in it.
-const policy = [
-  "default-src 'none'",
-  `script-src ${hash(script)} 'wasm-unsafe-eval'`,
-  `style-src ${hash(style)}`,
-  'worker-src blob:',
-  'img-src data:',
-  "connect-src 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-].join('; ')
-const parts = { policy, style, script }
-const page = readFileSync('src/index.html', 'utf8').replace(/{{(\w+)}}/g, (_, part) => parts[part])
-mkdirSync('dist', { recursive: true })
-writeFileSync('dist/index.html', page)
 
-const sizes = { 'wasm, gzipped': wasm.length, 'page': Buffer.byteLength(page) }
-for (const [what, size] of Object.entries(sizes)) {
-  console.log(`${what}: ${size} bytes of ${limits[what]}`)
-  if (size > limits[what]) process.exitCode = 1
+const report = (what, size, limit) => {
+  console.log(`${what}: ${size} bytes of ${limit}`)
+  if (size > limit) process.exitCode = 1
+}
+
+const wasm = gzipSync(readFileSync(wasmPath), { level: 9 })
+report('wasm, gzipped', wasm.length, 212 * 1024)
+const style = await bundle('src/style.css', {})
+mkdirSync('dist', { recursive: true })
+for (const { name, limit, script: entry, worker, connect, promise, address } of pages) {
+  const script = await bundle(entry, {
+    WORKER: JSON.stringify(await bundle(worker, {})),
+    WASM: JSON.stringify(wasm.toString('base64')),
+    SAMPLE: JSON.stringify(readFileSync('../corpus/accept/1.2.3/dense_all.zt').toString('base64')),
+  })
+  if (/<\/script/i.test(script)) throw new Error('the script would end itself')
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hash(script)} 'wasm-unsafe-eval'`,
+    `style-src ${hash(style)}`,
+    'worker-src blob:',
+    'img-src data:',
+    `connect-src ${connect}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ')
+  const parts = { policy, style, script, promise, address }
+  const page = readFileSync('src/index.html', 'utf8').replace(/{{(\w+)}}/g, (_, part) => parts[part])
+  writeFileSync(`dist/${name}`, page)
+  report(name, Buffer.byteLength(page), limit)
 }

@@ -9,10 +9,10 @@ import type { Session } from './session.ts'
 /** Content of at most so many bytes is looked at without being asked. */
 export const AT_ONCE = 8 << 20
 
-/** Does work that can be watched and stopped; nothing comes back if it was stopped. */
+/** Does work on so many bytes, if that is known, which can be watched and stopped; nothing comes back if it was stopped. */
 export type Run = <T>(
   what: string,
-  bytes: number,
+  bytes: number | null,
   work: (onProgress: (bytes: number) => void) => Promise<T>,
 ) => Promise<T | undefined>
 

@@ -1,72 +1,73 @@
 /** An instance of the wasm module, with the file that it serves. */
-import { Instance, type Host } from '../../bindings/js/src/instance.ts'
+import type { Host, Instance } from '../../bindings/js/src/instance.ts'
+import { Window, type Opened } from './window.ts'
 
-/** Bytes that are read at a time once reads have gone on from one to the next so often. */
-const AHEAD = 1 << 20
-const STREAK = 2
 /** Data is handed to the browser, which may put it on disk, in pieces of this many bytes. */
 const PIECE = 32 << 20
 
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** An instance, and how it is asked what makes it read. */
+export interface Border {
+  instance: Instance
+  ask(name: string, args: number[]): Bytes | Promise<Bytes>
+}
+
 export class Guest implements Host {
-  private readonly instance = new Instance(this)
-  private readonly reader = new FileReaderSync()
-  private window: { start: number; bytes: Uint8Array } = { start: 0, bytes: new Uint8Array() }
-  private streak = 0
+  private readonly border: Border
+  private file: Window | undefined
   private pieces: BlobPart[] = []
   private held = 0
-  /** Bytes of the file that have been read so far. */
-  read = 0
+  private failed: unknown
 
-  constructor(wasm: ArrayBuffer, private readonly file: Blob, private readonly onRead: () => void) {
-    const module = new WebAssembly.Module(wasm)
-    this.instance.attach(new WebAssembly.Instance(module, this.instance.imports))
+  constructor(wasm: ArrayBuffer, border: (guest: Guest) => Border) {
+    this.border = border(this)
+    const { instance } = this.border
+    instance.attach(new WebAssembly.Instance(new WebAssembly.Module(wasm), instance.imports))
   }
 
-  /** Opens the file: what there is to say about it. */
-  open(): Uint8Array<ArrayBuffer> {
-    let answer = this.instance.begin(this.file.size)
-    for (let needs = this.instance.needs(); needs; needs = this.instance.needs()) {
-      answer = this.instance.supply(this.fetch(needs.start, needs.end - needs.start))
-    }
-    return answer.length > 0 ? answer : this.instance.call('file', [])
+  /** Bytes of the file that have been read so far. */
+  get read(): number {
+    return this.file?.read ?? 0
   }
 
   /** Escapes a name. */
-  name(name: string): Uint8Array<ArrayBuffer> {
-    return this.instance.call('name', [], new TextEncoder().encode(name))
+  name(name: string): Bytes {
+    return this.border.instance.call('name', [], new TextEncoder().encode(name))
+  }
+
+  /** Opens the file: what there is to say about it. */
+  async open(file: Opened, onRead: () => void): Promise<Bytes> {
+    const window = new Window(file, onRead)
+    this.file = window
+    const { instance } = this.border
+    let answer = instance.begin(window.size)
+    for (let needs = instance.needs(); needs; needs = instance.needs()) {
+      answer = instance.supply(await window.later(needs.start, needs.end))
+    }
+    return answer.length > 0 ? answer : instance.call('file', [])
   }
 
   /** Calls an export that answers about the open file. */
-  call(name: string, args: number[]): { answer: Uint8Array<ArrayBuffer>; data: Blob | null } {
+  async call(name: string, args: number[]): Promise<{ answer: Bytes; data: Blob | null }> {
     this.pieces = []
     this.held = 0
-    const answer = this.instance.call(name, args)
+    this.failed = undefined
+    const answer = await this.border.ask(name, args)
     const data = this.pieces.length > 0 ? new Blob(this.pieces) : null
     this.pieces = []
+    if (this.failed) throw this.failed
     return { answer, data }
   }
 
-  private fetch(offset: number, length: number): Uint8Array {
-    const bytes = this.reader.readAsArrayBuffer(this.file.slice(offset, offset + length))
-    this.read += bytes.byteLength
-    this.onRead()
-    return new Uint8Array(bytes)
+  /** Bytes of the file. */
+  async bytes(start: number, end: number): Promise<Bytes> {
+    return (await this.window.later(start, end)).slice()
   }
 
   readAt(offset: number, buffer: Uint8Array): boolean {
-    const { length } = buffer
     try {
-      let { start, bytes } = this.window
-      const end = start + bytes.length
-      if (offset < start || offset + length > end) {
-        this.streak = offset > start && offset <= end ? this.streak + 1 : 0
-        bytes = this.fetch(offset, this.streak > STREAK ? Math.max(length, AHEAD) : length)
-        this.window = { start: offset, bytes }
-        start = offset
-      }
-      const found = bytes.subarray(offset - start, offset - start + length)
-      if (found.length !== length) return false
-      buffer.set(found)
+      buffer.set(this.window.now(offset, offset + buffer.length))
       return true
     } catch {
       // The file was changed or removed since it was opened.
@@ -74,12 +75,31 @@ export class Guest implements Host {
     }
   }
 
-  data(piece: Uint8Array<ArrayBuffer>): void {
+  /** The same, of a file that may have to be waited for. Why it could not be read is thrown by the call. */
+  readLater(offset: number, buffer: () => Uint8Array, length: number): boolean | Promise<boolean> {
+    const fill = (bytes: Uint8Array) => {
+      buffer().set(bytes)
+      return true
+    }
+    const held = this.window.held(offset, offset + length)
+    if (held) return fill(held)
+    return this.window.later(offset, offset + length).then(fill).catch((error: unknown) => {
+      this.failed = error
+      return false
+    })
+  }
+
+  data(piece: Bytes): void {
     this.pieces.push(piece)
     this.held += piece.length
     if (this.held >= PIECE) {
       this.pieces = [new Blob(this.pieces)]
       this.held = 0
     }
+  }
+
+  private get window(): Window {
+    if (!this.file) throw new Error('no file is open')
+    return this.file
   }
 }

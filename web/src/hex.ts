@@ -1,17 +1,18 @@
 /** The bytes around a place in the file, with the place marked. */
 import { fill, make } from './dom.ts'
 import { grouped, hex } from './format.ts'
+import type { Session } from './session.ts'
 
 const ROW = 16
 const ROWS_BEFORE = 3
 const ROWS_AFTER = 4
 
-/** Reads the bytes and shows them in `into`: how many were read. */
-export const showBytes = async (into: Element, file: Blob, offset: number): Promise<number> => {
+/** Reads the bytes and shows them in `into`. */
+export const showBytes = async (into: Element, file: Session, offset: number): Promise<void> => {
   const row = offset - (offset % ROW)
   const start = Math.max(0, row - ROWS_BEFORE * ROW)
   const end = Math.min(file.size, row + (ROWS_AFTER + 1) * ROW)
-  const bytes = new Uint8Array(await file.slice(start, end).arrayBuffer())
+  const bytes = await file.bytes(start, end)
   const digits = Math.max(4, end.toString(16).length)
   const lines = make('pre', { class: 'bytes', tabindex: 0, role: 'group' })
   for (let at = start; at < Math.max(end, Math.min(offset + 1, end + 1)); at += ROW) {
@@ -20,7 +21,6 @@ export const showBytes = async (into: Element, file: Blob, offset: number): Prom
   const where = offset >= file.size ? 'the end of the file' : `byte ${grouped(offset)} (${hex(offset)})`
   lines.setAttribute('aria-label', `Bytes of the file around ${where}`)
   fill(into, lines, make('p', { class: 'note' }, `Marked: ${where}.`))
-  return bytes.length
 }
 
 const line = (bytes: Uint8Array, at: number, offset: number, digits: number): HTMLElement => {

@@ -5,7 +5,7 @@ import { counted, grouped, size } from './format.ts'
 import { ObjectList } from './list.ts'
 import { FileMap } from './map.ts'
 import { isProblem } from './protocol.ts'
-import type { Validated, Listed, Problem, Summary } from './protocol.ts'
+import type { Validated, Listed, Problem, Subject, Summary } from './protocol.ts'
 import { regions } from './regions.ts'
 import { Session, Stopped } from './session.ts'
 import { Verdict, isOfWhole } from './verdict.ts'
@@ -30,26 +30,30 @@ const list = new ObjectList(open)
 
 const say = (text: string) => fill(byId('status'), text)
 
+const message = (error: unknown) => error instanceof Error ? error.message : String(error)
+const failed = (error: unknown) => verdict.failed(name, message(error))
+
 const run: Run = async (what, bytes, work) => {
   const turn = ++working
   const bar = byId('progress') as HTMLProgressElement
-  bar.max = Math.max(1, bytes)
+  bar.max = Math.max(1, bytes ?? 0)
   bar.removeAttribute('value')
   let slow = false
   const timer = setTimeout(() => {
     slow = true
     byId('work').hidden = false
+    fill(byId('work-text'), `${what} …`)
     say(`${what} …`)
   }, 150)
   try {
     const done = await work(read => {
-      bar.value = read
-      fill(byId('work-text'), `${what}: ${size(read)} of ${size(bytes)}`)
+      if (bytes !== null) bar.value = read
+      fill(byId('work-text'), bytes === null ? `${what}: ${size(read)}` : `${what}: ${size(read)} of ${size(bytes)}`)
     })
     if (slow && turn === working) say(`${what}: done`)
     return done
   } catch (error) {
-    if (!(error instanceof Stopped)) verdict.failed(String(error))
+    if (!(error instanceof Stopped)) failed(error)
     return undefined
   } finally {
     clearTimeout(timer)
@@ -62,12 +66,17 @@ const detail = new Detail(run, problem => void refuse(problem, true))
 /** Shows what is wrong; `opened` where there is a manifest to list. */
 const refuse = async (problem: Problem, opened: boolean) => {
   if (!session) return
-  const { file } = session
+  const here = session
   const { manifestStart: start, manifestEnd: end, offset } = problem
   const manifest = typeof start === 'number' && typeof end === 'number' ? { start, end } : null
-  map.show(regions(file.size, manifest, opened ? objects : null), objects, file.size, isOfWhole(problem) ? null : offset ?? null)
-  const here = session
-  here.count(await verdict.problem(name, file, problem))
+  map.show(regions(here.size, manifest, opened ? objects : null), objects, here.size, isOfWhole(problem) ? null : offset ?? null)
+  try {
+    await verdict.problem(name, here, problem)
+  } catch (error) {
+    // The verdict stands, without the bytes around the place.
+    if (!(error instanceof Stopped)) say(message(error))
+    return
+  }
   say(`${problem.verdict}: ${problem.sentence}`)
 }
 
@@ -79,15 +88,16 @@ const validateAll = async () => {
   if (!said || here !== session) return
   if (isProblem(said)) await refuse(said, true)
   else {
-    verdict.valid(name, here.file, known, true)
+    verdict.valid(name, here, known, true)
     say('Valid: this file keeps every rule')
   }
 }
 
-const take = async (file: File) => {
+/** Shows a file. */
+export const take = async (subject: Subject, called: string): Promise<void> => {
   session?.close()
-  const here = new Session(file, read => {
-    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(file.size, 'byte')}.`)
+  const here: Session = new Session(subject, called, read => {
+    fill(byId('read'), `Bytes read: ${grouped(read)}. The file has ${counted(here.size, 'byte')}.`)
     byId('read').dataset.read = String(read)
   })
   session = here
@@ -97,30 +107,34 @@ const take = async (file: File) => {
   detail.hide()
   for (const id of ['purpose', 'try', 'map-box', 'objects', 'file-attributes', 'verdict', 'bytes']) byId(id).hidden = true
   document.body.dataset.state = 'working'
+  byId('verdict').hidden = false
+  fill(byId('read'))
+  name = ''
+  verdict.working(name)
   try {
-    const [named, opened] = await here.open()
+    const opened = await run('Opening', null, progress => here.open(shown => {
+      if (here === session) verdict.working(name = shown)
+    }, progress))
     if (here !== session) return
-    const text = new TextDecoder()
-    name = JSON.parse(text.decode(named.bytes))
-    verdict.working(name)
-    for (const id of ['map-box', 'verdict', 'bytes']) byId(id).hidden = false
-    const said: Summary | Problem = JSON.parse(text.decode(opened.bytes))
-    if (isProblem(said)) {
-      await refuse(said, false)
-    } else {
-      summary = said
-      await opens(here, said)
+    if (opened) {
+      for (const id of ['map-box', 'bytes']) byId(id).hidden = false
+      const said: Summary | Problem = JSON.parse(new TextDecoder().decode(opened.bytes))
+      if (isProblem(said)) {
+        await refuse(said, false)
+      } else {
+        summary = said
+        await opens(here, said)
+      }
     }
   } catch (error) {
     if (error instanceof Stopped) return
-    byId('verdict').hidden = false
-    verdict.failed(String(error))
+    failed(error)
   }
   if (here === session) document.body.dataset.state = 'done'
 }
 
 const opens = async (here: Session, known: Summary) => {
-  verdict.valid(name, here.file, known, false)
+  verdict.valid(name, here, known, false)
   const most = Math.min(known.objects, MOST)
   while (objects.length < most) {
     const more = await here.askJson<Listed[]>('list', [objects.length, Math.min(PAGE, most - objects.length)])
@@ -128,7 +142,7 @@ const opens = async (here: Session, known: Summary) => {
     objects.push(...more)
   }
   const manifest = { start: known.manifestStart, end: known.manifestEnd }
-  map.show(regions(here.file.size, manifest, objects), objects, here.file.size, null)
+  map.show(regions(here.size, manifest, objects), objects, here.size, null)
   byId('objects').hidden = false
   list.show(objects)
   fill(byId('list-note'), known.objects > most && `Only the first ${grouped(most)} objects are listed.`)
@@ -142,15 +156,21 @@ const opens = async (here: Session, known: Summary) => {
 }
 
 const stop = async () => {
-  if (!session?.busy) return
+  const here = session
+  if (!here?.busy) return
   say('Stopped')
-  await session.stop()
+  try {
+    await here.stop()
+    if (here.size === 0) verdict.failed(name, 'Stopped before the file was open')
+  } catch (error) {
+    if (here === session && !(error instanceof Stopped)) failed(error)
+  }
 }
 
 const picker = byId('file') as HTMLInputElement
 picker.addEventListener('change', () => {
   const file = picker.files?.[0]
-  if (file) void take(file)
+  if (file) void take(file, file.name)
   picker.value = ''
 })
 document.addEventListener('dragover', event => {
@@ -164,7 +184,7 @@ document.addEventListener('drop', event => {
   event.preventDefault()
   document.body.classList.remove('dragging')
   const file = event.dataTransfer?.files[0]
-  if (file) void take(file)
+  if (file) void take(file, file.name)
 })
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape') void stop()
@@ -172,5 +192,5 @@ document.addEventListener('keydown', event => {
 byId('stop').addEventListener('click', () => void stop())
 byId('sample').addEventListener('click', () => {
   const bytes = Uint8Array.from(atob(SAMPLE), c => c.charCodeAt(0))
-  void take(new File([bytes], 'sample.zt'))
+  void take(new File([bytes], 'sample.zt'), 'sample.zt')
 })

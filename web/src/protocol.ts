@@ -1,4 +1,5 @@
 /** What the guest says, as JSON; texts of the file come escaped. */
+import type { Version } from '../../bindings/js/src/url.ts'
 
 export interface Problem {
   verdict: 'refused' | 'unsupported' | 'limit' | 'error'
@@ -86,19 +87,30 @@ export interface Picture {
   counted: boolean
 }
 
-/** What the worker is asked for: an export of the guest and its arguments. */
-export interface Request {
-  id: number
-  call: string
-  args: number[]
+/** A file, or the address of one. */
+export type Subject = File | { url: string }
+
+/** What is known of a file once it can be read. */
+export interface Known {
+  size: number
+  /** What the server says of it: that stays the same as long as the page shows it. */
+  version?: Version
 }
 
+/** What the worker begins with. */
 export interface Start {
   wasm: ArrayBuffer
-  file: File
+  subject: Subject
+  name: string
+  /** What was known when the file was opened before. */
+  before: Known | undefined
 }
 
+/** What the worker is asked for: an export of the guest and its arguments, or bytes of the file. */
+export type Request = { id: number } & ({ call: string; args: number[] } | { start: number; end: number })
+
 export type Reply =
+  | { known: Known }
   | { id: number; progress: number }
   | { id: number; read: number; answer: ArrayBuffer; data: Blob | null }
   | { id: number; failed: string }

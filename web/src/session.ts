@@ -1,5 +1,5 @@
 /** A file and the worker that holds it open; stopping the work means starting the worker anew. */
-import type { Reply, Request, Start } from './protocol.ts'
+import type { Known, Reply, Request, Start, Subject } from './protocol.ts'
 
 declare const WORKER: string
 declare const WASM: string
@@ -33,11 +33,21 @@ export class Session {
   /** Bytes that workers before this one have read. */
   private before = 0
   private now = 0
+  private known: Known | undefined
+  private opened = false
 
-  constructor(readonly file: File, private readonly onRead: (bytes: number) => void) {}
+  /** `name` is what the file is called; `onRead` is told how many of its bytes have been read. */
+  constructor(
+    private readonly subject: Subject, private readonly name: string, private readonly onRead: (bytes: number) => void,
+  ) {}
 
-  /** Opens the file: its name, escaped, and what there is to say about it. */
-  async open(): Promise<[Answer, Answer]> {
+  /** Bytes of the file. */
+  get size(): number {
+    return this.known?.size ?? 0
+  }
+
+  /** Opens the file: what there is to say about it, after its name, escaped. */
+  async open(onName: (name: string) => void, onProgress?: (bytes: number) => void): Promise<Answer> {
     wasm ??= unpack()
     source ??= URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }))
     const bytes = await wasm
@@ -45,16 +55,35 @@ export class Session {
     this.worker = worker
     worker.onmessage = ({ data }: MessageEvent<Reply>) => this.take(data)
     worker.onerror = event => this.fail(new Error(event.message || 'the worker failed'))
-    const opened = Promise.all([this.wait(0), this.wait(1)])
-    worker.postMessage({ wasm: bytes, file: this.file } satisfies Start)
-    return opened
+    const named = this.wait(0).then(({ bytes }) => onName(JSON.parse(new TextDecoder().decode(bytes))))
+    const opened = Promise.all([this.wait(1, onProgress), named])
+    worker.postMessage({ wasm: bytes, subject: this.subject, name: this.name, before: this.known } satisfies Start)
+    try {
+      const [answer] = await opened
+      this.opened = true
+      return answer
+    } catch (error) {
+      if (this.worker === worker) this.close()
+      throw error
+    }
   }
 
   /** Asks the guest. */
   ask(call: string, args: number[], onProgress: (bytes: number) => void = () => {}): Promise<Answer> {
+    return this.request(id => ({ id, call, args }), onProgress)
+  }
+
+  /** Bytes of the file. */
+  async bytes(start: number, end: number): Promise<Uint8Array> {
+    const { bytes } = await this.request(id => ({ id, start, end }), () => {})
+    return new Uint8Array(bytes)
+  }
+
+  private request(about: (id: number) => Request, onProgress: (bytes: number) => void): Promise<Answer> {
     const id = this.next++
     const answer = this.wait(id, onProgress)
-    this.worker?.postMessage({ id, call, args } satisfies Request)
+    if (this.worker) this.worker.postMessage(about(id))
+    else this.fail(new Stopped('the file is not open'))
     return answer
   }
 
@@ -63,10 +92,10 @@ export class Session {
     return JSON.parse(new TextDecoder().decode(bytes)) as T
   }
 
-  /** Stops whatever is being done, and is ready for what is asked next. */
+  /** Stops whatever is being done, and is ready for what is asked next, if the file had been opened. */
   async stop(): Promise<void> {
     this.close()
-    await this.open()
+    if (this.opened) await this.open(() => {})
   }
 
   /** Stops for good. */
@@ -76,12 +105,6 @@ export class Session {
     this.before += this.now
     this.now = 0
     this.fail(new Stopped('stopped'))
-  }
-
-  /** Counts bytes that the page has read by itself. */
-  count(bytes: number): void {
-    this.before += bytes
-    this.onRead(this.before + this.now)
   }
 
   get busy(): boolean {
@@ -94,10 +117,14 @@ export class Session {
   }
 
   private take(reply: Reply): void {
+    if ('known' in reply) {
+      this.known = reply.known
+      return
+    }
     const pending = this.pending.get(reply.id)
     const read = 'progress' in reply ? reply.progress : 'read' in reply ? reply.read : this.now
     this.now = read
-    this.onRead(this.before + this.now)
+    if (this.known) this.onRead(this.before + this.now)
     if ('progress' in reply) {
       pending?.onProgress(read - pending.begun)
       return

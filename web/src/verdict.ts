@@ -3,6 +3,7 @@ import { byId, fill, make, spelled } from './dom.ts'
 import { counted, grouped, hex, size } from './format.ts'
 import { showBytes } from './hex.ts'
 import type { Problem, Summary } from './protocol.ts'
+import type { Session } from './session.ts'
 
 const MARKS = { valid: '✓', bad: '✗', unsure: '?', plain: '…' }
 
@@ -38,12 +39,12 @@ export class Verdict {
     this.head('plain', 'Reading …', make('p', { class: 'file' }, spelled(name)))
   }
 
-  failed(message: string): void {
-    this.head('unsure', 'Not validated', make('p', {}, message))
+  failed(name: string, message: string): void {
+    this.head('unsure', 'Not validated', name ? make('p', { class: 'file' }, spelled(name)) : null, make('p', {}, message))
   }
 
   /** The manifest is valid; of the data, nothing is known unless all of it has been read. */
-  valid(name: string, file: File, summary: Summary, whole: boolean): void {
+  valid(name: string, file: Session, summary: Summary, whole: boolean): void {
     this.head(whole ? 'valid' : 'unsure',
       whole ? 'Valid: this file keeps every rule' : 'The manifest is valid; the data has not been read',
       make('p', { class: 'file' }, spelled(name)),
@@ -55,7 +56,7 @@ export class Verdict {
         make('span', {}, `${size(file.size)} in all`)))
   }
 
-  async problem(name: string, file: File, problem: Problem): Promise<number> {
+  async problem(name: string, file: Session, problem: Problem): Promise<void> {
     const [mark, known] = HEADINGS[problem.verdict]
     // A file of another format is held to no rule of this one.
     const heading = problem.rule === 'header-magic' ? 'Refused: this is no zTensor file, or its beginning is damaged' : known
@@ -71,14 +72,14 @@ export class Verdict {
         row('what to do', advice ?? '')) : null)
     if (offset === null || offset === undefined) {
       if (rule) fill(this.bytes, make('p', { class: 'note' }, 'It is inside compressed content: no byte of the file shows it.'))
-      return 0
+      return
     }
     if (isOfWhole(problem)) {
       fill(this.bytes, make('p', { class: 'note' },
         'A digest is of all bytes at once: at least one of them is another than when it was made, and it cannot be said which.'))
-      return 0
+      return
     }
-    return showBytes(this.bytes, file, offset)
+    await showBytes(this.bytes, file, offset)
   }
 }
 

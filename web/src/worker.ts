@@ -1,44 +1,65 @@
-/** The worker: holds one file open, and answers what is asked about it. */
-import { Guest } from './guest.ts'
-import type { Reply, Request, Start } from './protocol.ts'
+/** The worker: holds one file open, and answers what is asked about it, one question after the other. */
+import { Guest, type Border } from './guest.ts'
+import type { Known, Reply, Request, Start } from './protocol.ts'
+import type { Opened } from './window.ts'
 
 declare const self: DedicatedWorkerGlobalScope
 
 /** Milliseconds between two reports of progress. */
 const PACE = 100
 
-let guest: Guest | undefined
-let current = 0
-let reported = 0
-
-const reply = (message: Reply, transfer: Transferable[] = []) => self.postMessage(message, transfer)
-
-const onRead = () => {
-  const now = performance.now()
-  if (guest && now - reported > PACE) {
-    reported = now
-    reply({ id: current, progress: guest.read })
-  }
+/** How files of one kind are read. */
+export interface Way {
+  border(guest: Guest): Border
+  open(): Promise<{ file: Opened; known: Known }>
 }
 
-self.onmessage = ({ data }: MessageEvent<Start | Request>) => {
-  try {
-    if ('wasm' in data) {
-      guest = new Guest(data.wasm, data.file, onRead)
-      const name = guest.name(data.file.name)
-      answer(0, name, null)
-      answer(1, guest.open(), null)
-      return
+/** Serves a file, in the way that there is for it. */
+export const serve = (way: (start: Start) => Way): void => {
+  let guest: Guest | undefined
+  let current = 1
+  let reported = 0
+
+  const reply = (message: Reply, transfer: Transferable[] = []) => self.postMessage(message, transfer)
+  const answer = (id: number, { buffer }: Uint8Array<ArrayBuffer>, data: Blob | null) =>
+    reply({ id, read: guest?.read ?? 0, answer: buffer, data }, [buffer])
+  const onRead = () => {
+    const now = performance.now()
+    if (guest && now - reported > PACE) {
+      reported = now
+      reply({ id: current, progress: guest.read })
     }
+  }
+
+  const begin = async (start: Start) => {
+    const { border, open } = way(start)
+    guest = new Guest(start.wasm, border)
+    answer(0, guest.name(start.name), null)
+    const { file, known } = await open()
+    reply({ known })
+    answer(1, await guest.open(file, onRead), null)
+  }
+
+  const tell = async (request: Request) => {
     if (!guest) return
-    current = data.id
+    current = request.id
     reported = performance.now()
-    const said = guest.call(data.call, data.args)
-    answer(data.id, said.answer, said.data)
-  } catch (error) {
-    reply({ id: 'id' in data ? data.id : 1, failed: String(error) })
+    if ('call' in request) {
+      const said = await guest.call(request.call, request.args)
+      answer(request.id, said.answer, said.data)
+    } else answer(request.id, await guest.bytes(request.start, request.end), null)
+  }
+
+  const handle = async (data: Start | Request) => {
+    try {
+      await ('wasm' in data ? begin(data) : tell(data))
+    } catch (error) {
+      reply({ id: 'id' in data ? data.id : 1, failed: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
+  let turn = Promise.resolve()
+  self.onmessage = ({ data }: MessageEvent<Start | Request>) => {
+    turn = turn.then(() => handle(data))
   }
 }
-
-const answer = (id: number, bytes: Uint8Array<ArrayBuffer>, data: Blob | null) =>
-  reply({ id, read: guest?.read ?? 0, answer: bytes.buffer, data }, [bytes.buffer])

@@ -5,15 +5,18 @@ import { chromium } from 'playwright-core'
 
 export const root = new URL('../../', import.meta.url).pathname
 export const corpus = `${root}corpus/`
-const index = pathToFileURL(`${root}web/dist/index.html`).href
+
+/** Where a page is. */
+export const located = name => pathToFileURL(`${root}web/dist/${name}`).href
 
 const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser']
 const executablePath = browsers.find(path => path && existsSync(path))
 if (!executablePath) throw new Error('there is no chromium; set CHROMIUM to its path')
 
 /** Starts the browser, and gives the page and what it asked the network for. */
-export const launch = async () => {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+export const launch = async (name, ...args) => {
+  const index = located(name)
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...args] })
   const page = await browser.newPage({ viewport: { width: 1000, height: 1200 } })
   page.setDefaultTimeout(20_000)
   const requests = []

@@ -1,4 +1,4 @@
-// A file of 8 GB that takes no room on disk: all zeros but its first and last bytes.
+// A large file that takes no room on disk: all zeros but its first and last bytes.
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 
 const text = text => Buffer.concat([Buffer.from([0x60 + text.length]), Buffer.from(text)])
@@ -11,8 +11,8 @@ const map = entries => Buffer.concat([Buffer.from([0xa0 + entries.length]),
   ...entries.flatMap(([key, value]) => [text(key), value])])
 const array = items => Buffer.concat([Buffer.from([0x80 + items.length]), ...items])
 
-export const write = path => {
-  const [rows, columns] = [1_000_000, 8_000]
+/** Writes a matrix of bytes: how many the file has. */
+export const write = (path, rows = 1_000_000, columns = 8_000) => {
   const length = rows * columns
   const manifest = map([
     ['version', text('1.2.0')],

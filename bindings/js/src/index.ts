@@ -5,7 +5,9 @@ import { ZtenError, failure, trouble, type Report } from './errors.ts'
 import { Guest, WINDOW } from './guest.ts'
 import { join } from './instance.ts'
 import { compiled } from './module.ts'
-import { reader, type Source, type UrlOptions } from './sources.ts'
+import { reader } from './reader.ts'
+import type { Source } from './sources.ts'
+import type { UrlOptions } from './url.ts'
 
 export { ZtenError, type Elements, type Report, type Source, type UrlOptions }
 

@@ -19,8 +19,8 @@ export interface Host {
 }
 
 export class Instance {
-  private exports!: Exports
-  private answer: Uint8Array<ArrayBuffer>[] = []
+  protected exports!: Exports
+  protected answer: Uint8Array<ArrayBuffer>[] = []
   private input: Uint8Array = new Uint8Array()
 
   /** What the module imports. */
@@ -75,7 +75,12 @@ export class Instance {
 
   private asked(call: () => number): Uint8Array<ArrayBuffer> {
     this.answer = []
-    switch (call()) {
+    return this.answered(call())
+  }
+
+  /** The answer to a call that ended with that status. */
+  protected answered(status: number): Uint8Array<ArrayBuffer> {
+    switch (status) {
       case 1: break
       case 2: throw new RangeError(`there is no memory for ${this.input.length} bytes`)
       default: throw new Error('there is no answer: called out of turn')
@@ -86,7 +91,7 @@ export class Instance {
   }
 
   /** Bytes of its memory, by pointers that may come as negative numbers. */
-  private memory(at: number, length: number): Uint8Array<ArrayBuffer> {
+  protected memory(at: number, length: number): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.exports.memory.buffer as ArrayBuffer, at >>> 0, length >>> 0)
   }
 }

@@ -287,6 +287,13 @@ const { server, asked, url } = await serve(path => {
   return existsSync(at) && statSync(at).isFile() ? at : undefined
 })
 
+/** What a server may do, and what is said of it. */
+const LIES = {
+  ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server/,
+  shifts: /gave the range/, less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes what it sends/,
+  long: /more than/, short: /sent \d+ bytes/, unversioned: /no ETag/, never: /took more than/,
+}
+
 await test('URLs: ranges, versions, and servers that err', async () => {
   const at = new URL('corpus/accept/1.2.3/dense_all.zt', url)
   const file = await open(at)
@@ -294,10 +301,23 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   assert.equal(data.length, 6)
   assert.ok(asked.filter(({ path }) => path === at.pathname).every(({ range, cookie }) => range && !cookie))
   assert.equal((await check(new URL('corpus/v2/accept/frames.zt', url))).verdict, 'valid')
-  for (const how of ['ignores', 'changes', 'shifts', 'unsized', 'encodes', 'long', 'short']) {
-    const report = await check(new URL(`?how=${how}`, at))
-    assert.equal(report.verdict, 'error', `${how}: ${report.message}`)
+  for (const [how, message] of Object.entries(LIES)) {
+    // From the first reply on, and from a later one on.
+    for (const from of [0, 1]) {
+      const report = await check(new URL(`?how=${how}&from=${from}`, at), { timeout: how === 'never' ? 100 : 30_000 })
+      assert.equal(report.verdict, 'error', `${how}, from ${from}: ${report.message}`)
+      assert.match(report.message, message, `${how}, from ${from}`)
+    }
   }
+  assert.equal((await check(new URL('?how=redirects', at))).verdict, 'valid')
+  // Only a server that has a certificate redirects from https: this is where it leads.
+  const led = to => async (_, init) => {
+    const response = await fetch(at, init)
+    return Object.defineProperties(response, { redirected: { value: true }, url: { value: to } })
+  }
+  const secure = new URL('https://example.org/dense_all.zt')
+  assert.match((await check(secure, { fetch: led('http://127.0.0.1/') })).message, /redirected from https/)
+  assert.equal((await check(secure, { fetch: led('https://example.net/') })).verdict, 'valid')
   assert.match((await check(new URL('?how=ignores', at))).message, /ignores ranges/)
   assert.match((await check(new URL('missing', url))).message, /status 404/)
   let init

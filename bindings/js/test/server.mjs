@@ -1,33 +1,62 @@
 // A server of files: in ranges, or as a server errs.
 import { createServer } from 'node:http'
-import { readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const TYPES = { js: 'text/javascript', wasm: 'application/wasm', html: 'text/html' }
 
-/** Serves the files that `find` knows, as the query asks; `asked` collects the headers of requests. */
+/** What pages of other origins need. */
+const SHARED = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'content-range, etag' }
+
+/** Bytes of a file, or of what is one: as many of them as there are, and how many there are in all. */
+const bytesOf = (path, start, end) => {
+  if (path instanceof Uint8Array) return { bytes: path.subarray(start, end), size: path.length }
+  const file = openSync(path)
+  const { size } = fstatSync(file)
+  const bytes = Buffer.alloc(Math.max(0, Math.min(end, size) - start))
+  readSync(file, bytes, 0, bytes.length, start)
+  closeSync(file)
+  return { bytes, size }
+}
+
+/**
+ * Serves the files that `find` knows, as the query asks: `how` it errs, where a range begins at the byte `from` or after it.
+ * `asked` collects the headers of requests and the bytes that were sent; `now` is what can be changed.
+ */
 export const serve = async find => {
   const asked = []
+  const now = { etag: '"1"' }
   const server = createServer((request, reply) => {
     const url = new URL(request.url, 'http://localhost')
-    asked.push({ ...request.headers, path: url.pathname })
+    const seen = { ...request.headers, method: request.method, path: url.pathname, sent: 0 }
+    asked.push(seen)
     const path = find(url.pathname)
-    if (!path) return reply.writeHead(404).end()
-    const bytes = path instanceof Uint8Array ? path : readFileSync(path)
-    const how = url.searchParams.get('how')
-    const headers = { 'content-type': url.pathname === '/' ? TYPES.html : TYPES[url.pathname.split('.').pop()] ?? 'application/octet-stream', etag: '"1"' }
+    if (!path) return reply.writeHead(404, SHARED).end()
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')
+    const [start, end] = range ? [Number(range[1]), Number(range[2]) + 1] : [0, Infinity]
+    const how = start >= Number(url.searchParams.get('from') ?? 0) ? url.searchParams.get('how') : null
+    if (how === 'never') return
+    if (how === 'redirects') return reply.writeHead(302, { ...SHARED, location: url.searchParams.get('to') ?? url.pathname }).end()
+    const headers = {
+      'content-type': url.pathname === '/' ? TYPES.html : TYPES[url.pathname.split('.').pop()] ?? 'application/octet-stream',
+      etag: now.etag, ...SHARED,
+    }
+    if (how === 'private') delete headers['access-control-allow-origin']
+    if (how === 'unexposed') delete headers['access-control-expose-headers']
+    if (how === 'unversioned') delete headers.etag
+    const { bytes, size } = bytesOf(path, start, how === 'ignores' ? Infinity : how === 'long' ? end + 1 : how === 'short' ? end - 1 : end)
+    seen.sent = bytes.length
     if (!range || how === 'ignores') return reply.writeHead(200, headers).end(bytes)
-    const start = Number(range[1])
-    const end = Math.min(Number(range[2]) + 1, bytes.length)
-    if (start >= bytes.length) return reply.writeHead(416, { 'content-range': `bytes */${bytes.length}` }).end()
-    headers['content-range'] = `bytes ${start}-${end - 1}/${bytes.length}`
+    if (start >= size) return reply.writeHead(416, { ...headers, 'content-range': `bytes */${size}` }).end()
+    const last = Math.min(end, size) - 1
+    headers['content-range'] = `bytes ${start}-${last}/${size}`
     if (how === 'changes') headers.etag = `"${asked.length}"`
-    if (how === 'shifts') headers['content-range'] = `bytes ${start + 1}-${end}/${bytes.length}`
-    if (how === 'unsized') headers['content-range'] = `bytes ${start}-${end - 1}/*`
-    if (how === 'encodes') headers['content-encoding'] = 'br'
-    const part = bytes.subarray(start, how === 'long' ? end + 1 : how === 'short' ? end - 1 : end)
-    reply.writeHead(206, headers).end(part)
+    if (how === 'shifts') headers['content-range'] = `bytes ${start + 1}-${last + 1}/${size + 1}`
+    if (how === 'less') headers['content-range'] = `bytes ${start}-${last - 1}/${size}`
+    if (how === 'grows') headers['content-range'] = `bytes ${start}-${last}/${size + asked.length}`
+    if (how === 'unsized') headers['content-range'] = `bytes ${start}-${last}/*`
+    if (how === 'encodes') Object.assign(headers, { 'content-encoding': 'br', 'access-control-expose-headers': '*' })
+    reply.writeHead(206, headers).end(bytes)
   })
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
-  return { server, asked, url: `http://127.0.0.1:${server.address().port}/` }
+  return { server, asked, now, url: `http://127.0.0.1:${server.address().port}/` }
 }

@@ -1,0 +1,153 @@
+/** Files that are fetched by ranges, from servers that may be wrong about them. */
+import { failure } from './errors.ts'
+import { join } from './instance.ts'
+import type { Source } from './sources.ts'
+
+export interface UrlOptions {
+  /** Whether cookies and other credentials are sent. Without it, they are not. */
+  credentials?: 'omit' | 'same-origin' | 'include'
+  /** Headers that are sent with each request. */
+  headers?: Record<string, string>
+  /** Milliseconds that a request may take. Without it, 30 seconds, and a second for each 64 KiB. */
+  timeout?: number
+  /** What is called in the place of the global `fetch`. */
+  fetch?: typeof globalThis.fetch
+}
+
+/** What has to stay the same from one reply to the next. */
+export interface Version {
+  size: number
+  etag: string | null
+  modified: string | null
+}
+
+/** How a file is opened. */
+export interface Beginning {
+  /** Bytes of its beginning that are asked for with its size: at least one. */
+  head: number
+  /** What was opened before: anything else is refused. */
+  version?: Version | undefined
+}
+
+export interface UrlSource extends Source {
+  readonly version: Version
+  /** The beginning of the file. */
+  readonly head: Uint8Array<ArrayBuffer>
+}
+
+/** Bytes that are asked for; the first request may go beyond the end of the file. */
+interface Range {
+  start: number
+  end: number
+  first: boolean
+}
+
+interface Part {
+  bytes: Uint8Array<ArrayBuffer>
+  version: Version
+}
+
+/** The longest that a timer waits. */
+const LONGEST = 2 ** 31 - 1
+
+export const ofUrl = async (url: URL, options: UrlOptions, { head, version }: Beginning = { head: 1 }): Promise<UrlSource> => {
+  const closing = new AbortController()
+  const request = (range: Range): Promise<Part> =>
+    limited(closing.signal, options.timeout ?? 30_000 + (range.end - range.start) / 64 * 1000 / 1024, signal =>
+      fetched(url, options, range, signal))
+  const first = await request({ start: 0, end: head, first: true })
+  const opened = version ?? first.version
+  same(first.version, opened)
+  return {
+    size: opened.size,
+    version: opened,
+    head: first.bytes,
+    async read(start, end) {
+      if (start === end) return new Uint8Array()
+      const part = await request({ start, end, first: false })
+      same(part.version, opened)
+      return part.bytes
+    },
+    close: () => closing.abort(failure('the source was closed')),
+  }
+}
+
+const same = (now: Version, opened: Version): void => {
+  if (now.size !== opened.size || now.etag !== opened.etag || now.modified !== opened.modified) {
+    throw failure('the file was changed on the server since it was opened')
+  }
+}
+
+/** Does work that ends with its signal: when it takes too long, or everything is closed. */
+const limited = async <T>(closing: AbortSignal, timeout: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const request = new AbortController()
+  const close = () => request.abort(closing.reason)
+  const late = () => request.abort(failure(`the server took more than ${Math.round(timeout / 1000)} s for a request`))
+  const timer = setTimeout(late, Math.min(timeout, LONGEST))
+  closing.addEventListener('abort', close)
+  try {
+    closing.throwIfAborted()
+    return await work(request.signal)
+  } finally {
+    clearTimeout(timer)
+    closing.removeEventListener('abort', close)
+    // Whatever is still on its way is not wanted.
+    request.abort()
+  }
+}
+
+const fetched = async (
+  url: URL, { credentials = 'omit', headers = {}, fetch = globalThis.fetch }: UrlOptions, range: Range, signal: AbortSignal,
+): Promise<Part> => {
+  const response = await fetch(url, {
+    credentials, signal, cache: 'no-store',
+    headers: { ...headers, Range: `bytes=${range.start}-${range.end - 1}` },
+  })
+  if (url.protocol === 'https:' && response.redirected && !response.url.startsWith('https:')) {
+    throw failure('the server redirected from https to another scheme')
+  }
+  const given = response.headers.get('content-range')
+  if (response.status === 416 && range.first && /^bytes \*\/0$/.test(given ?? '')) {
+    return { bytes: new Uint8Array(), version: { size: 0, etag: null, modified: null } }
+  }
+  const { length, size } = admitted(response, given, range)
+  const version = { size, etag: response.headers.get('etag'), modified: response.headers.get('last-modified') }
+  if (version.etag === null && version.modified === null) {
+    throw failure('the server gave no ETag and no Last-Modified (or does not expose them): a change of the file would not be seen')
+  }
+  return { bytes: await body(response, length), version }
+}
+
+/** Bytes of the reply and of the file, where the reply is of the range that was asked for. */
+const admitted = (response: Response, given: string | null, { start, end, first }: Range): { length: number; size: number } => {
+  if (response.status === 200) throw failure('the server ignores ranges: it answered with all of the file')
+  if (response.status !== 206) throw failure(`the server answered with status ${response.status}, expected 206`)
+  if ((response.headers.get('content-encoding') ?? 'identity') !== 'identity') {
+    throw failure('the server encodes what it sends: ranges of that are not ranges of the file')
+  }
+  if (given === null) throw failure('the server gave no Content-Range; to pages of another origin, it has to expose it')
+  const match = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16})$/.exec(given)
+  if (!match) throw failure('the server gave a content range that does not tell the size of the file')
+  const [from, to, size] = match.slice(1).map(Number) as [number, number, number]
+  const last = first ? Math.min(end, size) - 1 : end - 1
+  if (from !== start || to !== last || to >= size) {
+    throw failure(`the server gave the range ${given}, expected bytes ${start}-${last}`)
+  }
+  return { length: to + 1 - from, size }
+}
+
+/** The body of a reply, of so many bytes and no more. It takes memory as it comes. */
+const body = async (response: Response, length: number): Promise<Uint8Array<ArrayBuffer>> => {
+  const stream = response.body?.getReader()
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  let held = 0
+  for (;;) {
+    const { done, value } = (await stream?.read()) ?? { done: true, value: undefined }
+    if (done || !value) break
+    held += value.length
+    if (held > length) throw failure(`the server sent more than ${length} bytes`)
+    pieces.push(value)
+  }
+  if (held !== length) throw failure(`the server sent ${held} bytes, expected ${length}`)
+  return join(pieces)
+}

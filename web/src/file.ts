@@ -1,0 +1,15 @@
+/** How a file of this machine is read: at once. */
+import { Instance } from '../../bindings/js/src/instance.ts'
+import { ofBlob, ofSource } from '../../bindings/js/src/sources.ts'
+import type { Way } from './worker.ts'
+
+export const fileWay = (file: File): Way => ({
+  border: guest => {
+    const instance = new Instance(guest)
+    return { instance, ask: (name, args) => instance.call(name, args) }
+  },
+  open: async () => ({
+    file: { reader: ofSource(ofBlob(file)), head: new Uint8Array(), least: 0 },
+    known: { size: file.size },
+  }),
+})
