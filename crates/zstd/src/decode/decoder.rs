@@ -6,7 +6,7 @@ use super::block::{Block, BlockContent, LiteralsSection, SequencesSection};
 use super::header::Header;
 use super::literals::Literals;
 use super::output::Output;
-use super::sequences::{BlockBounds, Sequences, last};
+use super::sequences::{BlockBounds, Sequences};
 use super::{BlockDecoder, Flaw};
 use zten_num::u64_from_usize;
 
@@ -82,13 +82,16 @@ impl Decoder {
         literals: LiteralsSection<'_>,
         sequences: SequencesSection<'_>,
     ) -> Result<(), Flaw> {
-        let literals = self.literals.read(literals)?;
         let BlockBounds { left, block, .. } = self.bounds;
-        let most = if sequences.count > 0 { block } else { literals.len() };
-        self.output.room(most.min(left), left)?;
-        if sequences.count == 0 {
-            return last(literals, 0, &mut self.output, self.bounds);
+        if sequences.count == 0 && literals.decoded <= left {
+            self.output.room(literals.decoded, left)?;
+            return self.literals.write(literals, self.output.add(literals.decoded));
         }
+        let literals = self.literals.read(literals)?;
+        if sequences.count == 0 {
+            return Err(Flaw::Decoded);
+        }
+        self.output.room(block.min(left), left)?;
         self.sequences.run(sequences, literals, &mut self.output, self.bounds)
     }
 }

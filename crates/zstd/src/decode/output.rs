@@ -72,6 +72,13 @@ impl Output {
         Ok(())
     }
 
+    /// Adds so many bytes, for which there is room, and which are to be written.
+    pub(super) fn add(&mut self, count: usize) -> &mut [u8] {
+        let begin = self.end;
+        self.end = begin.saturating_add(count);
+        self.bytes.get_mut(begin..self.end).assured()
+    }
+
     /// Adds bytes, for which there is room.
     #[inline(always)]
     pub(super) fn push(&mut self, bytes: &[u8]) {

@@ -142,7 +142,7 @@ impl Sequences {
             // The states take 26 bits at most of those that are held.
             let many =
                 u32::from(one.bits).wrapping_add(two.bits.into()).wrapping_add(three.bits.into())
-                    > 31;
+                    > 30;
             let value = one.read(bits);
             if many {
                 bits.refill();
@@ -179,26 +179,17 @@ impl Sequences {
         if !bits.is_over() {
             return Err(Flaw::Corrupt);
         }
-        last(literals, made, output, bounds)
+        // The literals that are left come after the last sequence.
+        let made = made.saturating_add(literals.len());
+        if made > bounds.block {
+            return Err(Flaw::Corrupt);
+        }
+        if made > bounds.left {
+            return Err(Flaw::Decoded);
+        }
+        output.push(literals);
+        Ok(())
     }
-}
-
-/// Adds the literals that are left after the last sequence, or that come without any.
-pub(super) fn last(
-    literals: &[u8],
-    made: usize,
-    output: &mut Output,
-    bounds: BlockBounds,
-) -> Result<(), Flaw> {
-    let made = made.saturating_add(literals.len());
-    if made > bounds.block {
-        return Err(Flaw::Corrupt);
-    }
-    if made > bounds.left {
-        return Err(Flaw::Decoded);
-    }
-    output.push(literals);
-    Ok(())
 }
 
 #[cfg(test)]
