@@ -42,7 +42,7 @@ impl<'s> Bits<'s> {
     pub(super) fn refill(&mut self) {
         match self.ahead() {
             Some(ahead) => self.hold(ahead),
-            None => self.hold_last(),
+            None => (self.rest, self.held, self.count) = last(self.rest, self.held, self.count),
         }
     }
 
@@ -55,18 +55,6 @@ impl<'s> Bits<'s> {
         let length = self.rest.len().wrapping_sub(bytes);
         self.rest = self.rest.get(..length).assured();
         self.count |= AT_ONCE;
-    }
-
-    /// Holds bits of what is left, which is less than eight bytes.
-    #[cold]
-    fn hold_last(&mut self) {
-        while self.count <= AT_ONCE
-            && let Some((last, rest)) = self.rest.split_last()
-        {
-            self.held |= u64::from(*last).wrapping_shl(AT_ONCE.wrapping_sub(self.count));
-            self.rest = rest;
-            self.count = self.count.wrapping_add(8);
-        }
     }
 
     /// The next bits, from 1 to 63, which stay.
@@ -103,6 +91,18 @@ impl<'s> Bits<'s> {
         u32::try_from(bits & u64::from(u32::MAX)).assured()
     }
 
+    /// Begins to take several numbers of what is held.
+    #[inline(always)]
+    pub(super) fn taking(&self) -> Taken {
+        Taken { held: self.held, left: u64::BITS }
+    }
+
+    /// Passes over what has been taken.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, taken: Taken) {
+        self.skip(u64::BITS.wrapping_sub(taken.left));
+    }
+
     /// Whether all bits have been read, and no more. Only after [`refill`](Self::refill).
     pub(super) fn is_over(&self) -> bool {
         self.rest.is_empty() && self.count == 0
@@ -112,6 +112,57 @@ impl<'s> Bits<'s> {
     pub(super) fn is_overrun(&self) -> bool {
         self.count > u64::BITS
     }
+}
+
+/// Holds bits of what is left, which is less than eight bytes.
+#[cold]
+fn last(mut rest: &[u8], mut held: u64, mut count: u32) -> (&[u8], u64, u32) {
+    while count <= AT_ONCE
+        && let Some((last, others)) = rest.split_last()
+    {
+        held |= u64::from(*last).wrapping_shl(AT_ONCE.wrapping_sub(count));
+        rest = others;
+        count = count.wrapping_add(8);
+    }
+    (rest, held, count)
+}
+
+/// Numbers that are taken one after another, so that none waits until the one before is shifted away.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    held: u64,
+    /// Bits that have not been taken: below 0, modulo 2^32, where more have been than there are.
+    left: u32,
+}
+
+impl Taken {
+    /// Takes a number of so many bits, from 0 to 31.
+    #[inline(always)]
+    pub(super) fn take(&mut self, count: u8) -> u32 {
+        const MASKS: [u32; 32] = masks();
+        self.left = self.left.wrapping_sub(count.into());
+        let bits = self.held.wrapping_shr(self.left) & u64::from(u32::MAX);
+        let mask = MASKS.get(usize::from(count & 31)).copied().assured();
+        u32::try_from(bits).assured() & mask
+    }
+
+    /// Bits of 64 that have not been taken; many, where more have been than there are.
+    #[inline(always)]
+    pub(super) fn left(self) -> u32 {
+        self.left
+    }
+}
+
+/// So many ones each.
+const fn masks() -> [u32; 32] {
+    let mut masks = [0; 32];
+    let (mut rest, mut mask): (&mut [u32], _) = (&mut masks, 0_u32);
+    while let [first, others @ ..] = rest {
+        *first = mask;
+        mask = mask << 1 | 1;
+        rest = others;
+    }
+    masks
 }
 
 /// At most 25 of the bits from `at` on, of a stream that is read from its first bit and followed by

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::Flaw;
 use super::bits::Bits;
-use super::fse::{Table, describe};
+use super::fse::{State, Table, describe};
 use super::streams::{CODES, Code, Codes};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
 use zten_num::{Assured as _, usize_from_u32};
@@ -18,7 +18,7 @@ const WEIGHTS: usize = 1 << WEIGHTS_LOG;
 pub(super) struct Huffman {
     is_made: bool,
     codes: Vec<Code>,
-    weights: Table<u8, WEIGHTS>,
+    weights: Table<WEIGHTS>,
 }
 
 impl Huffman {
@@ -52,22 +52,25 @@ impl Huffman {
         let mut shares = [0; BYTES];
         let described = describe(stream, WEIGHTS_LOG, &mut shares);
         let (stream, log) = described.ok_or(Flaw::Corrupt)?;
-        self.weights.make(log, &shares, |weight| weight)?;
-        let states = self.weights.states();
+        self.weights.make(log, &shares, &[])?;
+        let states = self.weights.states().ok_or(Flaw::Corrupt)?;
         let mut bits = Bits::new(stream).ok_or(Flaw::Corrupt)?;
         let mut first = self.weights.begin(&mut bits);
         let mut second = self.weights.begin(&mut bits);
         bits.refill();
+        let symbol = |state: &State| u8::try_from(state.first).assured();
         // The last weight goes without saying, so there is always room for one more.
         for (count, weight) in (1..BYTES).zip(&mut *weights) {
             let state = states.get(first).ok_or(Flaw::Corrupt)?;
-            *weight = state.means;
-            first = state.next(&mut bits);
+            *weight = symbol(state);
+            let mut taken = bits.taking();
+            first = state.next(&mut taken);
+            bits.pass(taken);
             bits.refill();
             // Where the bits run out, the other state is the last one.
             if bits.is_overrun() {
                 let last = states.get(second).ok_or(Flaw::Corrupt)?;
-                *weights.get_mut(count).ok_or(Flaw::Corrupt)? = last.means;
+                *weights.get_mut(count).ok_or(Flaw::Corrupt)? = symbol(last);
                 return Ok(count.wrapping_add(1));
             }
             core::mem::swap(&mut first, &mut second);

@@ -67,8 +67,10 @@ pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result
                 .map(|out| out.as_chunks_mut::<TOGETHER>().0);
         let chunks = firsts.iter_mut().zip(seconds).zip(thirds.iter_mut().zip(fourths));
         for ((first, second), (third, fourth)) in chunks {
-            let ahead = [a.ahead(), b.ahead(), c.ahead(), d.ahead()];
-            let [Some(one), Some(two), Some(three), Some(four)] = ahead else { break };
+            let Some(one) = a.ahead() else { break };
+            let Some(two) = b.ahead() else { break };
+            let Some(three) = c.ahead() else { break };
+            let Some(four) = d.ahead() else { break };
             a.hold(one);
             b.hold(two);
             c.hold(three);
