@@ -283,6 +283,7 @@ fn period(word: u64, count: usize) -> (u64, usize) {
 }
 
 #[cfg(test)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers are small")]
 mod tests {
     use alloc::vec::Vec;
 
@@ -311,6 +312,51 @@ mod tests {
                 }
                 assert_eq!(output.pending(), &wanted[40..], "{distance} {length}");
             }
+        }
+    }
+
+    /// Whatever is added, and wherever the turn comes, the bytes are those of a row without a turn.
+    #[test]
+    fn matches_reach_over_the_turn() {
+        let mut state = 1_u32;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+            (state >> 8) as usize % below
+        };
+        for (window, block) in [(1, 1), (7, 100), (300, 200), (1000, 300), (2000, 2000)] {
+            let mut output = Output::default();
+            output.begin(window, block);
+            let (mut all, mut turns) = (Vec::new(), 0);
+            for round in 0..400_u32 {
+                let before = output.end();
+                assert!(output.room(block, 1 << 30).is_ok());
+                turns += usize::from(output.end() < before);
+                let start = all.len();
+                while all.len() - start < block {
+                    let room = block - (all.len() - start);
+                    let own: Vec<u8> = (0..random(40)).map(|_| random(256) as u8).collect();
+                    let own = &own[..own.len().min(room)];
+                    output.push(own);
+                    all.extend_from_slice(own);
+                    let distance = 1 + random(window) / (1 + random(9));
+                    let length = random(300).min(room - own.len());
+                    if distance > all.len().min(window) {
+                        continue;
+                    }
+                    assert!(distance <= output.len());
+                    repeat(&mut output, distance, length);
+                    for _ in 0..length {
+                        all.push(all[all.len() - distance]);
+                    }
+                }
+                assert!(output.pending() == &all[start..], "{window} {block}: block {round}");
+                output.pass(block);
+                assert!(output.bytes.len() <= window + block + 2 * super::SLACK);
+            }
+            assert!(turns > 9, "{turns} turns");
+            let end = output.end();
+            let beyond = Match { distance: output.len() + 1, length: 1 };
+            assert!(!output.tail().unwrap().repeat(end, beyond));
         }
     }
 
