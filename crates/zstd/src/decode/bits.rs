@@ -40,9 +40,10 @@ impl<'s> Bits<'s> {
     /// Holds as many bits as there are, up to [`AT_ONCE`] and more.
     #[inline(always)]
     pub(super) fn refill(&mut self) {
-        match self.ahead() {
-            Some(ahead) => self.hold(ahead),
-            None => (self.rest, self.held, self.count) = last(self.rest, self.held, self.count),
+        if let Some(ahead) = self.ahead() {
+            self.hold(ahead);
+        } else {
+            (self.rest, self.held, self.count) = last(self.rest, self.held, self.count);
         }
     }
 

@@ -10,8 +10,8 @@ use super::sequences::{BlockBounds, Sequences};
 use super::{BlockDecoder, Flaw};
 use zten_num::u64_from_usize;
 
-/// Decodes blocks in safe Rust. Memory is at most one and a half windows and a block, or what the
-/// frame may decode to if that is less, and a block of literals and 12 KiB of tables.
+/// Decodes blocks in safe Rust. Memory is at most a window and a block, or what the frame may decode
+/// to if that is less, and a block of literals and 15 KiB of tables.
 #[derive(Default)]
 pub struct Decoder {
     output: Output,
@@ -77,6 +77,8 @@ impl Decoder {
     }
 
     /// §3.1.1.3.
+    // Never inlined: other blocks need not make room for what it has on the stack.
+    #[inline(never)]
     fn compressed(
         &mut self,
         literals: LiteralsSection<'_>,

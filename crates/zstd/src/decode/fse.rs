@@ -89,6 +89,7 @@ fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "each field is read where it is needed")]
 impl State {
     /// The number that comes next.
     #[inline(always)]

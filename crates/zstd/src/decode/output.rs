@@ -283,7 +283,12 @@ fn period(word: u64, count: usize) -> (u64, usize) {
 }
 
 #[cfg(test)]
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers are small")]
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "numbers are small"
+)]
 mod tests {
     use alloc::vec::Vec;
 

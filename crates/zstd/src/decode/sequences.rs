@@ -145,7 +145,7 @@ impl Sequences {
             let mut plain = of_literal.number(&mut taken);
             if taken.left() < LEAST {
                 let numbers;
-                (numbers, bits) = read_many(bits, of_offset, of_length, of_literal);
+                (numbers, bits) = read_many(bits, *of_offset, *of_length, *of_literal);
                 [value, copied, plain] = numbers;
                 taken = bits.taking();
             }
@@ -198,12 +198,12 @@ impl Sequences {
 /// Reads an offset value and two lengths, which need more bits than are held at once. All the bits
 /// that the next states need are held then.
 #[cold]
-fn read_many<'s>(
-    mut bits: Bits<'s>,
-    offset: &State,
-    length: &State,
-    literal: &State,
-) -> ([u32; 3], Bits<'s>) {
+fn read_many(
+    mut bits: Bits<'_>,
+    offset: State,
+    length: State,
+    literal: State,
+) -> ([u32; 3], Bits<'_>) {
     let numbers = [offset, length, literal].map(|state| {
         let number = state.first.wrapping_add(bits.read(state.more.into()));
         bits.refill();
