@@ -111,7 +111,6 @@
 //! | `std` | yes | files, read at positions; the nearest name where one is missing |
 //! | `zstd` | yes | compressed components, in safe Rust |
 //! | `zstd-ruzstd` | no | the same by `ruzstd`: slower, takes memory that it does not ask for |
-//! | `zstd-fast` | no | the same by `structured-zstd`: about the speed of the C library; young, with `unsafe` inside, takes memory that it does not ask for, needs `std` and Rust 1.92 |
 //! | `digest` | yes | sha256 and crc32c |
 //! | `write` | yes | writing files ([`mod@write`]), and the canonical form |
 //! | `files` | no | writing to a file system: published whole or not at all |

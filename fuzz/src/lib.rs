@@ -36,7 +36,7 @@ fn decoded(frames: &[u8], piece: usize) {
             assert!(in_pieces(frames, piece).as_ref() == Ok(ours), "pieces make a difference");
         }
     }
-    #[cfg(any(feature = "zstd-fast", feature = "zstd-ruzstd"))]
+    #[cfg(feature = "zstd-ruzstd")]
     if let (Ok(ours), Some(other)) = (&ours, by_feature(frames)) {
         assert!(other == *ours, "the decoder of the feature makes something else");
     }
@@ -102,7 +102,7 @@ fn in_pieces(frames: &[u8], piece: usize) -> Result<Vec<u8>, DecodeError> {
 }
 
 /// By the decoder that a feature of `zten` has put in the place of ours.
-#[cfg(any(feature = "zstd-fast", feature = "zstd-ruzstd"))]
+#[cfg(feature = "zstd-ruzstd")]
 fn by_feature(frames: &[u8]) -> Option<Vec<u8>> {
     // The manifest of a 1.1 file, which need not say what the frames decode to.
     let mut manifest = b"\xa2\x67version\x651.1.0\x67objects\xa1\x61w\xa3\x65shape\x80".to_vec();

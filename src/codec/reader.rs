@@ -22,7 +22,8 @@ use crate::rules::{Rule, Unsupported};
 /// Reads a component in chunks: decoded, little-endian, and verified on the way.
 ///
 /// Reading to the end verifies size, digest, compression and bools. Memory is a chunk, and for
-/// zstd two blocks and up to three times the window or the declared size, whichever is smaller.
+/// zstd two blocks and up to two and a half times the window or the declared size, whichever is
+/// smaller.
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/dense_all.zt").unwrap();

@@ -1,19 +1,19 @@
 //! Zstandard components: the frames of `zten_zstd`, by the limits and rules of this crate.
 
-#[cfg(any(feature = "zstd-fast", feature = "zstd-ruzstd"))]
+#[cfg(feature = "zstd-ruzstd")]
 mod foreign;
 
 use zten_zstd::Failure;
 use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 
-#[cfg(any(feature = "zstd-fast", feature = "zstd-ruzstd"))]
+#[cfg(feature = "zstd-ruzstd")]
 use self::foreign::Decoder;
 use super::{ReadAt, ReadError};
 use crate::error::{Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::rules::{Limit, Rule};
-#[cfg(not(any(feature = "zstd-fast", feature = "zstd-ruzstd")))]
+#[cfg(not(feature = "zstd-ruzstd"))]
 use zten_zstd::decode::Decoder;
 
 /// The frames of one component, being decoded.

@@ -14,6 +14,7 @@ mod huffman;
 mod literals;
 mod output;
 mod sequences;
+mod streams;
 mod walk;
 
 use alloc::vec::Vec;

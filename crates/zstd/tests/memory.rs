@@ -43,7 +43,7 @@ fn memory_does_not_follow_the_content() {
                 let mut frames = Frames::<Decoder>::open(&mut source, stored, bounds).unwrap();
                 while frames.read(&mut source, &mut buffer, &mut |_| ()).unwrap() > 0 {}
             });
-            let bound = (3 * 256 + 2 * 128 + 32) << 10;
+            let bound = (5 * 128 + 2 * 128 + 15) << 10;
             assert!(heap <= bound, "{} {level}: {heap} bytes of heap", kind.0);
         }
     }

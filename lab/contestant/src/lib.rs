@@ -39,18 +39,3 @@ pub fn serve_timed(mut work: impl FnMut() -> Duration) {
         say(format!("{}", total.as_secs_f64() * 1e9 / f64::from(times)));
     }
 }
-
-/// Reads all of the first component of a file.
-///
-/// # Panics
-/// Where the file is refused.
-#[cfg(feature = "decode")]
-pub fn decode(file: &[u8]) {
-    let archive = zten::Archive::open(file).expect("a valid file");
-    let object = archive.objects().next().expect("an object");
-    let component = object.components().next().expect("a component");
-    let mut content = component.content(file, &zten::Limits::default()).expect("a readable one");
-    while let Some(chunk) = content.next_chunk().expect("valid content") {
-        black_box(chunk);
-    }
-}

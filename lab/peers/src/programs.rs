@@ -19,7 +19,6 @@ impl Programs {
     /// This program, and the others, built beside it.
     pub(crate) fn build() -> Result<Self> {
         let own = Self { ours: std::env::current_exe()?, target: target_folder()? };
-        own.cargo("Cargo.toml", "zten-peers-zstd-fast")?;
         own.cargo("ztensor-1.1.1/Cargo.toml", "zten-ztensor-1-1-1")?;
         own.cargo("../Cargo.toml", "zten-cli")?;
         Ok(own)
@@ -76,11 +75,6 @@ impl Programs {
     /// `ztensor` 1.1.1, opening a file.
     pub(crate) fn ztensor_1_1(&self, file: &Path) -> Result<Contestant> {
         Contestant::start("ztensor 1.1.1", self.built("ztensor-1-1-1-raced"), [file])
-    }
-
-    /// `zten` with the feature `zstd-fast`, decoding a file.
-    pub(crate) fn zstd_fast(&self, file: &Path) -> Result<Contestant> {
-        Contestant::start("zten with zstd-fast", self.built("zten-peers-zstd-fast"), [file])
     }
 }
 

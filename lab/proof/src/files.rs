@@ -288,16 +288,16 @@ fn packed() -> Vec<Generator> {
         })
         .from(128)
         .call(Check, 95),
-        zstd("zstd: short sequences", packed::short_sequences).call(Check, 220),
+        zstd("zstd: short sequences", packed::short_sequences).call(Check, 170),
         zstd("zstd: Huffman codes in each block", |size| {
             packed::blocks(size, 0, packed::Block::Huffman)
         })
-        .call(Check, 3700),
+        .call(Check, 2800),
         zstd("zstd: FSE tables in each block", |size| {
             packed::blocks(size, 0, packed::Block::Tables)
         })
         .call(Check, 12200),
-        zstd("zstd: corrupt at the end", packed::corrupt).refused(Check, "zstd-corrupt", 3700),
+        zstd("zstd: corrupt at the end", packed::corrupt).refused(Check, "zstd-corrupt", 2800),
         kind("zstd: tiny components", packed::components)
             .call(Open, 13)
             .call(Check, 105)

@@ -1,17 +1,11 @@
-//! A third-party decoder of blocks in the place of ours: `structured-zstd` with the feature
-//! `zstd-fast`, otherwise `ruzstd`, which it is a fork of.
+//! A third-party decoder of blocks in the place of ours: `ruzstd`.
 //!
-//! All get the same blocks under the same header, so whatever one accepts here, the others must
-//! decode to the same bytes. These take their memory as they like, and abort where an allocation
+//! Both get the same blocks under the same header, so whatever one accepts here, the other must
+//! decode to the same bytes. This one takes its memory as it likes, and aborts where an allocation
 //! fails.
 
-#[cfg(not(feature = "zstd-fast"))]
-use ruzstd as backend;
-#[cfg(feature = "zstd-fast")]
-use structured_zstd as backend;
-
-use backend::decoding::{BlockDecodingStrategy, FrameDecoder};
-use backend::io::Read as _;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use ruzstd::io::Read as _;
 use zten_zstd::decode::{Block, BlockDecoder, Flaw, Header};
 
 use crate::num::u64_from_usize;
@@ -29,10 +23,7 @@ impl BlockDecoder for Decoder {
     fn begin(&mut self, header: &Header, most: u64) -> Result<(), Flaw> {
         let (own, window) = header.for_decoder(most);
         *self = Self::default();
-        #[cfg(not(feature = "zstd-fast"))]
         self.0.set_max_window_size(window);
-        #[cfg(feature = "zstd-fast")]
-        self.0.set_max_window_size(window).map_err(|_| Flaw::Corrupt)?;
         self.0.init(own.as_slice()).map_err(|_| Flaw::Corrupt)
     }
 

@@ -1,81 +1,169 @@
 //! Streams of bits: RFC 8878 §4. Those that encode are read from the back; descriptions of tables
 //! from the front.
 
-use zten_num::{Assured as _, len_u32, usize_from_u32};
+use zten_num::{Assured as _, usize_from_u32};
 
 /// A stream that is read from its last bit to its first.
 ///
 /// Reading beyond its beginning gives bits without a meaning, and is seen at the end.
 pub(super) struct Bits<'s> {
-    stream: &'s [u8],
-    /// Where the eight bytes that are held begin.
-    at: usize,
+    /// What is not yet counted among the bits that are held.
+    rest: &'s [u8],
+    /// The next bits, from the high one down. Below those that are counted stand some of those that
+    /// follow them, or zeros.
     held: u64,
-    /// Bits of them that have been read, from the high one down.
-    used: u32,
+    /// How many are held: below 0, modulo 2^32, where more have been read than there are.
+    count: u32,
 }
 
 /// Bits that can be read after [`Bits::refill`].
-pub(super) const AT_ONCE: u32 = 57;
+pub(super) const AT_ONCE: u32 = 56;
 
 impl<'s> Bits<'s> {
     /// None where the one is missing that marks the last bit.
     #[inline]
     pub(super) fn new(stream: &'s [u8]) -> Option<Self> {
-        let last = stream.last().filter(|last| **last != 0)?;
+        let (last, rest) = stream.split_last().filter(|(last, _)| **last != 0)?;
         let mark = last.leading_zeros().wrapping_add(1);
-        if let Some(held) = stream.last_chunk() {
-            let at = stream.len().saturating_sub(held.len());
-            return Some(Self { stream, at, held: u64::from_le_bytes(*held), used: mark });
-        }
-        let held = stream.iter().rfold(0_u64, |held, byte| held << 8 | u64::from(*byte));
-        let missing = (stream.len()..8).fold(0_u32, |bits, _| bits.wrapping_add(8));
-        Some(Self { stream, at: 0, held, used: mark.wrapping_add(missing) })
+        let held = (u64::from(*last) << 56).wrapping_shl(mark);
+        let mut bits = Self { rest, held, count: 8_u32.wrapping_sub(mark) };
+        bits.refill();
+        Some(bits)
+    }
+
+    /// The eight bytes that come next, while there are so many.
+    #[inline(always)]
+    pub(super) fn ahead(&self) -> Option<u64> {
+        self.rest.last_chunk().map(|ahead| u64::from_le_bytes(*ahead))
     }
 
     /// Holds as many bits as there are, up to [`AT_ONCE`] and more.
     #[inline(always)]
     pub(super) fn refill(&mut self) {
-        let bytes = usize_from_u32(self.used >> 3).min(self.at);
-        let at = self.at.wrapping_sub(bytes);
-        if let Some(held) = self.stream.get(at..).and_then(<[u8]>::first_chunk) {
-            self.held = u64::from_le_bytes(*held);
-            self.at = at;
-            let bits = len_u32(bytes).wrapping_mul(8);
-            self.used = self.used.wrapping_sub(bits);
+        if let Some(ahead) = self.ahead() {
+            self.hold(ahead);
+        } else {
+            (self.rest, self.held, self.count) = last(self.rest, self.held, self.count);
         }
+    }
+
+    /// Holds bits of the eight bytes that come next: [`AT_ONCE`] and more are held then.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, ahead: u64) {
+        // What has just been read changes only how far it is shifted, so nothing waits for memory.
+        self.held |= ahead.wrapping_shr(self.count);
+        let bytes = usize_from_u32(!self.count >> 3 & 7);
+        let length = self.rest.len().wrapping_sub(bytes);
+        self.rest = self.rest.get(..length).assured();
+        self.count |= AT_ONCE;
     }
 
     /// The next bits, from 1 to 63, which stay.
     #[inline(always)]
     pub(super) fn peek(&self, count: u32) -> u64 {
-        self.held.wrapping_shl(self.used).wrapping_shr(64_u32.wrapping_sub(count))
+        self.held.wrapping_shr(64_u32.wrapping_sub(count))
     }
 
-    /// Passes over bits.
+    /// Passes over at most 63 bits.
     #[inline(always)]
     pub(super) fn skip(&mut self, count: u32) {
-        self.used = self.used.wrapping_add(count);
+        self.shift(count);
+        self.settle(count);
+    }
+
+    /// Passes over at most 63 bits, as many as the low six bits of `count` say, which are still to be
+    /// [settled](Self::settle).
+    #[inline(always)]
+    pub(super) fn shift(&mut self, count: u32) {
+        self.held = self.held.wrapping_shl(count);
+    }
+
+    /// Counts bits that have been passed over.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, count: u32) {
+        self.count = self.count.wrapping_sub(count);
     }
 
     /// Takes the next bits, from 0 to 32.
     #[inline(always)]
     pub(super) fn read(&mut self, count: u32) -> u32 {
-        let high = self.held.wrapping_shl(self.used) >> 1;
-        let bits = high.wrapping_shr(63_u32.wrapping_sub(count));
+        let bits = (self.held >> 1).wrapping_shr(63_u32.wrapping_sub(count));
         self.skip(count);
-        u32::try_from(bits).assured()
+        u32::try_from(bits & u64::from(u32::MAX)).assured()
     }
 
-    /// Whether all bits have been read, and no more.
+    /// Begins to take several numbers of what is held.
+    #[inline(always)]
+    pub(super) fn taking(&self) -> Taken {
+        Taken { held: self.held, left: u64::BITS }
+    }
+
+    /// Passes over what has been taken.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, taken: Taken) {
+        self.skip(u64::BITS.wrapping_sub(taken.left));
+    }
+
+    /// Whether all bits have been read, and no more. Only after [`refill`](Self::refill).
     pub(super) fn is_over(&self) -> bool {
-        self.at == 0 && self.used == u64::BITS
+        self.rest.is_empty() && self.count == 0
     }
 
     /// Whether more bits have been read than there are. Only after [`refill`](Self::refill).
     pub(super) fn is_overrun(&self) -> bool {
-        self.used > u64::BITS
+        self.count > u64::BITS
     }
+}
+
+/// Holds bits of what is left, which is less than eight bytes.
+#[cold]
+fn last(mut rest: &[u8], mut held: u64, mut count: u32) -> (&[u8], u64, u32) {
+    while count <= AT_ONCE
+        && let Some((last, others)) = rest.split_last()
+    {
+        held |= u64::from(*last).wrapping_shl(AT_ONCE.wrapping_sub(count));
+        rest = others;
+        count = count.wrapping_add(8);
+    }
+    (rest, held, count)
+}
+
+/// Numbers that are taken one after another, so that none waits until the one before is shifted away.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    held: u64,
+    /// Bits that have not been taken: below 0, modulo 2^32, where more have been than there are.
+    left: u32,
+}
+
+impl Taken {
+    /// Takes a number of so many bits, from 0 to 31.
+    #[inline(always)]
+    pub(super) fn take(&mut self, count: u8) -> u32 {
+        const MASKS: [u32; 32] = masks();
+        self.left = self.left.wrapping_sub(count.into());
+        let bits = self.held.wrapping_shr(self.left) & u64::from(u32::MAX);
+        let mask = MASKS.get(usize::from(count & 31)).copied().assured();
+        u32::try_from(bits).assured() & mask
+    }
+
+    /// Bits of 64 that have not been taken; many, where more have been than there are.
+    #[inline(always)]
+    pub(super) fn left(self) -> u32 {
+        self.left
+    }
+}
+
+/// So many ones each.
+const fn masks() -> [u32; 32] {
+    let mut masks = [0; 32];
+    let (mut rest, mut mask): (&mut [u32], _) = (&mut masks, 0_u32);
+    while let [first, others @ ..] = rest {
+        *first = mask;
+        mask = mask << 1 | 1;
+        rest = others;
+    }
+    masks
 }
 
 /// At most 25 of the bits from `at` on, of a stream that is read from its first bit and followed by

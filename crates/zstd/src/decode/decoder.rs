@@ -6,12 +6,12 @@ use super::block::{Block, BlockContent, LiteralsSection, SequencesSection};
 use super::header::Header;
 use super::literals::Literals;
 use super::output::Output;
-use super::sequences::{BlockBounds, Sequences, last};
+use super::sequences::{BlockBounds, Sequences};
 use super::{BlockDecoder, Flaw};
 use zten_num::u64_from_usize;
 
-/// Decodes blocks in safe Rust. Memory is at most one and a half windows and a block, or what the
-/// frame may decode to if that is less, and a block of literals and 12 KiB of tables.
+/// Decodes blocks in safe Rust. Memory is at most a window and a block, or what the frame may decode
+/// to if that is less, and a block of literals and 15 KiB of tables.
 #[derive(Default)]
 pub struct Decoder {
     output: Output,
@@ -77,18 +77,23 @@ impl Decoder {
     }
 
     /// §3.1.1.3.
+    // Never inlined: other blocks need not make room for what it has on the stack.
+    #[inline(never)]
     fn compressed(
         &mut self,
         literals: LiteralsSection<'_>,
         sequences: SequencesSection<'_>,
     ) -> Result<(), Flaw> {
-        let literals = self.literals.read(literals)?;
         let BlockBounds { left, block, .. } = self.bounds;
-        let most = if sequences.count > 0 { block } else { literals.len() };
-        self.output.room(most.min(left), left)?;
-        if sequences.count == 0 {
-            return last(literals, 0, &mut self.output, self.bounds);
+        if sequences.count == 0 && literals.decoded <= left {
+            self.output.room(literals.decoded, left)?;
+            return self.literals.write(literals, self.output.add(literals.decoded));
         }
+        let literals = self.literals.read(literals)?;
+        if sequences.count == 0 {
+            return Err(Flaw::Decoded);
+        }
+        self.output.room(block.min(left), left)?;
         self.sequences.run(sequences, literals, &mut self.output, self.bounds)
     }
 }

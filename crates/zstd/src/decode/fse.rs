@@ -4,81 +4,60 @@
 use alloc::vec::Vec;
 
 use super::Flaw;
-use super::bits::{Bits, forward};
+use super::bits::{Bits, Taken, forward};
 use crate::format::BYTES;
+use crate::format::codes::Range;
 use crate::format::fse::{SMALLEST_LOG, Telling, spread};
 use zten_num::{Assured as _, impossible, usize_from_u32};
 
-/// A state, and what its symbol means.
+/// A state, and what its symbol stands for.
 #[derive(Clone, Copy, Default)]
-pub(super) struct State<M> {
-    pub(super) means: M,
+pub(super) struct State {
+    /// Numbers: `2^more` of them, from `first` on.
+    pub(super) first: u32,
     base: u16,
+    pub(super) more: u8,
     bits: u8,
 }
 
+const _: () = assert!(size_of::<State>() == 8, "a table takes eight bytes a state");
+
 /// A table of `STATES` states or fewer.
 #[derive(Default)]
-pub(super) struct Table<M, const STATES: usize> {
+pub(super) struct Table<const STATES: usize> {
     log: u32,
     /// `STATES` states, once there is memory for them.
-    states: Vec<State<M>>,
+    states: Vec<State>,
 }
 
-impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
-    /// Whether it has been made.
-    pub(super) fn is_made(&self) -> bool {
-        !self.states.is_empty()
-    }
-
-    fn room(&mut self) -> Result<&mut [State<M>], Flaw> {
+impl<const STATES: usize> Table<STATES> {
+    fn room(&mut self) -> Result<&mut [State], Flaw> {
         self.states.try_reserve_exact(STATES).map_err(|_| Flaw::Memory)?;
         self.states.resize(STATES, State::default());
         Ok(&mut self.states)
     }
 
     /// A table of one state, which needs no bits.
-    pub(super) fn constant(&mut self, means: M) -> Result<(), Flaw> {
+    pub(super) fn constant(&mut self, range: Range) -> Result<(), Flaw> {
         self.log = 0;
         if let Some(only) = self.room()?.first_mut() {
-            *only = State { means, base: 0, bits: 0 };
+            *only = State { first: range.first, more: range.bits, base: 0, bits: 0 };
         }
         Ok(())
     }
 
-    /// A table of `2^log` states by the shares that symbols have of them: §4.1.1.
-    pub(super) fn make(
-        &mut self,
-        log: u32,
-        shares: &[i16],
-        means: impl Fn(u8) -> M,
-    ) -> Result<(), Flaw> {
+    /// A table of `2^log` states by the shares that symbols have of them: §4.1.1. Symbols stand for
+    /// those ranges; for themselves, where there are none.
+    pub(super) fn make(&mut self, log: u32, shares: &[i16], ranges: &[Range]) -> Result<(), Flaw> {
         self.log = log;
-        let states = self.room()?;
-        let size = 1_usize.wrapping_shl(log);
-        // The states of a symbol share the numbers from its share to twice that.
-        let mut numbers = [1_u16; BYTES];
-        for (number, share) in numbers.iter_mut().zip(shares) {
-            *number = share.unsigned_abs().max(1);
-        }
-        for (state, owner) in states.iter_mut().zip(spread(log, shares)).take(size) {
-            let Some(number) = numbers.get_mut(usize::from(owner)) else {
-                impossible();
-                continue;
-            };
-            let bits = log.wrapping_sub(number.checked_ilog2().assured());
-            let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).assured());
-            *number = number.wrapping_add(1);
-            let bits = u8::try_from(bits).assured();
-            *state = State { means: means(owner), base, bits };
-        }
+        make(self.room()?, log, shares, ranges);
         Ok(())
     }
 
-    /// The states.
+    /// The states. None before there are any.
     #[inline(always)]
-    pub(super) fn states(&self) -> &[State<M>] {
-        &self.states
+    pub(super) fn states(&self) -> Option<&[State; STATES]> {
+        self.states.first_chunk()
     }
 
     /// The first state.
@@ -88,11 +67,40 @@ impl<M: Copy + Default, const STATES: usize> Table<M, STATES> {
     }
 }
 
-impl<M> State<M> {
+fn make(states: &mut [State], log: u32, shares: &[i16], ranges: &[Range]) {
+    let size = 1_usize.wrapping_shl(log);
+    // The states of a symbol share the numbers from its share to twice that.
+    let mut numbers = [1_u16; BYTES];
+    for (number, share) in numbers.iter_mut().zip(shares) {
+        *number = share.unsigned_abs().max(1);
+    }
+    for (state, owner) in states.iter_mut().zip(spread(log, shares)).take(size) {
+        let Some(number) = numbers.get_mut(usize::from(owner)) else {
+            impossible();
+            continue;
+        };
+        let bits = log.wrapping_sub(number.checked_ilog2().assured());
+        let base = number.wrapping_shl(bits).wrapping_sub(u16::try_from(size).assured());
+        *number = number.wrapping_add(1);
+        let bits = u8::try_from(bits).assured();
+        let itself = Range { first: owner.into(), bits: 0 };
+        let Range { first, bits: more } = *ranges.get(usize::from(owner)).unwrap_or(&itself);
+        *state = State { first, base, more, bits };
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "each field is read where it is needed")]
+impl State {
+    /// The number that comes next.
+    #[inline(always)]
+    pub(super) fn number(&self, bits: &mut Taken) -> u32 {
+        self.first.wrapping_add(bits.take(self.more))
+    }
+
     /// The state that comes after it.
     #[inline(always)]
-    pub(super) fn next(&self, bits: &mut Bits<'_>) -> usize {
-        usize::from(self.base).wrapping_add(usize_from_u32(bits.read(self.bits.into())))
+    pub(super) fn next(&self, bits: &mut Taken) -> usize {
+        usize::from(self.base).wrapping_add(usize_from_u32(bits.take(self.bits)))
     }
 }
 
@@ -163,17 +171,17 @@ mod tests {
 
     #[test]
     fn every_state_is_reached() {
-        let mut table = Table::<u8, 64>::default();
-        assert!(!table.is_made());
-        table.make(6, &[30, -1, 0, 20, 13], |symbol| symbol).ok().unwrap();
-        let states = table.states();
+        let mut table = Table::<64>::default();
+        assert!(table.states().is_none());
+        table.make(6, &[30, -1, 0, 20, 13], &[]).ok().unwrap();
+        let states = table.states().unwrap();
         for (symbol, wanted) in [(0, 30), (1, 1), (2, 0), (3, 20), (4, 13)] {
-            let own = || states.iter().filter(move |state| state.means == symbol);
+            let own = || states.iter().filter(move |state| state.first == symbol);
             assert_eq!(own().count(), wanted);
             // Those of a symbol lead to every state, each from one of them.
             let reached: usize = own().map(|state| 1 << state.bits).sum();
             assert!(wanted == 0 || reached == 64, "{symbol}: {reached}");
         }
-        assert_eq!(states[63].means, 1);
+        assert_eq!(states[63].first, 1);
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::Flaw;
 use super::block::LiteralsSection;
 use super::huffman::Huffman;
+use super::streams;
 
 /// Decodes literals.
 #[derive(Default)]
@@ -22,31 +23,47 @@ impl Literals {
 
     /// The literals of a section.
     pub(super) fn read<'s>(&'s mut self, section: LiteralsSection<'s>) -> Result<&'s [u8], Flaw> {
-        let LiteralsSection { kind, four, decoded, stored } = section;
-        if kind == 0 {
-            return Ok(stored);
+        if section.kind == 0 {
+            return Ok(section.stored);
         }
         self.bytes.clear();
-        self.bytes.try_reserve_exact(decoded).map_err(|_| Flaw::Memory)?;
-        if let (1, [byte]) = (kind, stored) {
-            self.bytes.resize(decoded, *byte);
-            return Ok(&self.bytes);
-        }
-        self.bytes.resize(decoded, 0);
-        let stream = if kind == 2 { self.huffman.describe(stored)? } else { stored };
-        if four {
-            let streams = streams(stream).ok_or(Flaw::Corrupt)?;
-            self.huffman.four(streams, &mut self.bytes)?;
-        } else {
-            self.huffman.one(stream, &mut self.bytes)?;
-        }
+        self.bytes.try_reserve_exact(section.decoded).map_err(|_| Flaw::Memory)?;
+        self.bytes.resize(section.decoded, 0);
+        decode(section, &mut self.huffman, &mut self.bytes)?;
         Ok(&self.bytes)
     }
+
+    /// Decodes the literals of a section into `out`, which has room for exactly those.
+    pub(super) fn write(
+        &mut self,
+        section: LiteralsSection<'_>,
+        out: &mut [u8],
+    ) -> Result<(), Flaw> {
+        decode(section, &mut self.huffman, out)
+    }
+}
+
+fn decode(section: LiteralsSection<'_>, huffman: &mut Huffman, out: &mut [u8]) -> Result<(), Flaw> {
+    let LiteralsSection { kind, four, stored, .. } = section;
+    match (kind, stored) {
+        (0, _) => out.iter_mut().zip(stored).for_each(|(to, from)| *to = *from),
+        (1, [byte]) => out.fill(*byte),
+        _ => {
+            let stream = if kind == 2 { huffman.describe(stored)? } else { stored };
+            let codes = huffman.codes()?;
+            if four {
+                streams::four(codes, quartered(stream).ok_or(Flaw::Corrupt)?, out)?;
+            } else {
+                streams::one(codes, stream, out)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Four streams by the table of their lengths, of which the last goes without saying:
 /// §3.1.1.3.1.6.
-fn streams(stream: &[u8]) -> Option<[&[u8]; 4]> {
+fn quartered(stream: &[u8]) -> Option<[&[u8]; 4]> {
     let (jumps, rest) = stream.split_first_chunk::<6>()?;
     let [first, second, third] = *jumps.as_chunks::<2>().0 else { return None };
     let length = |jump| usize::from(u16::from_le_bytes(jump));

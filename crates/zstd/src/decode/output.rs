@@ -1,19 +1,24 @@
 //! What has been decoded: as much of it as later matches may refer to, and what has not been read.
 
 use alloc::vec::Vec;
-use zten_num::Assured as _;
+use zten_num::{Assured as _, len_u32};
 
 use super::Flaw;
 
-/// Bytes that are copied in one go, and room behind the last byte for doing so.
+/// Bytes that are copied in one go.
 const WILD: usize = 16;
-/// Matches up to so many bytes are copied in pieces of [`WILD`].
+const WORD: usize = 8;
+const HALF: usize = 4;
+/// Room behind the last byte for copying more than there is to copy.
+const SLACK: usize = 2 * WILD;
+/// Matches up to so many bytes are copied in pieces.
 const SHORT: usize = 256;
 /// Room for no more than so many bytes in all comes in steps of eight times as much, for more in
 /// steps of four times as much: the room before is still there while bytes are moved.
 const LITTLE: usize = 512 << 10;
 
-/// Decoded bytes in a row.
+/// Decoded bytes in a ring: when its end is come to, the next block begins at its front, and the
+/// window is what stands before that, and what stands at the end.
 #[derive(Default)]
 pub(super) struct Output {
     /// Bytes that matches may refer to, and that a block makes at most.
@@ -23,39 +28,36 @@ pub(super) struct Output {
     /// Where the decoded bytes end, and where those begin that are still to be read.
     end: usize,
     unread: usize,
+    /// Where the bytes end that were decoded before those at the front; 0 where there are none.
+    older: usize,
 }
 
 impl Output {
     /// Forgets all bytes, for a frame of that window and those blocks.
     pub(super) fn begin(&mut self, window: usize, block: usize) {
-        (self.window, self.block, self.end, self.unread) = (window, block, 0, 0);
+        (self.window, self.block) = (window, block);
+        (self.end, self.unread, self.older) = (0, 0, 0);
     }
 
-    /// Bytes that a match can refer to.
+    /// Bytes that a match can refer to, or more than a window.
     pub(super) fn len(&self) -> usize {
-        self.end
+        self.older.saturating_add(self.end)
     }
 
     /// Makes room for `more` bytes of the `left` that are to come, keeping a window. All that is
     /// there has been read.
     ///
-    /// Memory is at most one and a half windows and a block, and what all the bytes take if that
-    /// is less.
+    /// Memory is at most a window and a block, and what all the bytes take if that is less.
     pub(super) fn room(&mut self, more: usize, left: usize) -> Result<(), Flaw> {
-        let Self { window, block, .. } = *self;
-        let needs = |end: usize, more: usize| end.saturating_add(more).saturating_add(WILD);
+        let needs = |end: usize, more: usize| end.saturating_add(more).saturating_add(SLACK);
         let have = self.bytes.len();
         if needs(self.end, more) <= have {
             return Ok(());
         }
-        // Half a window lies between two moves of the window, however little a block makes that
-        // asks for the room of a full one.
-        let most = needs(window, block.saturating_add(window >> 1));
+        // What is copied too much does not reach what a match may still refer to.
+        let most = needs(self.window, self.block).saturating_add(SLACK);
         if needs(self.end, more) > most {
-            let gone = self.end.saturating_sub(window);
-            self.bytes.copy_within(gone..self.end, 0);
-            self.end = self.end.saturating_sub(gone);
-            self.unread = self.end;
+            (self.older, self.end, self.unread) = (self.end, 0, 0);
         }
         let needed = needs(self.end, more);
         if needed <= have {
@@ -72,28 +74,16 @@ impl Output {
         Ok(())
     }
 
-    /// Adds bytes, for which there is room.
-    #[inline(always)]
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        let end = self.end.saturating_add(bytes.len());
-        if let Some(room) = self.bytes.get_mut(self.end..end) {
-            room.copy_from_slice(bytes);
-        }
-        self.end = end;
+    /// Adds so many bytes, for which there is room, and which are to be written.
+    pub(super) fn add(&mut self, count: usize) -> &mut [u8] {
+        let begin = self.end;
+        self.end = begin.saturating_add(count);
+        self.bytes.get_mut(begin..self.end).assured()
     }
 
-    /// Adds the bytes `own`, for which there is room, which are the first of `bytes`.
-    #[inline(always)]
-    pub(super) fn push_front(&mut self, bytes: &[u8], own: &[u8]) {
-        if own.len() <= WILD
-            && let Some(from) = bytes.first_chunk::<WILD>()
-            && let Some(to) = self.bytes.get_mut(self.end..).and_then(<[u8]>::first_chunk_mut)
-        {
-            *to = *from;
-            self.end = self.end.wrapping_add(own.len());
-            return;
-        }
-        self.push(own);
+    /// Adds bytes, for which there is room.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.add(bytes.len()).copy_from_slice(bytes);
     }
 
     /// Adds a byte so many times; there is room.
@@ -105,29 +95,21 @@ impl Output {
         self.end = end;
     }
 
-    /// Adds `length` bytes, for which there is room, from `distance` bytes back, where there are
-    /// some: those that are added may be among them.
+    /// Where bytes are added by many small steps, from [`end`](Self::end) on. None before there is room.
     #[inline(always)]
-    pub(super) fn repeat(&mut self, distance: usize, length: usize) {
-        let (mut from, mut to) = (self.end.wrapping_sub(distance), self.end);
-        self.end = self.end.wrapping_add(length);
-        if distance >= WILD && length <= SHORT {
-            while to < self.end {
-                let piece = self.bytes.get(from..).and_then(<[u8]>::first_chunk::<WILD>).copied();
-                let room = self.bytes.get_mut(to..).and_then(<[u8]>::first_chunk_mut);
-                if let (Some(piece), Some(room)) = (piece, room) {
-                    *room = piece;
-                }
-                (from, to) = (from.wrapping_add(WILD), to.wrapping_add(WILD));
-            }
-            return;
-        }
-        // What has been copied repeats as what it was copied from: each time there is more.
-        while to < self.end {
-            let count = to.wrapping_sub(from).min(self.end.wrapping_sub(to));
-            self.bytes.copy_within(from..from.wrapping_add(count), to);
-            to = to.wrapping_add(count);
-        }
+    pub(super) fn tail(&mut self) -> Option<Tail<'_>> {
+        let most = self.bytes.len().checked_sub(SLACK)?;
+        Some(Tail { bytes: &mut self.bytes, most, older: self.older })
+    }
+
+    /// Where the decoded bytes end, in the room for them.
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Has the decoded bytes end where what was added to the tail does.
+    pub(super) fn end_at(&mut self, end: usize) {
+        self.end = end;
     }
 
     /// Bytes that have not been read.
@@ -141,11 +123,182 @@ impl Output {
     }
 }
 
+/// A match: how far back it refers to, and to how many bytes; those that it adds may be among them.
+#[derive(Clone, Copy)]
+pub(super) struct Match {
+    pub(super) distance: usize,
+    pub(super) length: usize,
+}
+
+/// The end of what has been decoded, to which bytes are added. What is in it stays in registers.
+pub(super) struct Tail<'o> {
+    bytes: &'o mut [u8],
+    /// Where bytes may end: [`SLACK`] before the end of the room.
+    most: usize,
+    older: usize,
+}
+
+impl Tail<'_> {
+    /// Adds the bytes `own` at `begin`, where there is room, which are the first of `bytes`.
+    #[inline(always)]
+    pub(super) fn push_front(&mut self, begin: usize, bytes: &[u8], own: usize) {
+        match bytes.first_chunk::<WILD>() {
+            Some(from) if own <= WILD && begin <= self.most => self.put(begin, *from),
+            _ => push(self.bytes, begin, bytes.get(..own).assured()),
+        }
+    }
+
+    /// Adds what a match refers to at `begin`, where there is room; whether there is so much.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn repeat(&mut self, begin: usize, found: Match) -> bool {
+        let Match { distance, length } = found;
+        let Some(from) = begin.checked_sub(distance) else {
+            return repeat_older(self.bytes, begin, self.older, found);
+        };
+        if length > SHORT || begin > self.most {
+            repeat_long(self.bytes, begin, found);
+            return true;
+        }
+        let mut done = 0;
+        if distance >= WILD {
+            self.copy_both(from, begin);
+            done = SLACK;
+            while done < length {
+                self.copy::<WILD>(from.wrapping_add(done), begin.wrapping_add(done));
+                done = done.wrapping_add(WILD);
+            }
+        } else if distance >= WORD {
+            if length <= WORD {
+                // What was copied last time is likely to have been at the same distance: it is not
+                // waited for where the same bytes are read together that were written together.
+                let last = length.saturating_sub(HALF);
+                let second = self.get::<HALF>(from.wrapping_add(last));
+                self.copy::<HALF>(from, begin);
+                self.put(begin.wrapping_add(last), second);
+                return true;
+            }
+            while done < length {
+                self.copy::<WORD>(from.wrapping_add(done), begin.wrapping_add(done));
+                done = done.wrapping_add(WORD);
+            }
+        } else {
+            // All of the bytes are the first few, again and again.
+            let (word, step) = period(u64::from_le_bytes(self.get(from)), distance);
+            while done < length {
+                self.put(begin.wrapping_add(done), word.to_le_bytes());
+                done = done.wrapping_add(step);
+            }
+        }
+        true
+    }
+
+    /// Copies as many bytes as there is [`SLACK`], one half after the other.
+    #[inline(always)]
+    fn copy_both(&mut self, from: usize, to: usize) {
+        self.copy::<WILD>(from, to);
+        let second = self.bytes.get(from..).and_then(<[u8]>::first_chunk::<SLACK>);
+        let second = second.and_then(|both| both.last_chunk::<WILD>()).copied();
+        let room = self.bytes.get_mut(to..).and_then(<[u8]>::first_chunk_mut::<SLACK>);
+        let room = room.and_then(|both| both.last_chunk_mut::<WILD>());
+        if let (Some(second), Some(room)) = (second, room) {
+            *room = second;
+        }
+    }
+
+    #[inline(always)]
+    fn copy<const COUNT: usize>(&mut self, from: usize, to: usize) {
+        let piece = self.get::<COUNT>(from);
+        self.put(to, piece);
+    }
+
+    #[inline(always)]
+    fn get<const COUNT: usize>(&self, from: usize) -> [u8; COUNT] {
+        let piece = self.bytes.get(from..).and_then(<[u8]>::first_chunk).copied();
+        piece.assured_or([0; COUNT])
+    }
+
+    #[inline(always)]
+    fn put<const COUNT: usize>(&mut self, to: usize, piece: [u8; COUNT]) {
+        if let Some(room) = self.bytes.get_mut(to..).and_then(<[u8]>::first_chunk_mut) {
+            *room = piece;
+        }
+    }
+}
+
+// What is rare is apart, and takes no more than it needs: what else there is stays in registers.
+
+#[inline(never)]
+fn push(bytes: &mut [u8], begin: usize, own: &[u8]) {
+    if let Some(room) = bytes.get_mut(begin..begin.wrapping_add(own.len())) {
+        room.copy_from_slice(own);
+    }
+}
+
+/// Repeats what stands before the turn, at `older`; some of it may stand behind it.
+#[inline(never)]
+fn repeat_older(bytes: &mut [u8], begin: usize, older: usize, found: Match) -> bool {
+    let Match { distance, length } = found;
+    let back = distance.saturating_sub(begin);
+    let Some(from) = older.checked_sub(back) else { return false };
+    let (count, rest) = (length.min(back), length.saturating_sub(back));
+    bytes.copy_within(from..from.wrapping_add(count), begin);
+    if rest > 0 {
+        repeat_long(bytes, begin.wrapping_add(count), Match { distance, length: rest });
+    }
+    true
+}
+
+/// Repeats many bytes.
+#[inline(never)]
+fn repeat_long(bytes: &mut [u8], begin: usize, found: Match) {
+    let (mut to, end) = (begin, begin.wrapping_add(found.length));
+    // What has been copied repeats as what it was copied from: each time there is more.
+    let from = begin.wrapping_sub(found.distance);
+    while to < end {
+        let count = to.wrapping_sub(from).min(end.wrapping_sub(to));
+        bytes.copy_within(from..from.wrapping_add(count), to);
+        to = to.wrapping_add(count);
+    }
+}
+
+/// The first `count` bytes of a word, from 1 to 7, again and again; and how many of those to take, so that
+/// the next begin with the first.
+#[inline(always)]
+fn period(word: u64, count: usize) -> (u64, usize) {
+    const PERIODS: [(u64, usize); WORD] = [
+        (0, 1),
+        (0x0101_0101_0101_0101, 8),
+        (0x0001_0001_0001_0001, 8),
+        (0x0001_0000_0100_0001, 6),
+        (0x0000_0001_0000_0001, 8),
+        (0x0000_0100_0000_0001, 5),
+        (0x0001_0000_0000_0001, 6),
+        (0x0100_0000_0000_0001, 7),
+    ];
+    let bits = len_u32(count).wrapping_mul(8);
+    let own = word & !u64::MAX.wrapping_shl(bits);
+    let (copies, step) = PERIODS.get(count & 7).copied().assured();
+    (own.wrapping_mul(copies), step)
+}
+
 #[cfg(test)]
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "numbers are small"
+)]
 mod tests {
     use alloc::vec::Vec;
 
-    use super::Output;
+    use super::{Match, Output};
+
+    fn repeat(output: &mut Output, distance: usize, length: usize) {
+        let end = output.end();
+        assert!(output.tail().unwrap().repeat(end, Match { distance, length }));
+        output.end_at(end + length);
+    }
 
     #[test]
     fn matches_repeat_what_was_there() {
@@ -158,7 +311,7 @@ mod tests {
                 output.push(&wanted);
                 output.pass(40);
                 assert!(output.room(length, 2000).is_ok());
-                output.repeat(distance, length);
+                repeat(&mut output, distance, length);
                 for _ in 0..length {
                     wanted.push(wanted[wanted.len() - distance]);
                 }
@@ -167,23 +320,48 @@ mod tests {
         }
     }
 
-    /// Blocks that make little ask for as much room as those that make much, not knowing.
+    /// Whatever is added, and wherever the turn comes, the bytes are those of a row without a turn.
     #[test]
-    fn a_window_is_moved_once_in_half_a_window() {
-        for (window, block) in [(1 << 10, 1 << 10), (128 << 10, 128 << 10), (256 << 10, 128 << 10)]
-        {
+    fn matches_reach_over_the_turn() {
+        let mut state = 1_u32;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+            (state >> 8) as usize % below
+        };
+        for (window, block) in [(1, 1), (7, 100), (300, 200), (1000, 300), (2000, 2000)] {
             let mut output = Output::default();
             output.begin(window, block);
-            let (mut made, mut moves) = (0, 0);
-            while made < 4 * window {
-                let before = output.len();
-                assert!(output.room(block, 8 * window).is_ok());
-                moves += usize::from(output.len() < before);
-                output.fill(7, 3);
-                output.pass(3);
-                made += 3;
+            let (mut all, mut turns) = (Vec::new(), 0);
+            for round in 0..400_u32 {
+                let before = output.end();
+                assert!(output.room(block, 1 << 30).is_ok());
+                turns += usize::from(output.end() < before);
+                let start = all.len();
+                while all.len() - start < block {
+                    let room = block - (all.len() - start);
+                    let own: Vec<u8> = (0..random(40)).map(|_| random(256) as u8).collect();
+                    let own = &own[..own.len().min(room)];
+                    output.push(own);
+                    all.extend_from_slice(own);
+                    let distance = 1 + random(window) / (1 + random(9));
+                    let length = random(300).min(room - own.len());
+                    if distance > all.len().min(window) {
+                        continue;
+                    }
+                    assert!(distance <= output.len());
+                    repeat(&mut output, distance, length);
+                    for _ in 0..length {
+                        all.push(all[all.len() - distance]);
+                    }
+                }
+                assert!(output.pending() == &all[start..], "{window} {block}: block {round}");
+                output.pass(block);
+                assert!(output.bytes.len() <= window + block + 2 * super::SLACK);
             }
-            assert!((4..=8).contains(&moves), "{moves} moves of {window} bytes");
+            assert!(turns > 9, "{turns} turns");
+            let end = output.end();
+            let beyond = Match { distance: output.len() + 1, length: 1 };
+            assert!(!output.tail().unwrap().repeat(end, beyond));
         }
     }
 
@@ -201,12 +379,12 @@ mod tests {
             all.extend_from_slice(&piece[..20]);
             all.resize(all.len() + 20, round);
             let distance = output.len().min(window);
-            output.repeat(distance, 20);
+            repeat(&mut output, distance, 20);
             let from = all.len() - distance;
             all.extend_from_within(from..from + 20);
             assert_eq!(output.pending(), &all[all.len() - 60..]);
             output.pass(60);
-            let most = window + window / 2 + block + 16;
+            let most = window + block + 64;
             assert!(output.bytes.len() <= most && output.pending().is_empty());
         }
     }

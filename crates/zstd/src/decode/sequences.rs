@@ -2,78 +2,61 @@
 //! some of what has been decoded.
 
 use super::Flaw;
-use super::bits::Bits;
+use super::bits::{AT_ONCE, Bits};
 use super::block::SequencesSection;
 use super::fse::{State, Table, describe};
-use super::output::Output;
-use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, Range};
+use super::output::{Match, Output};
+use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 use crate::format::offsets::Repeats;
-use zten_num::{Assured as _, usize_from_u32};
+use zten_num::usize_from_u32;
 
-impl Range {
-    #[inline(always)]
-    fn read(self, bits: &mut Bits<'_>) -> u32 {
-        self.first.wrapping_add(bits.read(self.bits.into()))
-    }
-}
-
-/// Which table codes of one kind were last read by.
-#[derive(Clone, Copy)]
+/// By which table codes of one kind were last read.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Used {
     None,
     Default,
     Own,
 }
 
-/// Codes of one kind, of which there are `CODES`: the default table, and one that blocks bring.
+/// Codes of one kind, of which there are `CODES`, and the table that they were last read by.
 struct Kind<const STATES: usize, const CODES: usize> {
     used: Used,
-    default: Table<Range, 64>,
-    own: Table<Range, STATES>,
+    table: Table<STATES>,
     alphabet: &'static Alphabet,
 }
 
 impl<const STATES: usize, const CODES: usize> Kind<STATES, CODES> {
     fn new(alphabet: &'static Alphabet) -> Self {
-        Self { used: Used::None, default: Table::default(), own: Table::default(), alphabet }
+        Self { used: Used::None, table: Table::default(), alphabet }
     }
 
     /// Takes up the table that `mode` says: what follows its description. §3.1.1.3.2.1.
     fn choose<'s>(&mut self, mode: u8, stream: &'s [u8]) -> Result<&'s [u8], Flaw> {
         let Alphabet { ranges, most, log, shares } = *self.alphabet;
-        let means = |code: u8| ranges.get(usize::from(code)).copied();
-        match mode & 3 {
-            0 => {
-                if !self.default.is_made() {
-                    self.default.make(log, shares, |code| means(code).assured())?;
-                }
+        match (mode & 3, self.used) {
+            (0, Used::Default) => Ok(stream),
+            (0, _) => {
+                self.table.make(log, shares, ranges)?;
                 self.used = Used::Default;
                 Ok(stream)
             }
-            1 => {
+            (1, _) => {
                 let (code, rest) = stream.split_first().ok_or(Flaw::Corrupt)?;
-                self.own.constant(means(*code).ok_or(Flaw::Corrupt)?)?;
+                let range = ranges.get(usize::from(*code)).ok_or(Flaw::Corrupt)?;
+                self.table.constant(*range)?;
                 self.used = Used::Own;
                 Ok(rest)
             }
-            2 => {
+            (2, _) => {
                 let mut shares = [0; CODES];
                 let described = describe(stream, most, &mut shares);
                 let (rest, log) = described.ok_or(Flaw::Corrupt)?;
-                self.own.make(log, &shares, |code| means(code).assured())?;
+                self.table.make(log, &shares, ranges)?;
                 self.used = Used::Own;
                 Ok(rest)
             }
-            _ if matches!(self.used, Used::None) => Err(Flaw::Corrupt),
+            (_, Used::None) => Err(Flaw::Corrupt),
             _ => Ok(stream),
-        }
-    }
-
-    /// The states, and the first of them.
-    fn begin(&self, bits: &mut Bits<'_>) -> (&[State<Range>], usize) {
-        match self.used {
-            Used::Default => (self.default.states(), self.default.begin(bits)),
-            _ => (self.own.states(), self.own.begin(bits)),
         }
     }
 }
@@ -85,6 +68,10 @@ pub(super) struct Sequences {
     lengths: Kind<512, 53>,
     repeats: Repeats,
 }
+
+/// Bits of 64 that are left when numbers have been taken, if those are held by which the next states
+/// are found.
+const LEAST: u32 = u64::BITS - (AT_ONCE - (9 + 9 + 8));
 
 /// How much a block may make, and how far back its matches may reach.
 #[derive(Clone, Copy, Default)]
@@ -114,8 +101,10 @@ impl Sequences {
         self.repeats = Repeats::FIRST;
     }
 
+    // Never inlined: it takes all registers that there are.
     /// Decodes sequences by the tables that the section asks for, and adds what they make to
     /// `output`, which has room for what `bounds` allow.
+    #[inline(never)]
     pub(super) fn run(
         &mut self,
         section: SequencesSection<'_>,
@@ -127,78 +116,100 @@ impl Sequences {
         let stream = self.literals.choose(modes >> 6, stream)?;
         let stream = self.offsets.choose(modes >> 4, stream)?;
         let stream = self.lengths.choose(modes >> 2, stream)?;
-        let bits = &mut Bits::new(stream).ok_or(Flaw::Corrupt)?;
-        let (of_literals, mut literal) = self.literals.begin(bits);
-        let (of_offsets, mut offset) = self.offsets.begin(bits);
-        let (of_lengths, mut length) = self.lengths.begin(bits);
-        let (before, mut made) = (output.len(), 0_usize);
-        for left in (0..count).rev() {
+        let mut bits = Bits::new(stream).ok_or(Flaw::Corrupt)?;
+        let tables = (
+            self.literals.table.states(),
+            self.offsets.table.states(),
+            self.lengths.table.states(),
+        );
+        let (Some(of_literals), Some(of_offsets), Some(of_lengths)) = tables else {
+            return Err(Flaw::Corrupt);
+        };
+        let mut literal = self.literals.table.begin(&mut bits);
+        let mut offset = self.offsets.table.begin(&mut bits);
+        let mut length = self.lengths.table.begin(&mut bits);
+        let BlockBounds { left, block, window } = bounds;
+        let start = output.end();
+        let older = output.len().wrapping_sub(start);
+        let most = start.saturating_add(left.min(block));
+        let mut tail = output.tail().ok_or(Flaw::Corrupt)?;
+        let (mut end, mut repeats) = (start, self.repeats);
+        for after in (0..count).rev() {
             bits.refill();
-            let states = (of_literals.get(literal), of_offsets.get(offset), of_lengths.get(length));
-            let (Some(of_literal), Some(of_offset), Some(of_length)) = states else {
-                return Err(Flaw::Corrupt);
-            };
-            let [one, two, three] = [of_offset, of_length, of_literal].map(|state| state.means);
-            // The states take 26 bits at most of those that are held.
-            let many =
-                u32::from(one.bits).wrapping_add(two.bits.into()).wrapping_add(three.bits.into())
-                    > 31;
-            let value = one.read(bits);
-            if many {
-                bits.refill();
+            let Some(of_offset) = of_offsets.get(offset) else { return Err(Flaw::Corrupt) };
+            let Some(of_length) = of_lengths.get(length) else { return Err(Flaw::Corrupt) };
+            let Some(of_literal) = of_literals.get(literal) else { return Err(Flaw::Corrupt) };
+            let mut taken = bits.taking();
+            let mut value = of_offset.number(&mut taken);
+            let mut copied = of_length.number(&mut taken);
+            let mut plain = of_literal.number(&mut taken);
+            if taken.left() < LEAST {
+                let numbers;
+                (numbers, bits) = read_many(bits, *of_offset, *of_length, *of_literal);
+                [value, copied, plain] = numbers;
+                taken = bits.taking();
             }
-            let copied = usize_from_u32(two.read(bits));
-            let plain = usize_from_u32(three.read(bits));
-            if many {
-                bits.refill();
+            if after > 0 {
+                literal = of_literal.next(&mut taken);
+                length = of_length.next(&mut taken);
+                offset = of_offset.next(&mut taken);
             }
-            if left > 0 {
-                literal = of_literal.next(bits);
-                length = of_length.next(bits);
-                offset = of_offset.next(bits);
-            }
-            let begin = before.saturating_add(made).saturating_add(plain);
-            let distance = usize_from_u32(self.repeats.distance(value, plain == 0));
-            if distance == 0 || distance > begin.min(bounds.window) {
-                return Err(Flaw::Corrupt);
-            }
-            made = made.saturating_add(plain).saturating_add(copied);
-            if made > bounds.block {
+            bits.pass(taken);
+            let distance = usize_from_u32(repeats.distance(value, plain == 0));
+            let (copied, plain) = (usize_from_u32(copied), usize_from_u32(plain));
+            let Some(others) = literals.get(plain..) else { return Err(Flaw::Corrupt) };
+            // Both are below 2^18, and end within a block or a little behind it.
+            let (begin, turn) = (end, end.wrapping_add(plain));
+            end = turn.wrapping_add(copied);
+            if distance.wrapping_sub(1) >= window {
                 return Err(Flaw::Corrupt);
             }
-            let (own, others) = literals.split_at_checked(plain).ok_or(Flaw::Corrupt)?;
-            // What is too long is still validated to its end: whether a block is one does not depend
-            // on how much of it is wanted.
-            if made <= bounds.left {
-                output.push_front(literals, own);
-                output.repeat(distance, copied);
+            if end <= most {
+                tail.push_front(begin, literals, plain);
+                if !tail.repeat(turn, Match { distance, length: copied }) {
+                    return Err(Flaw::Corrupt);
+                }
+            } else if end.wrapping_sub(start) > block || distance > older.saturating_add(turn) {
+                // What is too long is still validated to its end: whether a block is one does not depend
+                // on how much of it is wanted.
+                return Err(Flaw::Corrupt);
             }
             literals = others;
         }
+        self.repeats = repeats;
         bits.refill();
         if !bits.is_over() {
             return Err(Flaw::Corrupt);
         }
-        last(literals, made, output, bounds)
+        // The literals that are left come after the last sequence.
+        let made = end.wrapping_sub(start).saturating_add(literals.len());
+        if made > block {
+            return Err(Flaw::Corrupt);
+        }
+        if made > left {
+            return Err(Flaw::Decoded);
+        }
+        output.end_at(end);
+        output.push(literals);
+        Ok(())
     }
 }
 
-/// Adds the literals that are left after the last sequence, or that come without any.
-pub(super) fn last(
-    literals: &[u8],
-    made: usize,
-    output: &mut Output,
-    bounds: BlockBounds,
-) -> Result<(), Flaw> {
-    let made = made.saturating_add(literals.len());
-    if made > bounds.block {
-        return Err(Flaw::Corrupt);
-    }
-    if made > bounds.left {
-        return Err(Flaw::Decoded);
-    }
-    output.push(literals);
-    Ok(())
+/// Reads an offset value and two lengths, which need more bits than are held at once. All the bits
+/// that the next states need are held then.
+#[cold]
+fn read_many(
+    mut bits: Bits<'_>,
+    offset: State,
+    length: State,
+    literal: State,
+) -> ([u32; 3], Bits<'_>) {
+    let numbers = [offset, length, literal].map(|state| {
+        let number = state.first.wrapping_add(bits.read(state.more.into()));
+        bits.refill();
+        number
+    });
+    (numbers, bits)
 }
 
 #[cfg(test)]
@@ -217,9 +228,9 @@ mod tests {
     #[test]
     fn a_sequence_may_have_more_bits_than_are_held() {
         let state = |alphabet: &Alphabet, code: usize| {
-            let mut table = Table::<u8, 64>::default();
-            table.make(alphabet.log, alphabet.shares, |code| code).ok().unwrap();
-            let at = table.states().iter().position(|state| usize::from(state.means) == code);
+            let mut table = Table::<64>::default();
+            table.make(alphabet.log, alphabet.shares, &[]).ok().unwrap();
+            let at = table.states().unwrap().iter().position(|state| state.first as usize == code);
             format!("{:01$b}", at.unwrap(), alphabet.log as usize)
         };
         let literals = |code| state(&LITERALS, code);

@@ -53,14 +53,13 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
     let mut races = Vec::new();
     for (name, data) in kinds(bytes) {
         let file = course.inputs.packed(&data)?;
-        let mut contestants = course.workers("read", &["zten", "ruzstd", "libzstd"], &[&file])?;
-        contestants.push(course.programs.zstd_fast(&file)?);
+        let contestants = course.workers("read", &["zten", "ruzstd", "libzstd"], &[&file])?;
         races.push(course.race(name, bytes, 9, contestants)?);
     }
     let mut group = Group {
         title: "Decoding zstd".into(),
-        about: "32 MiB of each kind, compressed by zten at its default level, decoded piece by piece on one thread. zten \
-                is the decoder of our own; with `zstd-fast` it is `structured-zstd`. `ruzstd` and libzstd decode the bare frame."
+        about: "32 MiB of each kind, compressed by zten at its default level, decoded piece by piece on one thread. \
+                `ruzstd` and libzstd decode the bare frame."
             .into(),
         measure: "ns",
         unit: "byte",
@@ -73,9 +72,9 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
             shares.collect::<Result<Vec<_>>>()?.into_iter().fold(f64::MAX, f64::min),
         )
     };
-    let (own, fast) = (least("ruzstd", "zten")?, least("libzstd", "zten with zstd-fast")?);
-    group.claim("zstd, default: of bare ruzstd, at worst", own, AtLeast(0.95));
-    group.claim("zstd-fast: of libzstd, at worst", fast, AtLeast(0.85));
+    let (rust, c) = (least("ruzstd", "zten")?, least("libzstd", "zten")?);
+    group.claim("zstd: of bare ruzstd, at worst", rust, AtLeast(0.95));
+    group.claim("zstd: of libzstd, at worst", c, AtLeast(0.85));
     Ok(group)
 }
 

@@ -1,0 +1,129 @@
+//! Streams of Huffman codes: RFC 8878 §4.2.2.
+
+use super::Flaw;
+use super::bits::{AT_ONCE, Bits};
+use crate::format::LONGEST_CODE;
+use zten_num::{Assured as _, usize_from_u32};
+
+/// What the next bits stand for: by as many of them as the longest code has.
+pub(super) type Codes = [Code; CODES];
+pub(super) const CODES: usize = 1 << LONGEST_CODE;
+/// Codes that are read at once.
+const TOGETHER: usize = 5;
+/// Fewer bytes are not in four streams.
+const QUARTERED: usize = 6;
+
+const _: () = assert!(
+    TOGETHER * usize_from_u32(LONGEST_CODE) <= usize_from_u32(AT_ONCE),
+    "so many bits are held"
+);
+
+/// A symbol in the high byte, and in the low one how many bits it takes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Code(u16);
+
+impl Code {
+    pub(super) fn new(symbol: u8, bits: u8) -> Self {
+        Self(u16::from_le_bytes([bits, symbol]))
+    }
+
+    #[inline(always)]
+    fn symbol(self) -> u8 {
+        let [_, symbol] = self.0.to_le_bytes();
+        symbol
+    }
+
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        let [bits, _] = self.0.to_le_bytes();
+        bits.into()
+    }
+}
+
+/// Decodes one stream, which fills `out`.
+pub(super) fn one(codes: &Codes, stream: &[u8], out: &mut [u8]) -> Result<(), Flaw> {
+    finish(codes, Bits::new(stream).ok_or(Flaw::Corrupt)?, out)
+}
+
+/// Decodes four streams, each of which fills a quarter of `out`.
+// Never inlined: it takes all registers that there are.
+#[inline(never)]
+pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result<(), Flaw> {
+    if out.len() < QUARTERED {
+        return Err(Flaw::Corrupt);
+    }
+    let quarter = out.len().div_ceil(4);
+    let (first, out) = out.split_at_mut_checked(quarter).ok_or(Flaw::Corrupt)?;
+    let (second, out) = out.split_at_mut_checked(quarter).ok_or(Flaw::Corrupt)?;
+    let (third, fourth) = out.split_at_mut_checked(quarter).ok_or(Flaw::Corrupt)?;
+    let [Some(mut a), Some(mut b), Some(mut c), Some(mut d)] = streams.map(Bits::new) else {
+        return Err(Flaw::Corrupt);
+    };
+    let mut done = 0_usize;
+    if !cfg!(feature = "small") {
+        // In step, for each stream by itself would wait for its own bits.
+        let [firsts, seconds, thirds, fourths] =
+            [&mut *first, &mut *second, &mut *third, &mut *fourth]
+                .map(|out| out.as_chunks_mut::<TOGETHER>().0);
+        let chunks = firsts.iter_mut().zip(seconds).zip(thirds.iter_mut().zip(fourths));
+        for ((first, second), (third, fourth)) in chunks {
+            let Some(one) = a.ahead() else { break };
+            let Some(two) = b.ahead() else { break };
+            let Some(three) = c.ahead() else { break };
+            let Some(four) = d.ahead() else { break };
+            a.hold(one);
+            b.hold(two);
+            c.hold(three);
+            d.hold(four);
+            let mut taken = [0_u32; 4];
+            let bytes = first.iter_mut().zip(second).zip(third.iter_mut().zip(fourth));
+            for ((first, second), (third, fourth)) in bytes {
+                let [one, two, three, four] = &mut taken;
+                *first = swift(codes, &mut a, one);
+                *second = swift(codes, &mut b, two);
+                *third = swift(codes, &mut c, three);
+                *fourth = swift(codes, &mut d, four);
+            }
+            let [one, two, three, four] = taken;
+            a.settle(one & 0xff);
+            b.settle(two & 0xff);
+            c.settle(three & 0xff);
+            d.settle(four & 0xff);
+            done = done.wrapping_add(TOGETHER);
+        }
+    }
+    for (bits, out) in [(a, first), (b, second), (c, third), (d, fourth)] {
+        finish(codes, bits, out.get_mut(done..).assured())?;
+    }
+    Ok(())
+}
+
+/// Decodes one symbol, and adds the bits that it takes to `taken`.
+#[inline(always)]
+fn swift(codes: &Codes, bits: &mut Bits<'_>, taken: &mut u32) -> u8 {
+    let code = next(codes, bits);
+    // The symbol lies above the bits by which anything is shifted.
+    bits.shift(code.0.into());
+    *taken = taken.wrapping_add(code.0.into());
+    code.symbol()
+}
+
+/// Decodes the rest of a stream.
+fn finish(codes: &Codes, mut bits: Bits<'_>, out: &mut [u8]) -> Result<(), Flaw> {
+    for chunk in out.chunks_mut(TOGETHER) {
+        bits.refill();
+        for byte in chunk {
+            let code = next(codes, &bits);
+            bits.skip(code.bits());
+            *byte = code.symbol();
+        }
+    }
+    bits.refill();
+    if bits.is_over() { Ok(()) } else { Err(Flaw::Corrupt) }
+}
+
+#[inline(always)]
+fn next(codes: &Codes, bits: &Bits<'_>) -> Code {
+    let at = usize::try_from(bits.peek(LONGEST_CODE)).assured();
+    codes.get(at).copied().assured()
+}
