@@ -7,7 +7,7 @@ pub const FLASH: [(&str, u64); 4] =
 /// Heap of every image without zstd.
 pub const HEAP: u64 = 4 << 10;
 /// Heap of the images with zstd, in which one layer decodes to 6,144 bytes.
-pub const HEAP_ZSTD: u64 = 36 << 10;
+pub const HEAP_ZSTD: u64 = 31 << 10;
 /// Stack of every image.
 pub const STACK: u64 = 16 << 10;
 /// Times that the image `spi` reads each byte of the file, in hundredths.
