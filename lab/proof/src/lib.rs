@@ -13,3 +13,4 @@ pub mod guest;
 pub mod image;
 pub mod machine;
 pub mod panics;
+pub mod search;

@@ -1,0 +1,158 @@
+//! Searches for the manifests that cost most to open, under the instruction counter.
+//!
+//! `worst --minutes 60` climbs: of each kind, and for each way in which the library is built, a
+//! description is changed at random and kept where a byte costs no less than before; now and then it
+//! begins anew. What is worse than all before of its kind is printed. `--seed 7` begins with another
+//! number, and `--kind attributes` searches one kind. `worst --show 'items depth=61 kib=32'` measures
+//! one description.
+#![allow(clippy::allow_attributes, clippy::cast_precision_loss, reason = "numbers are small")]
+
+use std::env::args;
+use std::error::Error;
+use std::io;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use zten_proof::count::counting;
+use zten_proof::guest;
+use zten_proof::machine::Maker;
+use zten_proof::search::{Description, KINDS, Kind};
+use zten_testkit::process::target_folder;
+
+/// Features of the guest: as the proof has it, and with the seeds of a process and generation 2.
+const BUILDS: [&str; 2] = ["", "std,v2"];
+/// An ordinary manifest: `names sorted`, in instructions a byte.
+const ORDINARY: f64 = 25.4;
+/// A climb that has found nothing in so many steps begins anew.
+const PATIENCE: u32 = 150;
+
+/// What a description came to.
+struct Measured {
+    /// Instructions a byte.
+    cost: f64,
+    /// The rule that the file breaks, if it breaks one.
+    rule: String,
+}
+
+/// A build of the library.
+struct Variant {
+    name: &'static str,
+    maker: Maker,
+}
+
+impl Variant {
+    fn new(features: &'static str) -> Result<Self, Box<dyn Error>> {
+        let folder = target_folder()?.join("worst").join(features.replace(',', "-"));
+        let built = guest::build(&folder, "zten-guest", "wasm32-unknown-unknown", features, "")?;
+        let module = counting(&std::fs::read(built.join("zten_guest.wasm"))?)?;
+        let name = if features.is_empty() { "no features" } else { features };
+        Ok(Self { name, maker: Maker::new(&module)? })
+    }
+
+    fn measure(&self, file: &[u8]) -> Measured {
+        let mut machine = self.maker.machine().expect("a guest that asks for nothing");
+        machine.file(file).expect("room");
+        let outcome = machine.call("open", false).expect("no panic");
+        Measured { cost: outcome.work as f64 / file.len() as f64, rule: outcome.rule }
+    }
+}
+
+/// A search among files of one kind, opened by one build.
+struct Climb<'v> {
+    kind: Kind,
+    variant: &'v Variant,
+    here: Option<(Description, f64)>,
+    /// Steps since it last went up.
+    waited: u32,
+    worst: Option<(Description, Measured)>,
+}
+
+impl Climb<'_> {
+    fn step(&mut self, rng: &mut Rng) {
+        if self.waited > PATIENCE {
+            (self.here, self.waited) = (None, 0);
+            // Half of the new climbs begin beside the worst.
+            if let (Some((worst, measured)), true) = (&self.worst, rng.bool()) {
+                self.here = Some((worst.clone(), measured.cost));
+            }
+        }
+        let next = match &self.here {
+            Some((here, _)) => here.changed(rng),
+            None => self.kind.any(rng),
+        };
+        let measured = self.variant.measure(&next.file());
+        let before = self.here.as_ref().map_or(0.0, |(_, cost)| *cost);
+        self.waited = if measured.cost > before * 1.001 { 0 } else { self.waited + 1 };
+        if measured.cost >= before {
+            self.here = Some((next.clone(), measured.cost));
+        }
+        let worst = self.worst.as_ref().map_or(0.0, |(_, worst)| worst.cost);
+        if measured.cost > worst {
+            self.worst = Some((next, measured));
+            if self.worst.as_ref().is_some_and(|(_, found)| found.cost > worst * 1.02) {
+                println!("{}", self.found());
+            }
+        }
+    }
+
+    fn found(&self) -> String {
+        match &self.worst {
+            Some((description, measured)) => line(self.variant, description, measured),
+            None => format!("{}: nothing", self.kind.name()),
+        }
+    }
+}
+
+fn line(
+    variant: &Variant,
+    description: &Description,
+    Measured { cost, rule }: &Measured,
+) -> String {
+    let times = cost / ORDINARY;
+    let rule = if rule.is_empty() { "valid" } else { rule };
+    format!("{cost:.1} a byte, {times:.1} x, {rule}, {}: {description}", variant.name)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = args().skip(1);
+    let (mut minutes, mut seed, mut only, mut shown) = (60, 1, None, None);
+    while let (Some(name), value) = (arguments.next(), arguments.next().unwrap_or_default()) {
+        match name.as_str() {
+            "--minutes" => minutes = value.parse()?,
+            "--seed" => seed = value.parse()?,
+            "--kind" => only = Some(value),
+            "--show" => shown = Some(value.parse::<Description>()?),
+            _ => return Err(io::Error::other(format!("{name} is no option")).into()),
+        }
+    }
+    let variants: Vec<Variant> = BUILDS.into_iter().map(Variant::new).collect::<Result<_, _>>()?;
+    if let Some(description) = shown {
+        let file = description.file();
+        for variant in &variants {
+            println!("{}", line(variant, &description, &variant.measure(&file)));
+        }
+        return Ok(());
+    }
+    search(&variants, Duration::from_secs(60 * minutes), seed, only.as_deref());
+    Ok(())
+}
+
+fn search(variants: &[Variant], time: Duration, seed: u64, only: Option<&str>) {
+    let mut rng = Rng::with_seed(seed);
+    let kinds = KINDS.iter().filter(|kind| only.is_none_or(|only| only == kind.name()));
+    let climb = |kind: &Kind, variant| {
+        let kind = *kind;
+        Climb { kind, variant, here: None, waited: 0, worst: None }
+    };
+    let mut climbs: Vec<Climb> =
+        kinds.flat_map(|kind| variants.iter().map(move |variant| climb(kind, variant))).collect();
+    let (began, mut run) = (Instant::now(), 0_u64);
+    while began.elapsed() < time && !climbs.is_empty() {
+        for climb in &mut climbs {
+            climb.step(&mut rng);
+            run += 1;
+        }
+    }
+    println!("\nSeed {seed}: {run} files in {} s.", began.elapsed().as_secs());
+    climbs.iter().for_each(|climb| println!("{}", climb.found()));
+}

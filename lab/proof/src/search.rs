@@ -1,0 +1,216 @@
+//! Files by descriptions that can be changed at random: a kind, and a number for each of its traits.
+
+mod known;
+mod maps;
+mod places;
+mod texts;
+mod values;
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use fastrand::Rng;
+
+/// A trait of files of one kind: a number from 0 on.
+#[derive(Clone, Copy, Debug)]
+pub struct Trait {
+    name: &'static str,
+    /// The greatest.
+    most: u64,
+}
+
+/// The traits of those names and greatest numbers.
+const fn traits<const N: usize>(pairs: [(&'static str, u64); N]) -> [Trait; N] {
+    let mut traits = [Trait { name: "", most: 0 }; N];
+    let mut at = 0;
+    while at < N {
+        traits[at] = Trait { name: pairs[at].0, most: pairs[at].1 };
+        at += 1;
+    }
+    traits
+}
+
+/// A kind of file.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    name: &'static str,
+    traits: &'static [&'static [Trait]],
+    make: fn(&Description) -> Vec<u8>,
+}
+
+/// All kinds.
+pub const KINDS: &[Kind] = &[
+    maps::ATTRIBUTES,
+    maps::FIELDS,
+    maps::ROLES,
+    maps::NAMES,
+    maps::NAMES_2,
+    maps::ENTRIES,
+    values::ITEMS,
+    places::BLOBS,
+    places::BLOBS_2,
+    places::SHAPES,
+    places::SHARDS,
+];
+
+/// What all files have: about how many KiB.
+const SIZE: Trait = Trait { name: "kib", most: 64 };
+
+impl Kind {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn all_traits(&self) -> impl Iterator<Item = Trait> + use<> {
+        self.traits.iter().copied().flatten().copied().chain([SIZE])
+    }
+
+    /// Any description of this kind, at 32 KiB.
+    pub fn any(&self, rng: &mut Rng) -> Description {
+        let numbers = self.all_traits().map(|one| any(one, rng)).collect();
+        let mut description = Description { kind: *self, numbers };
+        description.put(SIZE.name, 32);
+        description
+    }
+}
+
+/// Any number that the trait may be: half of them of any size, half of any length.
+fn any(one: Trait, rng: &mut Rng) -> u64 {
+    let most = if rng.bool() { one.most } else { one.most >> rng.u32(..=one.most.max(1).ilog2()) };
+    rng.u64(..=most)
+}
+
+/// A file by its kind, and by a number for each trait.
+///
+/// It is written as the name of the kind, and behind it each trait that is not 0 with its number:
+/// `attributes count=4095 order=2 kib=32`.
+#[derive(Clone)]
+pub struct Description {
+    kind: Kind,
+    numbers: Vec<u64>,
+}
+
+impl Description {
+    /// The kind.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The file.
+    pub fn file(&self) -> Vec<u8> {
+        (self.kind.make)(self)
+    }
+
+    /// The same of about so many bytes.
+    #[must_use]
+    pub fn sized(mut self, bytes: usize) -> Self {
+        self.put(SIZE.name, (bytes >> 10) as u64);
+        self
+    }
+
+    /// One of the next descriptions: a trait or a few are other ones.
+    #[must_use]
+    pub fn changed(&self, rng: &mut Rng) -> Self {
+        let mut changed = self.clone();
+        let traits: Vec<Trait> = self.kind.all_traits().collect();
+        for _ in 0..=[0, 0, 0, 1, 1, 2, 4][rng.usize(..7)] {
+            // The size is left: work is linear in it.
+            let at = rng.usize(..traits.len() - 1);
+            let (number, one) = (&mut changed.numbers[at], traits[at]);
+            *number = match rng.u8(..6) {
+                0 => number.saturating_sub(1),
+                1 => *number + 1,
+                2 => *number * 2,
+                3 => *number / 2,
+                4 => *number ^ 1,
+                _ => any(one, rng),
+            }
+            .min(one.most);
+        }
+        changed
+    }
+
+    /// The number of a trait.
+    fn get(&self, name: &str) -> usize {
+        let at = self.kind.all_traits().position(|one| one.name == name);
+        let number =
+            self.numbers[at.unwrap_or_else(|| panic!("{} have no {name}", self.kind.name))];
+        usize::try_from(number).expect("a small number")
+    }
+
+    fn put(&mut self, name: &str, number: u64) {
+        let at = self.kind.all_traits().position(|one| one.name == name);
+        self.numbers[at.unwrap_or_else(|| panic!("{} have no {name}", self.kind.name))] = number;
+    }
+
+    /// About how many bytes it is to have.
+    fn size(&self) -> usize {
+        self.get(SIZE.name) << 10
+    }
+}
+
+impl Display for Description {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name)?;
+        let pairs = self.kind.all_traits().zip(&self.numbers);
+        pairs
+            .filter(|(_, number)| **number > 0)
+            .try_for_each(|(one, number)| write!(f, " {}={number}", one.name))
+    }
+}
+
+impl FromStr for Description {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let kind = KINDS.iter().find(|kind| kind.name == name);
+        let kind = *kind.ok_or_else(|| format!("no kind is called {name}"))?;
+        let numbers = kind.all_traits().map(|_| 0).collect();
+        let mut description = Self { kind, numbers };
+        description.put(SIZE.name, 32);
+        for word in words {
+            let (name, number) = word.split_once('=').ok_or_else(|| format!("{word} has no ="))?;
+            let most = kind.all_traits().find(|one| one.name == name);
+            let most = most.ok_or_else(|| format!("{} have no {name}", kind.name))?.most;
+            let number: u64 = number.parse().map_err(|_| format!("{number} is no number"))?;
+            if number > most && name != SIZE.name {
+                return Err(format!("{name} is {most} at most"));
+            }
+            description.put(name, number);
+        }
+        Ok(description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Description, KINDS};
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for kind in KINDS {
+            let mut description = kind.any(&mut rng);
+            for _ in 0..100 {
+                description = description.changed(&mut rng);
+                let read: Description = description.to_string().parse().expect("a description");
+                assert_eq!(read.numbers, description.numbers, "{description}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_description_is_of_a_file() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        for kind in KINDS {
+            for _ in 0..20 {
+                let description = kind.any(&mut rng).sized(4 << 10);
+                let length = description.file().len();
+                assert!((16..1 << 20).contains(&length), "{description}: {length} bytes");
+            }
+        }
+    }
+}
