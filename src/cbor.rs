@@ -14,6 +14,7 @@ mod encode;
 mod entries;
 mod head;
 mod keys;
+mod pass;
 mod skip;
 #[cfg(feature = "v2")]
 mod strict;
@@ -34,6 +35,7 @@ use entries::entries;
 pub(crate) use entries::{Entries, array_head, map_head};
 use head::{BREAK, Head, head, head_of, major};
 pub(crate) use keys::{Keys, find, keys_before, nth_key};
+pub(crate) use pass::pass;
 pub(crate) use skip::skip;
 #[cfg(feature = "v2")]
 pub(crate) use strict::{Ascending, shortest_head, strict};

@@ -261,7 +261,7 @@ impl<'a> ManifestRef<'a> {
     #[cfg(feature = "write")]
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         let at = seek(self.as_bytes(), self.index().attributes?);
-        let (rest, ()) = crate::cbor::skip(at, 0, crate::limits::format::DEPTH_CAP).ok()?;
+        let rest = crate::cbor::pass(at)?;
         at.get(..at.len().saturating_sub(rest.len()))
     }
 

@@ -47,7 +47,7 @@ fn width(info: u8) -> (usize, u32) {
 }
 
 /// The argument of a head that does not fit in its initial byte; none if it is cut.
-fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+pub(super) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }

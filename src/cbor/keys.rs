@@ -4,10 +4,9 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
-use super::different::{Found, TABLE_BYTES, first_again};
-use super::{Checked, Fault, Input, Remaining, UNLIMITED, key, map_head, seek, skip};
+use super::different::{TABLE_BYTES, first_alike};
+use super::{Checked, Fault, Input, Remaining, UNLIMITED, key, map_head, pass, seek};
 use crate::error::OutOfMemory;
-use crate::limits::format::DEPTH_CAP;
 use crate::num::{Assured as _, SMALL, len_u32, usize_from_u32};
 use crate::rules::Rule;
 use crate::sort::by_text;
@@ -15,11 +14,35 @@ use crate::sort::by_text;
 /// Watches the keys of one map go by.
 ///
 /// Keys that are strictly ascending are unique, and cost one comparison each and no memory. Only a map
-/// whose keys do not is walked a second time, when its size is known.
+/// whose keys do not is walked again, when its size is known.
 #[derive(Default)]
 pub(crate) struct Keys<'m> {
     last: Option<&'m [u8]>,
     disorder: bool,
+    /// Entries that have gone by.
+    count: u32,
+    jumps: Jumps,
+}
+
+/// Values that are not passed over again: the two longest of those that had readers of their own, in which
+/// other maps may have been walked again.
+#[derive(Clone, Copy, Default)]
+struct Jumps {
+    longest: Jump,
+    next: Jump,
+}
+
+/// Where a value begins, and where it ends.
+#[derive(Clone, Copy, Default)]
+struct Jump {
+    from: Remaining,
+    to: Remaining,
+}
+
+impl Jump {
+    fn length(self) -> u32 {
+        self.from.left().saturating_sub(self.to.left())
+    }
 }
 
 impl<'m> Keys<'m> {
@@ -28,43 +51,63 @@ impl<'m> Keys<'m> {
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
         self.last = Some(key);
+        self.count = self.count.wrapping_add(1);
     }
 
-    /// Validates the map at `at`, whose entries end before `end`.
+    /// Notes an entry whose key does not stand there twice, and where its value begins and ends.
     #[inline(always)]
-    pub(crate) fn finish(self, at: Input<'m>, end: Input<'m>) -> Checked<()> {
-        if self.disorder { unsorted(at, end) } else { Ok(()) }
-    }
-}
-
-/// Looks for the first key of a map that stands there twice: by hashes, or by sorting them.
-#[inline(never)]
-fn unsorted<'m>(at: Input<'m>, end: Input<'m>) -> Checked<()> {
-    let (first, entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
-    let span = first.len().checked_sub(end.len()).assured();
-    let map = first.get(..span).assured();
-    let count = entries.claimed().map_or_else(|| walk(map).count(), usize_from_u32);
-    let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(at)));
-    let twice =
-        |left| Fault::new(Rule::DuplicateKey, Remaining(len_u32(end.len()).saturating_add(left)));
-    if may_be_hashed(count, span) {
-        match first_again(count, || texts(map)).map_err(memory)? {
-            Found::AllDifferent => return Ok(()),
-            Found::Again(index) => return Err(twice(walk(map).nth(index).assured()).into()),
-            Found::Nothing => {}
+    pub(crate) fn jump(&mut self, value: Input<'m>, end: Input<'m>) {
+        self.count = self.count.wrapping_add(1);
+        let jump = Jump { from: Remaining::of(value), to: Remaining::of(end) };
+        let Jumps { longest, next } = &mut self.jumps;
+        if jump.length() > longest.length() {
+            *next = core::mem::replace(longest, jump);
+        } else if jump.length() > next.length() {
+            *next = jump;
         }
     }
-    // Two bytes a key while the map is short, so that the places of its keys never take more
-    // memory than the map itself.
-    let left = if u16::try_from(span).is_ok() {
-        let pack = |left| u16::try_from(left).assured_or(u16::MAX);
-        duplicate(map, count, pack, u32::from)
-    } else {
-        duplicate(map, count, |left| left, |left| left)
-    };
-    match left.map_err(memory)? {
-        None => Ok(()),
-        Some(left) => Err(twice(left).into()),
+
+    /// Validates the entries that have gone by, from `first` to `end`.
+    #[inline(always)]
+    pub(crate) fn finish(&self, first: Input<'m>, end: Input<'m>) -> Checked<()> {
+        if self.disorder { self.unsorted(first, end) } else { Ok(()) }
+    }
+
+    /// Looks for the first key that stands there twice: by hashes, and by sorting them where those tell too
+    /// little.
+    #[inline(never)]
+    fn unsorted(&self, first: Input<'m>, end: Input<'m>) -> Checked<()> {
+        let span = first.len().checked_sub(end.len()).assured();
+        let count = usize_from_u32(self.count);
+        let texts = || Entered { input: first, end, jumps: self.jumps };
+        let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(first)));
+        let mut alike = None;
+        if may_be_hashed(count, span) {
+            alike = first_alike(count, texts().map(|(_, text)| text)).map_err(memory)?;
+            if alike.is_none() {
+                return Ok(());
+            }
+        }
+        // Two bytes a key while the map is short, so that the places of its keys never take more
+        // memory than the map itself.
+        let before = len_u32(end.len());
+        let places = texts().map(|(at, _)| Remaining::of(at).left().wrapping_sub(before));
+        let read = |place: u32| {
+            key(seek(first, Remaining::from_left(place.wrapping_add(before)))).assured().1
+        };
+        let twice = if u16::try_from(span).is_ok() {
+            let places = places.map(|place| u16::try_from(place).assured_or(u16::MAX));
+            duplicate(places, count, alike, |place| read(place.into()))
+        } else {
+            duplicate(places, count, alike, read)
+        };
+        match twice.map_err(memory)? {
+            None => Ok(()),
+            Some(place) => {
+                let at = Remaining::from_left(place.wrapping_add(before));
+                Err(Fault::new(Rule::DuplicateKey, at).into())
+            }
+        }
     }
 }
 
@@ -78,47 +121,60 @@ fn may_be_hashed(count: usize, span: usize) -> bool {
 /// How many keys of the map at `at` stand before `mark`.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, remaining: Remaining) -> u32 {
-    let before =
-        |(first, _)| len_u32(walk(first).take_while(|left| *left > remaining.left()).count());
+    let before = |(first, _)| {
+        let keys = Entered { input: first, end: &[], jumps: Jumps::default() };
+        len_u32(keys.take_while(|(at, _)| Remaining::of(at) > remaining).count())
+    };
     map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
 }
 
-/// Where the keys in the entries of a map stand, as bytes left of them.
-fn walk(entries: Input<'_>) -> impl Iterator<Item = u32> {
-    let mut input = entries;
-    core::iter::from_fn(move || {
-        let at = len_u32(input.len());
-        let (value, _) = key(input).ok()?;
-        input = skip(value, 0, DEPTH_CAP).ok()?.0;
-        Some(at)
-    })
+/// The entries of a map that has been read: what is left from each key on, and the key.
+struct Entered<'m> {
+    input: Input<'m>,
+    end: Input<'m>,
+    jumps: Jumps,
 }
 
-/// The keys in the entries of a map.
-fn texts(entries: Input<'_>) -> impl Iterator<Item = Input<'_>> {
-    let mut input = entries;
-    core::iter::from_fn(move || {
-        let (value, text) = key(input).ok()?;
-        input = skip(value, 0, DEPTH_CAP).ok()?.0;
-        Some(text)
-    })
+impl<'m> Iterator for Entered<'m> {
+    type Item = (Input<'m>, Input<'m>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.input;
+        if at.len() <= self.end.len() {
+            return None;
+        }
+        let (value, text) = key(at).ok()?;
+        let Jumps { longest, next } = self.jumps;
+        self.input = match Remaining::of(value) {
+            from if from == longest.from => seek(value, longest.to),
+            from if from == next.from => seek(value, next.to),
+            _ => pass(value)?,
+        };
+        Some((at, text))
+    }
 }
 
-/// The first of `count` keys that stands there twice, in bytes left of the map.
-fn duplicate<P: Copy + Ord>(
-    map: Input<'_>,
+/// The first of `count` keys that stands there twice. All before the one that is alike another are different.
+fn duplicate<'m, P: Copy + Ord + Into<u32>>(
+    keys: impl Iterator<Item = P>,
     count: usize,
-    pack: impl Fn(u32) -> P,
-    unpack: impl Fn(P) -> u32,
+    alike: Option<(usize, &'m [u8])>,
+    read: impl Fn(P) -> &'m [u8],
 ) -> Result<Option<u32>, OutOfMemory> {
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
-    places.extend(walk(map).take(count).map(pack));
-    let read = |place: P| key(seek(map, Remaining(unpack(place)))).assured().1;
+    places.extend(keys.take(count));
+    if let Some((index, text)) = alike
+        && let Some(place) = places.get(index)
+        && places.iter().take(index).any(|before| read(*before) == text)
+    {
+        return Ok(Some((*place).into()));
+    }
     let mut twice = None;
     by_text(&mut places, read, |equal| twice = twice.max(second(equal)))
         .map_err(|_| OutOfMemory)?;
-    Ok(twice.map(unpack))
+    Ok(twice.map(Into::into))
 }
 
 /// The second of places that are counted in bytes left, the earlier being the larger.
@@ -138,10 +194,10 @@ pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
         let value = match key(input) {
             Ok((value, key)) if key == wanted.as_bytes() => return Some(value),
             Ok((value, _)) => value,
-            Err(_) if cfg!(feature = "v2") => skip(input, 0, DEPTH_CAP).ok()?.0,
+            Err(_) if cfg!(feature = "v2") => pass(input)?,
             Err(_) => return None,
         };
-        input = skip(value, 0, DEPTH_CAP).ok()?.0;
+        input = pass(value)?;
     }
     None
 }
@@ -153,7 +209,7 @@ pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_
     for _ in 0..place {
         entries.next(input).then_some(())?;
         let (value, _) = key(input).ok()?;
-        input = skip(value, 0, DEPTH_CAP).ok()?.0;
+        input = pass(value)?;
     }
     entries.next(input).then_some(())?;
     key(input).ok()

@@ -1,63 +1,69 @@
 //! Passing over one item of any kind, checking all of it.
 
 use super::{BREAK, Checked, Fault, Head, Input, Parsed, Remaining, content, entries, fail, head};
-use super::{Entries, UNLIMITED, check_utf8, head_of, major};
+use super::{Entries, UNLIMITED, check_utf8, head_of, is_ascii, major};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, impossible};
+use crate::num::{Assured as _, SMALL};
 use crate::rules::{Limit, Rule};
 
-/// An open map, array or tag, by what it still asks for.
-#[derive(Clone, Copy)]
-enum Level {
-    /// So many items: a definite map has two an entry, a tag one.
-    Items(u32),
-    /// Items until a break.
-    Array,
-    /// A key or a break.
-    Key,
-    /// A value.
-    Value,
-}
+/// What an open map, array or tag still asks for: so many items, of which a definite map has two an entry and
+/// a tag has one; or what comes next in one that is indefinite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Level(u32);
 
 impl Level {
+    /// Nothing more.
+    const CLOSED: Self = Self(0);
+    /// More items than a manifest has bytes for.
+    const TOO_MANY: u32 = 1 << 31;
+    /// An item or a break.
+    const ARRAY: Self = Self(u32::MAX);
+    /// A key or a break.
+    const KEY: Self = Self(u32::MAX - 1);
+    /// A value.
+    const VALUE: Self = Self(u32::MAX - 2);
+
+    #[inline(always)]
+    fn items(count: u32) -> Self {
+        Self(count.min(Self::TOO_MANY))
+    }
+
     /// Takes one item: the level as it is then; or, at its end, what is left after it.
     #[inline(always)]
     fn next(self, input: Input<'_>) -> Result<Self, Input<'_>> {
         match self {
-            Self::Items(left) => left.checked_sub(1).map(Self::Items).ok_or(input),
-            Self::Value => Ok(Self::Key),
-            Self::Array | Self::Key => match input.split_first() {
+            Self(left @ ..=Self::TOO_MANY) => left.checked_sub(1).map(Self).ok_or(input),
+            Self::VALUE => Ok(Self::KEY),
+            _ => match input.split_first() {
                 Some((&BREAK, rest)) => Err(rest),
-                _ if matches!(self, Self::Key) => Ok(Self::Value),
+                _ if self == Self::KEY => Ok(Self::VALUE),
                 _ => Ok(self),
             },
         }
     }
 }
 
-/// The open levels above an item. They are counted, never recursed into.
-struct Levels {
-    open: [Level; Self::MOST],
-    /// How many levels are open, those outside the item included.
-    depth: u8,
-    limit: u8,
-}
+/// The levels that are open around the innermost, from the outermost on. They are counted, never recursed into.
+struct Around([Level; Self::MOST]);
 
-impl Levels {
+impl Around {
     const MOST: usize = 64;
     const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
 
-    fn push(&mut self, at: Input<'_>, level: Level) -> Checked<()> {
-        match self.open.get_mut(usize::from(self.depth)) {
-            Some(slot) if self.depth < self.limit => *slot = level,
-            _ => return Err(Fault::with(Limit::Depth, Remaining::of(at), self.limit.into()).into()),
+    /// Keeps a level while `depth` are open, unless that is the limit.
+    #[inline(always)]
+    fn keep(&mut self, at: Input<'_>, outer: Level, (depth, limit): (u8, u8)) -> Checked<()> {
+        match self.0.get_mut(usize::from(depth)) {
+            Some(slot) if depth < limit => *slot = outer,
+            _ => return Err(Fault::with(Limit::Depth, Remaining::of(at), limit.into()).into()),
         }
-        self.depth = self.depth.saturating_add(1);
         Ok(())
     }
 
-    fn top(&mut self) -> Option<&mut Level> {
-        self.open.get_mut(usize::from(self.depth.checked_sub(1)?))
+    /// What was kept while `depth` levels were open.
+    #[inline(always)]
+    fn kept(&self, depth: u8) -> Level {
+        self.0.get(usize::from(depth)).copied().assured_or(Level::CLOSED)
     }
 }
 
@@ -66,62 +72,91 @@ impl Levels {
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     match front(at)? {
         (rest, None) => Ok((rest, ())),
-        (rest, Some(level)) => nested(at, rest, level, (open, limit)),
+        (_, Some(_)) => nested(at, open, limit),
     }
 }
 
-/// Passes over everything in the map, array or tag whose head was at `at`.
+/// [`skip`] for a map, an array or a tag.
 #[inline(never)]
-fn nested<'m>(
-    at: Input<'m>,
-    mut input: Input<'m>,
-    level: Level,
-    (open, limit): (u8, u8),
-) -> Parsed<'m, ()> {
-    let mut levels = Levels { open: [Level::Array; Levels::MOST], depth: open, limit };
-    levels.push(at, level)?;
-    while levels.depth > open {
-        let Some(top) = levels.top() else {
-            impossible();
-            break;
-        };
-        match top.next(input) {
-            Ok(level) => {
-                *top = level;
-                let (rest, opened) = front(input)?;
-                if let Some(level) = opened {
-                    levels.push(input, level)?;
-                }
-                input = rest;
-            }
+fn nested(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
+    let mut around = Around([Level::CLOSED; Around::MOST]);
+    // Of levels that lie outside, one item is left.
+    let (mut input, mut level, mut depth) = (at, Level(1), open);
+    loop {
+        level = match level.next(input) {
+            Ok(level) => level,
+            Err(rest) if depth == open => return Ok((rest, ())),
             Err(rest) => {
-                levels.depth = levels.depth.checked_sub(1).assured();
                 input = rest;
+                depth = depth.wrapping_sub(1);
+                level = around.kept(depth);
+                continue;
             }
+        };
+        let (rest, opened) = match short(input) {
+            Some(read) => read,
+            None => any_front(input)?,
+        };
+        if let Some(opened) = opened {
+            around.keep(input, level, (depth, limit))?;
+            depth = depth.wrapping_add(1);
+            level = opened;
         }
+        input = rest;
     }
-    Ok((input, ()))
 }
 
 /// Passes over the front of an item: all of a number, string or simple value, or the head of a
 /// map, array or tag, whose level it returns.
-#[cfg_attr(not(feature = "small"), inline(always))]
+#[inline(always)]
 fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
+    match short(at) {
+        Some(read) => Ok(read),
+        None => any_front(at),
+    }
+}
+
+/// [`front`] where the argument is in the initial byte, and nothing is wrong.
+#[inline(always)]
+fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Level>)> {
+    let (initial, rest) = at.split_first()?;
+    let (major, info) = (initial >> 5, initial & 31);
+    if SMALL || info >= 24 {
+        return None;
+    }
+    let length = usize::from(info);
+    match major {
+        major::BYTES => Some((rest.get(length..)?, None)),
+        major::TEXT => {
+            let (text, rest) = rest.split_at_checked(length)?;
+            is_ascii::<false>(text).then_some((rest, None))
+        }
+        major::ARRAY if length <= rest.len() => Some((rest, Some(Level(info.into())))),
+        major::MAP if length.wrapping_mul(2) <= rest.len() => {
+            Some((rest, Some(Level(u32::from(info).wrapping_mul(2)))))
+        }
+        major::ARRAY | major::MAP => None,
+        major::TAG => Some((rest, Some(Level(1)))),
+        _ => Some((rest, None)),
+    }
+}
+
+/// [`front`] of any item.
+#[inline(never)]
+fn any_front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
     let (rest, head) = head(at)?;
     match head.major {
         major::BYTES | major::TEXT => string(at, rest, head).map(|(rest, ())| (rest, None)),
         major::ARRAY => {
-            let level = |entries: Entries| entries.claimed().map_or(Level::Array, Level::Items);
             let (rest, entries) = entries((at, head), UNLIMITED, rest)?;
-            Ok((rest, Some(level(entries))))
+            Ok((rest, Some(entries.claimed().map_or(Level::ARRAY, Level::items))))
         }
         major::MAP => {
-            let items = |count: u32| Level::Items(count.saturating_mul(2));
-            let level = |entries: Entries| entries.claimed().map_or(Level::Key, items);
+            let items = |count: u32| Level::items(count.saturating_mul(2));
             let (rest, entries) = entries((at, head), UNLIMITED, rest)?;
-            Ok((rest, Some(level(entries))))
+            Ok((rest, Some(entries.claimed().map_or(Level::KEY, items))))
         }
-        major::TAG => Ok((rest, Some(Level::Items(1)))),
+        major::TAG => Ok((rest, Some(Level(1)))),
         // The head of a number or simple value is all of it.
         _ => Ok((rest, None)),
     }

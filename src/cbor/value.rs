@@ -9,10 +9,9 @@ use core::fmt;
 use serde::Deserialize;
 use serde_cbor_2::de::from_slice_with_scratch;
 
-use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, skip};
+use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass};
 use crate::brief::{Bytes, Start};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::limits::format::DEPTH_CAP;
 use crate::num::Assured as _;
 
 /// One CBOR item of a checked manifest.
@@ -58,7 +57,7 @@ impl<'m> Item<'m> {
 
     /// Splits the item at the front of `input`, which has been checked.
     pub(super) fn split(input: Input<'m>) -> Option<(Self, Input<'m>)> {
-        let (rest, ()) = skip(input, 0, DEPTH_CAP).ok()?;
+        let rest = pass(input)?;
         let length = input.len().checked_sub(rest.len())?;
         input.get(..length).map(|bytes| (Self(bytes), rest))
     }

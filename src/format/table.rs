@@ -135,6 +135,8 @@ macro_rules! table {
                     (mut input, mut entries): (Input<$m>, Entries),
                 ) -> Parsed<$m, Self> {
                     $crate::format::table::table!(@prove $form walk at $level);
+                    // Those before are in the order of the table.
+                    let first = input;
                     let mut keys = Keys::default();
                     while entries.next(input) {
                         let (value, name) = match key(input) {
@@ -169,9 +171,12 @@ macro_rules! table {
                                 }
                             )+
                         }
+                        if !DETERMINISTIC {
+                            keys.jump(value, input);
+                        }
                     }
                     let rest = entries.end(input, at, Limit::Keys)?;
-                    keys.finish(at, input)?;
+                    keys.finish(first, input)?;
                     Ok((rest, self))
                 }
             }

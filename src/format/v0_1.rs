@@ -9,12 +9,11 @@ use super::slots::{Slot, Text};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
-    Checked, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, skip, text,
+    Checked, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, pass, text,
 };
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::Place;
-use crate::limits::format::DEPTH_CAP;
 use crate::num::SMALL;
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -108,7 +107,7 @@ pub(super) fn name(manifest: Input<'_>, ordinal: u32) -> Option<Input<'_>> {
     let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest).ok()?;
     for _ in 0..ordinal {
         entries.next(input).then_some(())?;
-        input = skip(input, 0, DEPTH_CAP).ok()?.0;
+        input = pass(input)?;
     }
     entries.next(input).then_some(())?;
     let (_, name) = text(Rule::NameType).parse(EntryKey::name.field().find(input)?).ok()?;

@@ -11,13 +11,13 @@ use super::component::Component;
 use super::object::Object;
 use super::reader::Reader;
 use crate::cbor::{
-    Entries, Input, NULL, Remaining, UNLIMITED, deterministic, key, map_head, skip, text,
+    Entries, Input, NULL, Remaining, UNLIMITED, deterministic, key, map_head, pass, text,
 };
 use crate::digest::Digest;
 use crate::error::{Error, Place};
 use crate::format::v1::{ComponentKey, ObjectKey, RootKey};
 use crate::format::{Encoding, Logical};
-use crate::limits::format::{ALIGNMENT, DEPTH_CAP};
+use crate::limits::format::ALIGNMENT;
 use crate::num::Assured as _;
 use crate::rules::Rule;
 
@@ -109,16 +109,15 @@ impl<'a> Form<'a> {
         let (mut input, mut entries) = head.assured_or((&[], Entries::NONE));
         while entries.next(input) {
             // In 2, the keys of unknown fields need not be text.
-            let (value, name) = key(input).unwrap_or_else(|_| {
-                (skip(input, 0, DEPTH_CAP).assured().0, <Input<'_>>::default())
-            });
+            let (value, name) =
+                key(input).unwrap_or_else(|_| (pass(input).assured(), <Input<'_>>::default()));
             let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
             validate(name, value).map_err(|wrong| match wrong {
                 Broken::Field => broken(Rule::CanonicalField, input),
                 Broken::Value(rule) => broken(rule, value),
                 Broken::Within(error) => error,
             })?;
-            input = skip(value, 0, DEPTH_CAP).assured().0;
+            input = pass(value).assured();
         }
         Ok(())
     }

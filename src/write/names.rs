@@ -4,9 +4,8 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use super::settings::Target;
-use crate::cbor::{Input, key, skip};
+use crate::cbor::{Input, key, pass};
 use crate::error::{ErrorKind, OutOfMemory};
-use crate::limits::format::DEPTH_CAP;
 use crate::manifest::hash;
 use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
@@ -87,7 +86,7 @@ pub(super) fn places(entries: Input<'_>, end: usize) -> impl Iterator<Item = u32
         }
         let here = at;
         let (value, _) = key(entries.get(at..)?).ok()?;
-        let (rest, ()) = skip(value, 0, DEPTH_CAP).ok()?;
+        let rest = pass(value)?;
         at = entries.len().checked_sub(rest.len())?;
         Some(len_u32(here))
     })

@@ -5,12 +5,11 @@ use nom::Parser as _;
 use super::root::Root;
 #[cfg(feature = "v2")]
 use super::shard_list::ShardList;
-use crate::cbor::{Output, UNLIMITED, key, map_head, skip};
+use crate::cbor::{Output, UNLIMITED, key, map_head, pass};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::format::v1::RootKey;
 use crate::limits::Limits;
-use crate::limits::format::DEPTH_CAP;
 use crate::manifest::ManifestRef;
 use crate::num::{Assured as _, impossible};
 use crate::rules::{Limit, Rule};
@@ -46,7 +45,6 @@ fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
     use crate::format::v2::RootKey;
 
     let (mut root, mut objects) = (Root::default(), Output::default());
-    let pass = |at| skip(at, 0, DEPTH_CAP).map(|(rest, ())| rest).assured();
     let until = |at: &'_ [u8], rest: &[u8]| at.len().saturating_sub(rest.len());
     let (mut shards_key, mut attributes_key) = (Output::default(), Output::default());
     RootKey::shards.write(&mut shards_key)?;
@@ -55,8 +53,8 @@ fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
     let (mut input, mut left) = head.assured_or((&[], Entries::NONE));
     let mut begun = false;
     while left.next(input) {
-        let value = pass(input);
-        let rest = pass(value);
+        let value = pass(input).assured();
+        let rest = pass(value).assured();
         let item = value.get(..until(value, rest)).assured();
         match key(input).ok().and_then(|(_, name)| RootKey::named(name)) {
             Some(RootKey::objects) => {
@@ -93,7 +91,7 @@ fn entries(map: &[u8]) -> &[u8] {
     let mut rest = first;
     while entries.next(rest) {
         let value = key(rest).map(|(value, _)| value).assured();
-        rest = skip(value, 0, DEPTH_CAP).map(|(rest, ())| rest).assured();
+        rest = pass(value).assured();
     }
     first.get(..first.len().saturating_sub(rest.len())).assured()
 }

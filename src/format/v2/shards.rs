@@ -7,7 +7,7 @@ use nom::Parser as _;
 
 use super::values::DigestText;
 use crate::cbor::{
-    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, seek, skip, text,
+    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, pass, seek, text,
     uint,
 };
 use crate::digest::Digest;
@@ -16,7 +16,6 @@ use crate::format::claims::{Claims, Walk};
 use crate::format::shape::Uint;
 use crate::format::slots::Slot;
 use crate::format::table::table;
-use crate::limits::format::DEPTH_CAP;
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
@@ -128,7 +127,7 @@ impl<'m> Iterator for Listed<'m> {
         let size = uint(Rule::ShardSizeType).parse(size).assured().1;
         let digest = ShardKey::digest.field().find(value).assured();
         let digest = text(Rule::DigestType).parse(digest).assured().1;
-        self.input = skip(value, 0, DEPTH_CAP).assured().0;
+        self.input = pass(value).assured();
         let digest = core::str::from_utf8(digest).ok().and_then(Digest::read_v2);
         Some(Entry {
             at,
