@@ -48,6 +48,10 @@ fn width(info: u8) -> (usize, u32) {
 
 /// The argument of a head that does not fit in its initial byte; none if it is cut.
 pub(super) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    if let (Some([_, wide @ ..]), false) = (at.first_chunk::<9>(), SMALL) {
+        let (bytes, unused) = width(info);
+        return Some((at.get(bytes.wrapping_add(1)..)?, u64::from_be_bytes(*wide) >> unused));
+    }
     let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }

@@ -93,7 +93,7 @@ impl<'m> Keys<'m> {
         let before = len_u32(end.len());
         let places = texts().map(|(at, _)| Remaining::of(at).left().wrapping_sub(before));
         let read = |place: u32| {
-            key(seek(first, Remaining::from_left(place.wrapping_add(before)))).assured().1
+            key_again(seek(first, Remaining::from_left(place.wrapping_add(before)))).assured().1
         };
         let twice = if u16::try_from(span).is_ok() {
             let places = places.map(|place| u16::try_from(place).assured_or(u16::MAX));
@@ -128,6 +128,16 @@ pub(crate) fn keys_before(at: Input<'_>, remaining: Remaining) -> u32 {
     map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
 }
 
+/// [`key`] where one has been read.
+#[inline(always)]
+fn key_again(at: Input<'_>) -> Option<(Input<'_>, Input<'_>)> {
+    let (initial, rest) = at.split_first()?;
+    match initial & 31 {
+        length @ 0..24 => rest.split_at_checked(length.into()).map(|(text, value)| (value, text)),
+        _ => key(at).ok(),
+    }
+}
+
 /// The entries of a map that has been read: what is left from each key on, and the key.
 struct Entered<'m> {
     input: Input<'m>,
@@ -144,7 +154,7 @@ impl<'m> Iterator for Entered<'m> {
         if at.len() <= self.end.len() {
             return None;
         }
-        let (value, text) = key(at).ok()?;
+        let (value, text) = key_again(at)?;
         let Jumps { longest, next } = self.jumps;
         self.input = match Remaining::of(value) {
             from if from == longest.from => seek(value, longest.to),

@@ -3,10 +3,10 @@
 use super::head::{Head, argument};
 use super::{BREAK, Input, major, skip};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::SMALL;
+use crate::num::{SMALL, usize_from_u32};
 
 /// More items than a manifest has bytes for: those of a map or array of indefinite length, or chunks of a string.
-const UNCOUNTED: u64 = u64::MAX >> 1;
+const UNCOUNTED: u32 = u32::MAX >> 1;
 
 /// Items of indefinite length that may be open.
 const MOST: usize = 64;
@@ -27,7 +27,7 @@ pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
 /// Passes over so many items, and those within them: up to their end, or to a break or a head of indefinite
 /// length and how many are left with it.
 #[inline(always)]
-fn definite(mut input: Input<'_>, mut items: u64) -> Option<(Input<'_>, u64)> {
+fn definite(mut input: Input<'_>, mut items: u32) -> Option<(Input<'_>, u32)> {
     while items > 0 {
         let (initial, rest) = input.split_first()?;
         let argument;
@@ -38,7 +38,7 @@ fn definite(mut input: Input<'_>, mut items: u64) -> Option<(Input<'_>, u64)> {
         };
         items = items.wrapping_sub(1);
         match initial >> 5 {
-            major::BYTES | major::TEXT => input = input.get(usize::try_from(argument).ok()?..)?,
+            major::BYTES | major::TEXT => input = input.get(usize_from_u32(argument)..)?,
             major::ARRAY => items = items.wrapping_add(argument),
             major::MAP => items = items.wrapping_add(argument.wrapping_mul(2)),
             major::TAG => items = items.wrapping_add(1),
@@ -50,13 +50,15 @@ fn definite(mut input: Input<'_>, mut items: u64) -> Option<(Input<'_>, u64)> {
 
 /// The argument of a head that has bytes of its own for it.
 #[inline(never)]
-fn argument_of(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
-    argument(at, info)
+fn argument_of(at: Input<'_>, info: u8) -> Option<(Input<'_>, u32)> {
+    let (rest, argument) = argument(at, info)?;
+    // Numbers and tags may be any.
+    Some((rest, u32::try_from(argument).unwrap_or(u32::MAX)))
 }
 
 /// [`definite`] from a head of indefinite length on, with all that is open there.
 #[inline(never)]
-fn indefinite(mut input: Input<'_>, mut items: u64) -> Option<Input<'_>> {
+fn indefinite(mut input: Input<'_>, mut items: u32) -> Option<Input<'_>> {
     // What is left of what is around each item of indefinite length.
     let mut around = [0; MOST];
     let mut open = 0_usize;
@@ -73,4 +75,56 @@ fn indefinite(mut input: Input<'_>, mut items: u64) -> Option<Input<'_>> {
         (input, items) = definite(rest, items)?;
     }
     Some(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::{DEPTH_CAP, pass, skip};
+
+    /// What opens an item, and what ends it.
+    const LEVELS: [(&[u8], &[u8]); 10] = [
+        (&[0x81], &[]),
+        (&[0x84, 0x80, 0x9f, 0xff], &[0]),
+        (&[0x98, 2, 0x18, 0x20], &[]),
+        (&[0x9f], &[0xff]),
+        (&[0x9f, 0x5f, 0x40, 0xff], &[0x60, 0xff]),
+        (&[0xa1, 0x61, b'a'], &[]),
+        (&[0xa2, 0xa0], &[0, 0xbf, 0xff]),
+        (&[0xbf, 0x7f, 0x61, b'a', 0xff], &[0xff]),
+        (&[0xc1], &[]),
+        (&[0xd9, 1, 0], &[]),
+    ];
+    const INNERMOST: [&[u8]; 5] =
+        [&[0], &[0x3a, 0, 1, 0, 0], &[0x58, 1, 9], &[0xf5], &[0xbf, 0xff]];
+
+    #[test]
+    fn items_end_where_they_were_found_to() {
+        let three = |n: usize| [n % 10, n / 10 % 10, n / 100].map(|level| LEVELS[level]);
+        for (levels, inner) in (0..1000).flat_map(|n| INNERMOST.map(|inner| (three(n), inner))) {
+            let opened = levels.iter().flat_map(|level| level.0);
+            let closed = levels.iter().rev().flat_map(|level| level.1);
+            let mut item: Vec<u8> = opened.chain(inner).chain(closed).copied().collect();
+            item.extend([0x9f, 0xff, 7]);
+            let (rest, ()) = skip(&item, 0, DEPTH_CAP).unwrap();
+            assert_eq!(rest, [0x9f, 0xff, 7], "{item:x?}");
+            assert_eq!(pass(&item), Some(rest), "{item:x?}");
+            let whole = item.len() - 3;
+            for cut in 0..whole {
+                assert_eq!(pass(&item[..cut]), None, "{item:x?}, {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_deep_as_may_be() {
+        for (open, close) in [([0x9f], Some(0xff)), ([0x81], None), ([0xc1], None)] {
+            let mut item = open.repeat(64);
+            item.push(0);
+            item.extend(core::iter::repeat_n(close, 64).flatten());
+            assert_eq!(skip(&item, 0, DEPTH_CAP).unwrap().0, []);
+            assert_eq!(pass(&item), Some([].as_slice()));
+        }
+    }
 }

@@ -72,24 +72,32 @@ impl Around {
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     match front(at)? {
         (rest, None) => Ok((rest, ())),
-        (_, Some(_)) => nested(at, open, limit),
+        (rest, Some(level)) => nested(at, Opened { rest, level }, open, limit),
     }
 }
 
-/// [`skip`] for a map, an array or a tag.
+/// A map, an array or a tag whose head has been read: what follows, and what it asks for.
+#[derive(Clone, Copy)]
+struct Opened<'m> {
+    rest: Input<'m>,
+    level: Level,
+}
+
+/// [`skip`] for a map, an array or a tag, whose head is at `at`.
 #[inline(never)]
-fn nested(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
+fn nested<'m>(at: Input<'m>, opened: Opened<'m>, open: u8, limit: u8) -> Parsed<'m, ()> {
     let mut around = Around([Level::CLOSED; Around::MOST]);
-    // Of levels that lie outside, one item is left.
-    let (mut input, mut level, mut depth) = (at, Level(1), open);
+    around.keep(at, Level::CLOSED, (open, limit))?;
+    let (mut input, mut level, mut depth) = (opened.rest, opened.level, open.wrapping_add(1));
     loop {
         level = match level.next(input) {
             Ok(level) => level,
-            Err(rest) if depth == open => return Ok((rest, ())),
             Err(rest) => {
-                input = rest;
                 depth = depth.wrapping_sub(1);
-                level = around.kept(depth);
+                if depth == open {
+                    return Ok((rest, ()));
+                }
+                (input, level) = (rest, around.kept(depth));
                 continue;
             }
         };
@@ -99,8 +107,7 @@ fn nested(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
         };
         if let Some(opened) = opened {
             around.keep(input, level, (depth, limit))?;
-            depth = depth.wrapping_add(1);
-            level = opened;
+            (level, depth) = (opened, depth.wrapping_add(1));
         }
         input = rest;
     }
