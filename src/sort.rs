@@ -149,6 +149,9 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), OutOfMemory> {
 
 /// Sorts a few texts, which begin with the same `depth` bytes, by comparing what follows.
 fn few<'t, T: Texts<'t> + ?Sized>(texts: &mut T, places: Range<usize>, depth: usize) {
+    // What all have in common is compared once, where it would be so more often.
+    let common = if places.len() > FEW / 8 { agreed(texts, places.clone(), depth) } else { 0 };
+    let depth = depth.saturating_add(common);
     // By insertion: of those far apart first, so that no order makes it quadratic.
     let mut equal = false;
     for gap in GAPS {

@@ -11,7 +11,7 @@ const FEW: usize = 64;
 /// Bytes that a table takes for each text.
 pub(super) const TABLE_BYTES: usize = 4;
 /// How many slots are looked at for each text, on average, before a table is given up.
-const LOOKS: usize = 4;
+const LOOKS: usize = 8;
 
 /// Looks for a text that may be equal to one before it: the first of `count` that looks like another, and its
 /// index. None proves that all are different; of 4,096 that are, two look alike in one of 23 tables.

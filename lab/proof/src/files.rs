@@ -8,6 +8,8 @@ mod names;
 mod old;
 mod packed;
 
+use crate::search::Description;
+
 /// A file, and what it decodes to.
 pub struct Made {
     /// The file.
@@ -110,7 +112,7 @@ fn kind<M: Into<Made>>(
 
 /// All kinds of files.
 pub fn all() -> Vec<Generator> {
-    [names_and_blobs(), ignored(), attributes(), content(), packed()]
+    [names_and_blobs(), ignored(), attributes(), found(), content(), packed()]
         .into_iter()
         .flatten()
         .collect()
@@ -226,6 +228,18 @@ fn attributes() -> Vec<Generator> {
             .call(Open, 230)
             .call(Check, 320)
             .call(Copy, 530),
+    ]
+}
+
+/// The worst of each kind that a search has found: `src/bin/worst.rs`.
+fn found() -> Vec<Generator> {
+    use Call::Open;
+    let kind = |name, text: &str| {
+        let found: Description = text.parse().expect("a description");
+        kind(name, move |size| found.clone().sized(size).file())
+    };
+    vec![
+        kind("found: attributes", "attributes FIXME").call(Open, 410),
     ]
 }
 

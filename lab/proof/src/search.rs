@@ -1,6 +1,6 @@
 //! Files by descriptions that can be changed at random: a kind, and a number for each of its traits.
 
-mod known;
+pub(crate) mod known;
 mod maps;
 mod places;
 mod texts;

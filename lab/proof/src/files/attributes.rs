@@ -3,6 +3,8 @@
 use zten_corpus::base::{bare_object, dense_object, v1};
 use zten_corpus::cbor::{Item, fields, map, text, uint};
 
+use crate::search::known;
+
 /// Objects with attributes of those keys; more keys than `keys` begin a new object.
 fn objects(keys: &[Vec<String>]) -> Vec<u8> {
     let objects: Vec<(String, Item)> = keys
@@ -56,28 +58,15 @@ pub(super) fn prefixes(size: usize) -> Vec<u8> {
     objects(&vec![own; count])
 }
 
-/// Objects with 4,096 attributes each, in no order, whose hashes crowd together in a table: by the seeds that
-/// are used where a process has none, and by those that are tried next.
+/// Objects with 4,096 attributes each, in no order, whose hashes crowd together in a table, by the seeds that
+/// are used where a process has none of its own.
 pub(super) fn crowded(size: usize) -> Vec<u8> {
-    let first = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
-    let next = [fold(first[0], first[1]), fold(first[1] ^ first[0], first[0])];
-    let crowds = |key: &str| {
-        let word = u64::from_le_bytes(key.as_bytes().try_into().expect("eight bytes"));
-        let hash = |[state, other]: [u64; 2]| fold(word ^ fold(8 ^ state, other), other);
-        hash(first) >> 60 == 0 && hash(next) >> 60 == 0
-    };
-    let keys = (0_u32..).map(|n| format!("{n:08x}")).filter(|key| crowds(key));
-    let mut own: Vec<String> = keys.take(4096).collect();
+    let crowds = |key: &String| known::hash(key.as_bytes()) >> 56 == 0;
+    let mut own: Vec<String> =
+        (0_u32..).map(|n| format!("{n:08x}")).filter(crowds).take(4096).collect();
     super::names::shuffle(&mut own);
     let count = super::count(size, OBJECT + 4096 * 10);
     objects(&vec![own; count])
-}
-
-/// The halves of a product, one over the other.
-fn fold(a: u64, b: u64) -> u64 {
-    let [low, high] =
-        [0, 64].map(|by| (u128::from(a) * u128::from(b)) >> by & u128::from(u64::MAX));
-    u64::try_from(low ^ high).expect("64 bits")
 }
 
 /// Objects whose keys leave a group of alike ones one at a time.

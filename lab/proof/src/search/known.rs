@@ -1,4 +1,4 @@
-//! The hash of `src/hash.rs`, by the seeds that are used where a process has none.
+//! The hash of `src/hash.rs`, by the seeds that are used where a process has none of its own.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -6,20 +6,14 @@ use std::sync::OnceLock;
 /// Two numbers that a hash depends on.
 type Seeds = [u64; 2];
 
-const FIRST: Seeds = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
+const KNOWN: Seeds = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-/// The seeds that are known, and those that are tried next.
-fn seeds() -> [Seeds; 2] {
-    let [state, other] = FIRST;
-    [FIRST, [fold(state, other), fold(other ^ state, state)]]
+/// The hash of a text by them.
+pub(crate) fn hash(text: &[u8]) -> u64 {
+    seeded(KNOWN, text)
 }
 
-/// The hashes of a text by both.
-pub(super) fn hashes(text: &[u8]) -> [u64; 2] {
-    seeds().map(|seeds| hash(seeds, text))
-}
-
-fn hash([state, other]: Seeds, text: &[u8]) -> u64 {
+fn seeded([state, other]: Seeds, text: &[u8]) -> u64 {
     let mix = |state: u64, low: u64, high: u64| fold(low ^ state, high ^ other);
     let of = |state, block: &[u8]| {
         let word = |at: usize| {
@@ -41,7 +35,7 @@ fn fold(a: u64, b: u64) -> u64 {
     u64::try_from(low ^ high).expect("64 bits")
 }
 
-/// Two texts that look alike by both seeds in a table of up to 16 slots, the greater first.
+/// Two texts that look alike in a table of up to 16 slots, the greater first.
 pub(super) fn alike() -> [String; 2] {
     static PAIR: OnceLock<[String; 2]> = OnceLock::new();
     PAIR.get_or_init(|| {
@@ -49,26 +43,30 @@ pub(super) fn alike() -> [String; 2] {
         (0_u32..)
             .find_map(|n| {
                 let text = format!("{n:x}");
-                let looks =
-                    hashes(text.as_bytes()).map(|hash| (hash >> 60, (hash & 0xffff).max(1)));
-                let before = seen.insert(looks, n)?;
+                let before = seen.insert(look(&text), n)?;
                 let mut pair = [format!("{before:x}"), text];
                 pair.sort_unstable_by(|a, b| b.cmp(a));
                 Some(pair)
             })
-            .expect("one of 2^40 pairs")
+            .expect("one of 2^20 pairs")
     })
     .clone()
 }
 
+/// Where a text is put, and what is put there.
+fn look(text: &str) -> (u64, u64) {
+    let hash = hash(text.as_bytes());
+    (hash >> 60, (hash & 0xffff).max(1))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{alike, hashes};
+    use super::{alike, look};
 
     #[test]
     fn texts_that_look_alike() {
-        let looks =
-            alike().map(|text| hashes(text.as_bytes()).map(|hash| (hash >> 60, hash as u16)));
-        assert_eq!(looks[0], looks[1]);
+        let [one, other] = alike();
+        assert_ne!(one, other);
+        assert_eq!(look(&one), look(&other));
     }
 }

@@ -16,7 +16,7 @@ pub(super) const TEXTS: &[Trait] = &traits([
     ("order", 8),
     // Whether the last stands there once more.
     ("twice", 1),
-    // How many bits of hashes, by the known seeds, are equal; and of how many texts.
+    // How many bits of the hashes, by the known seeds, are equal; and of how many texts.
     ("crowd", 8),
     ("crowded", 4096),
     // Whether there are two at the end that look alike by the known seeds.
@@ -70,10 +70,9 @@ fn writer(of: &Description, count: usize) -> impl Fn(usize) -> String + use<> {
     }
 }
 
-/// Whether so many bits of the hashes, first the one and then the other, are 0.
+/// Whether so many bits of the hash, the first ones, are 0.
 fn crowds(text: &str, bits: usize) -> bool {
-    let [first, next] = known::hashes(text.as_bytes());
-    first >> (64 - bits.div_ceil(2)) == 0 && (bits < 2 || next >> (64 - bits / 2) == 0)
+    bits == 0 || known::hash(text.as_bytes()) >> (64 - bits) == 0
 }
 
 fn arrange(of: &Description, texts: &mut [String]) {
