@@ -12,10 +12,10 @@ use crate::error::OutOfMemory;
 use crate::num::{Assured as _, SMALL, impossible, len_u32, usize_from_u32};
 
 /// Groups of at most so many texts are sorted by comparing: counting 257 classes is too much for each of them.
-const FEW: usize = 64;
+const FEW: usize = if SMALL { 16 } else { 64 };
 /// Texts so far apart are compared, one distance after the other. Any for which this sorts by little more than
 /// `n log n` comparisons will do: those of M. Ciura, 2001.
-const GAPS: [usize; 4] = [23, 10, 4, 1];
+const GAPS: &[usize] = if SMALL { &[1] } else { &[23, 10, 4, 1] };
 /// Below so many numbers, dividing them is not worth the while.
 const FEW_NUMBERS: usize = 512;
 /// A text ends, or goes on with one of 256 bytes.
@@ -150,11 +150,12 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), OutOfMemory> {
 /// Sorts a few texts, which begin with the same `depth` bytes, by comparing what follows.
 fn few<'t, T: Texts<'t> + ?Sized>(texts: &mut T, places: Range<usize>, depth: usize) {
     // What all have in common is compared once, where it would be so more often.
-    let common = if places.len() > FEW / 8 { agreed(texts, places.clone(), depth) } else { 0 };
+    let common =
+        if places.len() > FEW / 8 && !SMALL { agreed(texts, places.clone(), depth) } else { 0 };
     let depth = depth.saturating_add(common);
     // By insertion: of those far apart first, so that no order makes it quadratic.
     let mut equal = false;
-    for gap in GAPS {
+    for gap in GAPS.iter().copied() {
         for end in places.clone().skip(gap) {
             let (text, mut next) = (texts.rest(end, depth), end);
             while let Some(at) = next.checked_sub(gap).filter(|at| *at >= places.start) {

@@ -15,19 +15,19 @@ use crate::sort::by_text;
 ///
 /// Keys that are strictly ascending are unique, and cost one comparison each and no memory. Only a map
 /// whose keys do not is walked again, when its size is known.
-#[derive(Default)]
 pub(crate) struct Keys<'m> {
+    first: Input<'m>,
     last: Option<&'m [u8]>,
     disorder: bool,
-    /// Entries that have gone by.
-    count: u32,
-    jumps: Jumps,
+    gone: Gone,
 }
 
-/// Values that are not passed over again: the two longest of those that had readers of their own, in which
-/// other maps may have been walked again.
+/// What spares work if the entries that have gone by are walked again. A build for size does without.
 #[derive(Clone, Copy, Default)]
-struct Jumps {
+struct Gone {
+    count: u32,
+    /// The two longest of the values that had readers of their own, in which other maps may have been walked
+    /// again.
     longest: Jump,
     next: Jump,
 }
@@ -46,20 +46,29 @@ impl Jump {
 }
 
 impl<'m> Keys<'m> {
+    /// For the entries of a map from the one at `first` on.
+    #[inline(always)]
+    pub(crate) fn of(first: Input<'m>) -> Self {
+        Self { first, last: None, disorder: false, gone: Gone::default() }
+    }
+
     /// Notes a key that may stand there twice.
     #[inline(always)]
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
         self.last = Some(key);
-        self.count = self.count.wrapping_add(1);
+        self.gone.count = if SMALL { 0 } else { self.gone.count.wrapping_add(1) };
     }
 
     /// Notes an entry whose key does not stand there twice, and where its value begins and ends.
     #[inline(always)]
     pub(crate) fn jump(&mut self, value: Input<'m>, end: Input<'m>) {
-        self.count = self.count.wrapping_add(1);
+        if SMALL {
+            return;
+        }
         let jump = Jump { from: Remaining::of(value), to: Remaining::of(end) };
-        let Jumps { longest, next } = &mut self.jumps;
+        let Gone { count, longest, next } = &mut self.gone;
+        *count = count.wrapping_add(1);
         if jump.length() > longest.length() {
             *next = core::mem::replace(longest, jump);
         } else if jump.length() > next.length() {
@@ -67,46 +76,51 @@ impl<'m> Keys<'m> {
         }
     }
 
-    /// Validates the entries that have gone by, from `first` to `end`.
+    /// Validates the entries that have gone by of the map at `at`, which end at `end`.
     #[inline(always)]
-    pub(crate) fn finish(&self, first: Input<'m>, end: Input<'m>) -> Checked<()> {
-        if self.disorder { self.unsorted(first, end) } else { Ok(()) }
-    }
-
-    /// Looks for the first key that stands there twice: by hashes, and by sorting them where those tell too
-    /// little.
-    #[inline(never)]
-    fn unsorted(&self, first: Input<'m>, end: Input<'m>) -> Checked<()> {
-        let span = first.len().checked_sub(end.len()).assured();
-        let count = usize_from_u32(self.count);
-        let texts = || Entered { input: first, end, jumps: self.jumps };
-        let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(first)));
-        let mut alike = None;
-        if may_be_hashed(count, span) {
-            alike = first_alike(count, texts().map(|(_, text)| text)).map_err(memory)?;
-            if alike.is_none() {
-                return Ok(());
-            }
+    pub(crate) fn finish(&self, at: Input<'m>, end: Input<'m>) -> Checked<()> {
+        if !self.disorder {
+            return Ok(());
         }
-        // Two bytes a key while the map is short, so that the places of its keys never take more
-        // memory than the map itself.
-        let before = len_u32(end.len());
-        let places = texts().map(|(at, _)| Remaining::of(at).left().wrapping_sub(before));
-        let read = |place: u32| {
-            key_again(seek(first, Remaining::from_left(place.wrapping_add(before)))).assured().1
-        };
-        let twice = if u16::try_from(span).is_ok() {
-            let places = places.map(|place| u16::try_from(place).assured_or(u16::MAX));
-            duplicate(places, count, alike, |place| read(place.into()))
-        } else {
-            duplicate(places, count, alike, read)
-        };
-        match twice.map_err(memory)? {
-            None => Ok(()),
-            Some(place) => {
-                let at = Remaining::from_left(place.wrapping_add(before));
-                Err(Fault::new(Rule::DuplicateKey, at).into())
-            }
+        unsorted(if SMALL { at } else { self.first }, end, self.gone)
+    }
+}
+
+/// Looks for the first key that stands there twice: by hashes, and by sorting them where those tell too
+/// little.
+#[inline(never)]
+fn unsorted(from: Input<'_>, end: Input<'_>, gone: Gone) -> Checked<()> {
+    // A build for size keeps no place while the map is read, and has all of it.
+    let first = if SMALL { map_head(Rule::ObjectType, UNLIMITED).parse(from)?.0 } else { from };
+    let span = first.len().checked_sub(end.len()).assured();
+    let texts = || Entered { input: first, end, gone };
+    let count = if SMALL { texts().count() } else { usize_from_u32(gone.count) };
+    let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(first)));
+    let mut alike = None;
+    if may_be_hashed(count, span) {
+        alike = first_alike(count, texts().map(|(_, text)| text)).map_err(memory)?;
+        if alike.is_none() {
+            return Ok(());
+        }
+    }
+    // Two bytes a key while the map is short, so that the places of its keys never take more
+    // memory than the map itself.
+    let before = len_u32(end.len());
+    let places = texts().map(|(at, _)| Remaining::of(at).left().wrapping_sub(before));
+    let read = |place: u32| {
+        key_again(seek(first, Remaining::from_left(place.wrapping_add(before)))).assured().1
+    };
+    let twice = if u16::try_from(span).is_ok() {
+        let places = places.map(|place| u16::try_from(place).assured_or(u16::MAX));
+        duplicate(places, count, alike, |place| read(place.into()))
+    } else {
+        duplicate(places, count, alike, read)
+    };
+    match twice.map_err(memory)? {
+        None => Ok(()),
+        Some(place) => {
+            let at = Remaining::from_left(place.wrapping_add(before));
+            Err(Fault::new(Rule::DuplicateKey, at).into())
         }
     }
 }
@@ -122,7 +136,7 @@ fn may_be_hashed(count: usize, span: usize) -> bool {
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, remaining: Remaining) -> u32 {
     let before = |(first, _)| {
-        let keys = Entered { input: first, end: &[], jumps: Jumps::default() };
+        let keys = Entered { input: first, end: &[], gone: Gone::default() };
         len_u32(keys.take_while(|(at, _)| Remaining::of(at) > remaining).count())
     };
     map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
@@ -142,7 +156,7 @@ fn key_again(at: Input<'_>) -> Option<(Input<'_>, Input<'_>)> {
 struct Entered<'m> {
     input: Input<'m>,
     end: Input<'m>,
-    jumps: Jumps,
+    gone: Gone,
 }
 
 impl<'m> Iterator for Entered<'m> {
@@ -155,8 +169,9 @@ impl<'m> Iterator for Entered<'m> {
             return None;
         }
         let (value, text) = key_again(at)?;
-        let Jumps { longest, next } = self.jumps;
+        let Gone { longest, next, .. } = self.gone;
         self.input = match Remaining::of(value) {
+            _ if SMALL => pass(value)?,
             from if from == longest.from => seek(value, longest.to),
             from if from == next.from => seek(value, next.to),
             _ => pass(value)?,

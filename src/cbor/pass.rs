@@ -13,7 +13,8 @@ const MOST: usize = 64;
 const _: () = assert!(DEPTH_CAP == 64, "room for every one");
 
 /// Passes over the item at `at`, which [`skip`] has passed over before. None if it is cut.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
     if SMALL {
         return skip(at, 0, DEPTH_CAP).ok().map(|(rest, ())| rest);

@@ -94,7 +94,7 @@ pub(crate) fn pass_attributes<'m>(
     open: u8,
 ) -> Parsed<'m, ()> {
     let (mut input, mut entries) = map_head(wrong, limits.keys()).parse(at)?;
-    let (first, mut keys) = (input, Keys::default());
+    let mut keys = Keys::of(input);
     while entries.next(input) {
         let (value, name) = key(input)?;
         check_utf8(Remaining::of(input), name)?;
@@ -102,7 +102,7 @@ pub(crate) fn pass_attributes<'m>(
         input = skip(value, open.saturating_add(1), limits.depth())?.0;
     }
     let rest = entries.end(input, at, Limit::Keys)?;
-    keys.finish(first, input)?;
+    keys.finish(at, input)?;
     Ok((rest, ()))
 }
 

@@ -136,8 +136,7 @@ macro_rules! table {
                 ) -> Parsed<$m, Self> {
                     $crate::format::table::table!(@prove $form walk at $level);
                     // Those before are in the order of the table.
-                    let first = input;
-                    let mut keys = Keys::default();
+                    let mut keys = Keys::of(input);
                     while entries.next(input) {
                         let (value, name) = match key(input) {
                             Err(_) if DETERMINISTIC => {
@@ -176,7 +175,7 @@ macro_rules! table {
                         }
                     }
                     let rest = entries.end(input, at, Limit::Keys)?;
-                    keys.finish(first, input)?;
+                    keys.finish(at, input)?;
                     Ok((rest, self))
                 }
             }

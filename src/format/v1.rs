@@ -277,7 +277,7 @@ impl<'m> Slot<'m> for Components {
     ) -> Parsed<'m, Self> {
         let limit = walk.limits.keys();
         let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
-        let (first, mut keys) = (input, Keys::default());
+        let mut keys = Keys::of(input);
         let mut ordinal = 0_u32;
         while entries.next(input) {
             walk.place = walk.place.in_component(Some(ordinal));
@@ -286,7 +286,7 @@ impl<'m> Slot<'m> for Components {
         }
         walk.place = walk.place.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
-        if let Err(error) = keys.finish(first, input) {
+        if let Err(error) = keys.finish(at, input) {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
                 walk.place = walk.place.in_component(Some(keys_before(at, fault.remaining)));
