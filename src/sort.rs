@@ -16,6 +16,8 @@ const FEW: usize = if SMALL { 16 } else { 64 };
 /// Texts so far apart are compared, one distance after the other. Any for which this sorts by little more than
 /// `n log n` comparisons will do: those of M. Ciura, 2001.
 const GAPS: &[usize] = if SMALL { &[1] } else { &[23, 10, 4, 1] };
+/// Of so many of them the beginnings are held as numbers.
+const STARTS: usize = if SMALL { 0 } else { FEW };
 /// Below so many numbers, dividing them is not worth the while.
 const FEW_NUMBERS: usize = 512;
 /// A text ends, or goes on with one of 256 bytes.
@@ -150,21 +152,33 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), OutOfMemory> {
 /// Sorts a few texts, which begin with the same `depth` bytes, by comparing what follows.
 fn few<'t, T: Texts<'t> + ?Sized>(texts: &mut T, places: Range<usize>, depth: usize) {
     // What all have in common is compared once, where it would be so more often.
-    let common =
-        if places.len() > FEW / 8 && !SMALL { agreed(texts, places.clone(), depth) } else { 0 };
+    let start = |at| beginning(texts.rest(at, depth));
+    let alike =
+        !SMALL && places.len() > 8 && start(places.start) == start(places.end.wrapping_sub(1));
+    let common = if alike { agreed(texts, places.clone(), depth) } else { 0 };
     let depth = depth.saturating_add(common);
+    // Most are told apart by what they begin with, which is read once.
+    let mut starts = [0; STARTS];
+    for (start, at) in starts.iter_mut().zip(places.clone()) {
+        *start = beginning(texts.rest(at, depth));
+    }
     // By insertion: of those far apart first, so that no order makes it quadratic.
     let mut equal = false;
     for gap in GAPS.iter().copied() {
-        for end in places.clone().skip(gap) {
-            let (text, mut next) = (texts.rest(end, depth), end);
-            while let Some(at) = next.checked_sub(gap).filter(|at| *at >= places.start) {
-                let order = texts.rest(at, depth).cmp(text);
+        for end in gap..places.len() {
+            let mut next = end;
+            while let Some(at) = next.checked_sub(gap) {
+                let [a, b] = [at, next].map(|at| places.start.wrapping_add(at));
+                let order = starts.get(at).cmp(&starts.get(next));
+                let order = order.then_with(|| texts.rest(a, depth).cmp(texts.rest(b, depth)));
                 equal |= order.is_eq();
                 if order.is_le() {
                     break;
                 }
-                texts.swap(at, next);
+                if !SMALL {
+                    Swap::swap(starts.as_mut_slice(), at, next);
+                }
+                texts.swap(a, b);
                 next = at;
             }
         }
@@ -182,6 +196,16 @@ fn few<'t, T: Texts<'t> + ?Sized>(texts: &mut T, places: Range<usize>, depth: us
         }
         first = at;
     }
+}
+
+/// The first 8 bytes of a text, with zeros behind it: a number that is in the order of texts, where two differ.
+#[inline]
+fn beginning(text: &[u8]) -> u64 {
+    if let Some(first) = text.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
+    let number = text.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    number << (64_usize.wrapping_sub(text.len().wrapping_mul(8)) & 63)
 }
 
 /// The class of a text that ends.
