@@ -82,19 +82,27 @@ impl<'m> Keys<'m> {
         if !self.disorder {
             return Ok(());
         }
-        unsorted(if SMALL { at } else { self.first }, end, self.gone)
+        if SMALL { whole(at, end) } else { unsorted(self.first, end, self.gone) }
     }
+}
+
+/// [`unsorted`] of all of the map at `at`, whose entries end at `end`.
+#[inline(never)]
+fn whole(at: Input<'_>, end: Input<'_>) -> Checked<()> {
+    let (first, _) = map_head(Rule::ObjectType, UNLIMITED).parse(at)?;
+    let mut gone = Gone::default();
+    gone.count = len_u32(Entered { input: first, end, gone }.count());
+    unsorted(first, end, gone)
 }
 
 /// Looks for the first key that stands there twice: by hashes, and by sorting them where those tell too
 /// little.
-#[inline(never)]
-fn unsorted(from: Input<'_>, end: Input<'_>, gone: Gone) -> Checked<()> {
-    // A build for size keeps no place while the map is read, and has all of it.
-    let first = if SMALL { map_head(Rule::ObjectType, UNLIMITED).parse(from)?.0 } else { from };
+#[cfg_attr(not(feature = "small"), inline(never))]
+#[cfg_attr(feature = "small", inline(always))]
+fn unsorted(first: Input<'_>, end: Input<'_>, gone: Gone) -> Checked<()> {
     let span = first.len().checked_sub(end.len()).assured();
     let texts = || Entered { input: first, end, gone };
-    let count = if SMALL { texts().count() } else { usize_from_u32(gone.count) };
+    let count = usize_from_u32(gone.count);
     let memory = |out| nom::Err::Failure(Fault::new(out, Remaining::of(first)));
     let mut alike = None;
     if may_be_hashed(count, span) {
@@ -162,7 +170,8 @@ struct Entered<'m> {
 impl<'m> Iterator for Entered<'m> {
     type Item = (Input<'m>, Input<'m>);
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.input;
         if at.len() <= self.end.len() {

@@ -6,7 +6,6 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, openAsBlob, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import { serve } from './server.mjs'
 import { alone, corpus, folder, install, json, root, run } from './setup.mjs'
@@ -43,8 +42,9 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
   .map(({ file, ...report }) => ({ ...report, more: report.verdict === 'valid' ? report.more : null }))
 
 await test('sizes, and what is packed', () => {
-  const wasm = readFileSync(join(project, 'node_modules/zten/dist/zten.wasm'))
-  const size = gzipSync(wasm, { level: 9 }).length
+  const wasm = join(project, 'node_modules/zten/dist/zten.wasm')
+  // By the command: what is built into Node packs a little less, and differs between processors.
+  const size = execFileSync('gzip', ['-9nc', wasm]).length
   console.log(`      wasm, gzipped: ${size} bytes`)
   assert.ok(size <= 100 * 1024, `${size} bytes`)
   assert.ok(files.includes('README.md') && files.includes('LICENSE-MIT'), files.join())
