@@ -54,42 +54,38 @@ fn number_of(of: &Description, each: usize, unit: usize) -> usize {
     (of.size() / (each + stored)).max(1)
 }
 
+/// Objects, each of so many parts of those extents as one may have.
+fn objects(
+    of: &Description,
+    extents: &[(u64, u64)],
+    object: impl Fn(Vec<(&str, u64, u64)>) -> Item,
+) -> Vec<(String, Item)> {
+    let roles: Vec<String> = (0..=of.get("parts")).map(|n| format!("{n:04}")).collect();
+    let of_those = |extents: &[(u64, u64)]| {
+        let parts = roles.iter().zip(extents).map(|(role, (at, length))| (&**role, *at, *length));
+        object(parts.collect())
+    };
+    let named = (0..).map(|n| format!("{n:06}"));
+    named.zip(extents.chunks(roles.len()).map(of_those)).collect()
+}
+
 fn blobs(of: &Description) -> Vec<u8> {
     let count = number_of(of, 36, 64);
-    let extents = extents(of, count, 64);
-    let objects: Vec<(String, Item)> = extents
-        .chunks(of.get("parts") + 1)
-        .enumerate()
-        .map(|(n, extents)| {
-            let roles: Vec<String> = (0..extents.len()).map(|n| format!("{n:04}")).collect();
-            let parts = roles.iter().zip(extents);
-            let part = |(role, (at, length)): (&String, &(u64, u64))| {
-                (text(role), component("u8", *at, *length))
-            };
-            let parts = map(parts.map(part).collect());
-            let object =
-                fields([("shape", uints(&[])), ("format", text("x")), ("components", parts)]);
-            (format!("{n:06}"), object)
-        })
-        .collect();
+    let objects = objects(of, &extents(of, count, 64), |parts| {
+        let part = |(role, at, length)| (text(role), component("u8", at, length));
+        let parts = map(parts.into_iter().map(part).collect());
+        fields([("shape", uints(&[])), ("format", text("x")), ("components", parts)])
+    });
     let objects = objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect();
     v1("1.2.0", objects).start((count + 1) * 64).build("").bytes
 }
 
 fn blobs_2(of: &Description) -> Vec<u8> {
     let count = number_of(of, 28, 4096);
-    let extents = extents(of, count, 4096);
-    let objects: Vec<(String, Item)> = extents
-        .chunks(of.get("parts") + 1)
-        .enumerate()
-        .map(|(n, extents)| {
-            let roles: Vec<String> = (0..extents.len()).map(|n| format!("{n:04}")).collect();
-            let parts = roles.iter().zip(extents);
-            let parts =
-                parts.map(|(role, (at, length))| (role.as_str(), v2::part("u8", *at, *length)));
-            (format!("{n:06}"), v2::object(&[], "x/1", parts.collect()))
-        })
-        .collect();
+    let objects = objects(of, &extents(of, count, 4096), |parts| {
+        let part = |(role, at, length)| (role, v2::part("u8", at, length));
+        v2::object(&[], "x/1", parts.into_iter().map(part).collect())
+    });
     let objects = objects.iter().map(|(name, item)| (name.as_str(), item.clone())).collect();
     v2::file(objects).start((count + 1) * 4096).bytes()
 }
