@@ -53,7 +53,7 @@ const DIGITS: &[u8] =
 /// What writes one of so many numbers as a text.
 fn writer(of: &Description, count: usize) -> impl Fn(usize) -> String + use<> {
     let base = [2_usize, 10, 64, 89][of.get("letters")];
-    let digits = (1..).find(|digits| base.pow(*digits) >= count.max(2)).expect("a few digits");
+    let digits = (1..64).find(|digits| base.pow(*digits) >= count.max(2)).expect("a few digits");
     let digits = usize::try_from(digits).expect("a few") + of.get("digits");
     let (spread, shared) = (of.get("spread") + 1, "a".repeat(of.get("prefix")));
     let end = "b".repeat(of.get("suffix"));
