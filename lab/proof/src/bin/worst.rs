@@ -154,5 +154,7 @@ fn search(variants: &[Variant], time: Duration, seed: u64, only: Option<&str>) {
         }
     }
     println!("\nSeed {seed}: {run} files in {} s.", began.elapsed().as_secs());
-    climbs.iter().for_each(|climb| println!("{}", climb.found()));
+    for climb in &climbs {
+        println!("{}", climb.found());
+    }
 }
