@@ -48,12 +48,19 @@ fn width(info: u8) -> (usize, u32) {
 
 /// The argument of a head that does not fit in its initial byte; none if it is cut.
 pub(super) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
-    if let (Some([_, wide @ ..]), false) = (at.first_chunk::<9>(), SMALL) {
-        let (bytes, unused) = width(info);
-        return Some((at.get(bytes.wrapping_add(1)..)?, u64::from_be_bytes(*wide) >> unused));
+    if let (Some(read), false) = (wide(at, info), SMALL) {
+        return Some(read);
     }
     let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
     Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+}
+
+/// [`argument`] where there are as many bytes as the longest head has: all but at the very end of the manifest.
+#[inline(always)]
+fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    let [_, argument @ ..] = at.first_chunk::<9>()?;
+    let (bytes, unused) = width(info);
+    Some((at.get(bytes.wrapping_add(1)..)?, u64::from_be_bytes(*argument) >> unused))
 }
 
 /// The head of the next item, whatever it is.
@@ -88,8 +95,7 @@ pub(super) fn head_of<const SHORTEST: bool>(
     wrong: Rule,
     at: Input<'_>,
 ) -> Parsed<'_, Head> {
-    // All but at the very end of the manifest, there are as many bytes as the longest head has.
-    if let (Some([initial, wide @ ..]), Some(rest)) = (at.first_chunk::<9>(), at.get(1..))
+    if let Some((initial, rest)) = at.split_first()
         && !SMALL
     {
         // Of the wanted type, nothing is left of the initial byte but the information.
@@ -97,14 +103,11 @@ pub(super) fn head_of<const SHORTEST: bool>(
         if info < 24 {
             return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
         }
-        let (bytes, unused) = width(info);
         if info < 28
-            && let Some(rest) = rest.get(bytes..)
+            && let Some((rest, argument)) = wide(at, info)
+            && (!SHORTEST || is_shortest(info, argument))
         {
-            let argument = u64::from_be_bytes(*wide) >> unused;
-            if !SHORTEST || is_shortest(info, argument) {
-                return Ok((rest, Head { major: wanted, info, argument }));
-            }
+            return Ok((rest, Head { major: wanted, info, argument }));
         }
     }
     let (rest, head) = any_head_of(wanted, wrong, at)?;

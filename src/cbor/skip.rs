@@ -43,19 +43,24 @@ impl Level {
     }
 }
 
-/// The levels that are open around the innermost, from the outermost on. They are counted, never recursed into.
-struct Around([Level; Self::MOST]);
+/// The levels that are open around the innermost. They are counted, never recursed into.
+struct Around {
+    /// From the outermost on.
+    kept: [Level; Self::MOST],
+    /// How many levels may be open, the innermost among them.
+    limit: u8,
+}
 
 impl Around {
     const MOST: usize = 64;
     const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
 
-    /// Keeps a level while `depth` are open, unless that is the limit.
+    /// Keeps `outer`, the innermost of `depth` levels, where one opens within it at `at`, unless that is one too many.
     #[inline(always)]
-    fn keep(&mut self, at: Input<'_>, outer: Level, (depth, limit): (u8, u8)) -> Checked<()> {
-        match self.0.get_mut(usize::from(depth)) {
-            Some(slot) if depth < limit => *slot = outer,
-            _ => return Err(Fault::with(Limit::Depth, Remaining::of(at), limit.into()).into()),
+    fn keep(&mut self, at: Input<'_>, outer: Level, depth: u8) -> Checked<()> {
+        match self.kept.get_mut(usize::from(depth)) {
+            Some(slot) if depth < self.limit => *slot = outer,
+            _ => return Err(Fault::with(Limit::Depth, Remaining::of(at), self.limit.into()).into()),
         }
         Ok(())
     }
@@ -63,7 +68,7 @@ impl Around {
     /// What was kept while `depth` levels were open.
     #[inline(always)]
     fn kept(&self, depth: u8) -> Level {
-        self.0.get(usize::from(depth)).copied().assured_or(Level::CLOSED)
+        self.kept.get(usize::from(depth)).copied().assured_or(Level::CLOSED)
     }
 }
 
@@ -86,8 +91,8 @@ struct Opened<'m> {
 /// [`skip`] for a map, an array or a tag, whose head is at `at`.
 #[inline(never)]
 fn nested<'m>(at: Input<'m>, opened: Opened<'m>, open: u8, limit: u8) -> Parsed<'m, ()> {
-    let mut around = Around([Level::CLOSED; Around::MOST]);
-    around.keep(at, Level::CLOSED, (open, limit))?;
+    let mut around = Around { kept: [Level::CLOSED; Around::MOST], limit };
+    around.keep(at, Level::CLOSED, open)?;
     let (mut input, mut level, mut depth) = (opened.rest, opened.level, open.wrapping_add(1));
     loop {
         level = match level.next(input) {
@@ -106,7 +111,7 @@ fn nested<'m>(at: Input<'m>, opened: Opened<'m>, open: u8, limit: u8) -> Parsed<
             None => any_front(input)?,
         };
         if let Some(opened) = opened {
-            around.keep(input, level, (depth, limit))?;
+            around.keep(input, level, depth)?;
             (level, depth) = (opened, depth.wrapping_add(1));
         }
         input = rest;
