@@ -1,6 +1,8 @@
 //! The content of one component, chunk by chunk.
 
 mod seek;
+#[cfg(all(feature = "zstd", feature = "std"))]
+mod together;
 
 use alloc::vec::Vec;
 
