@@ -8,6 +8,8 @@ mod hasher;
 #[cfg(feature = "std")]
 mod idle;
 mod locate;
+#[cfg(all(feature = "zstd", feature = "std"))]
+mod pieces;
 mod reader;
 #[cfg(all(feature = "zstd", feature = "v2"))]
 mod seekable;

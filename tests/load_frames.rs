@@ -71,7 +71,7 @@ fn loader(file: &[u8], threads: usize) -> Loader {
 }
 
 /// The only component of a file.
-fn only<'a, B: AsRef<[u8]>>(archive: &'a Archive<B>) -> Component<'a> {
+fn only<B: AsRef<[u8]>>(archive: &Archive<B>) -> Component<'_> {
     archive.get("w").unwrap().component("data").unwrap()
 }
 

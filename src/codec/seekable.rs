@@ -8,7 +8,7 @@
 //! limits before anything is decoded. It is never held in memory.
 
 #[cfg(feature = "std")]
-use super::together::{Piece, Wanted};
+use super::pieces::{Piece, Wanted};
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
 #[cfg(feature = "std")]

@@ -9,83 +9,10 @@ use alloc::vec::Vec;
 use std::sync::Mutex;
 
 use super::ReadAt;
+use super::pieces::{Piece, Pieces};
 use super::zstd::Frames;
 use crate::limits::Limits;
 use crate::manifest::Extent;
-use crate::num::u64_from_usize;
-
-/// A frame that can be decoded by itself.
-pub(super) struct Piece {
-    pub(super) stored: Extent,
-    /// Bytes that it decodes to.
-    pub(super) decoded: u64,
-    /// The last bytes that a seekable one has, where its table says so.
-    pub(super) checksum: Option<[u8; 4]>,
-}
-
-/// What frames have to be, for threads to be worth their while, and memory to follow what is stored and not what
-/// is claimed.
-pub(super) struct Wanted {
-    /// Frames of the component, at most.
-    most: u64,
-}
-
-impl Wanted {
-    /// Stored bytes of a frame, at least, on average.
-    const LEAST: u64 = 16 << 10;
-    /// Decoded bytes of one that is stored, at most, in every frame.
-    const TIMES: u64 = 64;
-
-    /// For so many stored bytes.
-    pub(super) fn of(stored: u64) -> Self {
-        Self { most: stored / Self::LEAST }
-    }
-
-    /// Adds a frame to those before it, if it is as wanted.
-    pub(super) fn add(&self, pieces: &mut Vec<Piece>, piece: Piece) -> bool {
-        let fits = u64_from_usize(pieces.len()) < self.most
-            && piece.decoded <= piece.stored.length().saturating_mul(Self::TIMES)
-            && pieces.try_reserve(1).is_ok();
-        if fits {
-            pieces.push(piece);
-        }
-        fits
-    }
-}
-
-/// All frames of a component.
-pub(crate) struct Pieces {
-    all: Vec<Piece>,
-    decoded: usize,
-    /// Whether each has to have a checksum: v2 §8.2.
-    is_seekable: bool,
-}
-
-impl Pieces {
-    /// Those of a component that decodes to so many bytes; none where there is one frame only, or they are others.
-    pub(super) fn new(pieces: Vec<Piece>, declared: u64, is_seekable: bool) -> Option<Self> {
-        let decoded = pieces.iter().try_fold(0_u64, |sum, piece| sum.checked_add(piece.decoded))?;
-        let decoded = usize::try_from(decoded).ok().filter(|_| decoded == declared)?;
-        (pieces.len() > 1).then_some(Self { all: pieces, decoded, is_seekable })
-    }
-
-    /// Bytes that they decode to.
-    pub(crate) fn decoded(&self) -> usize {
-        self.decoded
-    }
-
-    /// The frames, each with its part of `buffer`, which is as long as all of them.
-    pub(super) fn jobs(self, mut buffer: &mut [u8]) -> Option<Vec<Job<'_>>> {
-        let mut jobs = Vec::new();
-        jobs.try_reserve_exact(self.all.len()).ok()?;
-        for piece in self.all {
-            let (room, rest) = buffer.split_at_mut_checked(usize::try_from(piece.decoded).ok()?)?;
-            jobs.push(Job { piece, room, is_seekable: self.is_seekable });
-            buffer = rest;
-        }
-        buffer.is_empty().then_some(jobs)
-    }
-}
 
 /// A frame that is to be decoded.
 pub(super) struct Job<'b> {
@@ -99,6 +26,18 @@ pub(super) struct Done<'s, 'b> {
     /// Its bytes as they are stored, where these are hashed.
     pub(super) stored: Option<Cow<'s, [u8]>>,
     pub(super) decoded: &'b [u8],
+}
+
+/// The frames, each with its part of `buffer`, which is as long as all of them.
+pub(super) fn jobs(pieces: Pieces, mut buffer: &mut [u8]) -> Option<Vec<Job<'_>>> {
+    let mut jobs = Vec::new();
+    jobs.try_reserve_exact(pieces.all.len()).ok()?;
+    for piece in pieces.all {
+        let (room, rest) = buffer.split_at_mut_checked(usize::try_from(piece.decoded).ok()?)?;
+        jobs.push(Job { piece, room, is_seekable: pieces.is_seekable });
+        buffer = rest;
+    }
+    buffer.is_empty().then_some(jobs)
 }
 
 impl<'b> Job<'b> {

@@ -12,7 +12,7 @@ use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 #[cfg(feature = "zstd-ruzstd")]
 use self::foreign::Decoder;
 #[cfg(feature = "std")]
-use super::together::{Piece, Wanted};
+use super::pieces::{Piece, Wanted};
 use super::{ReadAt, ReadError};
 use crate::error::{Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;

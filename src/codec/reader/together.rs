@@ -5,7 +5,8 @@ use std::thread;
 
 use super::{Content, ReadAt, Reading, Stored, Verified};
 use crate::codec::Idle;
-use crate::codec::together::{Done, InOrder, Pieces, Queue, Wanted};
+use crate::codec::pieces::{Pieces, Wanted};
+use crate::codec::together::{Done, InOrder, Queue, jobs};
 use crate::element::ByteOrder;
 use crate::limits::Limits;
 
@@ -35,7 +36,7 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
         idle: &Idle,
     ) -> Option<Verified> {
         let Self { source, mut reading, .. } = self;
-        let jobs = pieces.jobs(buffer)?;
+        let jobs = jobs(pieces, buffer)?;
         let in_order = Mutex::new(InOrder::new(jobs.len(), |done| reading.take(&done))?);
         let queue = Queue::new(jobs);
         let one = || {
