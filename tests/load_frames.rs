@@ -2,7 +2,7 @@
 //! frame is read once.
 #![cfg(all(feature = "v2", feature = "write"))]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::thread::{self, ThreadId};
@@ -15,6 +15,7 @@ use zten::write::{Level, NewObject, Settings, Writer};
 use zten::{Archive, Component, Error, Generation, Limits, ReadAt, StorageType, verify::Verified};
 use zten_corpus::base::{dense_object, v1, zstd_component};
 use zten_corpus::cbor::text;
+use zten_corpus::v2::{encoded, table};
 use zten_zstd::encode;
 
 /// Frames of 1.2, and what each decodes to: bytes of noise, and bools, which compress to an eighth.
@@ -97,8 +98,8 @@ fn alone(file: &[u8]) -> Read {
 /// A source that notes which threads read what, and takes its time.
 struct Noted<'d> {
     file: &'d [u8],
-    /// Of what is longer than a header: the thread, and where it begins.
-    read: Mutex<Vec<(ThreadId, u64)>>,
+    /// Of what is longer than a header: the thread, where it begins, and its bytes.
+    read: Mutex<Vec<(ThreadId, u64, usize)>>,
 }
 
 impl<'d> Noted<'d> {
@@ -108,7 +109,11 @@ impl<'d> Noted<'d> {
 
     fn threads(&self) -> usize {
         let read = self.read.lock().unwrap();
-        read.iter().map(|(thread, _)| *thread).collect::<std::collections::HashSet<_>>().len()
+        read.iter().map(|(thread, ..)| *thread).collect::<HashSet<_>>().len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.read.lock().unwrap().iter().map(|(.., bytes)| bytes).sum()
     }
 }
 
@@ -117,7 +122,7 @@ impl ReadAt for Noted<'_> {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         if buffer.len() > 4096 {
-            self.read.lock().unwrap().push((thread::current().id(), offset));
+            self.read.lock().unwrap().push((thread::current().id(), offset, buffer.len()));
             thread::sleep(Duration::from_millis(5));
         }
         self.file.read_at(offset, buffer)
@@ -149,26 +154,43 @@ fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
     let noted = Noted::new(&made.file);
     assert_eq!(together(&made.file, &noted, 2).unwrap().0, made.content);
     assert_eq!(noted.threads(), 2);
-    let mut read: Vec<u64> = noted.read.lock().unwrap().iter().map(|(_, at)| *at).collect();
+    let mut read: Vec<u64> = noted.read.lock().unwrap().iter().map(|(_, at, _)| *at).collect();
     read.sort_unstable();
     assert_eq!(read, made.stored);
     let made = made_v2(large());
     let noted = Noted::new(&made.file);
     assert_eq!(together(&made.file, &noted, 3).unwrap().0, made.content);
     assert!(noted.threads() > 1);
-    let read = noted.read.lock().unwrap();
-    let places: BTreeSet<u64> = read.iter().map(|(_, at)| *at).collect();
-    assert!(places.len() > 1 && places.len() == read.len(), "{read:?}");
+    assert!(noted.bytes() <= made.file.len());
+}
+
+/// What is wrong in the first frame is found before much has been read.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn little_is_read_after_an_error() {
+    let Made { mut file, stored, .. } = made_v1("u8", noise(FRAMES * NOISE));
+    // The content size that its header gives.
+    file[usize::try_from(stored[0]).unwrap() + 5] ^= 1;
+    let noted = Noted::new(&file);
+    let error = together(&file, &noted, 2).unwrap_err();
+    assert_eq!((Err(error), error.id()), (alone(&file), Some("zstd-content-size")));
+    assert!(noted.bytes() < file.len() / 2, "{} of {}", noted.bytes(), file.len());
 }
 
 /// Memory follows what is stored: frames that claim to be much larger are decoded one after another.
 #[test]
 #[cfg_attr(miri, ignore = "decodes zstd")]
 fn frames_that_claim_much_more_than_is_stored_have_one_thread() {
-    let made = made_v1("u8", vec![0; FRAMES * NOISE]);
-    let noted = Noted::new(&made.file);
-    assert_eq!(together(&made.file, &noted, 4), alone(&made.file));
-    assert!(noted.threads() <= 1);
+    let zeros = vec![0; FRAMES * NOISE];
+    // Of noise, but for one frame.
+    let mut noise = noise(FRAMES * NOISE);
+    noise[3 * NOISE..4 * NOISE].fill(0);
+    for content in [zeros, noise] {
+        let made = made_v1("u8", content);
+        let noted = Noted::new(&made.file);
+        assert_eq!(together(&made.file, &noted, 4), alone(&made.file));
+        assert!(noted.threads() <= 1);
+    }
 }
 
 #[test]
@@ -199,6 +221,50 @@ fn damage_is_the_same_error() {
     for rule in ["digest-mismatch", "zstd-magic", "seek-table", "zstd-checksum"] {
         assert!(failed.contains(rule), "{rule}: {failed:?}");
     }
+}
+
+/// Frames of 2 each have a checksum, and there is one frame for an entry of the table.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn frames_of_a_table_are_single_and_have_checksums() {
+    let content = noise(FRAMES * NOISE);
+    let build = |wrong: Option<usize>, split: usize| {
+        let (mut stored, mut sizes) = (Vec::new(), Vec::new());
+        for (index, chunk) in content.chunks(NOISE).enumerate() {
+            let (begin, is_wrong) = (stored.len(), Some(index) == wrong);
+            for piece in chunk.chunks(if is_wrong { split } else { NOISE }) {
+                let length = piece.len() as u64;
+                let encoder = encode::Encoder::new(encode::Level::new(1).unwrap(), length).unwrap();
+                let has_checksum = !is_wrong || split < NOISE;
+                let mut encoder = if has_checksum { encoder.with_checksum() } else { encoder };
+                let mut out = |bytes: &[u8]| {
+                    stored.extend_from_slice(bytes);
+                    Ok::<(), ()>(())
+                };
+                assert!(encoder.write(piece, &mut out).is_ok() && encoder.finish(&mut out).is_ok());
+            }
+            sizes.push((stored.len() - begin, chunk.len()));
+        }
+        stored.extend(table(&sizes, 0));
+        let file = encoded(content.len() as u64, &stored);
+        file.start((4096 + stored.len()).next_multiple_of(4096)).bytes()
+    };
+    let valid = build(None, NOISE);
+    let noted = Noted::new(&valid);
+    assert_eq!(together(&valid, &noted, 2), Ok((content.clone(), Verified::NoDigest)));
+    assert_eq!(noted.threads(), 2);
+    for wrong in [build(Some(5), NOISE), build(Some(5), NOISE / 2)] {
+        let found = together(&wrong, &wrong[..], 3);
+        assert_eq!(found, alone(&wrong));
+        assert_eq!(found.unwrap_err().id(), Some("zstd-frame-single"));
+    }
+    // A checksum ends a frame, and the first frame ends before the magic of the second.
+    let mut wrong = valid;
+    let second = wrong.windows(4).skip(4097).position(|four| four == [0x28, 0xb5, 0x2f, 0xfd]);
+    wrong[4097 + second.unwrap() - 1] ^= 1;
+    let found = together(&wrong, &wrong[..], 3);
+    assert_eq!(found, alone(&wrong));
+    assert_eq!(found.unwrap_err().id(), Some("zstd-checksum"));
 }
 
 /// A bool that is 3 stands in a frame, and a frame behind it is corrupt, or in front of it.
