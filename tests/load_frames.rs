@@ -164,17 +164,18 @@ fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
     assert!(noted.bytes() <= made.file.len());
 }
 
-/// What is wrong in the first frame is found before much has been read.
+/// What is wrong in the fourth frame is found by either thread before the other has read all of them. Then four are
+/// read again.
 #[test]
 #[cfg_attr(miri, ignore = "decodes zstd")]
 fn little_is_read_after_an_error() {
     let Made { mut file, stored, .. } = made_v1("u8", noise(FRAMES * NOISE));
     // The content size that its header gives.
-    file[usize::try_from(stored[0]).unwrap() + 5] ^= 1;
+    file[usize::try_from(stored[3]).unwrap() + 5] ^= 1;
     let noted = Noted::new(&file);
     let error = together(&file, &noted, 2).unwrap_err();
     assert_eq!((Err(error), error.id()), (alone(&file), Some("zstd-content-size")));
-    assert!(noted.bytes() < file.len() / 2, "{} of {}", noted.bytes(), file.len());
+    assert!(noted.bytes() < file.len(), "{} of {}", noted.bytes(), file.len());
 }
 
 /// Memory follows what is stored: frames that claim to be much larger are decoded one after another.
