@@ -24,6 +24,7 @@ static REACHED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
 /// Whether the mutant of that number is on.
 #[deprecated = "the compiler names each place where it is called: these mutants are compiled"]
+#[expect(clippy::inline_always, reason = "loops over bytes ask it")]
 #[inline(always)]
 pub fn mutant(number: u32) -> bool {
     let on = ON.load(Ordering::Relaxed);
