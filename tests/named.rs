@@ -48,6 +48,8 @@ fn refused_files_have_names() {
         let named = refused.named();
         assert_eq!(named, body.named(manifest, refused.error().place()), "{}", row.file);
         assert_eq!(refused.extent(), body.needs(), "{}", row.file);
+        assert_eq!(refused.to_string(), refused.error().to_string(), "{}", row.file);
+        assert!(format!("{refused:?}").contains(&format!("bytes: {} bytes", manifest.len())));
         let OpenError::Manifest(on_disk) = FileArchive::open(&row.path, &row.options).unwrap_err()
         else {
             panic!("{}: refused before its manifest", row.file);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use zten::{
     Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::Files,
-    shards::Find, shards::Shard, verify::Verifier,
+    shards::Find, shards::Shard, verify::Verified, verify::Verifier,
 };
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, corpus, sharded};
@@ -128,6 +128,21 @@ fn shards_that_are_lent_are_not_copied() {
         bound.verify(archive.limits()).unwrap();
         assert_eq!(bound.source().copies.read.get() - before, copied);
     }
+}
+
+/// A digest that nobody can compute here is told without a byte being read.
+#[test]
+fn an_unknown_digest_costs_nothing() {
+    let bytes = read("dense-s.zt");
+    let shard = fields([("size", uint(bytes.len() as u64)), ("digest", text("md5:00"))]);
+    let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
+    let archive = Archive::open(&file).unwrap();
+    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, bytes);
+    let shards = archive.bind_shards(&find, archive.limits()).unwrap();
+    let bound = shards.get("s").unwrap();
+    let before = bound.source().copies.read.get();
+    assert_eq!(bound.verify(archive.limits()).unwrap(), Verified::Unverifiable);
+    assert_eq!(bound.source().copies.read.get(), before);
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn content_digests_are_those_of_the_reference() {
     assert_eq!((place.object(), place.component()), (Some(0), Some(0)));
     for file in ["v2/accept/data-shard.zt", "accept/1.2.3/dense_all.zt"] {
         assert_eq!(undefined(file), NoContentDigest::NotDefined);
+        assert!(undefined(file).to_string().contains("have no content digest"));
     }
 }
 

@@ -108,6 +108,7 @@ fn values_are_elements_times_their_scales() {
         let mut pieces = Vec::new();
         let scales = mx.scales().bind(&bytes).unwrap();
         let mut dequantizer = mx.dequantizer(scales).unwrap();
+        assert!(format!("{dequantizer:?}").contains(&format!("left: {}", values.len())));
         for chunk in data.chunks(rng.usize(1..20)) {
             dequantizer
                 .chunk(chunk, |values| {

@@ -5,6 +5,7 @@
 //! | `--out FILE` | where the results go: a line of JSON for each mutant; `mutants.jsonl` below the target folder otherwise |
 //! | `--quick SECONDS` | tests that take longer are left out; 0.6 otherwise |
 //! | `--again FILE` | only the mutants that are missed by those results |
+//! | `--programs NAMES` | only the tests of those programs, such as `corpus,v2`; all otherwise |
 //! | `-- ARGUMENTS` | which mutants: arguments of `cargo mutants --list`, such as `-f FILE` or `--in-diff FILE` |
 
 mod campaign;
@@ -35,13 +36,14 @@ struct Asked {
     out: PathBuf,
     quick: f64,
     again: Option<PathBuf>,
+    programs: Option<String>,
     which: Vec<String>,
 }
 
 impl Asked {
     fn parse(target: &Path) -> Result<Self> {
         let out = target.join("mutants.jsonl");
-        let mut asked = Self { out, quick: 0.6, again: None, which: Vec::new() };
+        let mut asked = Self { out, quick: 0.6, again: None, programs: None, which: Vec::new() };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             if argument == "--" {
@@ -52,11 +54,17 @@ impl Asked {
             match argument.as_str() {
                 "--out" => asked.out = value.into(),
                 "--again" => asked.again = Some(value.into()),
+                "--programs" => asked.programs = Some(value),
                 "--quick" => asked.quick = value.parse()?,
                 _ => bail!("{argument}: see the head of lab/mutants/src/main.rs"),
             }
         }
         Ok(asked)
+    }
+
+    /// Whether the tests of a program are to be run.
+    fn runs(&self, program: &str) -> bool {
+        self.programs.as_ref().is_none_or(|names| names.split(',').any(|name| name == program))
     }
 }
 
@@ -78,7 +86,7 @@ fn main() -> Result<()> {
     eprintln!("{} to be run", left.len());
 
     let mut tests = Vec::new();
-    for program in &programs {
+    for program in programs.iter().filter(|program| asked.runs(&program.name)) {
         tests.extend(Test::all(program, asked.quick, &target)?);
     }
     eprintln!("{} tests", tests.len());
