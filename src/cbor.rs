@@ -308,3 +308,45 @@ pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
     let start = whole.len().checked_sub(usize_from_u32(remaining.left())).assured();
     whole.get(start..).assured()
 }
+
+#[cfg(all(test, not(feature = "small")))]
+mod tests {
+    use super::{Word, is_ascii, short_text, spell, starts};
+
+    #[test]
+    fn a_zero_is_ascii_and_no_part_of_a_name() {
+        for (text, ascii, without_zero) in [
+            (&b""[..], true, true),
+            (b"name", true, true),
+            (b"na\0e", true, false),
+            (b"a longer name", true, true),
+            (b"a longer \0", true, false),
+            (b"\xc3\xa4", false, false),
+            (b"a longer n\xc3\xa4me", false, false),
+        ] {
+            assert_eq!((is_ascii::<false>(text), is_ascii::<true>(text)), (ascii, without_zero));
+        }
+    }
+
+    /// What is read fast is what would be read otherwise, so only here is it seen that it is.
+    #[test]
+    fn short_texts_are_read_as_words() {
+        let (rest, content, word) = short_text(b"\x64datarest").unwrap();
+        assert_eq!((rest, content), (&b"rest"[..], &b"data"[..]));
+        assert!(word == Word::new("data") && word != Word::new("date") && word != Word::new("dat"));
+        assert!(short_text(b"\x67seven.. ").is_some_and(|(rest, ..)| rest == b" "));
+        for other in [&b"\x68eight..."[..], b"\x44datarest", b"\x64data", b"\x04datarest"] {
+            assert!(short_text(other).is_none(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_item_is_found_where_it_stands() {
+        let item = spell::<5>("data");
+        assert_eq!(starts(b"\x64datarest", &item), Some(&b"rest"[..]));
+        assert_eq!(starts(b"\x64data", &item), Some(&b""[..]));
+        assert_eq!(starts(b"\x64daterest", &item), None);
+        let item = spell::<10>("component");
+        assert_eq!(starts(b"\x69componentrest", &item), Some(&b"rest"[..]));
+    }
+}

@@ -172,6 +172,10 @@ fn content_is_normalized_by_what_it_is() {
         let wanted = if is_index { wide.collect() } else { content.clone() };
         assert_eq!(bytes, wanted, "{role}");
     }
+    let wide = read("accept/v12-csr.zt");
+    let archive = Archive::open(&wide).unwrap();
+    let indices = archive.get("w").unwrap().component("indices").unwrap();
+    assert_eq!(Normalization::content(&indices), Normalization::bools(&indices));
     for of in [Normalization::content, Normalization::bools] {
         let (_, _, content, bytes) = normalized(&read("accept/v01-bool-2-first.zt"), "data", of);
         let truth: Vec<u8> = content.iter().map(|byte| u8::from(*byte != 0)).collect();
