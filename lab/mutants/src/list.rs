@@ -23,6 +23,14 @@ pub(crate) struct Mutant {
     pub(crate) function: Option<Function>,
 }
 
+impl Mutant {
+    /// Whether it is the value of a function that returns an `impl Trait`.
+    pub(crate) fn is_opaque(&self) -> bool {
+        let function = self.function.as_ref().filter(|_| self.genre == Genre::FnValue);
+        function.is_some_and(|function| function.return_type.contains("impl "))
+    }
+}
+
 /// What kind of change it is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
 pub(crate) enum Genre {

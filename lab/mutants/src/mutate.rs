@@ -47,26 +47,15 @@ impl<'l> Mutants<'l> {
     /// Puts all of them into the copy, each behind its number.
     fn write(&mut self) -> Result<()> {
         for (file, mutants) in self.open() {
-            let mutants = mutants.into_iter().filter(|(number, mutant)| {
-                let opaque = mutant.function.as_ref();
-                let opaque = opaque.is_some_and(|it| it.return_type.contains("impl "));
-                let opaque = opaque && mutant.genre == crate::list::Genre::FnValue;
-                if opaque {
-                    self.outcomes.insert(*number, Outcome::Fixed);
-                }
-                !opaque
-            });
-            let mutants: Vec<_> = mutants.collect();
+            // A function of one opaque type cannot return a value of another.
+            let (opaque, mutants): (Vec<_>, Vec<_>) =
+                mutants.into_iter().partition(|(_, mutant)| mutant.is_opaque());
             let rewritten = rewrite(&self.scratch.source(file)?, &mutants)?;
             let switched: BTreeSet<Number> = rewritten.switched.into_iter().collect();
-            for (number, _) in mutants {
-                if !switched.contains(&number) {
-                    self.outcomes.insert(number, Outcome::Fixed);
-                }
-            }
-            for number in rewritten.unviable {
-                self.outcomes.insert(number, Outcome::Unviable);
-            }
+            let fixed = mutants.iter().filter(|(number, _)| !switched.contains(number));
+            let fixed = fixed.chain(&opaque).map(|(number, _)| (*number, Outcome::Fixed));
+            let unviable = rewritten.unviable.iter().map(|number| (*number, Outcome::Unviable));
+            self.outcomes.extend(fixed.chain(unviable));
             self.scratch.write(file, rewritten.mutated.text.as_bytes())?;
             self.files.insert(file, rewritten.mutated);
         }
