@@ -6,7 +6,7 @@
 //! | `--quick SECONDS` | tests that take longer are left out; 0.6 otherwise |
 //! | `--again FILE` | only the mutants that are missed by those results |
 //! | `--programs NAMES` | only the tests of those programs, such as `corpus,v2`; all otherwise |
-//! | `-- ARGUMENTS` | which mutants: arguments of `cargo mutants --list`, such as `-f FILE` or `--in-diff FILE` |
+//! | `-- ARGUMENTS` | which mutants: arguments of `cargo mutants --list`, such as `--in-diff FILE`, or `--no-config -f FILE` |
 
 mod campaign;
 mod compile;
