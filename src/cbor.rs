@@ -33,12 +33,14 @@ pub(crate) use deterministic::{rewrite, validate as deterministic};
 pub(crate) use encode::Output;
 use entries::entries;
 pub(crate) use entries::{Entries, array_head, map_head};
+#[cfg(feature = "v2")]
+pub(crate) use entries::{strict_array_head, strict_map_head};
 use head::{BREAK, Head, head, head_of, major};
 pub(crate) use keys::{Keys, find, keys_before, nth_key};
 pub(crate) use pass::pass;
 pub(crate) use skip::skip;
 #[cfg(feature = "v2")]
-pub(crate) use strict::{Ascending, shortest_head, strict};
+pub(crate) use strict::{Ascending, strict};
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 
 /// What is left of the manifest, from the item to read on.
@@ -219,22 +221,24 @@ fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Inp
     content((at, head), rest)
 }
 
-/// Whether no byte has its high bit set; `WITHOUT_ZERO`, and none is zero. The last chunk of a text
-/// overlaps the one before, so that there is no tail to go through byte by byte.
+/// Whether no byte has its high bit set; `WITHOUT_ZERO`, and none is zero. Of eight bytes and more, the last
+/// ones are looked at together with some before them, so that none is gone through by itself.
 #[inline(always)]
 pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let high = |bits: u64, chunk: &[u8; 8]| {
-        let bytes = u64::from_ne_bytes(*chunk);
-        // Where no high bit is set, taking 1 from each byte sets that of a zero, if there is one.
-        bits | bytes | if WITHOUT_ZERO { bytes.wrapping_sub(ONES) } else { 0 }
+    const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
+    const ONES: u128 = u128::from_ne_bytes([1; 16]);
+    // Where no high bit is set, taking 1 from each byte sets that of a zero, if there is one.
+    let high = |bytes: u128| bytes | if WITHOUT_ZERO { bytes.wrapping_sub(ONES) } else { 0 };
+    let of = |chunk: &[u8; 16]| high(u128::from_ne_bytes(*chunk));
+    let half = |chunk: &[u8; 8]| u128::from(u64::from_ne_bytes(*chunk));
+    let bits = match (text.last_chunk(), text.first_chunk(), text.last_chunk()) {
+        (Some(last), ..) => {
+            text.as_chunks().0.iter().fold(of(last), |bits, chunk| bits | of(chunk))
+        }
+        (None, Some(first), Some(last)) => high(half(first) << 64 | half(last)),
+        _ => return text.is_ascii() && !(WITHOUT_ZERO && text.contains(&0)),
     };
-    let (chunks, tail) = text.as_chunks::<8>();
-    match text.last_chunk() {
-        Some(last) => chunks.iter().fold(high(0, last), high) & HIGH == 0,
-        None => tail.is_ascii() && !(WITHOUT_ZERO && tail.contains(&0)),
-    }
+    bits & HIGH == 0
 }
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
@@ -309,27 +313,40 @@ pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
     whole.get(start..).assured()
 }
 
-#[cfg(all(test, not(feature = "small")))]
+#[cfg(test)]
 mod tests {
-    use super::{Word, is_ascii, short_text, spell, starts};
+    #[cfg(not(feature = "small"))]
+    use super::{Word, short_text};
+    use super::{is_ascii, spell, starts};
 
     #[test]
-    fn a_zero_is_ascii_and_no_part_of_a_name() {
-        for (text, ascii, without_zero) in [
-            (&b""[..], true, true),
-            (b"name", true, true),
-            (b"na\0e", true, false),
-            (b"a longer name", true, true),
-            (b"a longer \0", true, false),
-            (b"\xc3\xa4", false, false),
-            (b"a longer n\xc3\xa4me", false, false),
-        ] {
-            assert_eq!((is_ascii::<false>(text), is_ascii::<true>(text)), (ascii, without_zero));
+    fn one_byte_that_is_not_ascii_is_found_wherever_it_stands() {
+        for length in 0..70 {
+            let mut text = alloc::vec![1; length];
+            assert!(is_ascii::<true>(&text) && is_ascii::<false>(&text), "{length}");
+            for place in 0..length {
+                for (byte, plain, without_zero) in [
+                    (0, true, false),
+                    (0x7f, true, true),
+                    (0x80, false, false),
+                    (0xff, false, false),
+                ] {
+                    text[place] = byte;
+                    assert_eq!(is_ascii::<false>(&text), plain, "{byte} at {place} of {length}");
+                    assert_eq!(
+                        is_ascii::<true>(&text),
+                        without_zero,
+                        "{byte} at {place} of {length}"
+                    );
+                }
+                text[place] = 1;
+            }
         }
     }
 
     /// What is read fast is what would be read otherwise, so only here is it seen that it is.
     #[test]
+    #[cfg(not(feature = "small"))]
     fn short_texts_are_read_as_words() {
         let (rest, content, word) = short_text(b"\x64datarest").unwrap();
         assert_eq!((rest, content), (&b"rest"[..], &b"data"[..]));

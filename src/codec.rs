@@ -5,12 +5,18 @@ mod bools;
 #[cfg(feature = "v2")]
 mod content_digest;
 mod hasher;
+#[cfg(feature = "std")]
+mod idle;
 mod locate;
+#[cfg(all(feature = "zstd", feature = "std"))]
+mod pieces;
 mod reader;
 #[cfg(all(feature = "zstd", feature = "v2"))]
 mod seekable;
 #[cfg(feature = "v2")]
 mod shard;
+#[cfg(all(feature = "zstd", feature = "std"))]
+mod together;
 #[cfg(feature = "zstd")]
 mod zstd;
 
@@ -20,6 +26,8 @@ pub use content_digest::{DigestAlgorithm, NoContentDigest};
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
 pub use hasher::{Mismatch, Verified};
+#[cfg(feature = "std")]
+pub(crate) use idle::Idle;
 pub(crate) use locate::{Locate, Located, Single};
 pub use reader::Content;
 #[cfg(feature = "v2")]

@@ -100,21 +100,19 @@ impl<'m> Digest<'m> {
     #[cfg(feature = "v2")]
     #[inline(always)]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
-        let Some((b"xxh3:", digits)) = text.split_first_chunk::<5>() else { return false };
-        let Ok(digits) = <&[u8; 16]>::try_from(digits) else { return false };
-        // Upper-case letters have the bit of lower-case ones cleared, and digits have it set.
-        let upper = digits.iter().fold(0, |upper, byte| upper | !byte & 0x20);
-        all_digits(digits) && upper == 0
+        let Ok(text) = <&[u8; 21]>::try_from(text) else { return false };
+        let (algorithm, digits) = text.split_at(5);
+        algorithm == b"xxh3:" && all_digits::<LOWER>(digits)
     }
 
     /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.
     #[inline(always)]
     pub(crate) fn is_known(text: &[u8]) -> bool {
         match text.split_first_chunk::<7>() {
-            Some((b"sha256:", digits)) => digits.len() == 64 && all_digits(digits),
+            Some((b"sha256:", digits)) => digits.len() == 64 && all_digits::<ANY>(digits),
             Some((b"crc32c:", digits)) => {
                 let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
-                digits.len() == 8 && all_digits(digits)
+                digits.len() == 8 && all_digits::<ANY>(digits)
             }
             _ => false,
         }
@@ -167,12 +165,18 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
+/// What is set in a letter that may be of any case, before it is looked at: the bit of the lower case.
+const ANY: u8 = 0x20;
+/// What is set in one that has to be lower-case: nothing.
+#[cfg(feature = "v2")]
+const LOWER: u8 = 0;
+
 /// Whether all bytes are hexadecimal digits; without a branch, so that many are validated at once.
 #[inline(always)]
-fn all_digits(bytes: &[u8]) -> bool {
+fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
     let wrong = bytes.iter().fold(0, |wrong, byte| {
         let decimal = byte.wrapping_sub(b'0') < 10;
-        let letter = (byte | 0x20).wrapping_sub(b'a') < 6;
+        let letter = (byte | CASE).wrapping_sub(b'a') < 6;
         wrong | u8::from(!decimal) & u8::from(!letter)
     });
     wrong == 0

@@ -95,15 +95,15 @@ impl StorageType {
 
     /// The type of that name in 2, which has no `bool`: v2 §4.1.
     #[cfg(feature = "v2")]
-    #[inline(always)]
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
-        match name {
-            b"bf16" => Some(Self::Bf16),
-            b"f32" => Some(Self::F32),
-            b"f16" => Some(Self::F16),
-            b"u8" => Some(Self::U8),
-            _ => Self::from_v1(name).filter(|storage| *storage != Self::Bool),
-        }
+        Self::from_v1(name).filter(|storage| *storage != Self::Bool)
+    }
+
+    /// [`from_v2`](Self::from_v2) for a name that comes as a word, and quicker.
+    #[cfg(feature = "v2")]
+    #[inline(always)]
+    pub(crate) fn from_word_v2(name: Word) -> Option<Self> {
+        Self::from_word(name).filter(|storage| *storage != Self::Bool)
     }
 
     /// The type of that name in 0.1.

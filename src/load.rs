@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::{ReadAt, ReadError};
+use crate::codec::{Idle, ReadAt, ReadError};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
@@ -25,6 +25,9 @@ use crate::verify::{beyond_total, required};
 
 /// Reads whole components of one file into memory on several threads: decoded, little-endian, and
 /// verified, within the limits on a whole file.
+///
+/// A thread that finds no component left to begin decodes frames of one that others have begun, where it has many of at
+/// least 16 KiB that decode to at most 64 times as much: each with a window of its own, and the stored bytes of its frame.
 ///
 /// What comes back has the digest that the manifest gives, or the manifest gives none. That the
 /// indices of sparse objects are in range is shown by [`Verifier`](crate::verify::Verifier), not here.
@@ -90,9 +93,9 @@ impl Loader {
     where
         R: ReadAt<Error: Send> + Sync + ?Sized,
     {
-        self.each(components, |component| {
+        self.each(components, |component, idle| {
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
-            let decoded = component.decode(source, &self.limits)?;
+            let decoded = component.decode_on(source, &self.limits, idle)?;
             if component.decoded_length().is_none() {
                 self.spend(&component, u64_from_usize(decoded.len()))?;
             }
@@ -114,9 +117,9 @@ impl Loader {
     where
         R: ReadAt<Error: Send> + Sync + ?Sized,
     {
-        let read = |Target { component, buffer }: Target<'_, '_>| {
+        let read = |Target { component, buffer }: Target<'_, '_>, idle: &Idle| {
             self.spend(&component, u64_from_usize(buffer.len()))?;
-            let view = component.read_into(source, &self.limits, buffer)?;
+            let view = component.read_into_on(source, &self.limits, buffer, idle)?;
             required(&component, view.verified()).map_err(ReadError::Refused)
         };
         self.each(targets, read)?;
@@ -134,21 +137,22 @@ impl Loader {
     }
 
     /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
-    /// is among those that have been tried.
+    /// is among those that have been tried. When there are none left, a thread is idle.
     fn each<T, O, E>(
         &self,
         items: impl Iterator<Item = T> + Send,
-        work: impl Fn(T) -> Result<O, E> + Sync,
+        work: impl Fn(T, &Idle) -> Result<O, E> + Sync,
     ) -> Result<Vec<O>, E>
     where
         O: Send,
         E: From<Error> + Send,
     {
-        let queue = Mutex::new(Some(items.enumerate()));
+        let (queue, idle) = (Mutex::new(Some(items.enumerate())), Idle::default());
         let worker = || {
             let mut share = Share { done: Vec::new(), failed: None };
             while let Some((at, item)) = next(&queue) {
-                let result = work(item).and_then(|output| push(&mut share.done, (at, output)));
+                let result =
+                    work(item, &idle).and_then(|output| push(&mut share.done, (at, output)));
                 if let Err(error) = result {
                     share.failed = Some((at, error));
                     if let Ok(mut queue) = queue.lock() {
@@ -157,6 +161,7 @@ impl Loader {
                     break;
                 }
             }
+            idle.add();
             share
         };
         let shares = thread::scope(|scope| {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use zten::{Archive, Error, ErrorKind, Limits, ReadAt, ReadError, error::Misuse, verify::Verified};
+use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
 use zten_testkit::sample::least;
 use zten_testkit::{corpus, reject_index};
 
@@ -260,4 +261,22 @@ fn a_failed_read_is_not_gone_on_with() {
         }
         assert!(failed > 0, "{name}: nothing failed");
     }
+}
+
+/// A bool is 3, and the header of its frame says that another byte comes: that is found by asking for it, which
+/// comes after what has been read is validated.
+#[test]
+fn of_two_errors_chunks_name_the_one_that_the_whole_does() {
+    let bools = [1, 0, 3, 1];
+    let mut frame = zstd_frame(&bools);
+    frame[5] = 5;
+    let data = zstd_component("bool", 64, frame.len() as u64, 4);
+    let file = v1("1.2.0", vec![("w", dense_object(&[4], data))]).blob(64, &frame);
+    let file = file.build("").bytes;
+    let archive = Archive::open(&file).unwrap();
+    let component = archive.get("w").unwrap().component("data").unwrap();
+    let whole = Error::from(component.decode(&file[..], &Limits::default()).unwrap_err());
+    assert_eq!(whole.id(), Some("bool-value"));
+    let mut content = component.content(&file[..], &Limits::default()).unwrap();
+    assert_eq!(Error::from(content.next_chunk().unwrap_err()), whole);
 }

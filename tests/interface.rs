@@ -13,7 +13,7 @@ use zten::{
     Archive, Digest, Encoding, Error, ErrorKind, Format, Generation, Limits, LogicalType, Manifest,
     Object, Options, ReadError, StorageType, error::Misuse,
 };
-use zten_testkit::{Expected, corpus, placed, reject_index};
+use zten_testkit::{Expected, corpus, is_lax, placed, reject_index};
 
 fn misuse(error: Error) -> Misuse {
     match error.kind() {
@@ -162,6 +162,8 @@ fn an_error_says_both_types() {
     let archive = Archive::open(&file).unwrap();
     let says = |error: Error, sentence: &str| {
         assert_eq!(misuse(error), Misuse::Type);
+        let short = "the elements are of another type than was asked for";
+        let sentence = if cfg!(feature = "small") { short } else { sentence };
         assert_eq!(error.sentence().to_string(), sentence);
     };
     let float = archive.get("t_f32").unwrap().dense().unwrap();
@@ -224,7 +226,8 @@ fn a_wrong_digest_is_told_with_the_right_one() {
 #[test]
 fn one_call_verifies_a_file() {
     let mut refused = 0;
-    for case in reject_index().filter(|case| case.content) {
+    let is_lax = |file: &str| cfg!(feature = "zstd-ruzstd") && is_lax(file);
+    for case in reject_index().filter(|case| case.content && !is_lax(&case.file)) {
         let archive = Archive::open_with(case.read(), &case.options).unwrap();
         let error = archive.verify().unwrap_err();
         assert_eq!(Expected::from_error(&error), case.expected, "{}", case.file);

@@ -42,6 +42,7 @@ fn corpus_v2() -> impl Iterator<Item = (String, std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
+#[cfg_attr(feature = "zstd-ruzstd", ignore = "the memory of that decoder is not bounded so")]
 fn opening_holds_for_the_corpus() {
     let opened = corpus().filter(|(_name, _, bytes)| zten_oracles::open(bytes)).count();
     assert!(opened >= least(401), "only {opened} files open");

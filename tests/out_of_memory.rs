@@ -1,5 +1,5 @@
 //! Out of memory: whichever allocation fails, what was asked for ends in an error.
-#![cfg(all(feature = "std", feature = "write", feature = "zstd"))]
+#![cfg(all(feature = "std", feature = "write", feature = "zstd", not(feature = "zstd-ruzstd")))]
 
 #[path = "out_of_memory/work.rs"]
 mod work;

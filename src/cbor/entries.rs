@@ -2,6 +2,8 @@
 
 use nom::Parser;
 
+#[cfg(feature = "v2")]
+use super::UNLIMITED;
 use super::{BREAK, Checked, Fault, Head, Input, Leaf, Parsed, Remaining, head_of, major};
 use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Limit, Rule};
@@ -120,7 +122,17 @@ pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::MAP }> }
+    Leaf { known: (wrong, limit), read: open::<{ major::MAP }, false> }
+}
+
+/// The head of a map, definite and as short as it can be. A build for size has walked over it before.
+#[cfg(feature = "v2")]
+#[inline(always)]
+pub(crate) fn strict_map_head<'m>(
+    wrong: Rule,
+    limit: u32,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    Leaf { known: (wrong, limit), read: open::<{ major::MAP }, true> }
 }
 
 /// The head of an array of at most `limit` entries.
@@ -129,12 +141,24 @@ pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }> }
+    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }, false> }
+}
+
+/// The head of an array, definite and as short as it can be. A build for size has walked over it before.
+#[cfg(feature = "v2")]
+#[inline(always)]
+pub(crate) fn strict_array_head<'m>(
+    wrong: Rule,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    Leaf { known: (wrong, UNLIMITED), read: open::<{ major::ARRAY }, true> }
 }
 
 /// Opens a map or array.
 #[inline(always)]
-fn open<const MAJOR: u8>((wrong, limit): (Rule, u32), at: Input<'_>) -> Parsed<'_, Entries> {
+fn open<const MAJOR: u8, const SHORTEST: bool>(
+    (wrong, limit): (Rule, u32),
+    at: Input<'_>,
+) -> Parsed<'_, Entries> {
     if let Some((initial, rest)) = at.split_first()
         && !SMALL
     {
@@ -144,13 +168,17 @@ fn open<const MAJOR: u8>((wrong, limit): (Rule, u32), at: Input<'_>) -> Parsed<'
             return Ok((rest, Entries::definite(info.into())));
         }
     }
-    let (rest, entries) = any_open::<MAJOR>(wrong, limit, at)?;
+    let (rest, entries) = any_open::<MAJOR, SHORTEST>(wrong, limit, at)?;
     Ok((rest, entries))
 }
 
 /// [`open`] for what has no short head, or breaks a rule.
 #[inline(never)]
-fn any_open<const MAJOR: u8>(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
-    let (rest, head) = head_of::<false>(MAJOR, wrong, at)?;
+fn any_open<const MAJOR: u8, const SHORTEST: bool>(
+    wrong: Rule,
+    limit: u32,
+    at: Input<'_>,
+) -> Parsed<'_, Entries> {
+    let (rest, head) = head_of::<SHORTEST>(MAJOR, wrong, at)?;
     entries((at, head), limit, rest)
 }

@@ -2,8 +2,8 @@
 //!
 //! Well-formed, shortest heads and floats, definite lengths, no tags, and keys that are sorted, which
 //! proves them unique without memory. [`strict`] walks over an item of any form and says what is
-//! wrong with it. What the fields of records hold is read without that walk: [`shortest_head`] and
-//! [`Ascending`] are what is asked of it beside being what the field is to be.
+//! wrong with it. What the fields of records hold is read without that walk: the shortest
+//! heads and [`Ascending`] are what is asked of it beside being what the field is to be.
 
 use super::{Checked, Head, Input, Parsed, Remaining, Value, check_utf8, content, entries, head};
 use super::{Fault, fail, major, value};
@@ -123,16 +123,6 @@ impl<'m> Ascending<'m> {
         }
         self.0 = key;
         Ok(())
-    }
-}
-
-/// Validates that the head of the array or map at `at` is definite and as short as it can be. A build
-/// for size has walked over it before.
-#[inline(always)]
-pub(crate) fn shortest_head(at: Input<'_>) -> Checked<()> {
-    match at {
-        [initial, ..] if SMALL || initial & 31 < 24 => Ok(()),
-        _ => head(at).and_then(|(_, head)| shortest(at, head)),
     }
 }
 

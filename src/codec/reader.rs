@@ -1,6 +1,8 @@
 //! The content of one component, chunk by chunk.
 
 mod seek;
+#[cfg(all(feature = "zstd", feature = "std"))]
+mod together;
 
 use alloc::vec::Vec;
 
@@ -252,16 +254,16 @@ impl Reading<'_> {
         Ok((length > 0).then_some(buffer))
     }
 
-    /// Bytes of the next chunk; of compressed content one more than is to come, which shows that
+    /// Bytes of the next chunk; of compressed content one where no more is declared, which shows that
     /// no more comes. 0 at the end.
     fn wanted(&self) -> usize {
         let left = match &self.stored {
             _ if self.hasher.is_none() => 0,
             Stored::Raw(extent) => extent.length().saturating_sub(self.position),
             #[cfg(feature = "zstd")]
-            Stored::Zstd(frames) => frames.left().saturating_add(1),
+            Stored::Zstd(frames) => frames.left().max(1),
             #[cfg(all(feature = "zstd", feature = "v2"))]
-            Stored::Seekable(frames) => frames.left().saturating_add(1),
+            Stored::Seekable(frames) => frames.left().max(1),
         };
         usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
     }

@@ -7,8 +7,13 @@
 //! The table is walked when reading begins, and its claims are held against each other and the
 //! limits before anything is decoded. It is never held in memory.
 
+#[cfg(feature = "std")]
+use super::pieces::{Piece, Wanted};
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
+#[cfg(feature = "std")]
+use alloc::vec::Vec;
+
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::manifest::Extent;
@@ -154,6 +159,21 @@ impl Seekable {
             of_frame: 0,
             window: *limits,
         })
+    }
+
+    /// The frames, of which none has been decoded yet, where they are such as are worth a thread.
+    #[cfg(feature = "std")]
+    pub(super) fn pieces<R: ReadAt>(&self, source: &R, wanted: &Wanted) -> Option<Vec<Piece>> {
+        let (mut pieces, mut at) = (Vec::new(), self.at);
+        for index in 0..self.table.count {
+            let entry = self.table.entry(source, index).ok()?;
+            let stored = Extent::part(at, entry.stored.into());
+            at = stored.end();
+            let checksum = entry.checksum;
+            let piece = Piece { stored, decoded: entry.decoded.into(), checksum };
+            wanted.add(&mut pieces, piece).then_some(())?;
+        }
+        Some(pieces)
     }
 
     /// How many bytes are to come.

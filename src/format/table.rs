@@ -98,7 +98,7 @@ macro_rules! table {
         const _: () = {
             use nom::Parser as _;
             use $crate::cbor::{Checked, Entries, Input, Keys, Remaining, Parsed};
-            use $crate::cbor::{check_utf8, fail, key, map_head, skip, spell, starts};
+            use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
             use $crate::format::claims::{Claims, Walk};
             use $crate::format::slots::Slot;
             use $crate::num::{Assured as _, SMALL};
@@ -189,8 +189,8 @@ macro_rules! table {
                     then: impl FnOnce(&mut Walk<'_, C>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let keys = walk.keys;
-                    $crate::format::table::table!(@shortest $form at);
-                    let (mut input, mut entries) = map_head($wrong_map, keys).parse(at)?;
+                    let (mut input, mut entries) =
+                        $crate::format::table::table!(@head $form)($wrong_map, keys).parse(at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
                     // Writers put fields in the order of the table and spell them with short heads.
@@ -236,8 +236,8 @@ macro_rules! table {
     (@is_deterministic deterministic) => { true };
     (@prove any $walk:ident $at:ident $level:literal) => {};
     (@prove deterministic $walk:ident $at:ident $level:literal) => { $walk.prove($at, $level)? };
-    (@shortest any $at:ident) => {};
-    (@shortest deterministic $at:ident) => { $crate::cbor::shortest_head($at)? };
+    (@head any) => { $crate::cbor::map_head };
+    (@head deterministic) => { $crate::cbor::strict_map_head };
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };

@@ -30,13 +30,13 @@ use super::slots::Slot;
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
-    Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, check_utf8, is_ascii, map_head,
-    nth_key, shortest_head, strict, strict_text,
+    Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, check_utf8, is_ascii, nth_key,
+    short_text, strict, strict_map_head, strict_text,
 };
 use crate::digest::Digest;
 use crate::error::Place;
 use crate::limits::format;
-use crate::num::SMALL;
+use crate::num::{SMALL, Word};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -177,8 +177,7 @@ impl<'m> Slot<'m> for Objects {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        shortest_head(at)?;
-        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        let (mut input, mut entries) = strict_map_head(wrong, UNLIMITED).parse(at)?;
         walk.claims.begin(&V2, entries.claimed(), Remaining::of(input))?;
         let (mut ordinal, mut names) = (0_u32, Ascending::default());
         while entries.next(input) {
@@ -243,8 +242,7 @@ impl<'m> Slot<'m> for Parts {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        shortest_head(at)?;
-        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        let (mut input, mut entries) = strict_map_head(wrong, UNLIMITED).parse(at)?;
         if entries.are_over() {
             return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
         }
@@ -260,14 +258,22 @@ impl<'m> Slot<'m> for Parts {
 }
 
 /// Reads the part whose name is at `at`, and has it validated.
-#[inline(always)]
+#[inline(never)]
 fn part<'m, C: Claims<'m>>(
     walk: &mut Walk<'_, C>,
     names: &mut Ascending<'m>,
     at: Input<'m>,
 ) -> Checked<Input<'m>> {
-    let (value, name) = name(names, at)?;
-    let role = Role::from_name(name);
+    let (value, role) = match short_text(at) {
+        Some((value, name, word)) if word == const { Word::new("data") } => {
+            names.note(at, name)?;
+            (value, Some(Role::Data))
+        }
+        _ => {
+            let (value, name) = name(names, at)?;
+            (value, Role::from_name(name))
+        }
+    };
     let (rest, ()) = Part::read(walk, value, |walk, part| {
         let claim = part.claim(Remaining::of(at), Remaining::of(value), role)?;
         Ok(walk.claims.component(&claim)?)

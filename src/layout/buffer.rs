@@ -3,11 +3,15 @@
 use alloc::vec::Vec;
 use core::ops::Deref;
 
+#[cfg(all(feature = "zstd", feature = "std"))]
+use zerocopy::FromZeros as _;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::View;
 use super::view::Kind;
 use crate::brief::Bytes;
+#[cfg(feature = "std")]
+use crate::codec::Idle;
 use crate::codec::{Content, ReadAt, ReadError, Verified};
 use crate::element::ByteOrder;
 use crate::error::{Error, Misuse, OutOfMemory};
@@ -75,9 +79,43 @@ impl Component<'_> {
         source: R,
         limits: &Limits,
     ) -> Result<Decoded, ReadError<R::Error>> {
+        self.collect(self.content(source, limits)?)
+    }
+
+    /// As [`decode`](Self::decode), with threads that have nothing else to do.
+    #[cfg(feature = "std")]
+    pub(crate) fn decode_on<S>(
+        &self,
+        source: &S,
+        limits: &Limits,
+        idle: &Idle,
+    ) -> Result<Decoded, ReadError<S::Error>>
+    where
+        S: ReadAt + Sync + ?Sized,
+    {
+        let content = self.content(source, limits)?;
+        #[cfg(feature = "zstd")]
+        if let Some(pieces) = content.pieces() {
+            let (kind, length) = (self.decoded_kind()?, pieces.decoded());
+            let mut lines = Lines::zeros(length).map_err(|error| error.at(self.place()))?;
+            let room = lines.lines.as_mut_slice().as_mut_bytes().get_mut(..length).assured();
+            if let Some(verified) = content.read_together(pieces, room, limits, idle) {
+                return Ok(Decoded { lines, kind, verified });
+            }
+            return self.decode(source, limits);
+        }
+        #[cfg(not(feature = "zstd"))]
+        let _ = idle;
+        self.collect(content)
+    }
+
+    /// All of a content of which nothing has been read.
+    fn collect<R: ReadAt>(
+        &self,
+        mut content: Content<'_, R>,
+    ) -> Result<Decoded, ReadError<R::Error>> {
         let kind = self.decoded_kind()?;
         let declared = self.decoded_length();
-        let mut content = self.content(source, limits)?;
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
             // All of it lies in the file.
@@ -116,12 +154,53 @@ impl Component<'_> {
         limits: &Limits,
         buffer: &'b mut [u8],
     ) -> Result<View<'b>, ReadError<R::Error>> {
-        let kind = self.decoded_kind()?;
-        let other_length = Error::misuse(Misuse::Buffer).at(self.place());
-        if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
-            return Err(other_length.into());
+        self.validate_room(buffer)?;
+        self.fill(self.content(source, limits)?, buffer)
+    }
+
+    /// As [`read_into`](Self::read_into), with threads that have nothing else to do.
+    #[cfg(feature = "std")]
+    pub(crate) fn read_into_on<'b, S>(
+        &self,
+        source: &S,
+        limits: &Limits,
+        buffer: &'b mut [u8],
+        idle: &Idle,
+    ) -> Result<View<'b>, ReadError<S::Error>>
+    where
+        S: ReadAt + Sync + ?Sized,
+    {
+        self.validate_room(buffer)?;
+        let content = self.content(source, limits)?;
+        #[cfg(feature = "zstd")]
+        if let Some(pieces) = content.pieces() {
+            let kind = self.decoded_kind()?;
+            return match content.read_together(pieces, buffer, limits, idle) {
+                Some(verified) => Ok(View::new(buffer, kind, verified)),
+                None => self.read_into(source, limits, buffer),
+            };
         }
-        let mut content = self.content(source, limits)?;
+        #[cfg(not(feature = "zstd"))]
+        let _ = idle;
+        self.fill(content, buffer)
+    }
+
+    /// Validates that `buffer` is as long as the decoded content, where that is known.
+    fn validate_room(&self, buffer: &[u8]) -> Result<(), Error> {
+        self.decoded_kind()?;
+        if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
+            return Err(Error::misuse(Misuse::Buffer).at(self.place()));
+        }
+        Ok(())
+    }
+
+    /// Reads all of a content, of which nothing has been read, into `buffer`.
+    fn fill<'b, R: ReadAt>(
+        &self,
+        mut content: Content<'_, R>,
+        buffer: &'b mut [u8],
+    ) -> Result<View<'b>, ReadError<R::Error>> {
+        let kind = self.decoded_kind()?;
         let mut rest = &mut *buffer;
         loop {
             let length = content.read_chunk(rest)?;
@@ -131,7 +210,7 @@ impl Component<'_> {
             rest = rest.get_mut(length..).assured();
         }
         if !rest.is_empty() {
-            return Err(other_length.into());
+            return Err(Error::misuse(Misuse::Buffer).at(self.place()).into());
         }
         Ok(View::new(buffer, kind, outcome(&content)))
     }
@@ -172,6 +251,13 @@ impl core::fmt::Debug for Lines {
 impl Lines {
     fn bytes(&self) -> &[u8] {
         self.lines.as_slice().as_bytes().get(..self.length).assured()
+    }
+
+    /// So many zeros, which the system makes when they are first touched.
+    #[cfg(all(feature = "zstd", feature = "std"))]
+    fn zeros(length: usize) -> Result<Self, Error> {
+        let lines = Line::new_vec_zeroed(length.div_ceil(LINE));
+        Ok(Self { lines: lines.map_err(|_| Error::from(OutOfMemory))?, length })
     }
 
     /// Room for `more` bytes behind what is there, which is not part of it yet. Memory doubles as

@@ -25,7 +25,7 @@ impl Extent {
     }
 
     /// A part of one, which need not begin at a multiple of anything.
-    #[cfg(all(feature = "zstd", feature = "v2"))]
+    #[cfg(all(feature = "zstd", any(feature = "v2", feature = "std")))]
     pub(crate) fn part(offset: u64, length: u64) -> Self {
         Self { offset, length }
     }

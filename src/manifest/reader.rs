@@ -48,22 +48,17 @@ impl<'a> Reader<'a> {
         self.dialect.role(self.at(component.at()))
     }
 
-    /// The value `after` bytes on from where a component stands, where that is near enough to be
-    /// recorded.
-    #[inline]
-    fn near(&self, component: ComponentRecord, after: u32) -> Option<Input<'a>> {
-        let at = || self.at(component.at().checked_sub(after).assured());
-        (after != 0).then(at)
-    }
-
     /// Where a component's offset and length stand.
-    #[inline]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     fn blob(&self, component: ComponentRecord) -> (Input<'a>, Input<'a>) {
-        let near = self.near(component, component.offset_after());
-        match near.zip(self.near(component, component.length_after())) {
-            Some(near) => near,
-            None => self.dialect.blob.find(self.component_map(component)).assured(),
+        let (offset, length) = (component.offset_after(), component.length_after());
+        if offset == 0 || length == 0 {
+            // One of them is too far away to be recorded.
+            return self.dialect.blob.find(self.component_map(component)).assured();
         }
+        let at = self.at(component.at());
+        let near = |after| at.get(usize_from_u32(after)..).assured();
+        (near(offset), near(length))
     }
 
     /// Where a component's offset stands.

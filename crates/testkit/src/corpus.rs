@@ -211,3 +211,10 @@ fn accepted_of(root: PathBuf, folders: &[&str]) -> impl Iterator<Item = Accepted
 pub fn check(file: &[u8], options: &Options) -> Result<(), Error> {
     Archive::open_with(file, options)?.verify().map(drop)
 }
+
+/// Whether blocks of that file are decoded by the feature `zstd-ruzstd` all the same: four streams of fewer than six
+/// bytes, and Huffman trees that are too deep or deeper than their codes.
+pub fn is_lax(file: &str) -> bool {
+    let cases = ["huffman-of-4-of-4.zt", "tree-of-12-bits.zt", "tree-without-longest.zt"];
+    cases.iter().any(|case| file.ends_with(case))
+}

@@ -13,8 +13,8 @@ pub mod server;
 mod sharded;
 
 pub use corpus::{
-    Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, options, reject_index,
-    reject_index_v2, whole_reject_index,
+    Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, is_lax, options,
+    reject_index, reject_index_v2, whole_reject_index,
 };
 pub use packed::packed;
 pub use placed::{Placed, borrows, placed};

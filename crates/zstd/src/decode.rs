@@ -120,7 +120,7 @@ impl<D: BlockDecoder> Frames<D> {
             while !walk.block(source, &header)? {}
         }
         Ok(Self {
-            walk: Walk::new(&stored, bounds.window),
+            walk: walk.anew(),
             most,
             declared: bounds.declared.is_some(),
             produced: 0,
@@ -129,6 +129,26 @@ impl<D: BlockDecoder> Frames<D> {
             frame: None,
             stored: Vec::new(),
         })
+    }
+
+    /// Walks the frames again, of which none has been decoded yet: where each stands, and what it says that it
+    /// decodes to. `each` says whether to go on.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn places<E>(
+        &self,
+        source: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+        mut each: impl FnMut(Range<u64>, Option<u64>) -> bool,
+    ) -> Result<(), Failure<E, DecodeError>> {
+        let mut walk = self.walk.anew();
+        while let Some(header) = walk.header(source)? {
+            while !walk.block(source, &header)? {}
+            if !each(header.at..walk.position(), header.content_size) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether there is one frame only, and it has a checksum.

@@ -77,6 +77,7 @@ pub(crate) const ALL: &[(&str, Run)] = &[
     ("look-up", open::look_up),
     ("views", content::views),
     ("zstd", content::zstd),
+    ("frames", content::frames),
     ("digests", content::digests),
     ("whole", content::whole),
     ("write", write::write),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use fastrand::Rng;
 use zten::write::{Checksum, Level, NewObject, Settings, Writer};
-use zten::{Archive, StorageType};
+use zten::{Archive, Generation, StorageType};
 use zten_corpus::base::{entry, v0};
 use zten_corpus::cbor::text;
 use zten_readers::{safetensors, ztensor_2};
@@ -101,12 +101,27 @@ impl Inputs {
 
     /// One component of bytes, compressed.
     pub(crate) fn packed(&self, bytes: &[u8]) -> Result<PathBuf> {
-        let settings = Settings::default().checksum(Checksum::None);
+        self.compressed(Generation::V1_2, "packed.zt", &[bytes])
+    }
+
+    /// The same in 2, in frames of 1 MiB: one component, and two of half the size.
+    pub(crate) fn frames(&self, bytes: &[u8]) -> Result<[PathBuf; 2]> {
+        let (front, back) = bytes.split_at(bytes.len() / 2);
+        Ok([
+            self.compressed(Generation::V2, "frames.zt", &[bytes])?,
+            self.compressed(Generation::V2, "halves.zt", &[front, back])?,
+        ])
+    }
+
+    fn compressed(&self, generation: Generation, name: &str, all: &[&[u8]]) -> Result<PathBuf> {
+        let settings = Settings::default().generation(generation).checksum(Checksum::None);
         let mut writer = Writer::new(Vec::new(), &settings)?;
-        let shape = [bytes.len() as u64];
-        let object = NewObject::dense("w", &shape, StorageType::U8);
-        writer.add(&object.compressed(Level::default()), &[("data", bytes)])?;
-        self.write("packed.zt", &writer.finish()?)
+        for (bytes, object) in all.iter().zip(["v", "w"]) {
+            let shape = [bytes.len() as u64];
+            let object = NewObject::dense(object, &shape, StorageType::U8);
+            writer.add(&object.compressed(Level::default()), &[("data", bytes)])?;
+        }
+        self.write(name, &writer.finish()?)
     }
 
     /// A square matrix with so many entries in each row.

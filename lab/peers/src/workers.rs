@@ -22,6 +22,7 @@ pub(crate) fn serve(reader: &str, case: &str, files: &[&str]) -> Result<()> {
         ("sum", [file]) => content::sum(reader, &fs::read(file)?),
         ("csr", [file]) => content::csr(reader, &fs::read(file)?),
         ("read", [file]) => content::read(reader, &fs::read(file)?),
+        ("frames", [one, halves]) => content::frames(reader, &fs::read(one)?, &fs::read(halves)?),
         ("write", [folder, bytes]) => write::write(reader, Path::new(folder), bytes.parse()?),
         ("copy", [file]) => write::copy(reader, &fs::read(file)?),
         ("whole", [program, file]) => whole::check(reader, Path::new(program), Path::new(file)),

@@ -57,6 +57,15 @@ pub const KINDS: &[Kind] = &[
 const SIZE: Trait = Trait { name: "kib", most: 64 };
 
 impl Kind {
+    /// The kind of that name.
+    ///
+    /// # Errors
+    /// Where there is none, which says so.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let kind = KINDS.iter().find(|kind| kind.name == name);
+        kind.copied().ok_or_else(|| format!("no kind is called {name}"))
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.name
@@ -166,8 +175,7 @@ impl FromStr for Description {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
-        let kind = KINDS.iter().find(|kind| kind.name == name);
-        let kind = *kind.ok_or_else(|| format!("no kind is called {name}"))?;
+        let kind = Kind::named(name)?;
         let numbers = kind.all_traits().map(|_| 0).collect();
         let mut description = Self { kind, numbers };
         description.put(SIZE.name, 32);

@@ -4,8 +4,8 @@ use nom::Parser as _;
 
 use super::profiles;
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, key, map_head,
-    shortest_head, skip, strict_text, strict_uint,
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, check_utf8, key, map_head, short_text,
+    skip, strict_array_head, strict_text, strict_uint,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -14,7 +14,7 @@ use crate::format::shape::{Product, Shape, Uint};
 use crate::format::slots::{Slot, Text};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
-use crate::num::u64_from_usize;
+use crate::num::{Word, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
 /// Names of objects and parts, and keys of attributes, have at most so many bytes: v2 §3.5.
@@ -87,8 +87,7 @@ impl<'m> Slot<'m> for ShapeOf64 {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        shortest_head(at)?;
-        let (mut input, mut entries) = array_head(wrong, UNLIMITED).parse(at)?;
+        let (mut input, mut entries) = strict_array_head(wrong).parse(at)?;
         if let Some(rank @ 65..) = entries.claimed() {
             return Err(Fault::with(Rule::ShapeRank, Remaining::of(at), rank.into()).into());
         }
@@ -114,6 +113,11 @@ impl<'m> Slot<'m> for Layout {
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        if let Some((rest, _, word)) = short_text(at)
+            && word == const { Word::new("dense") }
+        {
+            return Ok((rest, Self(Format::Dense)));
+        }
         let (rest, text) = text(wrong, at)?;
         let format = Self::named(text.bytes);
         if format == Format::Unknown {
@@ -148,8 +152,7 @@ impl<'m> Slot<'m> for BlobPlace {
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        shortest_head(at)?;
-        let (rest, entries) = array_head(wrong, UNLIMITED).parse(at)?;
+        let (rest, entries) = strict_array_head(wrong).parse(at)?;
         if entries.claimed() != Some(2) {
             return Err(Fault::new(wrong, Remaining::of(at)).into());
         }
@@ -171,6 +174,11 @@ impl<'m> Slot<'m> for DtypeName {
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        if let Some((rest, _, word)) = short_text(at)
+            && let Some(storage) = StorageType::from_word_v2(word)
+        {
+            return Ok((rest, Self { remaining: Remaining::of(at), storage }));
+        }
         let (rest, text) = text(wrong, at)?;
         match StorageType::from_v2(text.bytes) {
             Some(storage) => Ok((rest, Self { remaining: text.remaining, storage })),

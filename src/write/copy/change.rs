@@ -24,9 +24,12 @@ impl Change {
         chunk: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        if matches!(self, Self::Nothing) {
+            return out(chunk);
+        }
         let mut buffer = [0; PIECE];
         match self {
-            Self::Nothing => out(chunk)?,
+            Self::Nothing => {}
             Self::Widen(storage) => {
                 let mut indices = Widened::new(chunk, storage, ByteOrder::Little);
                 while indices.len() > 0 {

@@ -41,6 +41,11 @@ impl Walk {
         Self { start, next: start, end, window, ahead }
     }
 
+    /// The same walk, from its beginning on.
+    pub(super) fn anew(&self) -> Self {
+        Self::new(&(self.start..self.end), self.window)
+    }
+
     /// As many of the bytes from `at` on as have been read ahead, but at most so many.
     pub(super) fn ahead(&self, at: u64, most: usize) -> &[u8] {
         let from = at.checked_sub(self.ahead.at).and_then(|from| usize::try_from(from).ok());

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use zten::write::{Checksum, Settings};
 
 use super::Wanted::AtLeast;
@@ -75,6 +75,39 @@ pub(super) fn zstd(course: &Course) -> Result<Group> {
     let (rust, c) = (least("ruzstd", "zten")?, least("libzstd", "zten")?);
     group.claim("zstd: of bare ruzstd, at worst", rust, AtLeast(0.95));
     group.claim("zstd: of libzstd, at worst", c, AtLeast(0.85));
+    Ok(group)
+}
+
+/// Decoding the frames of one component on several threads.
+pub(super) fn frames(course: &Course) -> Result<Group> {
+    let bytes = course.amount(64 * MIB, 4 * MIB);
+    let mut races = Vec::new();
+    for (name, data) in kinds(bytes) {
+        let [one, halves] = course.inputs.frames(&data)?;
+        let readers = ["two threads", "one thread", "two threads, two components"];
+        let contestants = course.workers("frames", &readers, &[&one, &halves])?;
+        races.push(course.race(name, bytes, 15, contestants)?);
+    }
+    let mut group = Group {
+        title: "Decoding frames on two threads".into(),
+        about: "64 MiB of each kind in one component of 2, in frames of 1 MiB, read into memory of the caller's; and in \
+                two components, which shows what this machine has for two threads."
+            .into(),
+        measure: "ns",
+        unit: "byte",
+        races,
+        claims: Vec::new(),
+    };
+    // Of five kinds, that in the middle: how much the other thread has changes from one to the next.
+    let middle = |one: &str| {
+        let ratios = group.races.iter().map(|race| race.ratio(one, "two threads"));
+        let mut ratios = ratios.collect::<Result<Vec<_>>>()?;
+        ratios.sort_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).copied().context("no races")
+    };
+    let (alone, halves) = (middle("one thread")?, middle("two threads, two components")?);
+    group.claim("frames on two threads: × as fast as on one", alone, AtLeast(1.7));
+    group.claim("… as two components", halves, AtLeast(0.9));
     Ok(group)
 }
 

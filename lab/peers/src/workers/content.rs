@@ -2,10 +2,12 @@
 
 use std::hint::black_box;
 use std::io::Read as _;
+use std::num::NonZeroUsize;
 
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
-use zten::{Archive, Limits};
+use zten::load::{Loader, Target};
+use zten::{Archive, Component, Limits};
 use zten_contestant::serve;
 
 /// The sum of elements, in eight parts at once.
@@ -117,5 +119,31 @@ pub(crate) fn read(reader: &str, file: &[u8]) -> Result<()> {
         }
         _ => bail!("{reader} reads nothing"),
     }
+    Ok(())
+}
+
+/// Reads all components of a file into memory, on one thread or on two.
+pub(crate) fn frames(reader: &str, one: &[u8], halves: &[u8]) -> Result<()> {
+    let two = NonZeroUsize::MIN.saturating_add(1);
+    let (file, threads) = match reader {
+        "one thread" => (one, NonZeroUsize::MIN),
+        "two threads" => (one, two),
+        "two threads, two components" => (halves, two),
+        _ => bail!("{reader} reads nothing"),
+    };
+    let archive = Archive::open(file)?;
+    let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
+    let length = |component: &Component<'_>| {
+        let length = component.decoded_length().context("no length")?;
+        Ok(vec![0; usize::try_from(length)?])
+    };
+    let mut buffers = components.iter().map(length).collect::<Result<Vec<_>>>()?;
+    serve(|| {
+        let loader = Loader::new(file.len() as u64, &Limits::default()).threads(threads);
+        let targets = components.iter().zip(&mut buffers);
+        let targets = targets.map(|(component, buffer)| Target { component: *component, buffer });
+        loader.read_into(targets, file).expect("valid content");
+        black_box(&buffers);
+    });
     Ok(())
 }

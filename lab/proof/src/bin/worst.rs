@@ -10,10 +10,12 @@
 use std::env::args;
 use std::error::Error;
 use std::io;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use zten_proof::count::counting;
+use zten_proof::files;
 use zten_proof::guest;
 use zten_proof::machine::Maker;
 use zten_proof::search::{Description, KINDS, Kind};
@@ -21,8 +23,8 @@ use zten_testkit::process::target_folder;
 
 /// Features of the guest: as the proof has it, and with the seeds of a process and generation 2.
 const BUILDS: [&str; 2] = ["", "std,v2"];
-/// An ordinary manifest: `names sorted`, in instructions a byte.
-const ORDINARY: f64 = 25.4;
+/// The row of the proof that is an ordinary manifest, and its size in bytes.
+const ORDINARY: (&str, usize) = ("names sorted", 64 << 10);
 /// A climb that has found nothing in so many steps begins anew.
 const PATIENCE: u32 = 150;
 
@@ -38,6 +40,8 @@ struct Measured {
 struct Variant {
     name: &'static str,
     maker: Maker,
+    /// What an ordinary manifest costs, in instructions a byte.
+    ordinary: f64,
 }
 
 impl Variant {
@@ -46,7 +50,11 @@ impl Variant {
         let built = guest::build(&folder, "zten-guest", "wasm32-unknown-unknown", features, "")?;
         let module = counting(&std::fs::read(built.join("zten_guest.wasm"))?)?;
         let name = if features.is_empty() { "no features" } else { features };
-        Ok(Self { name, maker: Maker::new(&module)? })
+        let mut variant = Self { name, maker: Maker::new(&module)?, ordinary: 1.0 };
+        let (row, size) = ORDINARY;
+        let row = files::all().into_iter().find(|kind| kind.name == row).ok_or("no such row")?;
+        variant.ordinary = variant.measure(&(row.make)(size).file).cost;
+        Ok(variant)
     }
 
     fn measure(&self, file: &[u8]) -> Measured {
@@ -108,7 +116,7 @@ fn line(
     description: &Description,
     Measured { cost, rule }: &Measured,
 ) -> String {
-    let times = cost / ORDINARY;
+    let times = cost / variant.ordinary;
     let rule = if rule.is_empty() { "valid" } else { rule };
     format!("{cost:.1} a byte, {times:.1} x, {rule}, {}: {description}", variant.name)
 }
@@ -120,7 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         match name.as_str() {
             "--minutes" => minutes = value.parse()?,
             "--seed" => seed = value.parse()?,
-            "--kind" => only = Some(value),
+            "--kind" => only = Some(Kind::named(&value)?),
             "--show" => shown = Some(value.parse::<Description>()?),
             _ => return Err(io::Error::other(format!("{name} is no option")).into()),
         }
@@ -133,19 +141,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     }
-    search(&variants, Duration::from_secs(60 * minutes), seed, only.as_deref());
+    let kinds = only.as_ref().map_or(KINDS, slice::from_ref);
+    search(&variants, kinds, Duration::from_secs(60 * minutes), seed);
     Ok(())
 }
 
-fn search(variants: &[Variant], time: Duration, seed: u64, only: Option<&str>) {
+fn search(variants: &[Variant], kinds: &[Kind], time: Duration, seed: u64) {
     let mut rng = Rng::with_seed(seed);
-    let kinds = KINDS.iter().filter(|kind| only.is_none_or(|only| only == kind.name()));
     let climb = |kind: &Kind, variant| {
         let kind = *kind;
         Climb { kind, variant, here: None, waited: 0, worst: None }
     };
-    let mut climbs: Vec<Climb> =
-        kinds.flat_map(|kind| variants.iter().map(move |variant| climb(kind, variant))).collect();
+    let mut climbs: Vec<Climb> = kinds
+        .iter()
+        .flat_map(|kind| variants.iter().map(move |variant| climb(kind, variant)))
+        .collect();
     let (began, mut run) = (Instant::now(), 0_u64);
     while began.elapsed() < time && !climbs.is_empty() {
         for climb in &mut climbs {

@@ -8,6 +8,9 @@ type Seeds = [u64; 2];
 
 const KNOWN: Seeds = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
+/// What the length of a text is multiplied by.
+const LENGTH: u64 = 0xa076_1d64_78bd_642f;
+
 /// The hash of a text by them.
 pub(crate) fn hash(text: &[u8]) -> u64 {
     seeded(KNOWN, text)
@@ -22,10 +25,14 @@ fn seeded([state, other]: Seeds, text: &[u8]) -> u64 {
         };
         mix(state, word(0), word(8))
     };
-    let state = mix(state, text.len() as u64, 0);
-    let Some(last) = text.last_chunk::<16>() else { return of(state, text) };
-    let (blocks, _) = text.as_chunks::<16>();
-    of(blocks.iter().fold(state, |state, block| of(state, block)), last)
+    let hash = match text.last_chunk::<16>() {
+        None => of(state, text),
+        Some(last) => {
+            let (blocks, _) = text.as_chunks::<16>();
+            of(blocks.iter().fold(state, |state, block| of(state, block)), last)
+        }
+    };
+    hash.wrapping_add((text.len() as u64).wrapping_mul(LENGTH))
 }
 
 /// The halves of a product, one over the other.
@@ -61,7 +68,18 @@ fn look(text: &str) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{alike, look};
+    use super::{alike, hash, look};
+
+    #[test]
+    fn the_hash_is_that_of_the_library() {
+        for (text, value) in [
+            ("", 0xd6cb_8892_a926_a943),
+            ("layers.0", 0x3ec3_1fa4_cc4d_544b),
+            ("layers.0.self_attn", 0x0b26_d9d6_53bd_ca58),
+        ] {
+            assert_eq!(hash(text.as_bytes()), value, "{text}");
+        }
+    }
 
     #[test]
     fn texts_that_look_alike() {

@@ -1,0 +1,82 @@
+//! Content whose frames are decoded on several threads.
+
+use std::sync::Mutex;
+use std::thread;
+
+use super::{Content, ReadAt, Reading, Stored, Verified};
+use crate::codec::Idle;
+use crate::codec::pieces::{Pieces, Wanted};
+use crate::codec::together::{Done, InOrder, Queue, jobs};
+use crate::element::ByteOrder;
+use crate::limits::Limits;
+
+impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
+    /// The frames, of which none has been read yet, where there are several that can be decoded by themselves.
+    pub(crate) fn pieces(&self) -> Option<Pieces> {
+        let component = &self.reading.component;
+        let declared = component.decoded_length()?;
+        let wanted = Wanted::of(component.extent().length());
+        let (pieces, is_seekable) = match &self.reading.stored {
+            _ if component.byte_order() == ByteOrder::Big => return None,
+            Stored::Raw(_) => return None,
+            Stored::Zstd(frames) => (frames.pieces(&self.source, &wanted)?, false),
+            #[cfg(feature = "v2")]
+            Stored::Seekable(frames) => (frames.pieces(&self.source, &wanted)?, true),
+        };
+        Pieces::new(pieces, declared, is_seekable)
+    }
+
+    /// Reads all of it into `buffer`, which is as long as that: on this thread, and on others from when they
+    /// have nothing to do. None where anything is wrong, which reading it one by one says.
+    pub(crate) fn read_together(
+        self,
+        pieces: Pieces,
+        buffer: &mut [u8],
+        limits: &Limits,
+        idle: &Idle,
+    ) -> Option<Verified> {
+        let Self { source, mut reading, .. } = self;
+        let jobs = jobs(pieces, buffer)?;
+        let in_order = Mutex::new(InOrder::new(jobs.len(), |done| reading.take(&done))?);
+        let queue = Queue::new(jobs);
+        let one = || {
+            let Some((index, job)) = queue.next() else { return false };
+            let is_valid = job.decode(source, limits).is_some_and(|done| {
+                in_order.lock().is_ok_and(|mut in_order| in_order.note(index, done))
+            });
+            if !is_valid {
+                queue.stop();
+            }
+            is_valid
+        };
+        thread::scope(|scope| {
+            loop {
+                while idle.take() {
+                    let other = || {
+                        while one() {}
+                        idle.add();
+                    };
+                    // Where no thread can be had, those that there are do the work.
+                    if thread::Builder::new().spawn_scoped(scope, other).is_err() {
+                        break;
+                    }
+                }
+                if !one() {
+                    break;
+                }
+            }
+        });
+        in_order.into_inner().ok().filter(InOrder::is_over)?;
+        reading.end().ok()?;
+        reading.verified
+    }
+}
+
+impl Reading<'_> {
+    /// Hashes and validates the frame that is next: whether it is valid.
+    fn take(&mut self, frame: &Done<'_, '_>) -> bool {
+        let Some(hasher) = &mut self.hasher else { return false };
+        hasher.update(frame.stored.as_deref().unwrap_or(frame.decoded));
+        self.pass(frame.decoded).is_ok()
+    }
+}

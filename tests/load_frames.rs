@@ -1,0 +1,327 @@
+//! One component of many frames, read on several threads: the same bytes and errors as frame by frame, and each
+//! frame is read once.
+#![cfg(all(feature = "v2", feature = "write"))]
+
+use std::collections::{BTreeSet, HashSet};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use fastrand::Rng;
+use sha2::{Digest as _, Sha256};
+use zten::load::{Loader, Target};
+use zten::write::{Level, NewObject, Settings, Writer};
+use zten::{Archive, Component, Error, Generation, Limits, ReadAt, StorageType, verify::Verified};
+use zten_corpus::base::{dense_object, v1, zstd_component};
+use zten_corpus::cbor::text;
+use zten_corpus::v2::{encoded, table};
+use zten_zstd::encode;
+
+/// Frames of 1.2, and what each decodes to: bytes of noise, and bools, which compress to an eighth.
+const FRAMES: usize = 12;
+const NOISE: usize = 40_000;
+const BOOLS: usize = 160_000;
+
+/// A file with one object `w` of one component, what that decodes to, and where its frames begin.
+struct Made {
+    file: Vec<u8>,
+    content: Vec<u8>,
+    stored: Vec<u64>,
+}
+
+/// So many bytes, half of them noise.
+fn noise(length: usize) -> Vec<u8> {
+    let mut rng = Rng::with_seed(1);
+    (0..length).map(|at| if at % 8 < 4 { rng.u8(..) } else { 7 }).collect()
+}
+
+/// Frames of 1.2, with a sha256 over what is stored.
+fn made_v1(dtype: &str, content: Vec<u8>) -> Made {
+    let level = encode::Level::new(1).unwrap();
+    let (mut frames, mut stored) = (Vec::new(), Vec::new());
+    for chunk in content.chunks(content.len().div_ceil(FRAMES)) {
+        stored.push(64 + frames.len() as u64);
+        frames.extend(encode::encode(chunk, level).unwrap());
+    }
+    let length = content.len() as u64;
+    let data = zstd_component(dtype, 64, frames.len() as u64, length);
+    let digest = format!("sha256:{}", zten_testkit::hex(&Sha256::digest(&frames)));
+    let file = v1("1.2.0", vec![("w", dense_object(&[length], data))]).blob(64, &frames);
+    let file = file.set("w:data/digest", text(&digest)).build("").bytes;
+    Made { file, content, stored }
+}
+
+/// Frames of 2, with an xxh3 over what is decoded.
+fn made_v2(content: Vec<u8>) -> Made {
+    let settings = Settings::default().generation(Generation::V2);
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let shape = [content.len() as u64];
+    let object = NewObject::dense("w", &shape, StorageType::U8).compressed(Level::new(1).unwrap());
+    writer.add(&object, &[("data", &content)]).unwrap();
+    Made { file: writer.finish().unwrap(), content, stored: Vec::new() }
+}
+
+/// Noise of as many bytes as four frames of the writer have, and some.
+fn large() -> Vec<u8> {
+    noise((4 << 20) + 12_345)
+}
+
+fn loader(file: &[u8], threads: usize) -> Loader {
+    Loader::new(file.len() as u64, &Limits::default()).threads(NonZeroUsize::new(threads).unwrap())
+}
+
+/// The only component of a file.
+fn only<B: AsRef<[u8]>>(archive: &Archive<B>) -> Component<'_> {
+    archive.get("w").unwrap().component("data").unwrap()
+}
+
+/// What a loader and reading alone come to.
+type Read = Result<(Vec<u8>, Verified), Error>;
+
+fn together<S>(file: &[u8], source: &S, threads: usize) -> Read
+where
+    S: ReadAt<Error = Error> + Sync + ?Sized,
+{
+    let archive = Archive::open(file)?;
+    let all = loader(file, threads).decode([only(&archive)].into_iter(), source)?;
+    let [one] = &all[..] else { panic!("one component") };
+    Ok((one.to_vec(), one.verified()))
+}
+
+fn alone(file: &[u8]) -> Read {
+    let archive = Archive::open(file)?;
+    let decoded = only(&archive).decode(file, &Limits::default())?;
+    Ok((decoded.to_vec(), decoded.verified()))
+}
+
+/// A source that notes which threads read what, and takes its time.
+struct Noted<'d> {
+    file: &'d [u8],
+    /// Of what is longer than a header: the thread, where it begins, and its bytes.
+    read: Mutex<Vec<(ThreadId, u64, usize)>>,
+}
+
+impl<'d> Noted<'d> {
+    fn new(file: &'d [u8]) -> Self {
+        Self { file, read: Mutex::default() }
+    }
+
+    fn threads(&self) -> usize {
+        let read = self.read.lock().unwrap();
+        read.iter().map(|(thread, ..)| *thread).collect::<HashSet<_>>().len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.read.lock().unwrap().iter().map(|(.., bytes)| bytes).sum()
+    }
+}
+
+impl ReadAt for Noted<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        if buffer.len() > 4096 {
+            self.read.lock().unwrap().push((thread::current().id(), offset, buffer.len()));
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.file.read_at(offset, buffer)
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn as_alone() {
+    for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
+        let wanted = Ok((made.content.clone(), Verified::Digest));
+        assert_eq!(alone(&made.file), wanted);
+        for threads in [1, 2, 5] {
+            assert_eq!(together(&made.file, &made.file[..], threads), wanted);
+            let archive = Archive::open(&made.file).unwrap();
+            let mut buffer = vec![0xaa; made.content.len()];
+            let target = Target { component: only(&archive), buffer: &mut buffer };
+            let noted = Noted::new(&made.file);
+            loader(&made.file, threads).read_into([target].into_iter(), &noted).unwrap();
+            assert_eq!(buffer, made.content);
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn a_thread_that_has_nothing_to_do_decodes_frames_and_each_is_read_once() {
+    let made = made_v1("u8", noise(FRAMES * NOISE));
+    let noted = Noted::new(&made.file);
+    assert_eq!(together(&made.file, &noted, 2).unwrap().0, made.content);
+    assert_eq!(noted.threads(), 2);
+    let mut read: Vec<u64> = noted.read.lock().unwrap().iter().map(|(_, at, _)| *at).collect();
+    read.sort_unstable();
+    assert_eq!(read, made.stored);
+    let made = made_v2(large());
+    let noted = Noted::new(&made.file);
+    assert_eq!(together(&made.file, &noted, 3).unwrap().0, made.content);
+    assert!(noted.threads() > 1);
+    assert!(noted.bytes() <= made.file.len());
+}
+
+/// What is wrong in the first frame is found before much has been read.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn little_is_read_after_an_error() {
+    let Made { mut file, stored, .. } = made_v1("u8", noise(FRAMES * NOISE));
+    // The content size that its header gives.
+    file[usize::try_from(stored[0]).unwrap() + 5] ^= 1;
+    let noted = Noted::new(&file);
+    let error = together(&file, &noted, 2).unwrap_err();
+    assert_eq!((Err(error), error.id()), (alone(&file), Some("zstd-content-size")));
+    assert!(noted.bytes() < file.len() / 2, "{} of {}", noted.bytes(), file.len());
+}
+
+/// Memory follows what is stored: frames that claim to be much larger are decoded one after another.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn frames_that_claim_much_more_than_is_stored_have_one_thread() {
+    let zeros = vec![0; FRAMES * NOISE];
+    // Of noise, but for one frame.
+    let mut noise = noise(FRAMES * NOISE);
+    noise[3 * NOISE..4 * NOISE].fill(0);
+    for content in [zeros, noise] {
+        let made = made_v1("u8", content);
+        let noted = Noted::new(&made.file);
+        assert_eq!(together(&made.file, &noted, 4), alone(&made.file));
+        assert!(noted.threads() <= 1);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn damage_is_the_same_error() {
+    let mut rng = Rng::with_seed(2);
+    let mut failed = BTreeSet::new();
+    for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
+        let archive = Archive::open(&made.file).unwrap();
+        let extent = only(&archive).extent().range();
+        let ends = [extent.start, extent.end].map(|end| usize::try_from(end).unwrap());
+        for round in 0..60 {
+            let mut file = made.file.clone();
+            // Headers of frames, the table, or anything.
+            let at = match round % 3 {
+                0 if !made.stored.is_empty() => {
+                    usize::try_from(*rng.choice(&made.stored).unwrap()).unwrap() + rng.usize(..12)
+                }
+                1 => ends[1] - 1 - rng.usize(..40),
+                _ => rng.usize(ends[0]..ends[1]),
+            };
+            file[at] ^= 1 << rng.u8(..8);
+            let found = together(&file, &file[..], 3);
+            assert_eq!(found, alone(&file), "byte {at}");
+            failed.extend(found.err().and_then(|error| error.id()));
+        }
+    }
+    for rule in ["digest-mismatch", "zstd-magic", "seek-table", "zstd-checksum"] {
+        assert!(failed.contains(rule), "{rule}: {failed:?}");
+    }
+}
+
+/// Frames of 2 each have a checksum, and there is one frame for an entry of the table.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn frames_of_a_table_are_single_and_have_checksums() {
+    let content = noise(FRAMES * NOISE);
+    let build = |wrong: Option<usize>, split: usize| {
+        let (mut stored, mut sizes) = (Vec::new(), Vec::new());
+        for (index, chunk) in content.chunks(NOISE).enumerate() {
+            let (begin, is_wrong) = (stored.len(), Some(index) == wrong);
+            for piece in chunk.chunks(if is_wrong { split } else { NOISE }) {
+                let length = piece.len() as u64;
+                let encoder = encode::Encoder::new(encode::Level::new(1).unwrap(), length).unwrap();
+                let has_checksum = !is_wrong || split < NOISE;
+                let mut encoder = if has_checksum { encoder.with_checksum() } else { encoder };
+                let mut out = |bytes: &[u8]| {
+                    stored.extend_from_slice(bytes);
+                    Ok::<(), ()>(())
+                };
+                assert!(encoder.write(piece, &mut out).is_ok() && encoder.finish(&mut out).is_ok());
+            }
+            sizes.push((stored.len() - begin, chunk.len()));
+        }
+        stored.extend(table(&sizes, 0));
+        let file = encoded(content.len() as u64, &stored);
+        file.start((4096 + stored.len()).next_multiple_of(4096)).bytes()
+    };
+    let valid = build(None, NOISE);
+    let noted = Noted::new(&valid);
+    assert_eq!(together(&valid, &noted, 2), Ok((content.clone(), Verified::NoDigest)));
+    assert_eq!(noted.threads(), 2);
+    for wrong in [build(Some(5), NOISE), build(Some(5), NOISE / 2)] {
+        let found = together(&wrong, &wrong[..], 3);
+        assert_eq!(found, alone(&wrong));
+        assert_eq!(found.unwrap_err().id(), Some("zstd-frame-single"));
+    }
+    // A checksum ends a frame, and the first frame ends before the magic of the second.
+    let mut wrong = valid;
+    let second = wrong.windows(4).skip(4097).position(|four| four == [0x28, 0xb5, 0x2f, 0xfd]);
+    wrong[4097 + second.unwrap() - 1] ^= 1;
+    let found = together(&wrong, &wrong[..], 3);
+    assert_eq!(found, alone(&wrong));
+    assert_eq!(found.unwrap_err().id(), Some("zstd-checksum"));
+}
+
+/// A bool that is 3 stands in a frame, and a frame behind it is corrupt, or in front of it.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn of_two_errors_the_same_is_told() {
+    let mut rng = Rng::with_seed(3);
+    let mut content: Vec<u8> = (0..FRAMES * BOOLS).map(|_| rng.u8(..2)).collect();
+    let valid = made_v1("bool", content.clone());
+    let noted = Noted::new(&valid.file);
+    assert_eq!(together(&valid.file, &noted, 2), alone(&valid.file));
+    assert_eq!(noted.threads(), 2);
+    content[BOOLS * 6 + 5] = 3;
+    let made = made_v1("bool", content);
+    assert_eq!(alone(&made.file).unwrap_err().id(), Some("bool-value"));
+    for frame in [2, 6, 9] {
+        let mut file = made.file.clone();
+        // The content size in the header: a frame decodes to fewer bytes than it says.
+        file[usize::try_from(made.stored[frame]).unwrap() + 5] ^= 1;
+        assert_eq!(together(&file, &file[..], 4), alone(&file), "frame {frame}");
+    }
+    assert_eq!(together(&made.file, &made.file[..], 4), alone(&made.file));
+}
+
+/// A source that gives other bytes in one of its reads.
+struct Lying<'d> {
+    file: &'d [u8],
+    reads: Mutex<usize>,
+    lie: usize,
+}
+
+impl ReadAt for Lying<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.file.read_at(offset, buffer)?;
+        let mut reads = self.reads.lock().unwrap();
+        *reads += 1;
+        if *reads == self.lie {
+            buffer[buffer.len() / 2] ^= 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn what_is_verified_is_what_has_been_read() {
+    for made in [made_v1("u8", noise(FRAMES * NOISE)), made_v2(large())] {
+        let mut right = 0;
+        for lie in 0..60 {
+            let source = Lying { file: &made.file, reads: Mutex::new(0), lie };
+            if let Ok(read) = together(&made.file, &source, 3) {
+                assert!(read == (made.content.clone(), Verified::Digest), "lie {lie}");
+                right += 1;
+            }
+        }
+        assert!(right > 1, "{right}");
+    }
+}
