@@ -315,7 +315,9 @@ pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_ascii;
+    #[cfg(not(feature = "small"))]
+    use super::{Word, short_text};
+    use super::{is_ascii, spell, starts};
 
     #[test]
     fn one_byte_that_is_not_ascii_is_found_wherever_it_stands() {
@@ -340,5 +342,28 @@ mod tests {
                 text[place] = 1;
             }
         }
+    }
+
+    /// What is read fast is what would be read otherwise, so only here is it seen that it is.
+    #[test]
+    #[cfg(not(feature = "small"))]
+    fn short_texts_are_read_as_words() {
+        let (rest, content, word) = short_text(b"\x64datarest").unwrap();
+        assert_eq!((rest, content), (&b"rest"[..], &b"data"[..]));
+        assert!(word == Word::new("data") && word != Word::new("date") && word != Word::new("dat"));
+        assert!(short_text(b"\x67seven.. ").is_some_and(|(rest, ..)| rest == b" "));
+        for other in [&b"\x68eight..."[..], b"\x44datarest", b"\x64data", b"\x04datarest"] {
+            assert!(short_text(other).is_none(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_item_is_found_where_it_stands() {
+        let item = spell::<5>("data");
+        assert_eq!(starts(b"\x64datarest", &item), Some(&b"rest"[..]));
+        assert_eq!(starts(b"\x64data", &item), Some(&b""[..]));
+        assert_eq!(starts(b"\x64daterest", &item), None);
+        let item = spell::<10>("component");
+        assert_eq!(starts(b"\x69componentrest", &item), Some(&b"rest"[..]));
     }
 }

@@ -115,6 +115,12 @@ fn what_a_file_decodes_to_counts() {
     assert_eq!(less("decoded", 599), Err(Some("limit-decoded")));
     assert_eq!(less("manifest", 20), Err(Some("limit-manifest")));
     assert!(less("decoded-total", 600).is_ok() && less("decoded", 600).is_ok());
+    // What is there already is refused before anything is added to it.
+    let plane = std::fs::read(corpus().join("accept/v12-dense.zt")).unwrap();
+    let archive = Archive::open(&plane).unwrap();
+    let settings = Settings::default().limits(limited("rank", 1));
+    let refused = Error::from(Writer::append(vec![], archive.manifest(), &settings).unwrap_err());
+    assert_eq!(refused.id(), Some("limit-rank"));
 }
 
 /// Where the manifest of 1.1 does not say what a component decodes to, the most is counted.

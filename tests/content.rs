@@ -26,6 +26,24 @@ impl ReadAt for Failing<'_> {
     }
 }
 
+/// Room for part of an element is left as it is.
+#[test]
+fn a_buffer_takes_whole_elements() {
+    for name in ["v12-dense.zt", "v01-big-endian.zt"] {
+        let file = std::fs::read(corpus().join("accept").join(name)).unwrap();
+        let archive = Archive::open(&file).unwrap();
+        let component = archive.objects().next().unwrap().components().next().unwrap();
+        let width = usize::from(component.storage_type().unwrap().width());
+        let all = component.read_to_vec(&archive, archive.limits()).unwrap();
+        assert!(width > 1 && all.len() >= 2 * width);
+        let mut content = component.content(&archive, archive.limits()).unwrap();
+        let mut buffer = [7; 16];
+        let room = &mut buffer[..2 * width - 1];
+        assert_eq!(content.read_chunk(room).unwrap(), width);
+        assert_eq!((&room[..width], room[width]), (&all[..width], 7));
+    }
+}
+
 #[test]
 fn chunks_of_a_slice_are_not_copied() {
     let file = std::fs::read(corpus().join("accept/1.2.3/sha256.zt")).unwrap();

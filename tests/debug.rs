@@ -89,6 +89,30 @@ fn little_of_a_view_is_shown() {
     shown(&coo.coords().bind(&file).unwrap());
 }
 
+/// What is not shown of a file is counted.
+#[test]
+fn what_is_shown_says_how_much_there_is() {
+    let bytes = file();
+    let archive = Archive::open(&bytes).unwrap();
+    let mut attributes = archive.attributes().unwrap();
+    let Value::Array(mut pair) = attributes.next().unwrap().1.value() else { panic!() };
+    assert_eq!(shown(&pair), "Array { items: Some(2), .. }");
+    let Value::Array(numbers) = pair.nth(1).unwrap().value() else { panic!() };
+    assert_eq!(shown(&numbers), "Array { items: Some(10000), .. }");
+    let component = archive.get("dense").unwrap().component("data").unwrap();
+    let view = component.bind(&bytes).unwrap();
+    assert!(shown(&view.elements::<u8>().unwrap()).contains("10000 bytes"));
+    let decoded = component.decode(&bytes[..], &Limits::default()).unwrap();
+    assert!(shown(&decoded).contains("10000 bytes"), "{decoded:?}");
+    let missing = archive.manifest().require("dens").unwrap_err();
+    assert!(shown(&missing).contains("\"dens\""));
+    let csr = std::fs::read(corpus().join("accept/v12-csr.zt")).unwrap();
+    let archive = Archive::open(&csr).unwrap();
+    let object = archive.get("w").unwrap();
+    let indices = object.sparse_csr().unwrap().bind(&csr).unwrap();
+    assert!(shown(&indices.indices().iter()).contains("bytes"));
+}
+
 #[test]
 fn errors_have_sources() {
     let missing =
@@ -99,6 +123,8 @@ fn errors_have_sources() {
     let said = error.to_string();
     assert_eq!(said, format!("the bytes of the file could not be read: {source}"));
     assert_eq!(ReadError::from(error).to_string(), said);
+    let same = ReadError::Source(std::io::Error::other("why"));
+    assert_eq!(same.source().unwrap().to_string(), "why");
     let refusal = Archive::open(b"").unwrap_err();
     let refused = ReadError::<std::io::Error>::from(refusal);
     assert_eq!((refused.to_string(), refused.source().is_none()), (refusal.to_string(), true));

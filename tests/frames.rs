@@ -2,7 +2,7 @@
 //! verified. v2 §8.2.
 #![cfg(all(feature = "v2", feature = "zstd"))]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -142,6 +142,48 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
                 }
             }
         }
+    }
+}
+
+/// A source in which four bytes become others.
+struct Changing<'d> {
+    bytes: &'d [u8],
+    at: u64,
+    becomes: Cell<Option<u32>>,
+}
+
+impl ReadAt for Changing<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let mut bytes = self.bytes.to_vec();
+        if let Some(number) = self.becomes.get() {
+            let at = usize::try_from(self.at).unwrap();
+            bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes.read_at(offset, buffer)
+    }
+}
+
+/// The table is validated before it is used, and what it says of a frame again as that is begun: a
+/// file may change under its reader.
+#[test]
+fn a_table_that_changes_is_held_to_the_same_bounds() {
+    let made = made();
+    let archive = Archive::open(&made.file).unwrap();
+    let component = archive.get("w").unwrap().component("data").unwrap();
+    let entry = made.frames[FRAMES - 1].end + 8;
+    for (place, number, id) in [
+        (0, 0, "zstd-frame-single"),
+        (0, 1 << 20, "zstd-frame-single"),
+        (4, 16 << 20, "decoded-size"),
+        (4, (16 << 20) + 1, "zstd-frame-single"),
+    ] {
+        let source = Changing { bytes: &made.file, at: entry + place, becomes: Cell::new(None) };
+        let mut content = component.content(&source, &Limits::default()).unwrap();
+        source.becomes.set(Some(number));
+        let error = Error::from(content.next_chunk().unwrap_err());
+        assert_eq!(error.id(), Some(id), "{number}");
     }
 }
 

@@ -9,7 +9,7 @@
 use zten::open::{Body, Named, Opening};
 use zten::source::{FileArchive, OpenError};
 use zten::{Archive, Error, Options};
-use zten_testkit::{accepted, reject_index};
+use zten_testkit::{accepted, accepted_v2, reject_index};
 
 /// The state that takes the manifest, and the manifest.
 fn body<'b>(file: &'b [u8], options: &Options) -> Result<(Body, &'b [u8]), Error> {
@@ -24,7 +24,7 @@ fn body<'b>(file: &'b [u8], options: &Options) -> Result<(Body, &'b [u8]), Error
 #[test]
 fn names_are_those_of_a_manifest_that_can_be_asked() {
     let mut compared = 0;
-    for file in accepted() {
+    for file in accepted().chain(accepted_v2()) {
         let archive = Archive::open(&file.bytes).unwrap();
         let (body, manifest) = body(&file.bytes, &Options::default()).unwrap();
         for component in archive.objects().flat_map(|object| object.components()) {
@@ -48,6 +48,8 @@ fn refused_files_have_names() {
         let named = refused.named();
         assert_eq!(named, body.named(manifest, refused.error().place()), "{}", row.file);
         assert_eq!(refused.extent(), body.needs(), "{}", row.file);
+        assert_eq!(refused.to_string(), refused.error().to_string(), "{}", row.file);
+        assert!(format!("{refused:?}").contains(&format!("bytes: {} bytes", manifest.len())));
         let OpenError::Manifest(on_disk) = FileArchive::open(&row.path, &row.options).unwrap_err()
         else {
             panic!("{}: refused before its manifest", row.file);

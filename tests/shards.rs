@@ -8,8 +8,9 @@ use std::path::Path;
 
 use zten::{
     Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::Files,
-    shards::Find, shards::Shard, verify::Verifier,
+    shards::Find, shards::Shard, verify::Verified, verify::Verifier,
 };
+use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, corpus, sharded};
 
 /// Bytes, and how many have been read of them.
@@ -67,6 +68,81 @@ fn check(path: &Path, options: &Options) -> Result<(), Error> {
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(corpus().join("v2/shards").join(name)).unwrap()
+}
+
+/// Where a shard is listed that no part is in, what is wrong is the table.
+#[test]
+fn a_shard_of_nothing_is_missed() {
+    let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
+    let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
+    let archive = Archive::open(&file).unwrap();
+    let error = archive.verify().unwrap_err();
+    assert_eq!((error.id(), error.place().object()), (Some("unsupported-shard"), None));
+    let table = archive.shards();
+    assert_eq!(format!("{table:?}"), "ShardTable { len: 1 }");
+    let shown = format!("{:?}", archive.shards().next().unwrap());
+    assert!(shown.contains("\"s\"") && shown.contains("8192"), "{shown}");
+}
+
+/// A source that lends some of what it is asked for, and counts what it copies.
+struct Lends {
+    copies: Counted,
+    /// Bytes that it lends, of which fewer than are asked for are of no use.
+    most: usize,
+}
+
+impl ReadAt for Lends {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.copies.read_at(offset, buffer)
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.copies.bytes.bytes_at(offset, length.min(self.most))
+    }
+}
+
+/// Finds every shard in one source.
+struct One<F>(F, Vec<u8>);
+
+impl<F: Fn(Vec<u8>) -> Lends> Find for One<F> {
+    type Source = Lends;
+
+    fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<Lends>>, Error> {
+        let length = self.1.len() as u64;
+        Ok(Some(Candidate { source: (self.0)(self.1.clone()), length }))
+    }
+}
+
+#[test]
+fn shards_that_are_lent_are_not_copied() {
+    let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
+    let archive = Archive::open(&root).unwrap();
+    let made = |bytes, most| Lends { copies: Counted { bytes, read: Cell::new(0) }, most };
+    for (most, copied) in [(usize::MAX, 0), (7, shard.len())] {
+        let find = One(|bytes| made(bytes, most), shard.clone());
+        let shards = archive.bind_shards(&find, archive.limits()).unwrap();
+        let bound = shards.get("s").unwrap();
+        let before = bound.source().copies.read.get();
+        bound.verify(archive.limits()).unwrap();
+        assert_eq!(bound.source().copies.read.get() - before, copied);
+    }
+}
+
+/// A digest that nobody can compute here is told without a byte being read.
+#[test]
+fn an_unknown_digest_costs_nothing() {
+    let bytes = read("dense-s.zt");
+    let shard = fields([("size", uint(bytes.len() as u64)), ("digest", text("md5:00"))]);
+    let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
+    let archive = Archive::open(&file).unwrap();
+    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, bytes);
+    let shards = archive.bind_shards(&find, archive.limits()).unwrap();
+    let bound = shards.get("s").unwrap();
+    let before = bound.source().copies.read.get();
+    assert_eq!(bound.verify(archive.limits()).unwrap(), Verified::Unverifiable);
+    assert_eq!(bound.source().copies.read.get(), before);
 }
 
 #[test]

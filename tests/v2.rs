@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 
 use zten::rules::Scope;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
-use zten::{Archive, Generation, Options, element::F4E2M1};
+use zten::{Archive, Component, Generation, Options, element::F4E2M1, view::Normalization};
+use zten_corpus::cbor::{Item, array, fields, map, text, uints};
+use zten_corpus::v2::{FileV2, file, object, part};
 use zten_testkit::{Expected, accepted_v2, check, corpus, reject_index_v2, sharded};
 
 #[test]
@@ -98,6 +100,86 @@ fn content_digests_are_those_of_the_reference() {
     assert_eq!((place.object(), place.component()), (Some(0), Some(0)));
     for file in ["v2/accept/data-shard.zt", "accept/1.2.3/dense_all.zt"] {
         assert_eq!(undefined(file), NoContentDigest::NotDefined);
+        assert!(undefined(file).to_string().contains("have no content digest"));
+    }
+}
+
+/// The objects are a map whose head grows with their number. The other way to spell it is that of
+/// the corpus.
+#[test]
+#[cfg_attr(miri, ignore = "it makes a file of 65,536 objects")]
+fn content_digests_of_many_objects() {
+    let digest = "xxh3:2d06800538d394c2";
+    let part = |more: &[(&str, Item)]| {
+        let own = [("dtype", text("u8")), ("digest", text(digest))];
+        let mut pairs: Vec<_> = own.into_iter().chain(more.iter().cloned()).collect();
+        pairs.sort_by_key(|(key, _)| key.len());
+        map(pairs.into_iter().map(|(key, value)| (text(key), value)).collect())
+    };
+    for count in [23, 24, 255, 256, 65_535, 65_536] {
+        let names: Vec<String> = (0..count).map(|number| format!("{number:05}")).collect();
+        let objects = |more: &[(&str, Item)]| {
+            let data = part(more);
+            let object = object(&[0], "dense", vec![("data", data)]);
+            map(names.iter().map(|name| (text(name), object.clone())).collect())
+        };
+        let blob = ("blob", uints(&[4096, 0]));
+        let file = FileV2::new(fields([("objects", objects(&[blob]))])).bytes();
+        let archive = Archive::open(&file).unwrap();
+        let content = array(vec![text("zt.content/1"), objects(&[])]).encode().bytes;
+        let wanted: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(&content).into();
+        let found = archive.content_digest(DigestAlgorithm::Sha256).unwrap();
+        assert_eq!(found.to_string(), format!("sha256:{}", zten_testkit::hex(&wanted)), "{count}");
+    }
+}
+
+/// Indices of sparse objects become `u64`, and bools their truth; nothing else is changed.
+#[test]
+#[cfg_attr(miri, ignore = "it needs the whole corpus")]
+fn content_is_normalized_by_what_it_is() {
+    let read = |name: &str| std::fs::read(corpus().join(name)).unwrap();
+    let normalized = |file: &[u8], role: &str, of: fn(&Component<'_>) -> Normalization| {
+        let archive = Archive::open(file).unwrap();
+        let part = archive.objects().next().unwrap().component(role).unwrap();
+        let content = part.read_to_vec(&archive, archive.limits()).unwrap();
+        let mut bytes = Vec::new();
+        let Ok(()) = of(&part).chunk(&content, |piece| {
+            bytes.extend_from_slice(piece);
+            Ok::<(), core::convert::Infallible>(())
+        });
+        (part.is_index(), part.storage_type().unwrap().width(), content, bytes)
+    };
+    let named = object(&[2], "mine/1", vec![("indices", part("u16", 4096, 4))]);
+    let named = file(vec![("w", named)]).blob(4096, &[1, 2, 3, 4]).bytes();
+    let (csr, coo) = (read("v2/accept/csr.zt"), read("v2/accept/coo.zt"));
+    for (file, role, is_index) in [
+        (&csr, "values", false),
+        (&csr, "indices", true),
+        (&csr, "indptr", true),
+        (&coo, "values", false),
+        (&coo, "coords", true),
+        (&read("accept/v12-csr.zt"), "indices", true),
+        (&read("accept/v12-dense.zt"), "data", false),
+        (&named, "indices", false),
+    ] {
+        let (found, width, content, bytes) = normalized(file, role, Normalization::content);
+        assert_eq!(found, is_index, "{role}");
+        let width = if is_index { usize::from(width) } else { 8 };
+        let wide = content.chunks(width).flat_map(|number| {
+            let zeros = [0; 8];
+            [number, &zeros[..8 - width]].concat()
+        });
+        let wanted = if is_index { wide.collect() } else { content.clone() };
+        assert_eq!(bytes, wanted, "{role}");
+    }
+    let wide = read("accept/v12-csr.zt");
+    let archive = Archive::open(&wide).unwrap();
+    let indices = archive.get("w").unwrap().component("indices").unwrap();
+    assert_eq!(Normalization::content(&indices), Normalization::bools(&indices));
+    for of in [Normalization::content, Normalization::bools] {
+        let (_, _, content, bytes) = normalized(&read("accept/v01-bool-2-first.zt"), "data", of);
+        let truth: Vec<u8> = content.iter().map(|byte| u8::from(*byte != 0)).collect();
+        assert!(bytes == truth && bytes != content);
     }
 }
 
@@ -110,6 +192,15 @@ fn nibbles_are_unpacked_low_ones_first() {
     let view = dense.bind(&file).unwrap();
     let values: Vec<f32> = view.nibbles(3).unwrap().map(F4E2M1::to_f32).collect();
     assert_eq!(values, [0.5, 1.0, 1.5]);
+    let mut nibbles = view.nibbles(3).unwrap();
+    for left in (0..3).rev() {
+        assert!(nibbles.next().is_some());
+        assert_eq!(nibbles.size_hint(), (left, Some(left)));
+    }
+    assert_eq!(
+        format!("{:?}", view.nibbles(3).unwrap()),
+        "Nibbles { bytes: 2 bytes, next: 0, count: 3 }"
+    );
     assert!(view.nibbles(5).is_err());
 }
 
@@ -163,11 +254,11 @@ fn cells_that_have_two_values_are_found_wherever_they_are() {
         let coords = zten_corpus::v2::words(&coords);
         let (n, start) = (cells.len() as u64, 8192);
         let parts = vec![
-            ("coords", zten_corpus::v2::part("u32", start, coords.len() as u64)),
-            ("values", zten_corpus::v2::part("u8", 4096, n)),
+            ("coords", part("u32", start, coords.len() as u64)),
+            ("values", part("u8", 4096, n)),
         ];
-        let object = zten_corpus::v2::object(&shape, "zt.sparse_coo/1", parts);
-        let file = zten_corpus::v2::file(vec![("w", object)])
+        let object = object(&shape, "zt.sparse_coo/1", parts);
+        let file = file(vec![("w", object)])
             .blob(4096, &vec![0; cells.len()])
             .blob(8192, &coords)
             .start((8192 + coords.len()).next_multiple_of(4096))

@@ -5,7 +5,7 @@ use zten::{
     Archive, Format, Limits, element::F4E2M1, element::F8E4M3Fn, element::F8E5M2, element::F8E8M0,
     error::Misuse,
 };
-use zten_corpus::cbor::{map, text, uint};
+use zten_corpus::cbor::{map, text, uint, uints};
 use zten_corpus::v2::{file, object, part, typed};
 use zten_testkit::corpus;
 
@@ -108,6 +108,7 @@ fn values_are_elements_times_their_scales() {
         let mut pieces = Vec::new();
         let scales = mx.scales().bind(&bytes).unwrap();
         let mut dequantizer = mx.dequantizer(scales).unwrap();
+        assert!(format!("{dequantizer:?}").contains(&format!("left: {}", values.len())));
         for chunk in data.chunks(rng.usize(1..20)) {
             dequantizer
                 .chunk(chunk, |values| {
@@ -136,6 +137,8 @@ fn arrays_of_nothing_and_buffers_of_another_size() {
     let mx = archive.get("w").unwrap().mx().unwrap();
     let other = mx.data().bind(&file).unwrap();
     assert_eq!(other.as_bytes().len(), 4);
+    let array = mx.bind(&file).unwrap();
+    assert_eq!((array.len(), array.is_empty()), (8, false));
     let none = read("accept/mx-no-elements");
     let empty = Archive::open(&none).unwrap();
     let scales = empty.get("w").unwrap().component("scales").unwrap().bind(&none).unwrap();
@@ -161,6 +164,11 @@ fn attributes_of_profiles_can_be_asked_for() {
     assert_eq!((group.bits(), group.group_size(), group.axis()), (4, 2, 0));
     assert!(group.zeros().is_some());
     assert!(object.mx().is_err() && object.gguf_blocks().is_err() && object.dense().is_err());
+
+    let across = zten_corpus::v2::quant_group().set("w:/shape", uints(&[2, 4]));
+    let across = across.set("w:/attributes/axis", uint(1)).bytes();
+    let archive = Archive::open(&across).unwrap();
+    assert_eq!(archive.get("w").unwrap().quant_group().unwrap().axis(), 1);
 
     let file = read("accept/gguf");
     let archive = Archive::open(&file).unwrap();

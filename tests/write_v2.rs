@@ -241,6 +241,7 @@ fn what_is_wrong_is_refused_before_it_is_written() {
     let unnamed = Encoded::from_cbor(vec![0xa1, 0x60, 1]);
     let deep = Encoded::from_cbor([&[0xa1, 0x61, b'a'][..], &[0x81; 30], &[0]].concat());
     let block = Encoded::mx(3, None).unwrap();
+    let pairs = Encoded::mx(2, None).unwrap();
     let dense = NewObject::dense("w", &[1], StorageType::U8);
     let long = "n".repeat(1025);
     let wrong = [
@@ -258,6 +259,7 @@ fn what_is_wrong_is_refused_before_it_is_written() {
         (dense.attributes(&deep), "cbor-depth"),
         (NewObject::mx("w", &[4], LogicalType::F4E2M1, 3).attributes(&block), "mx-block-size"),
         (NewObject::mx("w", &[4], LogicalType::F4E2M1, 4), "attribute-missing"),
+        (NewObject::custom("w", &[4], "zt.mx/1", &two).attributes(&pairs), "profile-roles"),
     ];
     for (object, id) in wrong {
         assert_eq!(declared(&object), Err(Some(id)), "{object:?}");

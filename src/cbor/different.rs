@@ -78,6 +78,12 @@ mod tests {
     }
 
     #[test]
+    fn a_text_alone_is_like_no_other() {
+        let texts = [String::from("a")];
+        assert!(first_alike(1, bytes(&texts)).unwrap().is_none());
+    }
+
+    #[test]
     fn a_text_that_stands_there_twice_is_not_passed_over() {
         for count in [0, 1, 2, 3, 17, FEW, FEW + 1, 1_000, if cfg!(miri) { 1_000 } else { 4_096 }] {
             let mut texts: Vec<String> = (0..count).map(|n| n.to_string()).collect();

@@ -133,3 +133,21 @@ fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
         _ => fail(wrong, at),
     }
 }
+
+#[cfg(all(test, not(feature = "small")))]
+mod tests {
+    use super::{argument, wide};
+
+    #[test]
+    fn wide_arguments_are_what_any_are() {
+        let bytes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        for (info, number) in [(24, 1), (25, 0x102), (26, 0x0102_0304), (27, 0x0102_0304_0506_0708)]
+        {
+            let read = wide(&bytes, info).unwrap();
+            assert_eq!((read.1, Some(read)), (number, argument(&bytes, info)));
+            let end = bytes.len() - read.0.len();
+            assert_eq!(wide(&bytes[..end], info).is_some(), info == 27);
+            assert_eq!(argument(&bytes[..end], info), Some((&[][..], number)));
+        }
+    }
+}

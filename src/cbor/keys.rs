@@ -257,9 +257,52 @@ mod tests {
     use fastrand::Rng;
     use nom::Parser as _;
 
-    use super::{Keys, UNLIMITED, duplicate, key, map_head, pass};
+    use super::{
+        Entered, Gone, Jump, Keys, UNLIMITED, duplicate, key, map_head, may_be_hashed, pass,
+    };
     use crate::cbor::{Fault, Remaining, fault};
     use crate::rules::Rule;
+
+    #[test]
+    #[cfg(not(feature = "small"))]
+    fn the_longest_values_are_jumped_over() {
+        let bytes = [0; 20];
+        let mut keys = Keys::of(&bytes);
+        // Where each value begins and ends, as what is left: the lengths are 2, 5, 5, 3, 4 and 1.
+        for (from, to) in [(20, 18), (18, 13), (13, 8), (8, 5), (5, 1), (1, 0)] {
+            keys.jump(&bytes[20 - from..], &bytes[20 - to..]);
+        }
+        let Gone { count, longest, next } = keys.gone;
+        let places = [longest, next].map(|jump| (jump.from.left(), jump.to.left()));
+        assert_eq!((count, places), (6, [(18, 13), (13, 8)]));
+        let mut keys = Keys::of(&bytes);
+        keys.jump(&bytes[..], &bytes[5..]);
+        for start in [5, 8, 11] {
+            keys.jump(&bytes[start..], &bytes[start + 3..]);
+        }
+        let Jump { from, to } = keys.gone.next;
+        assert_eq!((from.left(), to.left()), (15, 12));
+    }
+
+    /// A jump says where a value ends, and what it says is not read again.
+    #[test]
+    #[cfg(not(feature = "small"))]
+    fn a_jump_is_taken() {
+        let map = [0x61, b'a', 0, 0x61, b'b', 0, 0x61, b'c', 0];
+        let jump = Jump { from: Remaining::of(&map[2..]), to: Remaining::of(&map[6..]) };
+        let count = |gone| Entered { input: &map, end: &[], gone }.count();
+        assert_eq!(count(Gone::default()), 3);
+        assert_eq!(count(Gone { longest: jump, ..Gone::default() }), 2);
+        assert_eq!(count(Gone { next: jump, ..Gone::default() }), 2);
+    }
+
+    #[test]
+    #[cfg(not(feature = "small"))]
+    fn a_table_takes_no_more_than_the_map() {
+        for (count, span, fits) in [(0, 0, true), (128, 0, true), (129, 3, false), (129, 4, true)] {
+            assert_eq!(may_be_hashed(count, span), fits, "{count} {span}");
+        }
+    }
 
     /// Values, and whether they have a reader of their own.
     const VALUES: [(&[u8], bool); 6] = [

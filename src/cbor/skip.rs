@@ -200,3 +200,23 @@ fn chunks(mut input: Input<'_>, wanted: u8) -> Parsed<'_, ()> {
     }
     Ok((chunks.end(input, first, Limit::Keys)?, ()))
 }
+
+#[cfg(all(test, not(feature = "small")))]
+mod tests {
+    use super::short;
+
+    /// What is short is passed over as anything else, so only here is it seen that it is.
+    #[test]
+    fn what_is_short_is_passed_over_at_once() {
+        let levels = |at| short(at).map(|(rest, level)| (rest.len(), level.map(|level| level.0)));
+        assert_eq!(levels(&[0x05, 1]), Some((1, None)));
+        assert_eq!(levels(&[0x42, 1, 2, 3]), Some((1, None)));
+        assert_eq!(levels(&[0x62, b'a', b'b']), Some((0, None)));
+        assert_eq!(levels(&[0x82, 1, 2]), Some((2, Some(2))));
+        assert_eq!(levels(&[0xa1, 1, 2]), Some((2, Some(2))));
+        assert_eq!(levels(&[0xc1, 1]), Some((1, Some(1))));
+        for other in [&[0x83, 1, 2][..], &[0xa2, 1, 2, 3], &[0x62, 0xc3, 0xa4], &[0x18, 24]] {
+            assert_eq!(levels(other), None, "{other:?}");
+        }
+    }
+}

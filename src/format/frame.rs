@@ -439,3 +439,14 @@ impl Frame {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Container;
+
+    #[test]
+    fn a_header_is_enough_to_tell_by() {
+        assert_eq!(Container::header_range(7).unwrap_err().id(), Some("file-size"));
+        assert_eq!(Container::header_range(8), Ok(0..8));
+    }
+}

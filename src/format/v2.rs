@@ -129,11 +129,9 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
     read.map_err(|error| malformed(walk, manifest).err().unwrap_or(error))
 }
 
-/// The levels of a blob, deeper than which nothing is that a record has to have.
-const DEEPEST: u8 = 6;
-
 fn root<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, manifest: Input<'m>) -> Parsed<'m, Walked> {
-    if SMALL || walk.limits.depth() < DEEPEST {
+    // What a record has to have lies no deeper than any limit is: `DEPTH_FLOOR`.
+    if SMALL {
         walk.prove(manifest, 0)?;
     }
     Root::read(walk, manifest, |_, root| {

@@ -129,8 +129,7 @@ mod near {
 
         /// Whether `other` is nearer than all before.
         pub(super) fn is_nearer(&mut self, other: &[u8]) -> bool {
-            let far = other.len().abs_diff(self.name.len()) >= self.below;
-            if far || other.len() > LONGEST {
+            if other.len().abs_diff(self.name.len()) >= self.below {
                 return false;
             }
             match self.distance(other) {
@@ -142,7 +141,7 @@ mod near {
             }
         }
 
-        /// None where it is not near, or all work has been done.
+        /// None where it is not near, or too long, or all work has been done.
         fn distance(&mut self, other: &[u8]) -> Option<usize> {
             // Distances of what has been read of the name to each start of the other.
             let mut row = [0_usize; LONGEST];
@@ -204,6 +203,10 @@ mod near {
             assert!(search.is_nearer(b"layers.20.weigh"));
             assert!(search.is_nearer(b"layers.11.weight"));
             assert!(!search.is_nearer(b"layers.12.weight"));
+            // As near up to a letter before its end, and not further.
+            let mut search = Search::new(b"layers.10.weight").unwrap();
+            assert!(search.is_nearer(b"layers.10.weixxx") && search.is_nearer(b"layers.10.weigxx"));
+            assert!(!search.is_nearer(b"layers.10.weighxy"));
             assert!(!search.is_nearer(&[b'x'; 129]));
             assert!(Search::new(&[b'x'; 129]).is_none());
         }

@@ -107,6 +107,28 @@ fn headers_end_with_their_block() {
     assert_eq!(flaw(&[0, 1, 3], [0; 4]), (Flaw::Reserved, 6));
 }
 
+/// Whether a block is one does not depend on how much of it is wanted.
+#[test]
+fn what_is_too_long_is_validated_to_its_end() {
+    // Four literals as they are, and one sequence, of which each code is one that repeats: all of the
+    // literals, a match of three bytes, and an offset with bits of its own behind it.
+    let frame = |offset_code, bits| {
+        let block = [0x20, b'a', b'b', b'c', b'd', 1, 0x54, 4, offset_code, 0, bits];
+        let head = (u32::try_from(block.len()).unwrap() << 3 | 5).to_le_bytes();
+        [&MAGIC[..], &[0, 0], &head[..3], &block].concat()
+    };
+    let decoded = |frame: &[u8], decoded| {
+        let bounds = Bounds { window: 1 << 20, decoded, declared: None };
+        decode(frame, bounds).map_err(|error| error.flaw())
+    };
+    // The distances are 4 and 5.
+    let (first_byte, before_it) = (frame(2, 0b111), frame(3, 0b1000));
+    assert_eq!(decoded(&first_byte, 7), Ok(b"abcdabc".to_vec()));
+    assert_eq!(decoded(&first_byte, 5), Err(Flaw::Decoded));
+    assert_eq!(decoded(&before_it, 7), Err(Flaw::Corrupt));
+    assert_eq!(decoded(&before_it, 5), Err(Flaw::Corrupt));
+}
+
 /// What is wrong is told, and where.
 #[test]
 fn flaws_have_their_places() {

@@ -9,7 +9,7 @@ mod records;
 mod shards;
 mod sparse;
 
-use crate::cbor::{array, bytes, fields, raw, text, uint, uints};
+use crate::cbor::{array, bytes, fields, map, raw, text, uint, uints};
 use crate::table::Table;
 use crate::v2::{FileV2, coo, csr, dense, file, full, nested, object, part, sharded, typed};
 
@@ -41,6 +41,10 @@ fn accepted(t: &mut Table) {
     t.accept_v2("csr", csr());
     t.accept_v2("coo", coo());
     t.accept_v2("depth-32", full().set("attributes", fields([("a", nested(30))])));
+    // Within what has no items there is no level.
+    let around = |inner| (0..30).fold(inner, |inner, _| array(vec![inner]));
+    let nothing = fields([("a", around(array(vec![]))), ("b", around(map(vec![])))]);
+    t.accept_v2("depth-32-around-nothing", full().set("attributes", nothing));
     t.accept_v2(
         "keys-that-are-not-text",
         full().pairs("w:", {

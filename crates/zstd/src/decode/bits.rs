@@ -186,6 +186,17 @@ mod tests {
 
     use super::{Bits, forward};
 
+    /// Without it they would come all the same, and later.
+    #[test]
+    fn eight_bytes_are_read_at_once() {
+        let bits = Bits::new(&[1; 20]).unwrap();
+        assert_eq!(bits.ahead(), Some(0x0101_0101_0101_0101));
+        assert_eq!(Bits::new(&[1; 3]).unwrap().ahead(), None);
+        let mut taken = bits.taking();
+        taken.take(5);
+        assert_eq!(taken.left(), 59);
+    }
+
     #[test]
     fn bits_come_from_the_back() {
         for length in 1..40_u8 {

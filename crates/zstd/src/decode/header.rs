@@ -140,3 +140,24 @@ impl Header {
         ([m0, m1, m2, m3, 0, byte], window(byte))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Header;
+
+    #[test]
+    fn what_a_header_says() {
+        for (rest, content_size, checksum, length) in [
+            (&[0x24, 5][..], Some(5), true, 6),
+            (&[0x20, 7], Some(7), false, 6),
+            (&[0x04, 0], None, true, 6),
+            (&[0x40, 0, 1, 0], Some(257), false, 8),
+        ] {
+            let bytes = [&[0x28, 0xb5, 0x2f, 0xfd], rest].concat();
+            let left = u64::try_from(bytes.len()).unwrap();
+            let (header, read) = Header::parse(&bytes, 0, left).unwrap();
+            assert_eq!((header.content_size(), header.has_checksum()), (content_size, checksum));
+            assert_eq!(read, length);
+        }
+    }
+}

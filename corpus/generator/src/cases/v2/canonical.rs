@@ -54,6 +54,8 @@ pub(super) fn canonical(t: &mut Table) {
     reject("canonical-sharing", "two-objects", twice, "canonical--tied");
     let manifest_order = order((FIRST, SECOND), THIRD).mark_offset("aa");
     reject("canonical-blob", "order-of-the-manifest", manifest_order, "canonical--order");
+    let empty = order((SECOND, FIRST), FIRST).mark_offset("ab");
+    reject("canonical-blob", "empty-at-a-place-before", empty, "canonical--order");
 }
 
 /// A part of the 16 bytes of `DATA`, with their digest.

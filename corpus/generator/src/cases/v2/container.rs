@@ -65,6 +65,7 @@ pub(super) fn cbor(t: &mut Table) {
     reject("cbor-indefinite", "text", bad(chunked(3, &[b"a"])));
     reject("cbor-indefinite", "bytes", bad(chunked(2, &[b"a"])));
     reject("cbor-tag", "0", bad(tag(0, text("a"))));
+    reject("cbor-tag", "0-of-2", bad(raw(&[0xd8, 0, 0x61, b'a'])));
     reject("cbor-value", "undefined", bad(raw(&[0xf7])));
     reject("cbor-value", "16", bad(raw(&[0xf0])));
     reject("cbor-value", "255", bad(raw(&[0xf8, 255])));

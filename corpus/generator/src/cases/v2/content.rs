@@ -16,6 +16,8 @@ pub(super) fn content(t: &mut Table) {
     t.reject_v2("bool-value", "2", bools.at_data(4097, 0, 0), "bool");
     let nibbles = dense(&[3], typed("u8", "f4_e2m1", 4096, 2), &[0x21, 0x13]);
     t.reject_v2("nibble-value", "odd", nibbles.at_data(4097, 0, 0), "nibbles");
+    let nibbles = dense(&[3], typed("u8", "f4_e2m1", 4096, 2), &[0x21, 0x10]);
+    t.reject_v2("nibble-value", "lowest-bit", nibbles.at_data(4097, 0, 0), "nibbles");
     let with = |indices: [u32; 3], indptr: [u32; 3]| {
         csr().blob(8192, &crate::v2::words(&indices)).blob(12288, &crate::v2::words(&indptr))
     };

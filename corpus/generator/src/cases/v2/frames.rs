@@ -25,6 +25,14 @@ pub(super) fn frames(t: &mut Table) {
         stored[length - 9] = 3;
         encoded(6, &stored)
     });
+    // The head of the skippable frame: four bytes of magic, and four of how many follow.
+    let mut head = |case: &str, from_head: usize| {
+        let mut stored = [both.as_slice(), &table(&right, 0)].concat();
+        stored[both.len() + from_head] ^= 1;
+        reject("seek-table", case, encoded(6, &stored));
+    };
+    head("magic", 0);
+    head("length", 4);
     reject("seek-sizes", "stored", of(&[(lengths.0, 4), (lengths.1 - 1, 2)], 0));
     reject("seek-sizes", "decoded", of(&[(lengths.0, 4), (lengths.1, 1)], 0));
     reject("zstd-frame-size", "17-mib", of(&[(lengths.0, 17 << 20), (lengths.1, 2)], 0));

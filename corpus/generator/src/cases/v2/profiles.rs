@@ -125,6 +125,8 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-dtype", "quant-data", file().bad("w:data/dtype", text("u16")));
     reject("profile-dtype", "quant-typed", file().bad("w:data/type", text("f8_e5m2")));
     reject("profile-dtype", "quant-scales", file().bad("w:scales/dtype", text("i16")));
+    let factors = file().set(&at("scale_form"), text("f32_factors"));
+    reject("profile-dtype", "quant-scales-of-f32", factors.bad("w:scales/dtype", text("i16")));
     reject("profile-dtype", "quant-zeros", file().bad("w:zeros/dtype", text("f16")));
     let length = |part: &str, length| {
         file().set(&format!("{part}/blob/#1"), uint(length)).mark_length_of(part)
@@ -141,6 +143,17 @@ fn of_quant_group(t: &mut Table) {
 /// What the forms of scales and zero points ask for.
 fn scales_and_zeros(t: &mut Table) {
     let at = |field: &str| format!("w:/attributes/{field}");
+    let words = |word, codes| {
+        let file = quant_group().set(&at("packing/word"), text(word));
+        file.set(&at("packing/per_word"), uint(codes))
+    };
+    let two = words("u16", 4).set("w:data", part("u16", 4096, 4));
+    t.accept_v2("quant-words-of-2", two.set("w:zeros", part("u16", 8192, 2)));
+    let eight =
+        words("u64", 16).set("w:data", part("u64", 4096, 8)).set("w:/shape", uints(&[16, 1]));
+    let eight = eight.set("w:scales", part("f16", 12288, 16)).without("w:zeros");
+    let eight = eight.set(&at("zero_point/form"), text("none"));
+    t.accept_v2("quant-words-of-8", eight.blob(12288, &[0; 16]));
     let plain =
         |zeros| quant_group().set("w:zeros", zeros).set(&at("zero_point/packing"), text("plain"));
     t.accept_v2("quant-plain", plain(part("f16", 8192, 8)).blob(8192, &[0; 8]));

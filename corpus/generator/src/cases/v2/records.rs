@@ -68,6 +68,11 @@ pub(super) fn fields_of_records(t: &mut Table) {
     let named = |name: &str| (marked(text(name)), part("f32", 4096, 16));
     reject("name-form", "part-empty", full().pairs("w:/parts", vec![named("")]));
     reject("name-form", "object-empty", full().pairs("objects", vec![(marked(text("")), uint(1))]));
+    reject("name-form", "part-nul", full().pairs("w:/parts", vec![named("a\0")]));
+    for (case, name) in [("object-nul", "a\0"), ("object-nul-of-many", "a.longer\0name")] {
+        let pairs = vec![(marked(text(name)), uint(1))];
+        reject("name-form", case, full().pairs("objects", pairs));
+    }
     let long = (marked(text(&"n".repeat(1025))), uint(1));
     t.reject_v2("name-form", "1025", full().pairs("objects", vec![long]), "name-of-1024");
 }

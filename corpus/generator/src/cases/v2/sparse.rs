@@ -29,5 +29,7 @@ pub(super) fn sparse(t: &mut Table) {
     reject("coo-roles", "lacks", coo().without("w:coords").mark("w:/parts"));
     reject("coo-roles", "more", coo().set("w:more", part("u8", 4096, 0)).mark("w:/parts"));
     reject("coo-rank", "0", coo().bad("w:/shape", uints(&[])));
+    reject("whole-elements", "coo-values", coo().set("w:values/blob", blob(4096, 7)));
+    reject("whole-elements", "coo-coords", coo().set("w:coords/blob", blob(8192, 15)));
     reject("coo-nnz", "coords", coo().set("w:coords/blob", blob(8192, 12)));
 }
