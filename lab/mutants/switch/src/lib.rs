@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// The mutant that is on, or one of the two states above every number.
 static ON: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// Nobody has looked at the environment yet.
+/// The environment has not been looked at yet.
 const UNKNOWN: u32 = u32::MAX;
 /// None is on, and what is asked for is written down.
 const RECORDED: u32 = u32::MAX - 1;
