@@ -16,8 +16,8 @@ const FEW: usize = if SMALL { 16 } else { 64 };
 /// Texts so far apart are compared, one distance after the other. Any for which this sorts by little more than
 /// `n log n` comparisons will do: those of M. Ciura, 2001.
 const GAPS: &[usize] = if SMALL { &[1] } else { &[23, 10, 4, 1] };
-/// Of more, what all begin with is not compared for each pair.
-const MANY: usize = if SMALL { usize::MAX } else { 8 };
+/// Of more of them, what all begin with is compared once.
+const MANY: usize = 8;
 /// Of so many of them the beginnings are held as numbers.
 const STARTS: usize = if SMALL { 0 } else { FEW };
 /// Below so many numbers, dividing them is not worth the while.
@@ -155,7 +155,8 @@ fn push(groups: &mut Vec<Group>, group: Group) -> Result<(), OutOfMemory> {
 fn few<'t, T: Texts<'t> + ?Sized>(texts: &mut T, places: Range<usize>, depth: usize) {
     // What all have in common is compared once, where it would be so more often.
     let start = |at| beginning(texts.rest(at, depth));
-    let alike = places.len() > MANY && start(places.start) == start(places.end.wrapping_sub(1));
+    let alike =
+        !SMALL && places.len() > MANY && start(places.start) == start(places.end.wrapping_sub(1));
     let common = if alike { agreed(texts, places.clone(), depth) } else { 0 };
     let depth = depth.saturating_add(common);
     // Most are told apart by what they begin with, which is read once.
