@@ -241,16 +241,16 @@ fn found() -> Vec<Generator> {
     vec![
         kind(
             "found: attributes",
-            "attributes count=107 digits=1 spread=29 prefix=1 letters=3 order=6 crowd=2 crowded=509 \
-             alike=1 shuffle=4 open=6 other=3 inner=2 head=2",
+            "attributes count=82 digits=2 letters=2 order=2 crowd=5 crowded=28 alike=1 shuffle=8 \
+             open=4 other=1 every=2 inner=2 head=2",
         )
         .call(Open, 620),
         kind(
             "found: entries of 0.1",
-            "entries count=2473 letters=3 order=2 crowd=1 crowded=3758 alike=1 shuffle=80 open=13 \
-             other=6 every=7 inner=2 head=2",
+            "entries count=117 digits=2 spread=29 prefix=1 letters=3 order=1 crowd=2 crowded=2049 \
+             alike=1 shuffle=97 other=4 every=1 inner=2",
         )
-        .call(Open, 650),
+        .call(Open, 625),
         kind(
             "found: unknown fields",
             "fields open=8 other=8 every=2 depth=57 inner=8 root=1 object=2 components=1 \
@@ -259,10 +259,10 @@ fn found() -> Vec<Generator> {
         .refused(Open, "duplicate-key", 370),
         kind(
             "found: roles",
-            "roles count=589 digits=1 spread=26 prefix=1 order=6 crowd=5 crowded=156 alike=1 \
-             shuffle=98 head=2 component-head=2 fields=2",
+            "roles count=331 digits=2 spread=30 prefix=2 letters=3 order=6 crowd=1 crowded=447 \
+             alike=1 shuffle=19 head=2 component-head=2 fields=2",
         )
-        .call(Open, 290),
+        .call(Open, 335),
         kind("found: items", "items open=7 other=8 every=1 depth=61 inner=2").call(Open, 170),
     ]
 }
