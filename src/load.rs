@@ -27,7 +27,8 @@ use crate::verify::{beyond_total, required};
 /// verified, within the limits on a whole file.
 ///
 /// A thread that finds no component left to begin decodes frames of one that others have begun, where it has many of at
-/// least 16 KiB that decode to at most 64 times as much: each with a window of its own, and the stored bytes of its frame.
+/// least 16 KiB and at most 64 MiB that decode to at most 64 times as much: each with a window of its own, and the stored
+/// bytes of its frame.
 ///
 /// What comes back has the digest that the manifest gives, or the manifest gives none. That the
 /// indices of sparse objects are in range is shown by [`Verifier`](crate::verify::Verifier), not here.

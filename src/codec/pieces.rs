@@ -26,6 +26,8 @@ impl Wanted {
     const LEAST: u64 = 16 << 10;
     /// Decoded bytes of one that is stored, at most, in every frame.
     const TIMES: u64 = 64;
+    /// Stored bytes of every frame, at most: a thread has those of one in memory.
+    const LARGEST: u64 = 64 << 20;
 
     /// For so many stored bytes.
     pub(super) fn of(stored: u64) -> Self {
@@ -35,6 +37,7 @@ impl Wanted {
     /// Adds a frame to those before it, if it is as wanted.
     pub(super) fn add(&self, pieces: &mut Vec<Piece>, piece: Piece) -> bool {
         let fits = u64_from_usize(pieces.len()) < self.most
+            && piece.stored.length() <= Self::LARGEST
             && piece.decoded <= piece.stored.length().saturating_mul(Self::TIMES)
             && pieces.try_reserve(1).is_ok();
         if fits {

@@ -168,7 +168,9 @@ impl Seekable {
         for index in 0..self.table.count {
             let entry = self.table.entry(source, index).ok()?;
             let stored = Extent::part(at, entry.stored.into());
-            at = stored.end();
+            at = at.saturating_add(entry.stored.into());
+            // A source that gives another table than before gives other places.
+            (at <= self.table.head()).then_some(())?;
             let checksum = entry.checksum;
             let piece = Piece { stored, decoded: entry.decoded.into(), checksum };
             wanted.add(&mut pieces, piece).then_some(())?;

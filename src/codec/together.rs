@@ -1,58 +1,45 @@
 //! One component, decoded on several threads.
 //!
-//! Each frame is read once and decoded by itself, into its part of the buffer; in order, frames are then
-//! hashed and validated. Where anything is not as it should be, all of that is given up: decoding from the
-//! beginning, one frame after the other, says what is wrong.
+//! Frames are read in order, each once, and decoded by themselves, each into its part of the buffer; in order, what
+//! they decode to is then validated. Digests are over the one or the other. Where anything is not as it should be,
+//! all of that is given up: decoding from the beginning, one frame after the other, says what is wrong.
 
 use alloc::borrow::Cow;
-use alloc::vec::Vec;
+use alloc::vec::{IntoIter, Vec};
+use core::iter::Enumerate;
 use std::sync::Mutex;
 
 use super::ReadAt;
+use super::hasher::Hasher;
 use super::pieces::{Piece, Pieces};
 use super::zstd::Frames;
 use crate::limits::Limits;
 use crate::manifest::Extent;
 
 /// A frame that is to be decoded.
-pub(super) struct Job<'b> {
+struct Job<'b> {
     piece: Piece,
     room: &'b mut [u8],
+}
+
+/// A frame that is to be decoded, and has been read.
+pub(super) struct Loaded<'s, 'b> {
+    job: Job<'b>,
+    /// Its bytes, as they are stored.
+    stored: Cow<'s, [u8]>,
+    /// Whether it has to have a checksum: v2 §8.2.
     is_seekable: bool,
 }
 
-/// A frame that has been.
-pub(super) struct Done<'s, 'b> {
-    /// Its bytes as they are stored, where these are hashed.
-    pub(super) stored: Option<Cow<'s, [u8]>>,
-    pub(super) decoded: &'b [u8],
-}
-
-/// The frames, each with its part of `buffer`, which is as long as all of them.
-pub(super) fn jobs(pieces: Pieces, mut buffer: &mut [u8]) -> Option<Vec<Job<'_>>> {
-    let mut jobs = Vec::new();
-    jobs.try_reserve_exact(pieces.all.len()).ok()?;
-    for piece in pieces.all {
-        let (room, rest) = buffer.split_at_mut_checked(usize::try_from(piece.decoded).ok()?)?;
-        jobs.push(Job { piece, room, is_seekable: pieces.is_seekable });
-        buffer = rest;
-    }
-    buffer.is_empty().then_some(jobs)
-}
-
-impl<'b> Job<'b> {
+impl<'b> Loaded<'_, 'b> {
     /// Decodes the frame; none if anything is wrong.
-    pub(super) fn decode<'s, S>(self, source: &'s S, limits: &Limits) -> Option<Done<'s, 'b>>
-    where
-        S: ReadAt + ?Sized,
-    {
-        let Self { piece, room, is_seekable } = self;
-        let stored = stored(source, piece.stored)?;
-        let bytes: &[u8] = &stored;
+    pub(super) fn decode(self, limits: &Limits) -> Option<&'b [u8]> {
+        let Job { piece, room } = self.job;
+        let bytes: &[u8] = &self.stored;
         let extent = Extent::part(0, piece.stored.length());
         let mut frames = Frames::open(&bytes, extent, Some(piece.decoded), limits).ok()?;
         #[cfg(feature = "v2")]
-        if is_seekable && !frames.is_one_with_checksum() {
+        if self.is_seekable && !frames.is_one_with_checksum() {
             return None;
         }
         if piece.checksum.is_some_and(|checksum| bytes.last_chunk() != Some(&checksum)) {
@@ -61,9 +48,7 @@ impl<'b> Job<'b> {
         // Only its end shows that no more comes.
         let length = frames.read(&bytes, room, &mut |_| ()).ok()?;
         let more = frames.read(&bytes, &mut [0], &mut |_| ()).ok()?;
-        let is_whole = (length, more) == (room.len(), 0);
-        let stored = Some(stored).filter(|_| !is_seekable);
-        is_whole.then_some(Done { stored, decoded: room })
+        ((length, more) == (room.len(), 0)).then_some(room)
     }
 }
 
@@ -80,40 +65,91 @@ fn stored<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]
     Some(Cow::Owned(bytes))
 }
 
-/// Frames that are still to be decoded; none when one of them was not as it should be.
-pub(super) struct Queue<'b>(Mutex<Option<core::iter::Enumerate<alloc::vec::IntoIter<Job<'b>>>>>);
+/// Frames that are still to be decoded.
+pub(super) struct Queue<'b> {
+    /// None when a frame was not as it should be.
+    left: Mutex<Option<Left<'b>>>,
+    is_seekable: bool,
+}
+
+/// What is left of them.
+struct Left<'b> {
+    jobs: Enumerate<IntoIter<Job<'b>>>,
+    /// Of stored bytes, where the digest is over these.
+    hasher: Option<Hasher>,
+}
 
 impl<'b> Queue<'b> {
-    pub(super) fn new(jobs: Vec<Job<'b>>) -> Self {
-        Self(Mutex::new(Some(jobs.into_iter().enumerate())))
+    /// The frames, each with its part of `buffer`, which is as long as all of them. `hasher` sees their stored bytes.
+    pub(super) fn new(
+        pieces: Pieces,
+        mut buffer: &'b mut [u8],
+        hasher: Option<Hasher>,
+    ) -> Option<Self> {
+        let mut jobs = Vec::new();
+        jobs.try_reserve_exact(pieces.all.len()).ok()?;
+        for piece in pieces.all {
+            let decoded = usize::try_from(piece.decoded).ok()?;
+            let (room, rest) = buffer.split_at_mut_checked(decoded)?;
+            jobs.push(Job { piece, room });
+            buffer = rest;
+        }
+        let left = Left { jobs: jobs.into_iter().enumerate(), hasher };
+        let queue = Self { left: Mutex::new(Some(left)), is_seekable: pieces.is_seekable };
+        buffer.is_empty().then_some(queue)
     }
 
-    pub(super) fn next(&self) -> Option<(usize, Job<'b>)> {
-        self.0.lock().ok()?.as_mut()?.next()
+    /// How many frames there are.
+    pub(super) fn len(&self) -> usize {
+        let left = self.left.lock();
+        left.ok().and_then(|left| left.as_ref().map(|left| left.jobs.len())).unwrap_or_default()
+    }
+
+    /// Reads the next frame, and says which it is; none at the end. Frames are read one after another.
+    pub(super) fn next<'s, S>(&self, source: &'s S) -> Option<(usize, Loaded<'s, 'b>)>
+    where
+        S: ReadAt + ?Sized,
+    {
+        let mut left = self.left.lock().ok()?;
+        let Left { jobs, hasher } = left.as_mut()?;
+        let (index, job) = jobs.next()?;
+        let Some(stored) = stored(source, job.piece.stored) else {
+            *left = None;
+            return None;
+        };
+        if let Some(hasher) = hasher {
+            hasher.update(&stored);
+        }
+        Some((index, Loaded { job, stored, is_seekable: self.is_seekable }))
     }
 
     /// Hands nothing out any more.
     pub(super) fn stop(&self) {
-        if let Ok(mut jobs) = self.0.lock() {
-            *jobs = None;
+        if let Ok(mut left) = self.left.lock() {
+            *left = None;
         }
+    }
+
+    /// What has seen the stored bytes, if anything was to.
+    pub(super) fn end(self) -> Option<Hasher> {
+        self.left.into_inner().ok()??.hasher
     }
 }
 
 /// What has been decoded and waits for frames before it.
-pub(super) struct InOrder<'s, 'b, F> {
-    done: Vec<Option<Done<'s, 'b>>>,
+pub(super) struct InOrder<'b, F> {
+    done: Vec<Option<&'b [u8]>>,
     next: usize,
     /// Takes them in order: whether one is as it should be.
     take: F,
 }
 
-impl<'s, 'b, F: FnMut(Done<'s, 'b>) -> bool> InOrder<'s, 'b, F> {
+impl<'b, F: FnMut(&[u8]) -> bool> InOrder<'b, F> {
     /// For so many frames; none where there is no memory.
     pub(super) fn new(count: usize, take: F) -> Option<Self> {
         let mut done = Vec::new();
         done.try_reserve_exact(count).ok()?;
-        done.resize_with(count, || None);
+        done.resize(count, None);
         Some(Self { done, next: 0, take })
     }
 
@@ -123,7 +159,7 @@ impl<'s, 'b, F: FnMut(Done<'s, 'b>) -> bool> InOrder<'s, 'b, F> {
     }
 
     /// Notes the frame of that index, and takes those whose turn it is: whether all of them are as they should be.
-    pub(super) fn note(&mut self, index: usize, frame: Done<'s, 'b>) -> bool {
+    pub(super) fn note(&mut self, index: usize, frame: &'b [u8]) -> bool {
         if let Some(slot) = self.done.get_mut(index) {
             *slot = Some(frame);
         }

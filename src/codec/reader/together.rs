@@ -6,7 +6,7 @@ use std::thread;
 use super::{Content, ReadAt, Reading, Stored, Verified};
 use crate::codec::Idle;
 use crate::codec::pieces::{Pieces, Wanted};
-use crate::codec::together::{Done, InOrder, Queue, jobs};
+use crate::codec::together::{InOrder, Queue};
 use crate::element::ByteOrder;
 use crate::limits::Limits;
 
@@ -36,13 +36,14 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
         idle: &Idle,
     ) -> Option<Verified> {
         let Self { source, mut reading, .. } = self;
-        let jobs = jobs(pieces, buffer)?;
-        let in_order = Mutex::new(InOrder::new(jobs.len(), |done| reading.take(&done))?);
-        let queue = Queue::new(jobs);
+        // A seekable component has a digest of what is decoded, another of what is stored.
+        let hasher = if pieces.is_seekable { None } else { reading.hasher.take() };
+        let queue = Queue::new(pieces, buffer, hasher)?;
+        let in_order = Mutex::new(InOrder::new(queue.len(), |frame| reading.take(frame))?);
         let one = || {
-            let Some((index, job)) = queue.next() else { return false };
-            let is_valid = job.decode(source, limits).is_some_and(|done| {
-                in_order.lock().is_ok_and(|mut in_order| in_order.note(index, done))
+            let Some((index, frame)) = queue.next(source) else { return false };
+            let is_valid = frame.decode(limits).is_some_and(|decoded| {
+                in_order.lock().is_ok_and(|mut in_order| in_order.note(index, decoded))
             });
             if !is_valid {
                 queue.stop();
@@ -67,16 +68,18 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
             }
         });
         in_order.into_inner().ok().filter(InOrder::is_over)?;
+        reading.hasher = reading.hasher.take().or_else(|| queue.end());
         reading.end().ok()?;
         reading.verified
     }
 }
 
 impl Reading<'_> {
-    /// Hashes and validates the frame that is next: whether it is valid.
-    fn take(&mut self, frame: &Done<'_, '_>) -> bool {
-        let Some(hasher) = &mut self.hasher else { return false };
-        hasher.update(frame.stored.as_deref().unwrap_or(frame.decoded));
-        self.pass(frame.decoded).is_ok()
+    /// Hashes, where that is asked for, and validates what the next frame decodes to: whether it is valid.
+    fn take(&mut self, decoded: &[u8]) -> bool {
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(decoded);
+        }
+        self.pass(decoded).is_ok()
     }
 }
