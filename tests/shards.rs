@@ -130,7 +130,7 @@ fn shards_that_are_lent_are_not_copied() {
     }
 }
 
-/// A digest that nobody can compute here is told without a byte being read.
+/// A digest that cannot be computed here is told without a byte being read.
 #[test]
 fn an_unknown_digest_costs_nothing() {
     let bytes = read("dense-s.zt");
