@@ -130,9 +130,8 @@ pub(crate) fn map_head<'m>(
 #[inline(always)]
 pub(crate) fn strict_map_head<'m>(
     wrong: Rule,
-    limit: u32,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::MAP }, true> }
+    Leaf { known: (wrong, UNLIMITED), read: open::<{ major::MAP }, true> }
 }
 
 /// The head of an array of at most `limit` entries.

@@ -145,8 +145,6 @@ pub(crate) struct Walk<'w, C> {
     pub(crate) dialect: Option<&'static Dialect>,
     /// The object and component that is being read.
     pub(crate) place: Place,
-    /// Keys of a record, at most.
-    pub(super) keys: u32,
     /// What is known to be deterministic CBOR beside what has been read.
     #[cfg(feature = "v2")]
     proven: Proven,
@@ -167,7 +165,6 @@ impl<'w, C> Walk<'w, C> {
             limits,
             dialect: None,
             place: Place::NOWHERE,
-            keys: limits.keys(),
             #[cfg(feature = "v2")]
             proven: Proven { from: Remaining::END, to: Remaining::END },
         }

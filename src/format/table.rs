@@ -188,9 +188,8 @@ macro_rules! table {
                     at: Input<$m>,
                     then: impl FnOnce(&mut Walk<'_, C>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
-                    let keys = walk.keys;
                     let (mut input, mut entries) =
-                        $crate::format::table::table!(@head $form)($wrong_map, keys).parse(at)?;
+                        $crate::format::table::table!(@head $form $wrong_map, walk).parse(at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
                     // Writers put fields in the order of the table and spell them with short heads.
@@ -236,8 +235,9 @@ macro_rules! table {
     (@is_deterministic deterministic) => { true };
     (@prove any $walk:ident $at:ident $level:literal) => {};
     (@prove deterministic $walk:ident $at:ident $level:literal) => { $walk.prove($at, $level)? };
-    (@head any) => { $crate::cbor::map_head };
-    (@head deterministic) => { $crate::cbor::strict_map_head };
+    (@head any $wrong:path, $walk:ident) => { $crate::cbor::map_head($wrong, $walk.limits.keys()) };
+    // Order proves that keys are unique, so that there may be any number of them.
+    (@head deterministic $wrong:path, $walk:ident) => { $crate::cbor::strict_map_head($wrong) };
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };

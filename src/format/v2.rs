@@ -30,8 +30,8 @@ use super::slots::Slot;
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
-    Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, check_utf8, is_ascii, nth_key,
-    short_text, strict, strict_map_head, strict_text,
+    Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, is_ascii, nth_key, short_text,
+    strict, strict_map_head, strict_text,
 };
 use crate::digest::Digest;
 use crate::error::Place;
@@ -119,8 +119,6 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
         walk.claims.begin(&V2, None, Remaining::END)?;
         return Ok((manifest, Walked { attributes: None, shards: None, version: None }));
     }
-    // Order proves that keys are unique, so that there may be any number of them.
-    walk.keys = UNLIMITED;
     let read = root(walk, manifest);
     debug_assert!(
         read.is_err() || malformed(walk, manifest).is_ok(),
@@ -177,7 +175,7 @@ impl<'m> Slot<'m> for Objects {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = strict_map_head(wrong, UNLIMITED).parse(at)?;
+        let (mut input, mut entries) = strict_map_head(wrong).parse(at)?;
         walk.claims.begin(&V2, entries.claimed(), Remaining::of(input))?;
         let (mut ordinal, mut names) = (0_u32, Ascending::default());
         while entries.next(input) {
@@ -242,7 +240,7 @@ impl<'m> Slot<'m> for Parts {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = strict_map_head(wrong, UNLIMITED).parse(at)?;
+        let (mut input, mut entries) = strict_map_head(wrong).parse(at)?;
         if entries.are_over() {
             return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
         }

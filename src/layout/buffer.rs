@@ -79,7 +79,8 @@ impl Component<'_> {
         source: R,
         limits: &Limits,
     ) -> Result<Decoded, ReadError<R::Error>> {
-        self.collect(self.content(source, limits)?)
+        let kind = self.decoded_kind()?;
+        self.collect(kind, self.content(source, limits)?)
     }
 
     /// As [`decode`](Self::decode), with threads that have nothing else to do.
@@ -93,10 +94,11 @@ impl Component<'_> {
     where
         S: ReadAt + Sync + ?Sized,
     {
+        let kind = self.decoded_kind()?;
         let content = self.content(source, limits)?;
         #[cfg(feature = "zstd")]
         if let Some(pieces) = content.pieces() {
-            let (kind, length) = (self.decoded_kind()?, pieces.decoded());
+            let length = pieces.decoded();
             let mut lines = Lines::zeros(length).map_err(|error| error.at(self.place()))?;
             let room = lines.lines.as_mut_slice().as_mut_bytes().get_mut(..length).assured();
             if let Some(verified) = content.read_together(pieces, room, limits, idle) {
@@ -106,15 +108,15 @@ impl Component<'_> {
         }
         #[cfg(not(feature = "zstd"))]
         let _ = idle;
-        self.collect(content)
+        self.collect(kind, content)
     }
 
     /// All of a content of which nothing has been read.
     fn collect<R: ReadAt>(
         &self,
+        kind: Kind,
         mut content: Content<'_, R>,
     ) -> Result<Decoded, ReadError<R::Error>> {
-        let kind = self.decoded_kind()?;
         let declared = self.decoded_length();
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
@@ -154,8 +156,8 @@ impl Component<'_> {
         limits: &Limits,
         buffer: &'b mut [u8],
     ) -> Result<View<'b>, ReadError<R::Error>> {
-        self.validate_room(buffer)?;
-        self.fill(self.content(source, limits)?, buffer)
+        let kind = self.kind_in(buffer)?;
+        self.fill(kind, self.content(source, limits)?, buffer)
     }
 
     /// As [`read_into`](Self::read_into), with threads that have nothing else to do.
@@ -170,11 +172,10 @@ impl Component<'_> {
     where
         S: ReadAt + Sync + ?Sized,
     {
-        self.validate_room(buffer)?;
+        let kind = self.kind_in(buffer)?;
         let content = self.content(source, limits)?;
         #[cfg(feature = "zstd")]
         if let Some(pieces) = content.pieces() {
-            let kind = self.decoded_kind()?;
             return match content.read_together(pieces, buffer, limits, idle) {
                 Some(verified) => Ok(View::new(buffer, kind, verified)),
                 None => self.read_into(source, limits, buffer),
@@ -182,25 +183,25 @@ impl Component<'_> {
         }
         #[cfg(not(feature = "zstd"))]
         let _ = idle;
-        self.fill(content, buffer)
+        self.fill(kind, content, buffer)
     }
 
-    /// Validates that `buffer` is as long as the decoded content, where that is known.
-    fn validate_room(&self, buffer: &[u8]) -> Result<(), Error> {
-        self.decoded_kind()?;
+    /// What its bytes will be in `buffer`, which has to be as long as they are, where that is known.
+    fn kind_in(&self, buffer: &[u8]) -> Result<Kind, Error> {
+        let kind = self.decoded_kind()?;
         if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
             return Err(Error::misuse(Misuse::Buffer).at(self.place()));
         }
-        Ok(())
+        Ok(kind)
     }
 
     /// Reads all of a content, of which nothing has been read, into `buffer`.
     fn fill<'b, R: ReadAt>(
         &self,
+        kind: Kind,
         mut content: Content<'_, R>,
         buffer: &'b mut [u8],
     ) -> Result<View<'b>, ReadError<R::Error>> {
-        let kind = self.decoded_kind()?;
         let mut rest = &mut *buffer;
         loop {
             let length = content.read_chunk(rest)?;

@@ -24,13 +24,10 @@ impl Change {
         chunk: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        if matches!(self, Self::Nothing) {
-            return out(chunk);
-        }
-        let mut buffer = [0; PIECE];
         match self {
-            Self::Nothing => {}
+            Self::Nothing => out(chunk)?,
             Self::Widen(storage) => {
+                let mut buffer = [0; PIECE];
                 let mut indices = Widened::new(chunk, storage, ByteOrder::Little);
                 while indices.len() > 0 {
                     let slots = buffer.as_chunks_mut::<8>().0;
@@ -42,6 +39,7 @@ impl Change {
                 }
             }
             Self::Bools => {
+                let mut buffer = [0; PIECE];
                 for piece in chunk.chunks(PIECE) {
                     for (slot, byte) in buffer.iter_mut().zip(piece) {
                         *slot = u8::from(*byte != 0);
