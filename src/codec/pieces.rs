@@ -1,70 +1,116 @@
-//! Frames that can be decoded by themselves.
+//! Frames of a component that can be decoded by themselves.
 
 use alloc::vec::Vec;
 
+use super::ReadAt;
+#[cfg(feature = "v2")]
+use super::seekable::{Entry, Seekable};
+use super::zstd::Frames;
+use crate::limits::Limits;
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
+
+/// Stored bytes of a frame, at least, on average: fewer are not worth the while.
+const LEAST: u64 = 16 << 10;
+/// Stored bytes of a frame, at most: a thread has those of one in memory.
+const LARGEST: u64 = 64 << 20;
+/// Decoded bytes of one that is stored, at most, so that memory follows what is stored and not what is claimed.
+const TIMES: u64 = 64;
 
 /// A frame that can be decoded by itself.
 pub(super) struct Piece {
     pub(super) stored: Extent,
     /// Bytes that it decodes to.
     pub(super) decoded: u64,
-    /// The last bytes that a seekable one has, where its table says so.
-    pub(super) checksum: Option<[u8; 4]>,
+    /// What a table says of it.
+    #[cfg(feature = "v2")]
+    entry: Option<Entry>,
 }
 
-/// What frames have to be, for threads to be worth their while, and memory to follow what is stored and not what
-/// is claimed.
-pub(super) struct Wanted {
-    /// Frames of the component, at most.
-    most: u64,
-}
-
-impl Wanted {
-    /// Stored bytes of a frame, at least, on average.
-    const LEAST: u64 = 16 << 10;
-    /// Decoded bytes of one that is stored, at most, in every frame.
-    const TIMES: u64 = 64;
-    /// Stored bytes of every frame, at most: a thread has those of one in memory.
-    const LARGEST: u64 = 64 << 20;
-
-    /// For so many stored bytes.
-    pub(super) fn of(stored: u64) -> Self {
-        Self { most: stored / Self::LEAST }
-    }
-
-    /// Adds a frame to those before it, if it is as wanted.
-    pub(super) fn add(&self, pieces: &mut Vec<Piece>, piece: Piece) -> bool {
-        let fits = u64_from_usize(pieces.len()) < self.most
-            && piece.stored.length() <= Self::LARGEST
-            && piece.decoded <= piece.stored.length().saturating_mul(Self::TIMES)
-            && pieces.try_reserve(1).is_ok();
-        if fits {
-            pieces.push(piece);
+impl Piece {
+    /// The frame, whose bytes are `stored`; none if it is not as it should be.
+    pub(super) fn frame(&self, stored: &[u8], limits: &Limits) -> Option<Frames> {
+        #[cfg(feature = "v2")]
+        if let Some(entry) = self.entry {
+            return entry.frame(&stored, 0, limits).ok();
         }
-        fits
+        let extent = Extent::part(0, self.stored.length());
+        Frames::open(&stored, extent, Some(self.decoded), limits).ok()
     }
 }
 
-/// All frames of a component.
+/// All frames of a component, of which there are several.
 pub(crate) struct Pieces {
     pub(super) all: Vec<Piece>,
     decoded: usize,
-    /// Whether each has to have a checksum: v2 §8.2.
-    pub(super) is_seekable: bool,
 }
 
 impl Pieces {
-    /// Those of a component that decodes to so many bytes; none where there is one frame only, or they are others.
-    pub(super) fn new(pieces: Vec<Piece>, declared: u64, is_seekable: bool) -> Option<Self> {
-        let decoded = pieces.iter().try_fold(0_u64, |sum, piece| sum.checked_add(piece.decoded))?;
+    /// The frames that stand in `extent`; none where they are not as wanted.
+    pub(super) fn of<R: ReadAt>(
+        frames: &Frames,
+        source: &R,
+        extent: Extent,
+        declared: u64,
+    ) -> Option<Self> {
+        let mut pieces = Vec::new();
+        let walked = frames.places(source, |place, decoded| {
+            let length = place.end.saturating_sub(place.start);
+            let stored = Extent::part(place.start, length);
+            decoded.is_some_and(|decoded| {
+                let piece = Piece {
+                    stored,
+                    decoded,
+                    #[cfg(feature = "v2")]
+                    entry: None,
+                };
+                add(&mut pieces, piece, extent)
+            })
+        });
+        walked.ok()?;
+        Self::all(pieces, extent.end(), declared)
+    }
+
+    /// The same, of frames with a table.
+    #[cfg(feature = "v2")]
+    pub(super) fn seekable<R: ReadAt>(
+        frames: &Seekable,
+        source: &R,
+        extent: Extent,
+        declared: u64,
+    ) -> Option<Self> {
+        let mut pieces = Vec::new();
+        frames.places(source, |at, entry| {
+            let stored = Extent::part(at, entry.stored.into());
+            let piece = Piece { stored, decoded: entry.decoded.into(), entry: Some(entry) };
+            add(&mut pieces, piece, extent)
+        });
+        Self::all(pieces, frames.end(), declared)
+    }
+
+    /// Several frames of which the last ends at `end`, and that decode to what is declared.
+    fn all(all: Vec<Piece>, end: u64, declared: u64) -> Option<Self> {
+        let ends = all.last().is_some_and(|last| last.stored.end() == end);
+        let decoded = all.iter().try_fold(0_u64, |sum, piece| sum.checked_add(piece.decoded))?;
         let decoded = usize::try_from(decoded).ok().filter(|_| decoded == declared)?;
-        (pieces.len() > 1).then_some(Self { all: pieces, decoded, is_seekable })
+        (ends && all.len() > 1).then_some(Self { all, decoded })
     }
 
     /// Bytes that they decode to.
     pub(crate) fn decoded(&self) -> usize {
         self.decoded
     }
+}
+
+/// Adds a frame to those before it, if it is as wanted in a component of that extent.
+fn add(pieces: &mut Vec<Piece>, piece: Piece, extent: Extent) -> bool {
+    let length = piece.stored.length();
+    let fits = u64_from_usize(pieces.len()) < extent.length() / LEAST
+        && length <= LARGEST
+        && piece.decoded <= length.saturating_mul(TIMES)
+        && pieces.try_reserve(1).is_ok();
+    if fits {
+        pieces.push(piece);
+    }
+    fits
 }

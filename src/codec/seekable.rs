@@ -7,13 +7,8 @@
 //! The table is walked when reading begins, and its claims are held against each other and the
 //! limits before anything is decoded. It is never held in memory.
 
-#[cfg(feature = "std")]
-use super::pieces::{Piece, Wanted};
 use super::zstd::Frames;
 use super::{ReadAt, ReadError};
-#[cfg(feature = "std")]
-use alloc::vec::Vec;
-
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::manifest::Extent;
@@ -56,10 +51,35 @@ struct Table {
 
 /// What an entry says of its frame.
 #[derive(Clone, Copy)]
-struct Entry {
-    stored: u32,
-    decoded: u32,
+pub(super) struct Entry {
+    pub(super) stored: u32,
+    pub(super) decoded: u32,
     checksum: Option<[u8; 4]>,
+}
+
+impl Entry {
+    /// The frame at `at`, which is a single one and has a checksum: that of the entry, if there is one.
+    pub(super) fn frame<R: ReadAt>(
+        self,
+        source: &R,
+        at: u64,
+        limits: &Limits,
+    ) -> Result<Frames, ReadError<R::Error>> {
+        let extent = Extent::part(at, self.stored.into());
+        let frame = Frames::open(source, extent, Some(self.decoded.into()), limits)?;
+        if !frame.is_one_with_checksum() {
+            return Err(Error::new(Rule::FrameSingle, at).into());
+        }
+        if let Some(checksum) = self.checksum {
+            let mut own = [0; 4];
+            let end = extent.end().saturating_sub(4);
+            source.read_at(end, &mut own).map_err(ReadError::Source)?;
+            if own != checksum {
+                return Err(Error::new(Rule::ZstdChecksum, at).into());
+            }
+        }
+        Ok(frame)
+    }
 }
 
 impl Table {
@@ -161,21 +181,24 @@ impl Seekable {
         })
     }
 
-    /// The frames, of which none has been decoded yet, where they are such as are worth a thread.
+    /// Hands out where each frame stands, of which none has been decoded yet, and its entry, until `each` says
+    /// otherwise or an entry cannot be read.
     #[cfg(feature = "std")]
-    pub(super) fn pieces<R: ReadAt>(&self, source: &R, wanted: &Wanted) -> Option<Vec<Piece>> {
-        let (mut pieces, mut at) = (Vec::new(), self.at);
+    pub(super) fn places<R: ReadAt>(&self, source: &R, mut each: impl FnMut(u64, Entry) -> bool) {
+        let mut at = self.at;
         for index in 0..self.table.count {
-            let entry = self.table.entry(source, index).ok()?;
-            let stored = Extent::part(at, entry.stored.into());
+            let Ok(entry) = self.table.entry(source, index) else { return };
+            if !each(at, entry) {
+                return;
+            }
             at = at.saturating_add(entry.stored.into());
-            // A source that gives another table than before gives other places.
-            (at <= self.table.head()).then_some(())?;
-            let checksum = entry.checksum;
-            let piece = Piece { stored, decoded: entry.decoded.into(), checksum };
-            wanted.add(&mut pieces, piece).then_some(())?;
         }
-        Some(pieces)
+    }
+
+    /// Where the frames end.
+    #[cfg(feature = "std")]
+    pub(super) fn end(&self) -> u64 {
+        self.table.head()
     }
 
     /// How many bytes are to come.
@@ -275,22 +298,10 @@ impl Seekable {
         }
         let entry = self.table.entry(source, self.next)?;
         let (start, end) = (self.at, self.at.saturating_add(entry.stored.into()));
-        let single = || Error::new(Rule::FrameSingle, start);
         if entry.decoded > FRAME_CAP || end > self.table.head() || start == end {
-            return Err(single().into());
+            return Err(Error::new(Rule::FrameSingle, start).into());
         }
-        let extent = Extent::part(start, entry.stored.into());
-        let frame = Frames::open(source, extent, Some(entry.decoded.into()), &self.window)?;
-        if !frame.is_one_with_checksum() {
-            return Err(single().into());
-        }
-        if let Some(checksum) = entry.checksum {
-            let mut own = [0; 4];
-            source.read_at(end.saturating_sub(4), &mut own).map_err(ReadError::Source)?;
-            if own != checksum {
-                return Err(Error::new(Rule::ZstdChecksum, start).into());
-            }
-        }
+        let frame = entry.frame(source, start, &self.window)?;
         (self.frame, self.at, self.of_frame) = (Some(frame), end, entry.decoded.into());
         self.next = self.next.saturating_add(1);
         Ok(true)

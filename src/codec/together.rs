@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use super::ReadAt;
 use super::hasher::Hasher;
 use super::pieces::{Piece, Pieces};
-use super::zstd::Frames;
 use crate::limits::Limits;
 use crate::manifest::Extent;
 
@@ -27,8 +26,6 @@ pub(super) struct Loaded<'s, 'b> {
     job: Job<'b>,
     /// Its bytes, as they are stored.
     stored: Cow<'s, [u8]>,
-    /// Whether it has to have a checksum: v2 §8.2.
-    is_seekable: bool,
 }
 
 impl<'b> Loaded<'_, 'b> {
@@ -36,18 +33,10 @@ impl<'b> Loaded<'_, 'b> {
     pub(super) fn decode(self, limits: &Limits) -> Option<&'b [u8]> {
         let Job { piece, room } = self.job;
         let bytes: &[u8] = &self.stored;
-        let extent = Extent::part(0, piece.stored.length());
-        let mut frames = Frames::open(&bytes, extent, Some(piece.decoded), limits).ok()?;
-        #[cfg(feature = "v2")]
-        if self.is_seekable && !frames.is_one_with_checksum() {
-            return None;
-        }
-        if piece.checksum.is_some_and(|checksum| bytes.last_chunk() != Some(&checksum)) {
-            return None;
-        }
+        let mut frame = piece.frame(bytes, limits)?;
         // Only its end shows that no more comes.
-        let length = frames.read(&bytes, room, &mut |_| ()).ok()?;
-        let more = frames.read(&bytes, &mut [0], &mut |_| ()).ok()?;
+        let length = frame.read(&bytes, room, &mut |_| ()).ok()?;
+        let more = frame.read(&bytes, &mut [0], &mut |_| ()).ok()?;
         ((length, more) == (room.len(), 0)).then_some(room)
     }
 }
@@ -66,11 +55,9 @@ fn stored<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]
 }
 
 /// Frames that are still to be decoded.
-pub(super) struct Queue<'b> {
-    /// None when a frame was not as it should be.
-    left: Mutex<Option<Left<'b>>>,
-    is_seekable: bool,
-}
+///
+/// None when one was not as it should be.
+pub(super) struct Queue<'b>(Mutex<Option<Left<'b>>>);
 
 /// What is left of them.
 struct Left<'b> {
@@ -95,14 +82,7 @@ impl<'b> Queue<'b> {
             buffer = rest;
         }
         let left = Left { jobs: jobs.into_iter().enumerate(), hasher };
-        let queue = Self { left: Mutex::new(Some(left)), is_seekable: pieces.is_seekable };
-        buffer.is_empty().then_some(queue)
-    }
-
-    /// How many frames there are.
-    pub(super) fn len(&self) -> usize {
-        let left = self.left.lock();
-        left.ok().and_then(|left| left.as_ref().map(|left| left.jobs.len())).unwrap_or_default()
+        buffer.is_empty().then_some(Self(Mutex::new(Some(left))))
     }
 
     /// Reads the next frame, and says which it is; none at the end. Frames are read one after another.
@@ -110,7 +90,7 @@ impl<'b> Queue<'b> {
     where
         S: ReadAt + ?Sized,
     {
-        let mut left = self.left.lock().ok()?;
+        let mut left = self.0.lock().ok()?;
         let Left { jobs, hasher } = left.as_mut()?;
         let (index, job) = jobs.next()?;
         let Some(stored) = stored(source, job.piece.stored) else {
@@ -120,19 +100,19 @@ impl<'b> Queue<'b> {
         if let Some(hasher) = hasher {
             hasher.update(&stored);
         }
-        Some((index, Loaded { job, stored, is_seekable: self.is_seekable }))
+        Some((index, Loaded { job, stored }))
     }
 
     /// Hands nothing out any more.
     pub(super) fn stop(&self) {
-        if let Ok(mut left) = self.left.lock() {
+        if let Ok(mut left) = self.0.lock() {
             *left = None;
         }
     }
 
     /// What has seen the stored bytes, if anything was to.
     pub(super) fn end(self) -> Option<Hasher> {
-        self.left.into_inner().ok()??.hasher
+        self.0.into_inner().ok()??.hasher
     }
 }
 

@@ -4,15 +4,13 @@
 mod foreign;
 
 #[cfg(feature = "std")]
-use alloc::vec::Vec;
+use core::ops::Range;
 
 use zten_zstd::Failure;
 use zten_zstd::decode::{self, Bounds, DecodeError, Flaw};
 
 #[cfg(feature = "zstd-ruzstd")]
 use self::foreign::Decoder;
-#[cfg(feature = "std")]
-use super::pieces::{Piece, Wanted};
 use super::{ReadAt, ReadError};
 use crate::error::{Error, ErrorKind, OutOfMemory};
 use crate::limits::Limits;
@@ -45,21 +43,16 @@ impl Frames {
         self.0.is_one_with_checksum()
     }
 
-    /// The frames, of which none has been decoded yet, where they are such as can be decoded by themselves.
+    /// Hands out where each frame stands, of which none has been decoded yet, and what it says that it decodes to,
+    /// until `each` says otherwise.
     #[cfg(feature = "std")]
-    pub(super) fn pieces<R: ReadAt>(&self, source: &R, wanted: &Wanted) -> Option<Vec<Piece>> {
-        let mut pieces = Vec::new();
-        let mut fits = true;
+    pub(super) fn places<R: ReadAt>(
+        &self,
+        source: &R,
+        each: impl FnMut(Range<u64>, Option<u64>) -> bool,
+    ) -> Result<(), ReadError<R::Error>> {
         let mut source = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
-        let walked = self.0.places(&mut source, |place, decoded| {
-            let length = place.end.saturating_sub(place.start);
-            let stored = Extent::part(place.start, length);
-            fits = decoded.is_some_and(|decoded| {
-                wanted.add(&mut pieces, Piece { stored, decoded, checksum: None })
-            });
-            fits
-        });
-        walked.ok().filter(|()| fits).map(|()| pieces)
+        self.0.places(&mut source, each).map_err(failed)
     }
 
     /// How many bytes may still come.

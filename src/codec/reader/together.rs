@@ -5,7 +5,7 @@ use std::thread;
 
 use super::{Content, ReadAt, Reading, Stored, Verified};
 use crate::codec::Idle;
-use crate::codec::pieces::{Pieces, Wanted};
+use crate::codec::pieces::Pieces;
 use crate::codec::together::{InOrder, Queue};
 use crate::element::ByteOrder;
 use crate::limits::Limits;
@@ -14,16 +14,14 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
     /// The frames, of which none has been read yet, where there are several that can be decoded by themselves.
     pub(crate) fn pieces(&self) -> Option<Pieces> {
         let component = &self.reading.component;
-        let declared = component.decoded_length()?;
-        let wanted = Wanted::of(component.extent().length());
-        let (pieces, is_seekable) = match &self.reading.stored {
-            _ if component.byte_order() == ByteOrder::Big => return None,
-            Stored::Raw(_) => return None,
-            Stored::Zstd(frames) => (frames.pieces(&self.source, &wanted)?, false),
+        let (extent, declared) = (component.extent(), component.decoded_length()?);
+        match &self.reading.stored {
+            _ if component.byte_order() == ByteOrder::Big => None,
+            Stored::Raw(_) => None,
+            Stored::Zstd(frames) => Pieces::of(frames, &self.source, extent, declared),
             #[cfg(feature = "v2")]
-            Stored::Seekable(frames) => (frames.pieces(&self.source, &wanted)?, true),
-        };
-        Pieces::new(pieces, declared, is_seekable)
+            Stored::Seekable(frames) => Pieces::seekable(frames, &self.source, extent, declared),
+        }
     }
 
     /// Reads all of it into `buffer`, which is as long as that: on this thread, and on others from when they
@@ -37,9 +35,11 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
     ) -> Option<Verified> {
         let Self { source, mut reading, .. } = self;
         // A seekable component has a digest of what is decoded, another of what is stored.
-        let hasher = if pieces.is_seekable { None } else { reading.hasher.take() };
+        let of_stored = matches!(reading.stored, Stored::Zstd(_));
+        let hasher = if of_stored { reading.hasher.take() } else { None };
+        let count = pieces.all.len();
         let queue = Queue::new(pieces, buffer, hasher)?;
-        let in_order = Mutex::new(InOrder::new(queue.len(), |frame| reading.take(frame))?);
+        let in_order = Mutex::new(InOrder::new(count, |frame| reading.take(frame))?);
         let one = || {
             let Some((index, frame)) = queue.next(source) else { return false };
             let is_valid = frame.decode(limits).is_some_and(|decoded| {
