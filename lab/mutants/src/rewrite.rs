@@ -167,6 +167,15 @@ fn has_let(expression: &syn::Expr) -> bool {
     }
 }
 
+/// Visits what is computed as it is compiled.
+macro_rules! in_constant {
+    ($($visit:ident: $item:ident,)+) => {
+        $(fn $visit(&mut self, item: &'ast syn::$item) {
+            self.in_constant(true, |this| visit::$visit(this, item));
+        })+
+    };
+}
+
 impl<'ast> Visit<'ast> for Rewriter<'_, '_> {
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
         let mutants = self.take(Genre::BinaryOperator, range(&binary.op).start);
@@ -246,40 +255,79 @@ impl<'ast> Visit<'ast> for Rewriter<'_, '_> {
         self.in_constant(false, |this| visit::visit_expr_closure(this, closure));
     }
 
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.in_constant(true, |this| visit::visit_item_const(this, item));
-    }
-
-    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
-        self.in_constant(true, |this| visit::visit_impl_item_const(this, item));
-    }
-
-    fn visit_trait_item_const(&mut self, item: &'ast syn::TraitItemConst) {
-        self.in_constant(true, |this| visit::visit_trait_item_const(this, item));
-    }
-
-    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        self.in_constant(true, |this| visit::visit_item_static(this, item));
-    }
-
-    fn visit_expr_const(&mut self, block: &'ast syn::ExprConst) {
-        self.in_constant(true, |this| visit::visit_expr_const(this, block));
+    in_constant! {
+        visit_item_const: ItemConst,
+        visit_impl_item_const: ImplItemConst,
+        visit_trait_item_const: TraitItemConst,
+        visit_item_static: ItemStatic,
+        visit_expr_const: ExprConst,
+        visit_type_array: TypeArray,
+        visit_variant: Variant,
+        visit_generic_argument: GenericArgument,
     }
 
     fn visit_expr_repeat(&mut self, array: &'ast syn::ExprRepeat) {
         self.visit_expr(&array.expr);
         self.in_constant(true, |this| this.visit_expr(&array.len));
     }
+}
 
-    fn visit_type_array(&mut self, array: &'ast syn::TypeArray) {
-        self.in_constant(true, |this| visit::visit_type_array(this, array));
+#[cfg(test)]
+mod tests {
+    use super::rewrite;
+    use crate::list::{Genre, Mutant, Place, Span};
+
+    const SOURCE: &str = "const TWO: u8 = 1 + 1;
+
+fn of(n: u8) -> u8 {
+    match n {
+        1 if n > 0 => !n,
+        _ => n + TWO,
+    }
+}
+";
+
+    /// A mutant of what stands at the `nth` place, counted from 0, where `text` stands.
+    fn mutant(genre: Genre, text: &str, nth: usize, replacement: &str) -> Mutant {
+        let (at, _) = SOURCE.match_indices(text).nth(nth).expect("it is there");
+        let before = SOURCE.get(..at).expect("a place");
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let start = Place { line: before.matches('\n').count() + 1, column: at - start + 1 };
+        Mutant {
+            name: String::new(),
+            file: String::new(),
+            genre,
+            replacement: replacement.to_owned(),
+            span: Span { start },
+            function: None,
+        }
     }
 
-    fn visit_variant(&mut self, variant: &'ast syn::Variant) {
-        self.in_constant(true, |this| visit::visit_variant(this, variant));
-    }
-
-    fn visit_generic_argument(&mut self, argument: &'ast syn::GenericArgument) {
-        self.in_constant(true, |this| visit::visit_generic_argument(this, argument));
+    #[test]
+    fn each_mutant_is_behind_its_number() {
+        let mutants = [
+            mutant(Genre::FnValue, "match n", 0, "0"),
+            mutant(Genre::BinaryOperator, "+", 1, "-"),
+            mutant(Genre::UnaryOperator, "!n", 0, ""),
+            mutant(Genre::MatchArm, "1 if", 0, ""),
+            mutant(Genre::MatchArmGuard, "n > 0", 0, "true"),
+            mutant(Genre::BinaryOperator, "+", 0, "*"),
+        ];
+        let mutants: Vec<_> = (0..).zip(&mutants).collect();
+        let rewritten = rewrite(SOURCE, &mutants).expect("a file of Rust");
+        let on = |number: u32| format!("::zten_switch::mutant({number})");
+        let text = rewritten.mutated.text;
+        for wanted in [
+            format!("if {} {{ return 0; }} match n", on(0)),
+            format!("(if {} {{ (n) - (TWO) }} else {{ n + TWO }})", on(1)),
+            format!("(if {} {{ n }} else {{ !n }})", on(2)),
+            format!("1 if !{} && ({} || (n > 0)) =>", on(3), on(4)),
+            "const TWO: u8 = 1 + 1;".to_owned(),
+        ] {
+            assert!(text.contains(&wanted), "{wanted} in {text}");
+        }
+        let mut switched = rewritten.switched;
+        switched.sort_unstable();
+        assert_eq!((switched, rewritten.unviable), (vec![0, 1, 2, 3, 4], vec![]));
     }
 }
