@@ -210,6 +210,20 @@ fn damage_is_the_same_error() {
     }
 }
 
+/// A frame, with a checksum or without.
+fn frame(content: &[u8], has_checksum: bool) -> Vec<u8> {
+    let level = encode::Level::new(1).unwrap();
+    let encoder = encode::Encoder::new(level, content.len() as u64).unwrap();
+    let mut encoder = if has_checksum { encoder.with_checksum() } else { encoder };
+    let mut frame = Vec::new();
+    let mut out = |bytes: &[u8]| {
+        frame.extend_from_slice(bytes);
+        Ok::<(), ()>(())
+    };
+    assert!(encoder.write(content, &mut out).is_ok() && encoder.finish(&mut out).is_ok());
+    frame
+}
+
 /// Frames of 2 each have a checksum, and there is one frame for an entry of the table.
 #[test]
 #[cfg_attr(miri, ignore = "decodes zstd")]
@@ -220,15 +234,7 @@ fn frames_of_a_table_are_single_and_have_checksums() {
         for (index, chunk) in content.chunks(NOISE).enumerate() {
             let (begin, is_wrong) = (stored.len(), Some(index) == wrong);
             for piece in chunk.chunks(if is_wrong { split } else { NOISE }) {
-                let length = piece.len() as u64;
-                let encoder = encode::Encoder::new(encode::Level::new(1).unwrap(), length).unwrap();
-                let has_checksum = !is_wrong || split < NOISE;
-                let mut encoder = if has_checksum { encoder.with_checksum() } else { encoder };
-                let mut out = |bytes: &[u8]| {
-                    stored.extend_from_slice(bytes);
-                    Ok::<(), ()>(())
-                };
-                assert!(encoder.write(piece, &mut out).is_ok() && encoder.finish(&mut out).is_ok());
+                stored.extend(frame(piece, !is_wrong || split < NOISE));
             }
             sizes.push((stored.len() - begin, chunk.len()));
         }
@@ -253,6 +259,28 @@ fn frames_of_a_table_are_single_and_have_checksums() {
     wrong[fifth - 1] ^= 1;
     let error = together(&wrong, &wrong[..], 2).unwrap_err();
     assert_eq!((Err(error), error.id()), (alone(&wrong), Some("zstd-checksum")));
+}
+
+/// A frame of no bytes is validated as any other, also where it is the one too many for several threads.
+#[test]
+#[cfg_attr(miri, ignore = "decodes zstd")]
+fn an_empty_frame_is_not_passed_over() {
+    // Each is stored in little more than 16 KiB, so that one more is not worth the while.
+    let content = noise(FRAMES * 27_000);
+    let (mut stored, mut sizes) = (Vec::new(), Vec::new());
+    for chunk in content.chunks(27_000).chain([&[][..]]) {
+        let frame = frame(chunk, true);
+        sizes.push((frame.len(), chunk.len()));
+        stored.extend(frame);
+    }
+    assert_eq!(stored.len() / (16 << 10), FRAMES);
+    *stored.last_mut().unwrap() ^= 1;
+    stored.extend(table(&sizes, 0));
+    let file = encoded(content.len() as u64, &stored);
+    let file = file.start((4096 + stored.len()).next_multiple_of(4096)).bytes();
+    let found = together(&file, &file[..], 3);
+    assert_eq!(found, alone(&file));
+    assert_eq!(found.unwrap_err().id(), Some("zstd-checksum"));
 }
 
 /// A bool that is 3 stands in a frame, and a frame behind it is corrupt, or in front of it.
