@@ -53,7 +53,7 @@ impl core::fmt::Display for Mismatch {
     all(feature = "v2", feature = "write"),
     expect(
         clippy::large_enum_variant,
-        reason = "there is one for each component that is being written"
+        reason = "there is one for each file that is being written"
     )
 )]
 pub(crate) enum Sum {
@@ -94,12 +94,12 @@ impl Sum {
         }
     }
 
-    pub(crate) fn finish(self) -> Digest<'static> {
+    pub(crate) fn finish(&self) -> Digest<'static> {
         match self {
-            Self::Sha256(hasher) => Digest::Sha256(sha2::Digest::finalize(hasher).into()),
-            Self::Crc32c(hasher) => Digest::Crc32c(hasher.finalize()),
+            Self::Sha256(hasher) => Digest::Sha256(sha2::Digest::finalize(hasher.clone()).into()),
+            Self::Crc32c(hasher) => Digest::Crc32c(hasher.clone().finalize()),
             #[cfg(all(feature = "v2", feature = "write"))]
-            Self::Xxh3(hasher) => Digest::Xxh3(core::hash::Hasher::finish(&hasher)),
+            Self::Xxh3(hasher) => Digest::Xxh3(core::hash::Hasher::finish(hasher)),
         }
     }
 }

@@ -1,9 +1,12 @@
-//! A file that blobs go to, one after another.
+//! A file that blobs go to, one after another: hashed, compressed, stored.
 
-use super::settings::Target;
-use super::shared::Blobs;
+use super::compress::{Encoder, Level};
+use super::declare::StoredBlob;
+use super::settings::{Checksum, Target};
+use super::shared::{Blobs, Identity, Shared};
 use super::sink::{Sink, WriteError};
 use crate::codec::Sum;
+use crate::digest::Digest;
 use crate::error::{Error, Misuse};
 use crate::num::{Assured as _, u64_from_usize};
 
@@ -16,13 +19,54 @@ pub(super) struct BlobSink<S> {
     /// The digest of all that is written, where it is asked for.
     sum: Option<Sum>,
     /// What components share, where they do.
-    pub(super) blobs: Blobs,
+    blobs: Blobs,
+    blob: Current,
+}
+
+/// The blob that is being written. What hashes and compresses it is large, and stays in its place from
+/// one blob to the next.
+#[derive(Default)]
+struct Current {
+    offset: u64,
+    /// Decoded bytes, all of them.
+    decoded: u64,
+    compressed: bool,
+    encoder: Option<Encoder>,
+    /// The digest of the stored bytes, or of the decoded ones, as the generation has it.
+    digest: Option<Sum>,
+    /// The sha256 of what has come, where components share blobs, what it is to be, and the blob that
+    /// has it all.
+    identity: Option<Sum>,
+    announced: Option<Identity>,
+    shared: Option<Shared>,
+}
+
+/// A blob that is to be written.
+#[derive(Clone, Copy, Default)]
+pub(super) struct NewBlob<'a> {
+    /// Decoded bytes.
+    pub(super) bytes: u64,
+    /// How hard it is compressed, if it is.
+    pub(super) level: Option<Level>,
+    /// The sha256 that its decoded bytes are to have.
+    pub(super) announced: Option<&'a Identity>,
 }
 
 impl<S: core::fmt::Debug> core::fmt::Debug for BlobSink<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let mut file = f.debug_struct("BlobSink");
         file.field("sink", &self.sink).field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+/// The digest of that kind, of nothing so far.
+pub(super) fn sum(checksum: Checksum) -> Option<Sum> {
+    match checksum {
+        Checksum::None => None,
+        Checksum::Crc32c => Some(Sum::crc32c()),
+        Checksum::Sha256 => Some(Sum::sha256()),
+        #[cfg(feature = "v2")]
+        Checksum::Xxh3 => Some(Sum::xxh3()),
     }
 }
 
@@ -41,9 +85,120 @@ impl<S: Sink> BlobSink<S> {
 
     /// A file of which the bytes before `position` are there.
     pub(super) fn at(sink: S, target: Target, position: u64) -> Self {
-        Self { sink, position, target, sum: None, blobs: Blobs::default() }
+        let (blobs, blob) = (Blobs::default(), Current::default());
+        Self { sink, position, target, sum: None, blobs, blob }
     }
 
+    /// Begins a blob. Memory for compressing it is taken here.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::error::OutOfMemory).
+    pub(super) fn begin_blob(&mut self, new: &NewBlob<'_>) -> Result<(), Error> {
+        let (writing, blob) = (self.target.writing, &mut self.blob);
+        (blob.offset, blob.decoded) = (self.position, new.bytes);
+        blob.compressed = new.level.is_some();
+        blob.encoder = None;
+        if let Some(level) = new.level {
+            blob.encoder = Some(Encoder::new(level, new.bytes, writing.compression)?);
+        }
+        // What is not computed is not copied either.
+        blob.digest = None;
+        if self.target.checksum != Checksum::None {
+            blob.digest = sum(self.target.checksum);
+        }
+        blob.identity = None;
+        if self.target.sharing && new.bytes > 0 {
+            blob.identity = Some(Sum::sha256());
+        }
+        blob.announced = new.announced.copied();
+        blob.shared = blob.announced.and_then(|sha256| self.blobs.find(&sha256, new.bytes));
+        Ok(())
+    }
+
+    /// Adds bytes to the blob.
+    pub(super) fn write_blob(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+        let blob = &mut self.blob;
+        if let Some(identity) = &mut blob.identity {
+            identity.update(bytes);
+        }
+        let of_decoded = self.target.writing.digests_decoded;
+        if let Some(digest) = &mut blob.digest
+            && (of_decoded || blob.encoder.is_none())
+        {
+            digest.update(bytes);
+        }
+        if blob.shared.is_some() {
+            return Ok(());
+        }
+        // Taken out for as long as it hands bytes to the file that it belongs to.
+        let Some(mut encoder) = blob.encoder.take() else { return self.put(bytes) };
+        encoder.write(bytes, &mut |stored: &[u8]| self.store(stored))?;
+        self.blob.encoder = Some(encoder);
+        Ok(())
+    }
+
+    /// Stores compressed bytes.
+    fn store(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+        if let Some(digest) = &mut self.blob.digest
+            && !self.target.writing.digests_decoded
+        {
+            digest.update(bytes);
+        }
+        self.put(bytes)
+    }
+
+    /// Ends the blob: as [`note_blob`](Self::note_blob).
+    pub(super) fn end_blob(&mut self) -> Result<StoredBlob, WriteError<S::Error>> {
+        if let Some(encoder) = self.blob.encoder.take()
+            && self.blob.shared.is_none()
+        {
+            encoder.finish(&mut |stored: &[u8]| self.store(stored))?;
+        }
+        let blob = self.note_blob()?;
+        self.pad()?;
+        Ok(blob)
+    }
+
+    /// Where the bytes of the blob are, all of which are stored: in it, or in another that has the same.
+    ///
+    /// # Errors
+    /// [`Misuse::Announced`]; [`OutOfMemory`](crate::error::OutOfMemory).
+    pub(super) fn note_blob(&mut self) -> Result<StoredBlob, Error> {
+        let Current { offset, compressed, .. } = self.blob;
+        let length = self.position.saturating_sub(offset);
+        let digest = self.blob.digest.as_ref().map(Sum::finish);
+        let own = StoredBlob { offset, length, compressed, digest };
+        self.register(&own)?;
+        Ok(match &self.blob.shared {
+            Some(Shared { offset, length, compressed, .. }) => {
+                StoredBlob { offset: *offset, length: *length, compressed: *compressed, digest }
+            }
+            None => own,
+        })
+    }
+
+    /// Holds what has come against what was announced, and remembers the blob.
+    fn register(&mut self, own: &StoredBlob) -> Result<(), Error> {
+        let Some(Digest::Sha256(identity)) = self.blob.identity.as_ref().map(Sum::finish) else {
+            return Ok(());
+        };
+        if self.blob.announced.is_some_and(|announced| announced != identity) {
+            return Err(Error::misuse(Misuse::Announced));
+        }
+        if self.blob.shared.is_some() {
+            return Ok(());
+        }
+        let decoded = self.blob.decoded;
+        if self.blobs.find(&identity, decoded).is_some() {
+            // It has been written a second time, which canonical form does not allow.
+            let misuse = Error::misuse(Misuse::Announced);
+            return if self.target.canonical { Err(misuse) } else { Ok(()) };
+        }
+        let StoredBlob { offset, length, compressed, .. } = *own;
+        Ok(self.blobs.add(Shared { identity, offset, length, decoded, compressed })?)
+    }
+
+    /// Stores bytes that belong to no blob, or are hashed already.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
         let position = self.position.checked_add(u64_from_usize(bytes.len()));
         self.position = position.ok_or(Error::misuse(Misuse::Length))?;
@@ -79,5 +234,19 @@ impl<S> BlobSink<S> {
 
     pub(super) fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Looks for a blob that holds just those bytes, where components share blobs and they are all that
+    /// is to come.
+    pub(super) fn look_up(&mut self, bytes: &[u8]) {
+        let Current { decoded, identity, shared, .. } = &mut self.blob;
+        if identity.is_none() || shared.is_some() || u64_from_usize(bytes.len()) != *decoded {
+            return;
+        }
+        let mut sum = Sum::sha256();
+        sum.update(bytes);
+        if let Digest::Sha256(sha256) = sum.finish() {
+            *shared = self.blobs.find(&sha256, *decoded);
+        }
     }
 }

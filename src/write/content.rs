@@ -43,8 +43,8 @@ impl<'a> Content<'a> {
             }
             Format::SparseCoo => {
                 let coords = object.components().iter().find(|own| own.role == "coords");
-                let storage = coords.and_then(|coords| Some(coords.types(writing)?.0));
-                let storage = storage.unwrap_or(StorageType::U64);
+                let coords = coords.and_then(|coords| coords.resolve(writing));
+                let storage = coords.map_or(StorageType::U64, |coords| coords.storage);
                 CellList::new(object.shape.iter().copied(), storage, nnz, limits).map(Self::Cells)
             }
             _ => Ok(Self::Free),

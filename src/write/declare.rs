@@ -7,6 +7,7 @@ use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::format::{Format, Logical, Writing};
 use crate::manifest::ElementType;
+use crate::num::u64_from_usize;
 
 impl From<StorageType> for ElementType<'_> {
     fn from(storage: StorageType) -> Self {
@@ -129,7 +130,7 @@ impl<'a> NewComponent<'a> {
 
     /// What a reader takes the elements for: a type by its name, if the name is a known one and it
     /// sits on that storage type; in 1.x none, if it is the storage type's own.
-    pub(super) fn element(&self, writing: &Writing) -> ElementType<'a> {
+    fn element(&self, writing: &Writing) -> ElementType<'a> {
         let element = self.element;
         let ElementType::UnknownLogical(name, storage) = element else { return element };
         match (writing.logical_type)(name.as_bytes()) {
@@ -142,47 +143,61 @@ impl<'a> NewComponent<'a> {
         }
     }
 
-    /// How it is stored and what it means; none where a 0.1 dtype is not known.
-    pub(super) fn types(&self, writing: &Writing) -> Option<(StorageType, Logical)> {
-        match self.element(writing) {
-            ElementType::Plain(storage) => Some((storage, Logical::NONE)),
-            ElementType::Logical(logical) => Some((logical.storage(), Logical::known(logical))),
+    /// Bytes of the name of its type, where this has a name that may not be known.
+    pub(super) fn type_name_bytes(&self) -> u64 {
+        match self.element {
+            ElementType::UnknownLogical(name, _) => u64_from_usize(name.len()),
+            _ => 0,
+        }
+    }
+
+    /// What it is in the generation that is written; none where a 0.1 dtype is not known.
+    #[inline]
+    pub(super) fn resolve(&self, writing: &Writing) -> Option<Resolved<'a>> {
+        let element = self.element(writing);
+        let (storage, logical) = match element {
+            ElementType::Plain(storage) => (storage, Logical::NONE),
+            ElementType::Logical(logical) => (logical.storage(), Logical::known(logical)),
             ElementType::UnknownLogical(_, storage) => {
-                Some((storage, Logical { known: None, unknown: true }))
+                (storage, Logical { known: None, unknown: true })
             }
             // Dtypes of 0.1 and 1.1, which no generation has that is written.
-            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => None,
-        }
-    }
-
-    /// Bytes of all its elements; none where they are more than can be.
-    pub(super) fn bytes(&self, writing: &Writing) -> Option<u64> {
-        let elements = match self.amount {
-            Amount::Elements(elements) => elements?,
-            Amount::Bytes(bytes) => return Some(bytes),
+            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => return None,
         };
-        let (storage, logical) = self.types(writing)?;
-        if logical.is_packed() {
-            return Some(elements.div_ceil(2));
-        }
-        let each = logical.element_size(storage).map_or(storage.width(), core::num::NonZero::get);
-        elements.checked_mul(each.into())
+        let bytes = match self.amount {
+            Amount::Bytes(bytes) => Some(bytes),
+            Amount::Elements(Some(elements)) if logical.is_packed() => Some(elements.div_ceil(2)),
+            Amount::Elements(elements) => {
+                let each = logical.element_size(storage);
+                let each = each.map_or(storage.width(), core::num::NonZero::get);
+                elements.and_then(|elements| elements.checked_mul(each.into()))
+            }
+        };
+        let level = self.level.filter(|_| self.stored.is_none() && bytes != Some(0));
+        let compressed = self.stored.map_or(level.is_some(), |stored| stored.blob.compressed);
+        Some(Resolved { element, storage, logical, bytes, level, compressed })
     }
+}
 
+/// What a component is in the generation that is written.
+#[derive(Clone, Copy)]
+pub(super) struct Resolved<'a> {
+    pub(super) element: ElementType<'a>,
+    /// How it is stored, and what that means.
+    pub(super) storage: StorageType,
+    pub(super) logical: Logical,
+    /// Bytes of all its elements; none where they are more than can be.
+    pub(super) bytes: Option<u64>,
     /// The level of compression, where there is something to compress.
-    pub(super) fn level(&self, writing: &Writing) -> Option<Level> {
-        self.level.filter(|_| self.stored.is_none() && self.bytes(writing) != Some(0))
-    }
+    pub(super) level: Option<Level>,
+    /// Whether what is stored of it is compressed, here or in a shard.
+    pub(super) compressed: bool,
+}
 
-    /// Whether what is stored of it is compressed.
-    pub(super) fn is_compressed(&self, writing: &Writing) -> bool {
-        self.stored.map_or(self.level(writing).is_some(), |stored| stored.blob.compressed)
-    }
-
+impl Resolved<'_> {
     /// How many storage elements its bytes are.
-    pub(super) fn stored_elements(&self, writing: &Writing) -> Option<u64> {
-        let (storage, _) = self.types(writing)?;
-        self.bytes(writing)?.checked_div(storage.width().into())
+    pub(super) fn stored_elements(&self) -> Option<u64> {
+        self.bytes?.checked_div(self.storage.width().into())
     }
 }
 

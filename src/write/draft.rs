@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::declare::NewObject;
+use super::declare::{NewObject, Resolved};
 use super::encoded::Encoded;
 use super::entry::{self, Written};
 #[cfg(feature = "v2")]
@@ -249,7 +249,7 @@ impl Draft {
         };
         let decoded = validate::object(object, self.ordinal(), readers, attributes)?;
         self.keys_fit(object, attributes)?;
-        let more = entry::bound(object, format, writing)
+        let more = entry::bound(object, format)
             .saturating_add(u64_from_usize(attributes.map_or(0, <[u8]>::len)));
         self.fits(self.root.attributes.as_ref(), more)?;
         // The file will be longer, so its readers allow no less. What decodes to nothing is not
@@ -262,8 +262,6 @@ impl Draft {
         let at = len_u32(self.entries.len());
         self.begin(object, format, attributes)?;
         if let Some(last) = self.names.last() {
-            let name = |at| encoded(self.entries.as_bytes(), at);
-            let order = name(last).cmp(name(at));
             if self.is_canonical() {
                 match self.names.order(self.entries.as_bytes(), (last, at), &self.target) {
                     Ordering::Less => {}
@@ -271,7 +269,10 @@ impl Draft {
                     Ordering::Greater => return Err(Error::misuse(Misuse::Order)),
                 }
             }
-            self.sorted &= order.is_lt();
+            if writing.deterministic {
+                let name = |at| encoded(self.entries.as_bytes(), at);
+                self.sorted &= name(last) < name(at);
+            }
         }
         self.names.add(self.entries.as_bytes(), at).map_err(Error::nowhere)?;
         self.decoded = total;
@@ -301,9 +302,12 @@ impl Draft {
 
     /// Validates the keys of the maps that an object is written as.
     fn keys_fit(&self, object: &NewObject<'_>, attributes: Option<&[u8]>) -> Result<(), Error> {
-        let components = object.components().iter().map(|component| {
-            let compressed = component.is_compressed(self.target.writing);
-            let element = component.element(self.target.writing);
+        if entry::MOST_KEYS <= self.keys() {
+            return Ok(());
+        }
+        let resolved =
+            object.components().iter().filter_map(|own| own.resolve(self.target.writing));
+        let components = resolved.map(|Resolved { element, compressed, .. }| {
             entry::component_keys(&element, self.target.checksum != Checksum::None, compressed)
         });
         let keys = components.fold(entry::object_keys(attributes), u64::max);

@@ -7,7 +7,6 @@ use super::declare::NewObject;
 use crate::cbor::Output;
 use crate::digest::Spelled;
 use crate::error::OutOfMemory;
-use crate::format::Writing;
 use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::manifest::ElementType;
 use crate::num::u64_from_usize;
@@ -72,6 +71,9 @@ pub(super) fn shape(out: &mut Output, shape: &[u64]) -> Result<(), OutOfMemory> 
 pub(super) fn object_keys(attributes: Option<&[u8]>) -> u64 {
     if attributes.is_some() { 4 } else { 3 }
 }
+
+/// The most keys that the map of an object or a component has.
+pub(super) const MOST_KEYS: u64 = 7;
 
 /// How many keys the map of a component has.
 pub(super) fn component_keys(element: &ElementType<'_>, digest: bool, compressed: bool) -> u64 {
@@ -144,19 +146,15 @@ impl<'a> Written<'a> {
 }
 
 /// More bytes than the entry of an object takes beside its attributes.
-pub(super) fn bound(object: &NewObject<'_>, format: &str, writing: &Writing) -> u64 {
+pub(super) fn bound(object: &NewObject<'_>, format: &str) -> u64 {
     let texts = |object: &NewObject<'_>| {
         let own = u64_from_usize(object.name.len()).saturating_add(u64_from_usize(format.len()));
         let shape = u64_from_usize(object.shape.len()).saturating_mul(9);
         own.saturating_add(shape).saturating_add(FIXED)
     };
     object.components().iter().fold(texts(object), |sum, component| {
-        let element = match component.element(writing) {
-            ElementType::UnknownLogical(name, _) => u64_from_usize(name.len()),
-            _ => 0,
-        };
         let role = u64_from_usize(component.role.len());
-        sum.saturating_add(role).saturating_add(element).saturating_add(FIXED)
+        sum.saturating_add(role).saturating_add(component.type_name_bytes()).saturating_add(FIXED)
     })
 }
 

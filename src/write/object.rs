@@ -3,16 +3,14 @@
 use core::iter::Copied;
 use core::slice::Iter;
 
-use super::blob_sink::BlobSink;
-use super::component::{Stored, Stream};
-use super::compress::Encoder;
+use super::blob_sink::{BlobSink, NewBlob};
+use super::component::Stream;
 use super::content::{self, Content};
-use super::declare::{BlobInShard, NewComponent, NewObject};
+use super::declare::{BlobInShard, NewObject, Resolved, StoredBlob};
 use super::draft::Draft;
 use super::entry::Written;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
-use crate::codec::Sum;
 use crate::digest::Spelled;
 use crate::error::{Error, Misuse, Place};
 use crate::format::{Format, Writing};
@@ -119,21 +117,15 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let Some(stream) = &mut self.stream else {
             return Err(Error::misuse(Misuse::Length).at(self.place()).into());
         };
-        if stream.component.role != role {
+        if stream.role != role {
             return Err(Error::misuse(Misuse::Order).at(stream.place).into());
         }
-        let all = stream.component.bytes(self.file.target().writing);
-        if stream.identity.is_some()
-            && stream.shared.is_none()
-            && all == Some(u64_from_usize(bytes.len()))
-        {
-            stream.look_up(self.file, bytes);
-        }
+        self.file.look_up(bytes);
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
         for piece in bytes.chunks(PIECE) {
             stream.validate(piece, &mut self.content)?;
-            stream.put(self.file, piece)?;
+            self.file.write_blob(piece)?;
         }
         if stream.left == 0 {
             self.close()?;
@@ -165,100 +157,65 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
 
     /// Opens the next component that has bytes.
     fn open(&mut self) -> Result<(), Error> {
-        while let Some(component) = self.object.components().get(self.ordinal).copied() {
-            if let Some(stored) = component.stored {
-                self.refer(&component, stored)?;
+        while let Some(component) = self.object.components().get(self.ordinal) {
+            let (role, stored) = (component.role, component.stored);
+            let (writing, place) = (self.file.target().writing, self.place());
+            // All of this has been validated.
+            let impossible = Error::misuse(Misuse::Length).at(place);
+            let resolved = component.resolve(writing).ok_or(impossible)?;
+            if let Some(BlobInShard { shard, blob }) = stored {
+                self.note(role, &resolved, blob, Some(shard))?;
                 continue;
             }
-            let stream = self.stream(component)?;
-            if stream.left > 0 {
+            let left = resolved.bytes.ok_or(impossible)?;
+            let (level, announced) = (resolved.level, component.announced);
+            self.file.begin_blob(&NewBlob { bytes: left, level, announced })?;
+            let check = self.sparse.check(role, resolved.storage);
+            let (nnz, target) = (self.sparse.nnz, self.file.target());
+            let odd =
+                resolved.logical.is_packed() && content::is_odd(&self.object, target, nnz, role);
+            let (part, last) = (([0; 8], 0), 0);
+            let stream = Stream { role, resolved, place, left, check, part, odd, last };
+            if left > 0 {
                 self.stream = Some(stream);
                 return Ok(());
             }
             stream.settle(&mut self.content)?;
-            self.note(stream)?;
+            let blob = self.file.note_blob()?;
+            self.note(role, &resolved, &blob, self.shard)?;
         }
         Ok(())
     }
 
-    /// Adds the entry of a component that is in a shard already.
-    fn refer(
+    /// Adds the entry of a component whose bytes are there.
+    fn note(
         &mut self,
-        component: &NewComponent<'a>,
-        stored: &BlobInShard<'a>,
+        role: &str,
+        resolved: &Resolved<'_>,
+        blob: &StoredBlob,
+        shard: Option<&str>,
     ) -> Result<(), Error> {
-        let writing = self.file.target().writing;
-        let BlobInShard { shard, blob } = stored;
         self.draft.component(&Written {
-            role: component.role,
-            element: component.element(writing),
+            role,
+            element: resolved.element,
             digest: blob.digest.and_then(|digest| Spelled::new(&digest)),
             offset: blob.offset,
             length: blob.length,
-            decoded: component.bytes(writing).filter(|_| blob.compressed),
-            shard: Some(shard),
+            decoded: resolved.bytes.filter(|_| blob.compressed),
+            shard,
         })?;
         self.ordinal = self.ordinal.saturating_add(1);
         Ok(())
     }
 
-    /// Adds the entry of a component that is all written.
-    fn note(&mut self, stream: Stream<'a>) -> Result<(), Error> {
-        let writing = self.file.target().writing;
-        let decoded = stream.component.bytes(writing);
-        let own = stream.component.level(writing).is_some();
-        let compressed = stream.shared.map_or(own, |blob| blob.compressed);
-        let written = Written {
-            role: stream.component.role,
-            element: stream.component.element(writing),
-            digest: stream.stored.sum.and_then(|sum| Spelled::new(&sum.finish())),
-            offset: stream.shared.map_or(stream.offset, |blob| blob.offset),
-            length: stream.shared.map_or(stream.stored.length, |blob| blob.length),
-            decoded: decoded.filter(|_| compressed),
-            shard: self.shard,
-        };
-        self.draft.component(&written)?;
-        self.ordinal = self.ordinal.saturating_add(1);
-        Ok(())
-    }
-
-    fn stream(&self, component: NewComponent<'a>) -> Result<Stream<'a>, Error> {
-        let place = self.place();
-        // All of this has been validated.
-        let impossible = Error::misuse(Misuse::Length).at(place);
-        let target = self.file.target();
-        let writing = target.writing;
-        let (storage, logical) = component.types(writing).ok_or(impossible)?;
-        let left = component.bytes(writing).ok_or(impossible)?;
-        let encoder = |level| Encoder::new(level, left, writing.compression);
-        let odd = || content::is_odd(&self.object, target, self.sparse.nnz, component.role);
-        let check = self.sparse.check(component.role, storage);
-        Ok(Stream {
-            component,
-            storage,
-            place,
-            offset: self.file.position(),
-            left,
-            stored: Stored::new(target.checksum),
-            decoded_sum: writing.digests_decoded,
-            check,
-            part: ([0; 8], 0),
-            encoder: component.level(writing).map(encoder).transpose()?,
-            identity: (target.sharing && left > 0).then(Sum::sha256),
-            shared: component.announced.and_then(|sha256| self.file.blobs.find(sha256, left)),
-            odd: logical.is_packed() && odd(),
-            last: 0,
-        })
-    }
-
     /// Closes the current component and opens the next.
     fn close(&mut self) -> Result<(), WriteError<S::Error>> {
-        if let Some(mut stream) = self.stream.take() {
+        if let Some(stream) = &self.stream {
             stream.settle(&mut self.content)?;
-            stream.finish(self.file)?;
-            stream.register(self.file).map_err(|error| error.at(stream.place))?;
-            self.note(stream)?;
-            self.file.pad()?;
+            let blob = self.file.end_blob().map_err(|error| error.at(stream.place))?;
+            let (role, resolved) = (stream.role, stream.resolved);
+            self.note(role, &resolved, &blob, self.shard)?;
+            self.stream = None;
         }
         Ok(self.open()?)
     }
@@ -272,5 +229,5 @@ fn nnz(object: &NewObject<'_>, writing: &Writing) -> Option<u64> {
         _ => return None,
     };
     let indices = object.components().iter().find(|component| component.role == role)?;
-    indices.stored_elements(writing)?.checked_div(each)
+    indices.resolve(writing)?.stored_elements()?.checked_div(each)
 }

@@ -2,8 +2,7 @@
 
 use alloc::string::String;
 
-use super::blob_sink::BlobSink;
-use super::component::{Stored, sum};
+use super::blob_sink::{BlobSink, NewBlob, sum};
 use super::declare::StoredBlob;
 use super::settings::{Checksum, Settings, Target};
 use super::shard_list::ShardRecord;
@@ -47,7 +46,8 @@ use crate::format::frame::Container;
 #[derive(Debug)]
 pub struct ShardWriter<S> {
     pub(super) file: BlobSink<S>,
-    blob: Option<BlobAtHand>,
+    /// Whether a blob has begun and not ended.
+    within: bool,
 }
 
 impl<S: Sink> ShardWriter<S> {
@@ -67,7 +67,7 @@ impl<S: Sink> ShardWriter<S> {
             Checksum::None => Checksum::Xxh3,
             checksum => checksum,
         };
-        Ok(Self { file: BlobSink::new(sink, target, sum(whole))?, blob: None })
+        Ok(Self { file: BlobSink::new(sink, target, sum(whole))?, within: false })
     }
 
     /// Writes some bytes of a blob, as many as there are: little-endian elements, as readers want them.
@@ -75,9 +75,8 @@ impl<S: Sink> ShardWriter<S> {
     /// # Errors
     /// Whatever the sink fails with. The shard is then not whole, and never becomes so.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
-        let Self { file, blob } = self;
-        let BlobAtHand { stored, .. } = blob.get_or_insert_with(|| BlobAtHand::new(file));
-        stored.write(file, bytes)
+        self.begin_blob()?;
+        self.file.write_blob(bytes)
     }
 
     /// Ends a blob, which may be empty, and says where it is.
@@ -85,10 +84,18 @@ impl<S: Sink> ShardWriter<S> {
     /// # Errors
     /// Whatever the sink fails with.
     pub fn end_blob(&mut self) -> Result<StoredBlob, WriteError<S::Error>> {
-        let blob = self.blob.take().unwrap_or_else(|| BlobAtHand::new(&self.file));
-        let BlobAtHand { offset, stored: Stored { length, sum } } = blob;
-        self.file.pad()?;
-        Ok(StoredBlob { offset, length, compressed: false, digest: sum.map(Sum::finish) })
+        self.begin_blob()?;
+        self.within = false;
+        self.file.end_blob()
+    }
+
+    /// Begins a blob, where none has begun.
+    fn begin_blob(&mut self) -> Result<(), Error> {
+        if !self.within {
+            self.file.begin_blob(&NewBlob::default())?;
+            self.within = true;
+        }
+        Ok(())
     }
 
     /// Writes the footer, and returns the sink, which has been flushed, and what its root says of the
@@ -97,14 +104,14 @@ impl<S: Sink> ShardWriter<S> {
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Unfinished`] where a blob has not ended.
     pub fn finish(mut self) -> Result<(S, ShardRecord), WriteError<S::Error>> {
-        if self.blob.is_some() {
+        if self.within {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
         self.file.put(Container::footer_of_shard().as_bytes())?;
         let size = self.file.position();
         let (sink, sum) = self.file.end()?;
         // It is always computed.
-        let digest = sum.map(Sum::finish).ok_or(Error::misuse(Misuse::Settings))?;
+        let digest = sum.as_ref().map(Sum::finish).ok_or(Error::misuse(Misuse::Settings))?;
         Ok((sink, ShardRecord { size, digest }))
     }
 }
@@ -114,17 +121,4 @@ impl<S: Sink> ShardWriter<S> {
 pub(super) struct NamedShard<S> {
     pub(super) name: String,
     pub(super) writer: ShardWriter<S>,
-}
-
-/// The current blob: where it begins, and what has come of it.
-#[derive(Debug)]
-struct BlobAtHand {
-    offset: u64,
-    stored: Stored,
-}
-
-impl BlobAtHand {
-    fn new<S>(file: &BlobSink<S>) -> Self {
-        Self { offset: file.position(), stored: Stored::new(file.target().checksum) }
-    }
 }

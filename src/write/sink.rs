@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, OutOfMemory};
+use crate::error::{Error, OutOfMemory, Place};
 
 /// Takes the bytes of a file, in order; nothing is ever asked to be written again.
 pub trait Sink {
@@ -72,6 +72,16 @@ pub enum WriteError<E> {
     Sink(E),
     /// What was to be written breaks a rule or goes beyond a limit, or the call was wrong.
     Refused(Error),
+}
+
+impl<E> WriteError<E> {
+    /// The same error, a refusal being of what is at that place.
+    pub(super) fn at(self, place: Place) -> Self {
+        match self {
+            Self::Refused(error) => Self::Refused(error.at(place)),
+            sink @ Self::Sink(_) => sink,
+        }
+    }
 }
 
 impl<E> From<Error> for WriteError<E> {

@@ -7,7 +7,7 @@ use nom::Parser as _;
 
 #[cfg(feature = "v2")]
 use super::declare::BlobInShard;
-use super::declare::{NewComponent, NewObject};
+use super::declare::{NewComponent, NewObject, Resolved};
 #[cfg(feature = "v2")]
 use super::entry;
 use super::settings::Target;
@@ -70,12 +70,14 @@ pub(super) fn object(
     let mut decoded = 0_u64;
     for (component, own) in (0..).zip(components) {
         let place = Place::new(Some(ordinal), Some(component));
-        let claim = claim(own, writing).map_err(|error| error.at(place))?;
+        let dtype = Error::nowhere(Unsupported::Dtype).at(place);
+        let resolved = own.resolve(writing).ok_or(dtype)?;
+        let claim = claim(own, &resolved, writing).map_err(|error| error.at(place))?;
         #[cfg(feature = "v2")]
         if let Some(stored) = own.stored {
-            elsewhere(own, stored, &claim, readers).map_err(|error| error.at(place))?;
+            elsewhere(stored, &resolved, &claim, readers).map_err(|error| error.at(place))?;
         }
-        if own.is_compressed(writing) {
+        if resolved.compressed {
             let bytes = claim.decoded.map_or(0, |decoded| decoded.value);
             decoded = decoded.saturating_add(bytes);
             compressed(bytes, options).map_err(|error| error.at(place))?;
@@ -114,8 +116,8 @@ pub(super) fn object(
 /// Validates a component whose bytes are in a shard already: v2 §2.4, §7.1.
 #[cfg(feature = "v2")]
 fn elsewhere(
-    component: &NewComponent<'_>,
     stored: &BlobInShard<'_>,
+    resolved: &Resolved<'_>,
     claim: &ComponentClaim,
     readers: Readers<'_>,
 ) -> Result<(), Error> {
@@ -123,7 +125,7 @@ fn elsewhere(
     let BlobInShard { shard, blob } = stored;
     let end = readers.shards.blobs_end(shard).ok_or(Error::misuse(Misuse::UnknownShard))?;
     extent(claim, end).map_err(refused)?;
-    if !blob.compressed && component.bytes(readers.target.writing) != Some(blob.length) {
+    if !blob.compressed && resolved.bytes != Some(blob.length) {
         return Err(Error::misuse(Misuse::Length));
     }
     let known = |digest: Digest<'_>| {
@@ -188,10 +190,13 @@ fn refused(fault: Fault) -> Error {
 }
 
 /// What the manifest will claim of a component, as far as the rules ask.
-fn claim(component: &NewComponent<'_>, writing: &Writing) -> Result<ComponentClaim, Error> {
-    let types = component.types(writing);
-    let (storage, logical) = types.ok_or(Error::nowhere(Unsupported::Dtype))?;
-    if let ElementType::UnknownLogical(name, _) = component.element(writing)
+fn claim(
+    component: &NewComponent<'_>,
+    resolved: &Resolved<'_>,
+    writing: &Writing,
+) -> Result<ComponentClaim, Error> {
+    let Resolved { element, storage, logical, bytes, compressed, .. } = *resolved;
+    if let ElementType::UnknownLogical(name, _) = element
         && ((writing.logical_type)(name.as_bytes()).is_some()
             || writing.bool_is_type && name == StorageType::Bool.name())
     {
@@ -202,9 +207,8 @@ fn claim(component: &NewComponent<'_>, writing: &Writing) -> Result<ComponentCla
     {
         return Err(Error::nowhere(Unsupported::LogicalType));
     }
-    let bytes = component.bytes(writing).ok_or(Error::nowhere(Rule::ShapeOverflow))?;
+    let bytes = bytes.ok_or(Error::nowhere(Rule::ShapeOverflow))?;
     let uint = |value| Uint { remaining: Remaining::END, value };
-    let compressed = component.is_compressed(writing);
     let (offset, length) = match component.stored {
         Some(stored) => (stored.blob.offset, stored.blob.length),
         None => (0, bytes),
@@ -275,7 +279,8 @@ fn coordinates(object: &NewObject<'_>, writing: &Writing) -> Result<(), (Rule, u
     let coords = (0..).zip(object.components()).find(|(_, own)| own.role == "coords");
     match coords.filter(|_| object.format(writing) == Format::SparseCoo) {
         Some((ordinal, coords)) => {
-            match coords.stored_elements(writing).and_then(|n| n.checked_rem(rank)) {
+            let elements = coords.resolve(writing).and_then(|coords| coords.stored_elements());
+            match elements.and_then(|elements| elements.checked_rem(rank)) {
                 Some(0) => Ok(()),
                 _ => Err((Rule::CooNnz, ordinal)),
             }
