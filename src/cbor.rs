@@ -28,7 +28,9 @@ use crate::num::{Assured as _, SMALL, Word, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 #[cfg(feature = "write")]
-pub(crate) use deterministic::{rewrite, validate as deterministic};
+pub(crate) use deterministic::{
+    rewrite, validate as deterministic, validate_map as deterministic_map,
+};
 #[cfg(feature = "write")]
 pub(crate) use encode::Output;
 use entries::entries;
@@ -37,6 +39,8 @@ pub(crate) use entries::{Entries, array_head, map_head};
 pub(crate) use entries::{strict_array_head, strict_map_head};
 use head::{BREAK, Head, head, head_of, major};
 pub(crate) use keys::{Keys, find, keys_before, nth_key};
+#[cfg(feature = "write")]
+pub(crate) use pass::item;
 pub(crate) use pass::pass;
 pub(crate) use skip::skip;
 #[cfg(feature = "v2")]

@@ -45,6 +45,8 @@ pub(crate) use roles::{Part, Roles};
 #[cfg(feature = "v2")]
 pub use shard::{Shard, ShardTable};
 
+#[cfg(feature = "write")]
+use crate::cbor::item;
 use crate::cbor::{Attributes, seek};
 use crate::error::Error;
 use crate::format::Generation;
@@ -260,9 +262,7 @@ impl<'a> ManifestRef<'a> {
     /// The file's attributes as the manifest spells them.
     #[cfg(feature = "write")]
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
-        let at = seek(self.as_bytes(), self.index().attributes?);
-        let rest = crate::cbor::pass(at)?;
-        at.get(..at.len().saturating_sub(rest.len()))
+        item(seek(self.as_bytes(), self.index().attributes?))
     }
 
     /// Its container.

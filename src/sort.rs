@@ -42,6 +42,9 @@ pub(crate) fn by_text<'t, P: Copy>(
     read: impl Fn(P) -> &'t [u8],
     equal: impl FnMut(&[P]),
 ) -> Result<(), OutOfMemory> {
+    if places.is_sorted_by(|one, other| read(*one) < read(*other)) {
+        return Ok(());
+    }
     let mut texts = Standing { places, read, equal };
     // Once for all kinds of places, or once for each.
     if SMALL { sort::<dyn Texts<'t>>(&mut texts) } else { sort(&mut texts) }
@@ -141,6 +144,9 @@ pub(crate) fn by_length<'t, P: Copy>(
     read: impl Fn(P) -> &'t [u8],
 ) -> Result<(), OutOfMemory> {
     let length = |place: &P| read(*place).len();
+    if places.is_sorted_by_key(|place| (length(place), read(*place))) {
+        return Ok(());
+    }
     places.sort_unstable_by_key(length);
     runs(places, |a, b| length(a) == length(b)).try_for_each(|run| by_text(run, &read, |_| ()))
 }

@@ -11,7 +11,7 @@ use super::value::Value;
 use super::{BREAK, Fault, Head, Input, Item, Remaining, fault, head, major, skip};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::{Assured as _, SMALL, u64_from_usize};
 use crate::rules::{Limit, Rule};
 use crate::sort::by_text;
 
@@ -64,11 +64,102 @@ struct KeyOrder<'m> {
     key: Input<'m>,
 }
 
-/// Validates the well-formed item at `at`.
+/// Validates the well-formed item at `at`: what is left after it.
 ///
 /// # Errors
 /// `canonical-cbor`, at the first item or key that has not the one form.
-pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
+pub(crate) fn validate(at: Input<'_>) -> Result<Input<'_>, Fault> {
+    match flat(at)? {
+        Some(rest) => Ok(rest),
+        None => nested(at),
+    }
+}
+
+/// The head of a well-formed item, which is to be the shortest one: what is left after it.
+#[inline(always)]
+fn shortest_head(at: Input<'_>) -> Result<(Input<'_>, Head), Fault> {
+    match at.split_first() {
+        // The argument of most is in the first byte.
+        Some((initial, rest)) if !SMALL && initial & 31 < 24 => {
+            let (major, info) = (initial >> 5, initial & 31);
+            Ok((rest, Head { major, info, argument: info.into() }))
+        }
+        _ => long_head(at),
+    }
+}
+
+fn long_head(at: Input<'_>) -> Result<(Input<'_>, Head), Fault> {
+    let (rest, head) = head(at).map_err(fault)?;
+    if is_shortest(head) {
+        return Ok((rest, head));
+    }
+    Err(Fault::new(Rule::CanonicalCbor, Remaining::of(at)))
+}
+
+/// What is left after a string of that head, or any other item without items of its own.
+fn behind<'m>(rest: Input<'m>, head: Head) -> Input<'m> {
+    match head.major {
+        major::BYTES | major::TEXT => {
+            let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
+            rest.get(length..).assured()
+        }
+        _ => rest,
+    }
+}
+
+/// [`validate`] where there is no more than an array around anything; else none. It takes no memory for
+/// levels.
+fn flat(at: Input<'_>) -> Result<Option<Input<'_>>, Fault> {
+    let (rest, head) = shortest_head(at)?;
+    let (mut input, mut items) = match head.major {
+        major::ARRAY => (rest, head.argument),
+        major::MAP | major::TAG => return Ok(None),
+        _ => (behind(rest, head), 0),
+    };
+    while items > 0 {
+        let (rest, head) = shortest_head(input)?;
+        if matches!(head.major, major::ARRAY | major::MAP | major::TAG) {
+            return Ok(None);
+        }
+        input = behind(rest, head);
+        items = items.wrapping_sub(1);
+    }
+    Ok(Some(input))
+}
+
+/// Validates the well-formed map at `at`, whose values `entry` validates: what is left after it. `entry` is
+/// given where the entry begins, the key, which is empty if it is no text, and the value, and says what is
+/// left after that.
+///
+/// # Errors
+/// `canonical-cbor` at a head or key that has not the one form, or is out of order; those of `entry`.
+pub(crate) fn validate_map<'m, E: From<Fault>>(
+    at: Input<'m>,
+    mut entry: impl FnMut(Input<'m>, Input<'m>, Input<'m>) -> Result<Input<'m>, E>,
+) -> Result<Input<'m>, E> {
+    let (mut input, map) = shortest_head(at)?;
+    let mut last = None;
+    for _ in 0..map.argument {
+        let (rest, head) = shortest_head(input)?;
+        let (value, name) = if head.major == major::TEXT {
+            let value = behind(rest, head);
+            (value, rest.get(..rest.len().wrapping_sub(value.len())).assured())
+        } else {
+            (validate(input)?, Input::default())
+        };
+        let key = input.get(..input.len().wrapping_sub(value.len())).assured();
+        if last.is_some_and(|last| last >= key) {
+            return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(input)).into());
+        }
+        last = Some(key);
+        input = entry(input, name, value)?;
+    }
+    Ok(input)
+}
+
+/// [`validate`] of an item that may hold any others.
+#[inline(never)]
+fn nested(at: Input<'_>) -> Result<Input<'_>, Fault> {
     let mut levels = Levels::<KeyOrder<'_>>::new();
     let mut input = at;
     loop {
@@ -76,7 +167,7 @@ pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
             if *left == 0 {
                 levels.pop();
                 if levels.depth == 0 {
-                    return Ok(());
+                    return Ok(input);
                 }
                 continue;
             }
@@ -94,23 +185,16 @@ pub(crate) fn validate(at: Input<'_>) -> Result<(), Fault> {
             }
             *left = left.checked_sub(1).assured();
         }
-        let (rest, head) = head(input).map_err(fault)?;
-        if !is_shortest(head) {
-            return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(input)));
-        }
+        let (rest, head) = shortest_head(input)?;
         match head.major {
-            major::BYTES | major::TEXT => {
-                let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
-                input = rest.get(length..).assured();
-            }
             major::ARRAY | major::TAG | major::MAP => {
                 levels.push(input, Level::new(head, KeyOrder::default()))?;
                 input = rest;
             }
-            _ => input = rest,
+            _ => input = behind(rest, head),
         }
         if levels.depth == 0 {
-            return Ok(());
+            return Ok(input);
         }
     }
 }

@@ -25,6 +25,12 @@ pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
     }
 }
 
+/// The bytes of the item at `at`, which has been passed over before.
+#[cfg(feature = "write")]
+pub(crate) fn item(at: Input<'_>) -> Option<Input<'_>> {
+    at.get(..at.len().wrapping_sub(pass(at)?.len()))
+}
+
 /// Passes over so many items, and those within them: up to their end, or to a break or a head of indefinite
 /// length and how many are left with it.
 #[inline(always)]

@@ -209,10 +209,4 @@ impl Field {
     pub(crate) fn find(self, map: Input<'_>) -> Option<Input<'_>> {
         find(map, self.0)
     }
-
-    /// Its key.
-    #[cfg(feature = "write")]
-    pub(crate) fn key(self) -> &'static str {
-        self.0
-    }
 }

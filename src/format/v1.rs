@@ -16,7 +16,7 @@ use super::table::table;
 use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
-    map_head, nth_key, short_text, skip, text, utf8,
+    map_head, nth_key, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 #[cfg(feature = "write")]
@@ -24,7 +24,7 @@ use crate::element::LogicalType;
 use crate::error::Place;
 #[cfg(feature = "write")]
 use crate::limits::format;
-use crate::num::{Assured as _, Word};
+use crate::num::{Assured as _, Word, impossible};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -126,8 +126,12 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
     manifest: Input<'m>,
 ) -> Parsed<'m, Walked> {
     Root::read(walk, manifest, |walk, root| {
-        if let Objects::Deferred(at) = root.objects {
-            Objects::walk(walk, at)?;
+        if let Objects::Deferred { at, rest } = root.objects
+            && Objects::walk(walk, at)?.len() != rest.len()
+        {
+            // What is well-formed was passed over as it was walked.
+            impossible();
+            return Err(Fault::new(Rule::ObjectsType, Remaining::of(at)).into());
         }
         let attributes = root.attributes.map(|attributes| attributes.0);
         Ok(Walked { attributes, shards: None, version: Some(root.version) })
@@ -207,7 +211,7 @@ fn decimal(digits: &[u8]) -> Option<u32> {
 /// The objects: walked as they come, or, where the version stands after them, later.
 pub(crate) enum Objects<'m> {
     Walked,
-    Deferred(Input<'m>),
+    Deferred { at: Input<'m>, rest: Input<'m> },
 }
 
 impl<'m> Slot<'m> for Objects<'m> {
@@ -223,8 +227,12 @@ impl<'m> Slot<'m> for Objects<'m> {
             return Ok((Self::walk(walk, at)?, Self::Walked));
         }
         map_head(wrong, UNLIMITED).parse(at)?;
-        let (rest, ()) = skip(at, 1, walk.limits.depth())?;
-        Ok((rest, Self::Deferred(at)))
+        // What is wrong in them is found when they are walked.
+        let rest = match pass(at) {
+            Some(rest) => rest,
+            None => skip(at, 1, walk.limits.depth())?.0,
+        };
+        Ok((rest, Self::Deferred { at, rest }))
     }
 }
 

@@ -11,12 +11,12 @@ use super::component::Component;
 use super::object::Object;
 use super::reader::Reader;
 use crate::cbor::{
-    Entries, Input, NULL, Remaining, UNLIMITED, deterministic, key, map_head, pass, text,
+    Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
 use crate::digest::Digest;
 use crate::error::{Error, Place};
 use crate::format::v1::{ComponentKey, ObjectKey, RootKey};
-use crate::format::{Encoding, Logical};
+use crate::format::{Encoding, Logical, Version};
 use crate::limits::format::ALIGNMENT;
 use crate::num::Assured as _;
 use crate::rules::Rule;
@@ -44,17 +44,19 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
         Some(_) => {}
     }
     form.version()?;
-    deterministic(form.root)
-        .map_err(|fault| Error::new(fault.kind, form.offset(fault.remaining)))?;
+    let mut cursor = FIRST;
     form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
-        Some(RootKey::version | RootKey::objects) => Ok(()),
-        Some(RootKey::attributes) if !is_empty(value) => Ok(()),
+        Some(RootKey::version) => Ok(deterministic(value)?),
+        Some(RootKey::attributes) if !is_empty(value) => Ok(deterministic(value)?),
+        Some(RootKey::objects) => {
+            let mut objects = manifest.objects();
+            deterministic_map(value, |_, _, map| {
+                let object = objects.next().ok_or(Broken::Field)?;
+                form.object(&object, map, &mut cursor).map_err(Broken::Within)
+            })
+        }
         _ => Err(Broken::Field),
     })?;
-    let mut cursor = FIRST;
-    for object in manifest.objects() {
-        form.object(&object, &mut cursor)?;
-    }
     let start = manifest.extent().start;
     if start == cursor {
         Ok(())
@@ -67,10 +69,18 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
 enum Broken {
     /// It should not be there.
     Field,
+    /// It, or what is in it, has not the one form.
+    Form(Fault),
     /// Its value breaks a rule.
     Value(Rule),
     /// Something in it does.
     Within(Error),
+}
+
+impl From<Fault> for Broken {
+    fn from(fault: Fault) -> Self {
+        Self::Form(fault)
+    }
 }
 
 /// Whether the map at `value` has no entries; it is known to be definite.
@@ -91,62 +101,76 @@ impl<'a> Form<'a> {
     }
 
     fn version(&self) -> Result<(), Error> {
-        let value = RootKey::version.field().find(self.root).assured();
-        match text(Rule::VersionType).parse(value) {
-            Ok((_, version)) if version == VERSION.as_bytes() => Ok(()),
-            _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value)))),
+        let value = || RootKey::version.field().find(self.root).assured();
+        match self.manifest.index().version {
+            Some(Version { major: 1, minor: 2, patch: Some(0) }) => Ok(()),
+            _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value())))),
         }
     }
 
-    /// Validates the fields of the map at `map` in order.
+    /// Validates the map at `map`, whose values `validate` validates: what is left after it.
     fn fields(
         &self,
         map: Input<'a>,
         place: Place,
-        mut validate: impl FnMut(&[u8], Input<'a>) -> Result<(), Broken>,
-    ) -> Result<(), Error> {
-        let head = map_head(Rule::ObjectType, UNLIMITED).parse(map);
-        let (mut input, mut entries) = head.assured_or((&[], Entries::NONE));
-        while entries.next(input) {
-            // In 2, the keys of unknown fields need not be text.
-            let (value, name) =
-                key(input).unwrap_or_else(|_| (pass(input).assured(), <Input<'_>>::default()));
-            let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
-            validate(name, value).map_err(|wrong| match wrong {
-                Broken::Field => broken(Rule::CanonicalField, input),
-                Broken::Value(rule) => broken(rule, value),
-                Broken::Within(error) => error,
-            })?;
-            input = pass(value).assured();
-        }
-        Ok(())
+        mut validate: impl FnMut(&[u8], Input<'a>) -> Result<Input<'a>, Broken>,
+    ) -> Result<Input<'a>, Error> {
+        let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
+        let read = deterministic_map(map, |at, key, value| {
+            validate(key, value).map_err(|wrong| match wrong {
+                Broken::Field => Broken::Within(broken(Rule::CanonicalField, at)),
+                Broken::Value(rule) => Broken::Within(broken(rule, value)),
+                other => other,
+            })
+        });
+        read.map_err(|wrong| match wrong {
+            Broken::Within(error) => error,
+            Broken::Form(fault) => Error::new(fault.kind, self.offset(fault.remaining)),
+            Broken::Field | Broken::Value(_) => broken(Rule::CanonicalField, map),
+        })
     }
 
-    fn object(&self, object: &Object<'a>, cursor: &mut u64) -> Result<(), Error> {
+    /// Validates the object whose map is at `map`: what is left after it.
+    fn object(
+        &self,
+        object: &Object<'a>,
+        map: Input<'a>,
+        cursor: &mut u64,
+    ) -> Result<Input<'a>, Error> {
         let place = Place::new(Some(object.ordinal()), None);
-        self.fields(object.map(), place, |key, value| match ObjectKey::named(key) {
-            Some(ObjectKey::shape | ObjectKey::format) => Ok(()),
-            Some(ObjectKey::attributes) if !is_empty(value) => Ok(()),
-            Some(ObjectKey::components) => object
-                .components()
-                .try_for_each(|component| self.component(&component, cursor))
-                .map_err(Broken::Within),
+        self.fields(map, place, |key, value| match ObjectKey::named(key) {
+            Some(ObjectKey::shape | ObjectKey::format) => Ok(deterministic(value)?),
+            Some(ObjectKey::attributes) if !is_empty(value) => Ok(deterministic(value)?),
+            Some(ObjectKey::components) => {
+                let mut components = object.components();
+                deterministic_map(value, |_, _, map| {
+                    let component = components.next().ok_or(Broken::Field)?;
+                    self.component(&component, map, cursor).map_err(Broken::Within)
+                })
+            }
             _ => Err(Broken::Field),
         })
     }
 
-    fn component(&self, component: &Component<'a>, cursor: &mut u64) -> Result<(), Error> {
-        let map = self.reader.component_map(component.record());
+    /// Validates the component whose map is at `map`: what is left after it.
+    fn component(
+        &self,
+        component: &Component<'a>,
+        map: Input<'a>,
+        cursor: &mut u64,
+    ) -> Result<Input<'a>, Error> {
         let (place, extent) = (component.place(), component.extent());
         let mut digest = false;
-        self.fields(map, place, |key, value| match ComponentKey::named(key) {
-            Some(ComponentKey::dtype | ComponentKey::length | ComponentKey::offset) => Ok(()),
+        let rest = self.fields(map, place, |key, value| match ComponentKey::named(key) {
+            Some(ComponentKey::dtype | ComponentKey::length | ComponentKey::offset) => {
+                Ok(deterministic(value)?)
+            }
             Some(ComponentKey::logical_type) if component.record().logical() != Logical::NONE => {
-                Ok(())
+                Ok(deterministic(value)?)
             }
             Some(ComponentKey::digest) if is_canonical(value) => {
                 digest = true;
-                Ok(())
+                Ok(deterministic(value)?)
             }
             Some(ComponentKey::digest) if value.first() != Some(&NULL) => {
                 Err(Broken::Value(Rule::CanonicalDigest))
@@ -166,7 +190,7 @@ impl<'a> Form<'a> {
         }
         // The manifest, whose start is there, lies behind it.
         *cursor = aligned(extent.end()).unwrap_or(u64::MAX);
-        Ok(())
+        Ok(rest)
     }
 }
 

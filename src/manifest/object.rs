@@ -6,6 +6,8 @@ use super::ManifestRef;
 use super::component::{Component, string};
 use super::index::{ComponentRecord, ObjectRecord};
 use crate::brief::Start;
+#[cfg(feature = "write")]
+use crate::cbor::item;
 use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, uint};
 #[cfg(feature = "v2")]
 use crate::format::Field;
@@ -63,6 +65,12 @@ impl<'a> Object<'a> {
     /// Its attributes (1.x): v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.dialect().attributes?.find(self.map())?)
+    }
+
+    /// Its attributes as the manifest spells them, where its generation has attributes.
+    #[cfg(feature = "write")]
+    pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
+        item(self.dialect().attributes?.find(self.map())?)
     }
 
     /// Whether it has attributes, or fields that would be attributes: a 0.1 object has no other place for

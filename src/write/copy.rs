@@ -203,16 +203,18 @@ impl Copier {
         parts.extend(object.components());
         sort(&mut parts, |part: Component<'_>| part.role_bytes(), &target)?;
         let mut identities = Vec::new();
-        identities.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
-        for part in &parts {
-            identities.push(self.identity(part, files, &target)?);
+        if target.sharing {
+            identities.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
+            for part in &parts {
+                identities.push(self.identity(part, files, &target)?);
+            }
         }
         let mut components = Vec::new();
         components.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
-        for (part, identity) in parts.iter().zip(&identities) {
+        for (part, ordinal) in parts.iter().zip(0..) {
             let new = self.component(part, files, &target)?;
-            let announced = identity.as_ref().map(|sha256| new.announced(sha256));
-            components.push(announced.unwrap_or(new));
+            let identity = identities.get(ordinal).and_then(Option::as_ref);
+            components.push(identity.map_or(new, |sha256| new.announced(sha256)));
         }
         let mut shape = Vec::new();
         let rank = usize_from_u32(object.shape().rank());
@@ -288,9 +290,6 @@ impl Copier {
         files: L,
         target: &Target,
     ) -> Result<Option<[u8; 32]>, ReadError<SourceError<L>>> {
-        if !target.sharing {
-            return Ok(None);
-        }
         let change = becomes::change(&part.object(), part, target);
         let Located { component, source } = files.locate(part);
         let mut sum = Sum::sha256();
@@ -328,11 +327,11 @@ fn sort<'t, P: Copy>(
 
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
 fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
-    let Some(fields) = object.fields() else { return Ok(None) };
-    if let Some(attributes) = object.dialect().attributes {
-        let item = fields.item(attributes.key());
-        return item.map(|item| copied(item.as_bytes()).map(Encoded::from_cbor)).transpose();
+    if object.dialect().attributes.is_some() {
+        let attributes = object.encoded_attributes();
+        return attributes.map(|bytes| copied(bytes).map(Encoded::from_cbor)).transpose();
     }
+    let Some(fields) = object.fields() else { return Ok(None) };
     let known = object.dialect().is_object_field;
     let unknown = || fields.clone().filter(|(name, _)| !known(name.as_bytes()));
     let count = unknown().count();

@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 
 use super::{Broken, Form, is_empty};
-use crate::cbor::{Input, Remaining};
+use crate::cbor::{Input, Remaining, pass};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::v2::{ObjectKey, PartKey, RootKey};
 use crate::manifest::component::{Component, string};
-use crate::num::usize_from_u32;
+use crate::num::{Assured as _, usize_from_u32};
 use crate::rules::Rule;
 use crate::sort::by_text;
 
@@ -23,18 +23,19 @@ pub(super) fn validate(form: &Form<'_>, alignment: u64) -> Result<(), Error> {
         return Err(Error::new(Rule::CanonicalReserved, offset).found(reserved.into()));
     }
     form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
-        Some(RootKey::objects) => Ok(()),
-        Some(RootKey::attributes) if !is_empty(value) => Ok(()),
+        Some(RootKey::objects) => Ok(behind(value)),
+        Some(RootKey::attributes) if !is_empty(value) => Ok(behind(value)),
         _ => Err(Broken::Field),
     })?;
     for object in manifest.objects() {
         let place = Place::new(Some(object.ordinal()), None);
         form.fields(object.map(), place, |key, value| match ObjectKey::named(key) {
-            Some(ObjectKey::shape | ObjectKey::layout) => Ok(()),
-            Some(ObjectKey::attributes) if !is_empty(value) => Ok(()),
+            Some(ObjectKey::shape | ObjectKey::layout) => Ok(behind(value)),
+            Some(ObjectKey::attributes) if !is_empty(value) => Ok(behind(value)),
             Some(ObjectKey::parts) => {
                 let mut parts = object.components();
-                parts.try_for_each(|part| fields(form, &part)).map_err(Broken::Within)
+                parts.try_for_each(|part| fields(form, &part)).map_err(Broken::Within)?;
+                Ok(behind(value))
             }
             _ => Err(Broken::Field),
         })?;
@@ -46,15 +47,20 @@ pub(super) fn validate(form: &Form<'_>, alignment: u64) -> Result<(), Error> {
     Err(Error::new(Rule::CanonicalManifest, extent.start).found(extent.start))
 }
 
+/// What is left after a value, which has its one form.
+fn behind(value: Input<'_>) -> Input<'_> {
+    pass(value).assured()
+}
+
 /// Validates the fields of a part.
 fn fields(form: &Form<'_>, part: &Component<'_>) -> Result<(), Error> {
     let map = form.reader.component_map(part.record());
     let mut digest = false;
     form.fields(map, part.place(), |key, value| match PartKey::named(key) {
-        Some(PartKey::blob | PartKey::dtype | PartKey::logical_type) => Ok(()),
+        Some(PartKey::blob | PartKey::dtype | PartKey::logical_type) => Ok(behind(value)),
         Some(PartKey::digest) if is_xxh3(value) => {
             digest = true;
-            Ok(())
+            Ok(behind(value))
         }
         Some(PartKey::digest) => Err(Broken::Value(Rule::CanonicalDigest)),
         Some(PartKey::encoding) => Err(Broken::Value(Rule::CanonicalEncoding)),
