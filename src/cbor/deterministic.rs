@@ -97,7 +97,7 @@ fn long_head(at: Input<'_>) -> Result<(Input<'_>, Head), Fault> {
 }
 
 /// What is left after a string of that head, or any other item without items of its own.
-fn behind<'m>(rest: Input<'m>, head: Head) -> Input<'m> {
+fn behind(rest: Input<'_>, head: Head) -> Input<'_> {
     match head.major {
         major::BYTES | major::TEXT => {
             let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
