@@ -71,7 +71,7 @@ type Run = fn(&Course) -> Result<Group>;
 /// All groups, by what they are called.
 pub(crate) const ALL: &[(&str, Run)] = &[
     ("open", open::open),
-    ("instructions", instructions::instructions),
+    ("instructions", instructions::opening),
     ("wasm", wasm::wasm),
     ("hostile", open::hostile),
     ("look-up", open::look_up),
@@ -81,7 +81,10 @@ pub(crate) const ALL: &[(&str, Run)] = &[
     ("digests", content::digests),
     ("whole", content::whole),
     ("write", write::write),
+    ("small", write::small),
     ("canonical", write::canonical),
+    ("counted", instructions::instructions),
+    ("misses", instructions::misses),
 ];
 
 impl Course {

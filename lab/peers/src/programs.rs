@@ -40,12 +40,19 @@ impl Programs {
         Contestant::start(reader, &self.ours, words(reader, case, files))
     }
 
-    /// The instructions that a reader of this program executes to do its work once, by callgrind:
-    /// a run in which it is asked once less a run in which it is not asked.
-    pub(crate) fn instructions(&self, reader: &str, case: &str, files: &[&Path]) -> Result<u64> {
+    /// What a reader of this program does of something when it does its work once, by callgrind: a run in
+    /// which it is asked once less a run in which it is not asked.
+    pub(crate) fn count(
+        &self,
+        counted: Counted,
+        reader: &str,
+        case: &str,
+        files: &[&Path],
+    ) -> Result<u64> {
         let run = |asked: &str| -> Result<u64> {
             let mut child = Command::new("valgrind")
                 .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                .args(counted.options())
                 .arg(&self.ours)
                 .args(words(reader, case, files))
                 .stdin(Stdio::piped())
@@ -54,8 +61,10 @@ impl Programs {
                 .spawn()?;
             child.stdin.take().context("no input")?.write_all(asked.as_bytes())?;
             let said = String::from_utf8(child.wait_with_output()?.stderr)?;
-            let count = said.rsplit_once("Collected : ").context("callgrind counted nothing")?.1;
-            Ok(count.split_whitespace().next().context("no count")?.parse()?)
+            let counts = said.rsplit_once("Collected : ").context("callgrind counted nothing")?.1;
+            let counts = counts.lines().next().context("no count")?.split_whitespace();
+            let counts: Vec<u64> = counts.map(str::parse).collect::<Result<_, _>>()?;
+            counted.of(&counts).context("another number of counts")
         };
         run("\n")?.checked_sub(run("")?).context("it did nothing when it was asked")
     }
@@ -87,4 +96,31 @@ fn laboratory() -> PathBuf {
 fn words(reader: &str, case: &str, files: &[&Path]) -> Vec<PathBuf> {
     let files = files.iter().map(|file| file.to_path_buf());
     ["worker", reader, case].map(PathBuf::from).into_iter().chain(files).collect()
+}
+
+/// What callgrind counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Counted {
+    Instructions,
+    /// Reads and writes of what is not among the lines of cache that were used last: 1 MiB of them.
+    Misses,
+}
+
+impl Counted {
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Instructions => &[],
+            Self::Misses => &["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64"],
+        }
+    }
+
+    /// Of what is counted: instructions; with caches also reads, writes, and the misses of each, by the
+    /// first cache and by the last.
+    fn of(self, counts: &[u64]) -> Option<u64> {
+        match (self, counts) {
+            (Self::Instructions, [instructions, ..]) => Some(*instructions),
+            (Self::Misses, [_, _, _, _, _, _, _, reads, writes]) => Some(reads + writes),
+            _ => None,
+        }
+    }
 }

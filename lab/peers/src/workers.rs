@@ -24,6 +24,7 @@ pub(crate) fn serve(reader: &str, case: &str, files: &[&str]) -> Result<()> {
         ("read", [file]) => content::read(reader, &fs::read(file)?),
         ("frames", [one, halves]) => content::frames(reader, &fs::read(one)?, &fs::read(halves)?),
         ("write", [folder, bytes]) => write::write(reader, Path::new(folder), bytes.parse()?),
+        ("write-small", [file]) => write::small(reader, &fs::read(file)?),
         ("copy", [file]) => write::copy(reader, &fs::read(file)?),
         ("whole", [program, file]) => whole::check(reader, Path::new(program), Path::new(file)),
         _ => bail!("there is no case {case}"),

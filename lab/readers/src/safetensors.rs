@@ -53,3 +53,14 @@ pub fn zeros(names: &[String], shape: &[usize]) -> Result<Vec<u8>, SafeTensorErr
     let tensors = names.iter().map(tensor).collect::<Result<Vec<_>, SafeTensorError>>()?;
     safetensors::serialize(tensors, None)
 }
+
+/// A file of tensors of `bf16`: names, shapes and bytes.
+///
+/// # Errors
+/// As `safetensors` has it.
+pub fn serialize(tensors: &[(String, Vec<usize>, &[u8])]) -> Result<Vec<u8>, SafeTensorError> {
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        Ok((name, TensorView::new(Dtype::BF16, shape.clone(), bytes)?))
+    });
+    safetensors::serialize(views.collect::<Result<Vec<_>, SafeTensorError>>()?, None)
+}

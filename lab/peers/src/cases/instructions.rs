@@ -1,4 +1,6 @@
-//! Instructions, which no other load on the machine changes.
+//! Instructions and misses of cache, which no other load on the machine changes.
+
+use std::path::Path;
 
 use anyhow::Result;
 use zten::write::Checksum;
@@ -6,10 +8,32 @@ use zten::write::Checksum;
 use super::Wanted::{AtLeast, AtMost};
 use super::{Course, Group, Race};
 use crate::inputs::Order;
+use crate::programs::Counted;
 use crate::race::Times;
 
-/// Counts what opening takes, where there is a callgrind to count.
-pub(super) fn instructions(course: &Course) -> Result<Group> {
+/// What is done with each of many objects, and by whom over which file.
+struct Work<'a> {
+    name: &'a str,
+    case: &'a str,
+    readers: &'a [(&'a str, &'a Path)],
+}
+
+impl Work<'_> {
+    /// Counts what it takes, where there is a callgrind to count.
+    fn race(&self, course: &Course, counted: Counted, count: usize) -> Race {
+        let mut times = Vec::new();
+        for (reader, file) in self.readers {
+            match course.programs.count(counted, reader, self.case, &[file]) {
+                Ok(counted) => times.push(Times::counted(reader, counted)),
+                Err(error) => eprintln!("{}, {reader}: not counted: {error}", self.name),
+            }
+        }
+        Race { name: self.name.to_owned(), units: count as f64, manifest: None, times }
+    }
+}
+
+/// Instructions of opening.
+pub(super) fn opening(course: &Course) -> Result<Group> {
     let count = course.amount(20_000, 1_000);
     let kinds = [
         ("sorted", Order::Sorted, Checksum::None),
@@ -20,29 +44,19 @@ pub(super) fn instructions(course: &Course) -> Result<Group> {
     for (name, order, sum) in kinds {
         let file = course.inputs.objects(count, order, sum)?;
         let other = course.inputs.safetensors(count)?;
-        let mut times = Vec::new();
-        for (reader, file) in [
+        let readers: &[(&str, &Path)] = &[
             ("zten", &file),
             ("bare walk", &file),
             ("safetensors", &other),
             ("ztensor 1.2.3", &file),
-        ] {
-            match course.programs.instructions(reader, "open", &[file]) {
-                Ok(counted) => times.push(Times::counted(reader, counted)),
-                Err(error) => eprintln!("instructions of {reader} are not counted: {error}"),
-            }
-        }
-        races.push(Race { name: name.to_owned(), units: count as f64, manifest: None, times });
+        ];
+        let work = Work { name, case: "open", readers };
+        races.push(work.race(course, Counted::Instructions, count));
     }
     let file = course.inputs.objects_v2(count)?;
-    let mut times = Vec::new();
-    for reader in ["zten", "ztensor 2.1.1"] {
-        match course.programs.instructions(reader, "open-v2", &[&file]) {
-            Ok(counted) => times.push(Times::counted(reader, counted)),
-            Err(error) => eprintln!("instructions of {reader} are not counted: {error}"),
-        }
-    }
-    races.push(Race { name: "2, sorted".to_owned(), units: count as f64, manifest: None, times });
+    let readers: &[(&str, &Path)] = &[("zten", &file), ("ztensor 2.1.1", &file)];
+    let work = Work { name: "2, sorted", case: "open-v2", readers };
+    races.push(work.race(course, Counted::Instructions, count));
     let mut group = Group {
         title: "Instructions of opening".into(),
         about: "The same as above with 20,000 objects, counted by callgrind, and so the same whatever else the machine does."
@@ -60,4 +74,45 @@ pub(super) fn instructions(course: &Course) -> Result<Group> {
     group.claim("open an object of 2: instructions", each, AtMost(1300.0));
     group.claim("… ztensor 2.1.1 takes × as many", ratio, AtLeast(10.0));
     Ok(group)
+}
+
+/// What looking up and writing take, counted.
+fn work(course: &Course, counted: Counted) -> Result<Vec<Race>> {
+    let count = course.amount(100_000, 1_000);
+    let file = course.inputs.objects(count, Order::Sorted, Checksum::None)?;
+    let other = course.inputs.safetensors(count)?;
+    let race = |name, case, readers| Work { name, case, readers }.race(course, counted, count);
+    Ok(vec![
+        race("look up and bind", "look-up", &[("zten", &file), ("safetensors", &other)]),
+        race("write", "write-small", &[("zten", &file), ("safetensors", &file)]),
+        race("canonical copy", "copy", &[("zten", &file)]),
+    ])
+}
+
+/// Instructions of looking up and writing.
+pub(super) fn instructions(course: &Course) -> Result<Group> {
+    Ok(Group {
+        title: "Instructions of looking up and writing".into(),
+        about: "What is done with 100,000 small objects elsewhere on this page, counted by callgrind, which has no \
+                instructions for SHA-256: of those of the canonical copy, it takes 3 of 10."
+            .into(),
+        measure: "instructions",
+        unit: "object",
+        races: work(course, Counted::Instructions)?,
+        claims: Vec::new(),
+    })
+}
+
+/// Misses of looking up and writing.
+pub(super) fn misses(course: &Course) -> Result<Group> {
+    Ok(Group {
+        title: "Misses of looking up and writing".into(),
+        about: "The same work: lines of 64 bytes that are not among the last MiB of lines that were used, by the caches \
+                of callgrind. Each is a wait for memory, unless the processor has foreseen it."
+            .into(),
+        measure: "misses",
+        unit: "object",
+        races: work(course, Counted::Misses)?,
+        claims: Vec::new(),
+    })
 }

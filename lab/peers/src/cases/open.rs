@@ -184,7 +184,7 @@ pub(super) fn look_up(course: &Course) -> Result<Group> {
     for (what, ratio) in
         ["look up and bind: × SafeTensors::tensor", "… shuffled"].into_iter().zip(ratios?)
     {
-        group.claim(what, ratio, AtMost(0.5));
+        group.claim(what, ratio, AtMost(0.9));
     }
     Ok(group)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use zten::write::Checksum;
 
+use super::Wanted::AtMost;
 use super::{Course, Group};
 use crate::inputs::Order;
 use crate::race::Contestant;
@@ -22,7 +23,7 @@ pub(super) fn wasm(course: &Course) -> Result<Group> {
         }
         races.push(course.race(name, count, 15, contestants)?);
     }
-    Ok(Group {
+    let mut group = Group {
         title: "Opening in WebAssembly".into(),
         about:
             "The library for `wasm32-unknown-unknown`, run by V8, beside itself for this machine."
@@ -31,7 +32,16 @@ pub(super) fn wasm(course: &Course) -> Result<Group> {
         unit: "object",
         races,
         claims: Vec::new(),
-    })
+    };
+    let ratios: Result<Vec<f64>> =
+        group.races.iter().map(|race| race.ratio("zten in V8", "zten")).collect();
+    for (what, ratio) in ["open in V8: × as long as natively", "… shuffled"]
+        .into_iter()
+        .zip(ratios.unwrap_or_default())
+    {
+        group.claim(what, ratio, AtMost(1.15));
+    }
+    Ok(group)
 }
 
 fn in_v8(course: &Course, file: &Path) -> Result<Contestant> {

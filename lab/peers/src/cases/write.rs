@@ -3,8 +3,8 @@
 use anyhow::Result;
 use zten::write::Checksum;
 
-use super::Wanted::AtLeast;
-use super::{Course, Group};
+use super::Wanted::{AtLeast, AtMost};
+use super::{Course, Group, Race};
 use crate::inputs::Order;
 
 /// Writes tensors to a file.
@@ -47,6 +47,29 @@ pub(super) fn write(course: &Course) -> Result<Group> {
     Ok(group)
 }
 
+/// Writes many small tensors.
+pub(super) fn small(course: &Course) -> Result<Group> {
+    let count = course.amount(100_000, 2_000);
+    let file = course.inputs.objects(count, Order::Sorted, Checksum::None)?;
+    let contestants = course.workers("write-small", &["zten", "safetensors"], &[&file])?;
+    let race = course.race("64 bytes each", count, 9, contestants)?;
+    let each = race.times("zten")?.median() / race.units;
+    let peer = race.ratio("safetensors", "zten")?;
+    let mut group = Group {
+        title: "Writing many small tensors".into(),
+        about: "100,000 of them into memory, without digests. zten validates each as a reader does, and opens the manifest \
+                before it writes it."
+            .into(),
+        measure: "ns",
+        unit: "object",
+        races: vec![race],
+        claims: Vec::new(),
+    };
+    group.claim("write small tensors: ns an object", each, AtMost(80.0));
+    group.claim("… safetensors takes × as long", peer, AtLeast(1.0));
+    Ok(group)
+}
+
 /// Copies files into canonical form.
 pub(super) fn canonical(course: &Course) -> Result<Group> {
     let count = course.amount(100_000, 2_000);
@@ -56,7 +79,9 @@ pub(super) fn canonical(course: &Course) -> Result<Group> {
         let contestants = course.workers("copy", &["zten", "memcpy"], &[&file])?;
         races.push(course.race(name, count, 9, contestants)?);
     }
-    Ok(Group {
+    let each = |race: &Race| Ok(race.times("zten")?.median() / race.units);
+    let figures: Result<Vec<f64>> = races.iter().map(each).collect();
+    let mut group = Group {
         title: "Canonical form".into(),
         about: "A file of 100,000 objects of 64 bytes, copied into canonical form in memory: put in order, each with a sha256. \
                 The bytes alone are copied beside it."
@@ -65,5 +90,10 @@ pub(super) fn canonical(course: &Course) -> Result<Group> {
         unit: "object",
         races,
         claims: Vec::new(),
-    })
+    };
+    for (what, figure) in ["canonical copy: ns an object", "… shuffled"].into_iter().zip(figures?)
+    {
+        group.claim(what, figure, AtMost(600.0));
+    }
+    Ok(group)
 }
