@@ -101,11 +101,12 @@ impl<'a> Form<'a> {
     }
 
     fn version(&self) -> Result<(), Error> {
-        let value = || RootKey::version.field().find(self.root).assured();
-        match self.manifest.index().version {
-            Some(Version { major: 1, minor: 2, patch: Some(0) }) => Ok(()),
-            _ => Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value())))),
+        if let Some(Version { major: 1, minor: 2, patch: Some(0) }) = self.manifest.index().version
+        {
+            return Ok(());
         }
+        let value = RootKey::version.field().find(self.root).assured();
+        Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value))))
     }
 
     /// Validates the map at `map`, whose values `validate` validates: what is left after it.
