@@ -112,9 +112,10 @@ fn fold_by_halves(a: u64, b: u64) -> u64 {
     let product = |a: u64, b: u64| a.wrapping_mul(b);
     let low = product(a & LOW, b & LOW);
     let [cross, other] = [product(a >> 32, b & LOW), product(a & LOW, b >> 32)];
-    let middle = (low >> 32).wrapping_add(cross & LOW).wrapping_add(other);
-    let high = product(a >> 32, b >> 32).wrapping_add(cross >> 32).wrapping_add(middle >> 32);
-    high ^ (middle << 32 | low & LOW)
+    // With a carry: a sum without one the compiler would take for a product of 128 bits.
+    let (middle, carry) = cross.wrapping_add(low >> 32).overflowing_add(other);
+    let high = product(a >> 32, b >> 32).wrapping_add(middle >> 32);
+    high.wrapping_add(u64::from(carry) << 32) ^ (middle << 32 | low & LOW)
 }
 
 #[inline(always)]

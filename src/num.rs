@@ -5,6 +5,39 @@ pub(crate) use zten_num::{Assured, impossible, len_u32, u64_from_usize, usize_fr
 /// Whether there is to be no code that is there for speed alone.
 pub(crate) const SMALL: bool = cfg!(feature = "small");
 
+/// A product, wrapped, and whether it overflows. Where that is a call for numbers of 64 bits, small ones are
+/// told by themselves.
+#[inline(always)]
+pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
+    if cfg!(target_pointer_width = "64") || SMALL || (a | b) >> 32 != 0 {
+        return a.overflowing_mul(b);
+    }
+    (a.wrapping_mul(b), false)
+}
+
+/// Whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it is done
+/// by words.
+#[inline(always)]
+pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
+    if cfg!(target_pointer_width = "64") || SMALL {
+        one < other
+    } else {
+        is_before_by_words(one, other)
+    }
+}
+
+#[inline(always)]
+fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
+    let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    for (word, other) in words.iter().zip(others) {
+        if word != other {
+            return u64::from_be_bytes(*word) < u64::from_be_bytes(*other);
+        }
+    }
+    let alike = words.len().min(others.len()).wrapping_mul(8);
+    one.get(alike..) < other.get(alike..)
+}
+
 /// A text of at most 7 bytes as one number, to be compared in one go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
@@ -71,3 +104,32 @@ macro_rules! named {
 }
 
 pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::{is_before_by_words, product};
+
+    #[test]
+    fn texts_by_words_are_in_the_order_of_their_bytes() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut text = || -> Vec<u8> { (0..rng.usize(..20)).map(|_| rng.u8(..2)).collect() };
+        for _ in 0..20_000 {
+            let (one, other) = (text(), text());
+            assert_eq!(is_before_by_words(&one, &other), one < other, "{one:?} {other:?}");
+            let longer = [&*one, &*other].concat();
+            assert_eq!(is_before_by_words(&one, &longer), !other.is_empty(), "{one:?} {longer:?}");
+            assert!(!is_before_by_words(&longer, &one));
+        }
+    }
+
+    #[test]
+    fn products_overflow_or_not() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for _ in 0..20_000 {
+            let [a, b] = [(); 2].map(|()| rng.u64(..) >> rng.u32(..64));
+            assert_eq!(product(a, b), a.overflowing_mul(b));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Numbers and shapes, and where they stand.
 
 use crate::cbor::Remaining;
+use crate::num::product;
 
 /// An unsigned integer and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,7 @@ impl Product {
         }
         self.rank = self.rank.wrapping_add(1);
         self.empty |= dimension == 0;
-        let (wrapped, overflow) = self.wrapped.overflowing_mul(dimension);
+        let (wrapped, overflow) = product(self.wrapped, dimension);
         self.wrapped = wrapped;
         self.overflows |= overflow;
     }

@@ -20,7 +20,7 @@ use crate::format::{
     Walk, Walked,
 };
 use crate::limits::{Options, Tolerance};
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::num::{Assured as _, is_before, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// Reads and validates the manifest of `frame`, whose bytes are `manifest`.
@@ -288,7 +288,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     fn name(&mut self, at: Remaining, name: &'m [u8], facts: Facts) {
         self.name = at;
         if !facts.sorted_by_length {
-            self.names_are_sorted &= self.last_name.is_none_or(|last| last < name);
+            self.names_are_sorted &= self.last_name.is_none_or(|last| is_before(last, name));
             self.last_name = Some(name);
         }
         self.first = self.components.len();

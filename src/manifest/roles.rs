@@ -12,7 +12,7 @@ use crate::format::{
     ObjectFault, Role, Shape,
 };
 use crate::limits::{Options, Tolerance};
-use crate::num::usize_from_u32;
+use crate::num::{product, usize_from_u32};
 use crate::rules::Rule;
 
 /// What is known of a component, by the time its object is validated.
@@ -202,7 +202,10 @@ impl Roles {
         let overflow = || in_object(Rule::ShapeOverflow, claim.shape.remaining);
         let elements = claim.shape.product.ok_or_else(overflow)?;
         let wanted = match data.each {
-            Some(each) => elements.checked_mul(each.get().into()),
+            Some(each) => match product(elements, each.get().into()) {
+                (bytes, false) => Some(bytes),
+                (_, true) => None,
+            },
             None if data.logical.is_packed() => Some(elements.div_ceil(2)),
             None => return Ok(()),
         };
