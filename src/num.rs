@@ -30,8 +30,11 @@ pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
 fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
     let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
     for (word, other) in words.iter().zip(others) {
+        let (word, other) = (u64::from_le_bytes(*word), u64::from_le_bytes(*other));
         if word != other {
-            return u64::from_be_bytes(*word) < u64::from_be_bytes(*other);
+            // The first byte that differs is the lowest.
+            let alike = (word ^ other).trailing_zeros() & 0x38;
+            return word >> alike & 0xff < other >> alike & 0xff;
         }
     }
     let alike = words.len().min(others.len()).wrapping_mul(8);

@@ -60,7 +60,14 @@ pub(super) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
 fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let [_, argument @ ..] = at.first_chunk::<9>()?;
     let (bytes, unused) = width(info);
-    Some((at.get(bytes.wrapping_add(1)..)?, u64::from_be_bytes(*argument) >> unused))
+    let rest = at.get(bytes.wrapping_add(1)..)?;
+    if cfg!(target_pointer_width = "32") && info < 27 {
+        // Turning the order of 8 bytes takes such machines much longer than that of 4.
+        let [a, b, c, d, ..] = *argument;
+        let unused = unused.wrapping_sub(32);
+        return Some((rest, (u32::from_be_bytes([a, b, c, d]) >> unused).into()));
+    }
+    Some((rest, u64::from_be_bytes(*argument) >> unused))
 }
 
 /// The head of the next item, whatever it is.
