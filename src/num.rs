@@ -15,6 +15,46 @@ pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
     (a.wrapping_mul(b), false)
 }
 
+/// How often a divisor is in a number, and what remains.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Division {
+    pub(crate) quotient: u64,
+    pub(crate) remainder: u64,
+}
+
+/// A division, unless it is by 0. Where the compiler's takes 900 bytes of code, and those are to be few, it
+/// goes bit by bit.
+#[cfg_attr(not(feature = "small"), inline(always))]
+pub(crate) fn divide(dividend: u64, divisor: u64) -> Option<Division> {
+    if SMALL && cfg!(target_pointer_width = "32") {
+        return (divisor != 0).then(|| divide_by_bits(dividend, divisor));
+    }
+    let quotient = dividend.checked_div(divisor)?;
+    Some(Division { quotient, remainder: dividend.checked_rem(divisor)? })
+}
+
+/// The quotient, if nothing remains.
+#[cfg_attr(not(feature = "small"), inline(always))]
+pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
+    let Division { quotient, remainder } = divide(dividend, divisor)?;
+    (remainder == 0).then_some(quotient)
+}
+
+fn divide_by_bits(dividend: u64, divisor: u64) -> Division {
+    // The dividend leaves at the top what the quotient enters at the bottom.
+    let (mut quotient, mut remainder) = (dividend, 0_u64);
+    for _ in 0..u64::BITS {
+        let above = remainder >> 63 != 0;
+        remainder = remainder << 1 | quotient >> 63;
+        quotient <<= 1;
+        if above || remainder >= divisor {
+            remainder = remainder.wrapping_sub(divisor);
+            quotient |= 1;
+        }
+    }
+    Division { quotient, remainder }
+}
+
 /// Whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it is done
 /// by words.
 #[inline(always)]
@@ -112,7 +152,7 @@ pub(crate) use named;
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{is_before_by_words, product};
+    use super::{Division, divide_by_bits, divide_exactly, is_before_by_words, product};
 
     #[test]
     fn texts_by_words_are_in_the_order_of_their_bytes() {
@@ -125,6 +165,20 @@ mod tests {
             assert_eq!(is_before_by_words(&one, &longer), !other.is_empty(), "{one:?} {longer:?}");
             assert!(!is_before_by_words(&longer, &one));
         }
+    }
+
+    #[test]
+    fn division_bit_by_bit_is_division() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for _ in 0..20_000 {
+            let [dividend, divisor] = [(); 2].map(|()| rng.u64(..) >> rng.u32(..64));
+            let divisor = divisor.max(1);
+            let wanted = Division { quotient: dividend / divisor, remainder: dividend % divisor };
+            assert_eq!(divide_by_bits(dividend, divisor), wanted, "{dividend} {divisor}");
+        }
+        assert_eq!(divide_exactly(12, 4), Some(3));
+        assert_eq!(divide_exactly(13, 4), None);
+        assert_eq!(divide_exactly(13, 0), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::format::{
     ObjectFault, Role, Shape,
 };
 use crate::limits::{Options, Tolerance};
-use crate::num::{product, usize_from_u32};
+use crate::num::{divide_exactly, product, usize_from_u32};
 use crate::rules::Rule;
 
 /// What is known of a component, by the time its object is validated.
@@ -273,8 +273,7 @@ impl Roles {
             coords.whole()?;
         }
         let Some(nnz) = values.count() else {
-            whole_tuples(coords, rank)?;
-            let nnz = coords.count().and_then(|count| count.checked_div(rank.into()));
+            let nnz = whole_tuples(coords, rank)?;
             return agree_packed(values, coords, Rule::CooNnz, nnz);
         };
         let overflow = || in_object(Rule::SparseOverflow, remaining);
@@ -333,14 +332,11 @@ fn agree_packed(
     }
 }
 
-/// Coordinates are tuples of `rank`, however many there are.
-fn whole_tuples(coords: &Part, rank: u32) -> Result<(), ObjectFault> {
-    match coords.count() {
-        Some(count) if count.checked_rem(rank.into()) != Some(0) => {
-            Err(in_part(coords, Fault::with(Rule::CooNnz, coords.size_remaining, count)))
-        }
-        _ => Ok(()),
-    }
+/// Coordinates are tuples of `rank`: how many, if that is known.
+fn whole_tuples(coords: &Part, rank: u32) -> Result<Option<u64>, ObjectFault> {
+    let Some(count) = coords.count() else { return Ok(None) };
+    let broken = || in_part(coords, Fault::with(Rule::CooNnz, coords.size_remaining, count));
+    divide_exactly(count, rank.into()).map(Some).ok_or_else(broken)
 }
 
 /// `part` holds as many elements as `wanted`, as far as both are known.

@@ -13,6 +13,7 @@ use crate::format::shape::{Shape, Uint};
 use crate::format::slots::{Slot, Text};
 use crate::format::table::table;
 use crate::limits::format::DEPTH_CAP;
+use crate::num::{divide, divide_exactly};
 use crate::rules::Rule;
 
 table! {
@@ -138,11 +139,11 @@ impl Mx<'_> {
         let last = Uint { remaining, value: u64::from(rank).saturating_sub(1) };
         let along = shape.along(self.axis.unwrap_or(last))?;
         let Uint { remaining, value } = self.block_size;
-        let whole = along.checked_rem(value) == Some(0);
-        let blocks = shape.product().checked_div(value).filter(|_| whole && value >= 2);
-        let scales = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
+        let whole = divide_exactly(along, value).is_some();
+        let blocks = divide(shape.product(), value).filter(|_| whole && value >= 2);
+        let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
         match self.scale_form.bytes {
-            b"e8m0_exponent" => Ok(Profile::Mx { scales }),
+            b"e8m0_exponent" => Ok(Profile::Mx { scales: blocks.quotient }),
             _ => Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining)),
         }
     }
@@ -151,7 +152,7 @@ impl Mx<'_> {
 impl Gguf<'_> {
     fn profile(&self, shape: &Dimensions<'_>) -> Result<Profile, Fault> {
         let Uint { remaining, value } = self.elems_per_block;
-        let blocks = whole(shape.product(), value);
+        let blocks = divide_exactly(shape.product(), value);
         let blocks = blocks.ok_or(Fault::with(Rule::GgufBlock, remaining, value))?;
         let Uint { remaining, value } = self.block_bytes;
         if value == 0 {
@@ -166,7 +167,7 @@ impl Quant<'_> {
         let along = shape.along(self.axis)?;
         let Packing { word, per_word } = self.packing;
         let Uint { remaining, value: bits } = self.bits;
-        let codes = whole(u64::from(word.width()).saturating_mul(8), bits);
+        let codes = divide_exactly(u64::from(word.width()).saturating_mul(8), bits);
         let codes = codes.filter(|_| matches!(bits, 2 | 3 | 4 | 5 | 6 | 8));
         let codes = codes.ok_or(Fault::with(Rule::QuantBits, remaining, bits))?;
         if per_word.value != codes {
@@ -174,11 +175,11 @@ impl Quant<'_> {
         }
         let Uint { remaining, value: size } = self.group_size;
         // Of an axis of 0 there are no lanes to count, and no scales.
-        let lanes = shape.product().checked_div(along).unwrap_or(0);
+        let lanes = divide(shape.product(), along).map_or(0, |lanes| lanes.quotient);
         let scales = if size == 0 {
             Factors { by_size: lanes.checked_mul(along), by_text: Some(lanes) }
         } else {
-            let groups = whole(along, size);
+            let groups = divide_exactly(along, size);
             let groups = groups.ok_or(Fault::with(Rule::QuantGroupSize, remaining, size))?;
             let count = lanes.checked_mul(groups);
             Factors { by_size: count, by_text: count }
@@ -192,17 +193,12 @@ impl Quant<'_> {
         Ok(Profile::QuantGroup(QuantGroup {
             word,
             per_word: codes,
-            words: whole(shape.product(), codes),
+            words: divide_exactly(shape.product(), codes),
             scales,
             scale_form,
             zeros: self.zero_point.0,
         }))
     }
-}
-
-/// The quotient, if it is whole.
-fn whole(dividend: u64, divisor: u64) -> Option<u64> {
-    dividend.checked_div(divisor).filter(|_| dividend.checked_rem(divisor) == Some(0))
 }
 
 /// `packing`, found to be known.

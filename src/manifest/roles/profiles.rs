@@ -6,6 +6,7 @@ use crate::element::{LogicalType, StorageType};
 use crate::format::{
     Factors, ObjectClaim, ObjectFault, Profile, QuantGroup, Role, ScaleForm, Zeros,
 };
+use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 impl Roles {
@@ -124,7 +125,6 @@ impl QuantGroup {
             return zeros.holds(scales);
         }
         zeros.typed(|storage, logical| self.is_word(storage, logical))?;
-        let divisible = scales.filter(|n| n.checked_rem(self.per_word) == Some(0));
-        zeros.holds(divisible.and_then(|n| n.checked_div(self.per_word)))
+        zeros.holds(scales.and_then(|scales| divide_exactly(scales, self.per_word)))
     }
 }
