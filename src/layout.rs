@@ -4,6 +4,7 @@
 mod array;
 mod buffer;
 mod dense;
+mod elements;
 #[cfg(feature = "v2")]
 mod gguf;
 mod index;
@@ -22,6 +23,7 @@ mod view;
 
 pub use buffer::Decoded;
 pub use dense::Dense;
+pub use elements::{Elements, Nibbles};
 #[cfg(feature = "v2")]
 pub use gguf::GgufBlocks;
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};
@@ -35,4 +37,4 @@ pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, Qu
 pub use slice::{Cut, DecodedSlice, Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
-pub use view::{Elements, Nibbles, View};
+pub use view::View;

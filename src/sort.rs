@@ -5,9 +5,12 @@
 //! each of `log n` comparisons, and read them at random; this looks at each byte of a text a few
 //! times at most.
 
+mod numbers;
+
 use alloc::vec::Vec;
 use core::ops::Range;
 
+pub(crate) use self::numbers::{heap, numbers};
 use crate::error::OutOfMemory;
 use crate::num::{Assured as _, SMALL, impossible, len_u32, usize_from_u32};
 
@@ -20,8 +23,6 @@ const GAPS: &[usize] = if SMALL { &[1] } else { &[23, 10, 4, 1] };
 const MANY: usize = 8;
 /// Of so many of them the beginnings are held as numbers.
 const STARTS: usize = if SMALL { 0 } else { FEW };
-/// Below so many numbers, dividing them is not worth the while.
-const FEW_NUMBERS: usize = 512;
 /// A text ends, or goes on with one of 256 bytes.
 const CLASSES: usize = 257;
 
@@ -234,54 +235,6 @@ fn agreed<'t, T: Texts<'t> + ?Sized>(texts: &T, mut places: Range<usize>, depth:
     })
 }
 
-/// Sorts numbers of which `greatest` is the greatest, or more.
-///
-/// They are divided by their highest bits, and then sorted by comparison: where they are spread
-/// evenly, as hashes and the offsets of a packed file are, that leaves half of the comparisons.
-/// Where they are not, it costs two passes and leaves all of them.
-pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
-    if SMALL {
-        return heap(items);
-    }
-    if items.len() < FEW_NUMBERS || u32::try_from(items.len()).is_err() {
-        return items.sort_unstable();
-    }
-    let shift = u64::BITS.saturating_sub(greatest.leading_zeros().saturating_add(8));
-    distribute(items, 0..len_u32(items.len()), |items, at| {
-        let class = items.get(at).map(|item| item >> shift).assured();
-        usize::try_from(class).assured_or(CLASSES)
-    });
-    runs(items, |a, b| a >> shift == b >> shift).for_each(<[u64]>::sort_unstable);
-}
-
-/// Sorts anything, in little code.
-pub(crate) fn heap<T: Ord>(items: &mut [T]) {
-    for root in (0..items.len() >> 1).rev() {
-        sink(items, root);
-    }
-    for end in (1..items.len()).rev() {
-        let Some((heap, [last, ..])) = items.split_at_mut_checked(end) else { break };
-        let Some(greatest) = heap.first_mut() else { break };
-        core::mem::swap(greatest, last);
-        sink(heap, 0);
-    }
-}
-
-/// Lets an item of a heap sink below those that are greater.
-fn sink<T: Ord>(heap: &mut [T], mut at: usize) {
-    loop {
-        let left = at.saturating_mul(2).saturating_add(1);
-        let right = left.saturating_add(1);
-        let greater = if heap.get(right) > heap.get(left) { right } else { left };
-        let Ok([item, below]) = heap.get_disjoint_mut([at, greater]) else { break };
-        if below <= item {
-            break;
-        }
-        core::mem::swap(item, below);
-        at = greater;
-    }
-}
-
 /// Runs of neighbours that are alike: `chunk_by_mut`, in which the compiler leaves a panic.
 pub(crate) fn runs<T>(
     items: &mut [T],
@@ -341,7 +294,7 @@ fn distribute<T: Swap + ?Sized>(
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{FEW_NUMBERS, by_text, numbers};
+    use super::by_text;
 
     /// Sorts and returns the places and the groups of equals, each in order.
     fn run(texts: &[Vec<u8>]) -> (Vec<usize>, Vec<Vec<usize>>) {
@@ -417,25 +370,5 @@ mod tests {
         let mut places: Vec<usize> = (0..texts.len()).collect();
         super::by_length(&mut places, |place| texts[place].as_slice()).unwrap();
         assert!(places.is_sorted_by_key(|place| (texts[*place].len(), &texts[*place])));
-    }
-
-    /// The same as the standard library's, whatever the numbers are like.
-    #[test]
-    fn random_numbers() {
-        let mut rng = fastrand::Rng::with_seed(1);
-        for count in [0, 1, FEW_NUMBERS - 1, FEW_NUMBERS, if cfg!(miri) { 300 } else { 5_000 }] {
-            for bits in [0, 1, 7, 8, 9, 20, 63] {
-                let mut items: Vec<u64> = (0..count).map(|_| rng.u64(..1 << bits)).collect();
-                let mut wanted = items.clone();
-                wanted.sort_unstable();
-                numbers(&mut items, wanted.last().copied().unwrap_or(0));
-                assert_eq!(items, wanted);
-                numbers(&mut items, u64::MAX);
-                assert_eq!(items, wanted);
-                items.reverse();
-                numbers(&mut items, u64::MAX);
-                assert_eq!(items, wanted);
-            }
-        }
     }
 }

@@ -8,6 +8,9 @@
 //!
 //! v0.1 §2 and §3, v1.1 I.1, v1.2 §4, v2 §2. The records below are the only description of these bytes.
 
+#[cfg(feature = "write")]
+mod written;
+
 use core::ops::Range;
 
 use nom::combinator::{all_consuming, map_opt};
@@ -17,9 +20,9 @@ use zerocopy::byteorder::little_endian::U32;
 use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::Dialect;
 #[cfg(feature = "write")]
-use super::Generation;
+pub(crate) use self::written::Footer;
+use super::Dialect;
 #[cfg(feature = "v0")]
 use super::v0_1;
 #[cfg(feature = "v1")]
@@ -338,105 +341,6 @@ impl Frame {
     /// The bytes of the file that are the manifest; none in a data shard.
     pub(crate) fn manifest(&self) -> &Range<u64> {
         &self.manifest
-    }
-}
-
-/// What stands at the end of a file, with room for any.
-#[cfg(feature = "write")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Footer {
-    bytes: [u8; Self::MOST],
-    length: usize,
-}
-
-#[cfg(feature = "write")]
-impl Footer {
-    const MOST: usize = 40;
-
-    fn new(record: &(impl IntoBytes + Immutable)) -> Self {
-        let mut bytes = [0; Self::MOST];
-        // It fits: no record is longer.
-        let _ = record.write_to_prefix(&mut bytes);
-        Self { bytes, length: size_of_val(record) }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).assured()
-    }
-}
-
-/// How files begin and end. Of 0.1, none are written.
-#[cfg(feature = "write")]
-impl Container {
-    /// The container of a generation that is written.
-    pub(crate) fn written(generation: Generation) -> Self {
-        match generation {
-            #[cfg(feature = "v2")]
-            Generation::V2 => Self::V2,
-            _ => Self::V1,
-        }
-    }
-
-    pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
-        match self {
-            #[cfg(feature = "v0")]
-            Self::V0 => Magic::V0.0,
-            Self::V1 => Magic::V1.0,
-            #[cfg(feature = "v2")]
-            Self::V2 => Magic::V2.0,
-        }
-    }
-
-    /// The footer of a data shard: v2 §7.2.
-    #[cfg(feature = "v2")]
-    pub(crate) fn footer_of_shard() -> Footer {
-        Footer::new(&FooterV2 {
-            manifest_offset: U64::ZERO,
-            manifest_size: U64::ZERO,
-            manifest_hash: U64::ZERO,
-            version: U32::new(VERSION_V2),
-            reserved: U32::ZERO,
-            magic: Magic::V2,
-        })
-    }
-
-    /// The footer of a file whose manifest begins at `start`.
-    pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
-        let size = U64::new(u64_from_usize(manifest.len()));
-        match self {
-            #[cfg(feature = "v2")]
-            Self::V2 => Footer::new(&FooterV2 {
-                manifest_offset: U64::new(start),
-                manifest_size: size,
-                manifest_hash: U64::new(twox_hash::XxHash3_64::oneshot(manifest)),
-                version: U32::new(VERSION_V2),
-                reserved: U32::ZERO,
-                magic: Magic::V2,
-            }),
-            _ => {
-                let _ = start;
-                Footer::new(&FooterV1 { manifest_size: size, magic: Magic::V1 })
-            }
-        }
-    }
-}
-
-#[cfg(feature = "write")]
-impl Frame {
-    /// The reserved field of the footer, and where it stands, if it is not 0.
-    #[cfg(feature = "v2")]
-    pub(crate) fn reserved(&self) -> Option<(u64, u32)> {
-        (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
-    }
-
-    /// Where what is appended to the file goes: in 1.x in the place of its manifest; in 2 nothing of
-    /// it is given up. v2 §2.5.
-    pub(crate) fn appends_at(&self) -> u64 {
-        match self.container {
-            #[cfg(feature = "v2")]
-            Container::V2 => self.file_len(),
-            _ => self.manifest.start,
-        }
     }
 }
 
