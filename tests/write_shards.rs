@@ -6,6 +6,8 @@
     reason = "a test that panics has failed, and its numbers are small"
 )]
 
+#[path = "write_shards/failing.rs"]
+mod failing;
 #[path = "write_shards/refused.rs"]
 mod refused;
 
@@ -15,7 +17,7 @@ use zten::shards::{Candidate, Files, Find, Shard};
 use zten::verify::{DigestAlgorithm, Verifier};
 use zten::write::{
     Checksum, Copier, Encoded, Level, NewComponent, NewObject, OpenShard, Settings, ShardRecord,
-    ShardWriter, Sink, StoredBlob, WriteError, Writer,
+    ShardWriter, StoredBlob, Writer,
 };
 use zten::{
     Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
@@ -352,42 +354,6 @@ fn shards_are_appended_to_a_root() {
     assert_eq!(names, ["c", "b-2", "A_1.x"]);
     let before = verify(&root, &[one.clone(), other.clone()]).unwrap();
     assert_eq!(verify(&file, &[one, other, ("c", new)]), Ok(before + 2));
-}
-
-/// Takes so many bytes, and fails then.
-struct Short(usize);
-
-impl Sink for Short {
-    type Error = &'static str;
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or("full")?;
-        Ok(())
-    }
-}
-
-/// Whichever file is full, none is finished.
-#[test]
-fn what_a_sink_fails_with_is_final() {
-    let failed = |result: Result<(), WriteError<&str>>| match result {
-        Err(WriteError::Sink(error)) => error == "full",
-        _ => false,
-    };
-    let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
-    assert!(failed(writer.begin_shard("s", Short(0)).map(drop)));
-    // Its name is free again.
-    let shard = writer.begin_shard("s", Short(4096)).unwrap();
-    let object = NewObject::dense("w", &[3], StorageType::U8);
-    let mut out = writer.object_in(shard, &object).unwrap();
-    assert!(failed(out.write("data", &[1, 2, 3])));
-    assert_eq!(misuse(out.end().unwrap_err()), Some(Misuse::Aborted));
-    assert!(writer.end_shard(shard).is_err() && writer.finish().is_err());
-
-    let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
-    let shard = writer.begin_shard("s", Short(4096)).unwrap();
-    assert!(failed(writer.end_shard(shard).map(drop)));
-    assert!(matches!(writer.finish(), Err(WriteError::Refused(error))
-        if misuse(error) == Some(Misuse::Unfinished)));
 }
 
 /// 10,000 small tensors take a place each, and no more than 4 KiB beside their bytes.

@@ -15,6 +15,8 @@ pub(super) struct BlobSink<S> {
     sink: S,
     /// Where the next byte goes.
     position: u64,
+    /// Whether the sink has failed: what it has is not known then, and never becomes a file.
+    failed: bool,
     target: Target,
     /// The digest of all that is written, where it is asked for.
     sum: Option<Sum>,
@@ -86,7 +88,7 @@ impl<S: Sink> BlobSink<S> {
     /// A file of which the bytes before `position` are there.
     pub(super) fn at(sink: S, target: Target, position: u64) -> Self {
         let (blobs, blob) = (Blobs::default(), Current::default());
-        Self { sink, position, target, sum: None, blobs, blob }
+        Self { sink, position, failed: false, target, sum: None, blobs, blob }
     }
 
     /// Begins a blob. Memory for compressing it is taken here.
@@ -154,6 +156,7 @@ impl<S: Sink> BlobSink<S> {
         {
             encoder.finish(&mut |stored: &[u8]| self.store(stored))?;
         }
+        self.alive()?;
         let blob = self.note_blob()?;
         self.pad()?;
         Ok(blob)
@@ -198,14 +201,25 @@ impl<S: Sink> BlobSink<S> {
         Ok(self.blobs.add(Shared { identity, offset, length, decoded, compressed })?)
     }
 
+    /// Whether the sink has never failed.
+    fn alive(&self) -> Result<(), Error> {
+        if self.failed { Err(Error::misuse(Misuse::Aborted)) } else { Ok(()) }
+    }
+
     /// Stores bytes that belong to no blob, or are hashed already.
+    ///
+    /// # Errors
+    /// What the sink fails with, once; [`Misuse::Aborted`] after it.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
+        self.alive()?;
         let position = self.position.checked_add(u64_from_usize(bytes.len()));
         self.position = position.ok_or(Error::misuse(Misuse::Length))?;
         if let Some(sum) = &mut self.sum {
             sum.update(bytes);
         }
-        self.sink.write(bytes).map_err(WriteError::Sink)
+        let written = self.sink.write(bytes);
+        self.failed = written.is_err();
+        written.map_err(WriteError::Sink)
     }
 
     /// Fills up to the next place for a blob with zeros.

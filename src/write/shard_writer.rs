@@ -73,7 +73,8 @@ impl<S: Sink> ShardWriter<S> {
     /// Writes some bytes of a blob, as many as there are: little-endian elements, as readers want them.
     ///
     /// # Errors
-    /// Whatever the sink fails with. The shard is then not whole, and never becomes so.
+    /// Whatever the sink fails with. The shard is then not whole, and never becomes so: all else fails with
+    /// [`Misuse::Aborted`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
         self.begin_blob()?;
         self.file.write_blob(bytes)
