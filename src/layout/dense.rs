@@ -20,7 +20,8 @@ impl<'a> Object<'a> {
     /// is not known.
     pub fn dense(&self) -> Result<Dense<'a>, Error> {
         let data = match self.format() {
-            Format::Dense => self.component("data"),
+            // Each has it, so that where there is one component, it is that.
+            Format::Dense => self.only_component().or_else(|| self.component("data")),
             _ => None,
         };
         match data {

@@ -110,6 +110,14 @@ impl<'a> Object<'a> {
         Some(Component::new(self.parts, *record, self.ordinal, place))
     }
 
+    /// Its component, where it has one.
+    pub(crate) fn only_component(&self) -> Option<Component<'a>> {
+        match self.records() {
+            [record] => Some(Component::new(self.parts, *record, self.ordinal, 0)),
+            _ => None,
+        }
+    }
+
     fn records(&self) -> &'a [ComponentRecord] {
         let first = self.record.first();
         let records = &self.parts.index().components;
