@@ -16,6 +16,7 @@ mod names;
 mod object;
 mod parts;
 mod reader;
+mod records;
 mod refused;
 mod roles;
 #[cfg(feature = "v2")]
@@ -132,7 +133,8 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     }
 
     /// The object of that name. In O(log n); or, with `std`, in a few steps, for which the
-    /// first call puts 256 names or more that are in order into a table, of 6 bytes each.
+    /// first call puts 256 names or more into a table, of 6 bytes each.
+    #[inline]
     pub fn get(&self, name: &str) -> Option<Object<'_>> {
         self.parts().get(name)
     }
@@ -241,16 +243,25 @@ impl<'a> ManifestRef<'a> {
         objects.map(move |(ordinal, record)| Object::new(self, len_u32(ordinal), *record))
     }
 
+    #[inline]
     pub(crate) fn object(self, ordinal: u32) -> Option<Object<'a>> {
         let record = self.index().objects.get(usize_from_u32(ordinal))?;
         Some(Object::new(self, ordinal, *record))
     }
 
+    /// The object of that name. It is made here and not where the name is looked for, so that it need not
+    /// be copied.
+    #[inline]
     pub(crate) fn get(self, name: &str) -> Option<Object<'a>> {
+        self.object(self.find(name)?)
+    }
+
+    /// The place of the object of that name.
+    fn find(&self, name: &str) -> Option<u32> {
         let reader = self.reader();
         let objects = &self.index().objects;
         let read = |ordinal| reader.name(objects, ordinal);
-        self.object(self.index().names.find(name.as_bytes(), self.len(), read)?)
+        self.index().names.find(name.as_bytes(), self.len(), read)
     }
 
     /// The name of the object at that place, which costs nothing to read.
@@ -287,7 +298,7 @@ impl<B> core::fmt::Debug for Manifest<B> {
             .field("version", &self.version())
             .field("extent", &self.extent())
             .field("objects", &self.len())
-            .field("components", &self.admitted.index.components.len())
+            .field("components", &self.admitted.index.records().components().count())
             .finish()
     }
 }

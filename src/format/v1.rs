@@ -15,8 +15,8 @@ use super::slots::{Attributes, Slot};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
-    Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
-    map_head, nth_key, pass, short_text, skip, text, utf8,
+    Checked, Entries, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key,
+    keys_before, map_head, nth_key, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 #[cfg(feature = "write")]
@@ -241,7 +241,8 @@ impl<'m> Objects<'m> {
     fn walk<C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
         let dialect = walk.dialect.assured_or(&V1_2);
-        walk.claims.begin(dialect, entries.claimed(), Remaining::of(input))?;
+        let claimed = entries.claimed().unwrap_or_else(|| count(walk, entries, input));
+        walk.claims.begin(dialect, Some(claimed), Remaining::of(input))?;
         let mut ordinal = 0_u32;
         while entries.next(input) {
             walk.place = Place::new(Some(ordinal), None);
@@ -251,6 +252,22 @@ impl<'m> Objects<'m> {
         walk.place = Place::NOWHERE;
         entries.end(input, at, Limit::Keys)
     }
+}
+
+/// How many objects there are that are well-formed, where the head does not say it. One without
+/// components takes little more of the manifest than of memory, which therefore never moves.
+#[cold]
+#[inline(never)]
+fn count<'m, C>(walk: &Walk<'_, C>, mut entries: Entries, mut input: Input<'m>) -> u32 {
+    let depth = walk.limits.depth();
+    let entry = |at: Input<'m>| skip(skip(at, 2, depth)?.0, 2, depth);
+    let mut count = 0_u32;
+    while entries.next(input) {
+        let Ok((rest, ())) = entry(input) else { break };
+        input = rest;
+        count = count.wrapping_add(1);
+    }
+    count
 }
 
 /// Reads the object whose name is at `at`, and has it validated.

@@ -5,10 +5,10 @@ use super::View;
 use crate::error::{Error, Misuse};
 use crate::format::Format;
 use crate::manifest::{Component, Object, Shape};
+
 /// A dense object: its shape and its one component.
 #[derive(Clone, Copy, Debug)]
 pub struct Dense<'a> {
-    object: Object<'a>,
     data: Component<'a>,
 }
 
@@ -18,6 +18,7 @@ impl<'a> Object<'a> {
     /// # Errors
     /// [`Misuse::Format`] where it is of another format; `unsupported-layout` where a 0.1 layout
     /// is not known.
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub fn dense(&self) -> Result<Dense<'a>, Error> {
         let data = match self.format() {
             // Each has it, so that where there is one component, it is that.
@@ -25,7 +26,7 @@ impl<'a> Object<'a> {
             _ => None,
         };
         match data {
-            Some(data) => Ok(Dense { object: *self, data }),
+            Some(data) => Ok(Dense { data }),
             None => Err(self.other_format()),
         }
     }
@@ -47,7 +48,7 @@ impl<'a> Object<'a> {
 impl<'a> Dense<'a> {
     /// The dimensions, outermost first.
     pub fn shape(&self) -> Shape<'a> {
-        self.object.shape()
+        self.data.object().shape()
     }
 
     /// The component that holds the elements.
@@ -70,6 +71,7 @@ impl<'a> Dense<'a> {
     ///
     /// # Errors
     /// As [`Component::bind`].
+    #[inline]
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
         self.data.bind(file)
     }

@@ -97,6 +97,7 @@ impl<'a> Component<'a> {
     /// # Errors
     /// [`Misuse::Compressed`] where it is not raw; [`Misuse::Size`] where `file` is shorter than
     /// the file that was opened; `unsupported-dtype`, `unsupported-encoding` in 0.1.
+    #[inline]
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
@@ -123,6 +124,7 @@ impl<'a> Component<'a> {
     }
 
     /// Binds it to its stored bytes, if they are its elements.
+    #[inline]
     fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, Error> {
         if self.encoding() != Encoding::Raw {
             return Err(Error::misuse(Misuse::Compressed).at(self.place()));
@@ -135,6 +137,7 @@ impl<'a> Component<'a> {
         Ok(self.kind_of(self.readable()?, self.extent()))
     }
 
+    #[inline]
     fn kind_of(&self, storage: StorageType, extent: Extent) -> Kind {
         Kind {
             storage,
@@ -151,26 +154,37 @@ impl<'a> Component<'a> {
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
     /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub fn readable(&self) -> Result<StorageType, Error> {
-        let storage = self.stored()?;
-        match (self.logical().unknown, self.dialect().unknown_type()) {
-            (true, Some(why)) => Err(self.unsupported(why)),
-            _ => Ok(storage),
-        }
+        let storage = self.stored_or_why().and_then(|storage| {
+            match (self.logical().unknown, self.dialect().unknown_type()) {
+                (true, Some(why)) => Err(why),
+                _ => Ok(storage),
+            }
+        });
+        storage.map_err(|why| self.unsupported(why))
     }
 
     /// How its elements are stored, if their bytes can be read, whatever they mean.
     pub(crate) fn stored(&self) -> Result<StorageType, Error> {
-        if self.is_elsewhere() {
-            return Err(self.unsupported(Unsupported::Shard));
-        }
-        if self.encoding() == Encoding::Unknown {
-            return Err(self.unsupported(Unsupported::Encoding));
-        }
-        self.storage_type().ok_or_else(|| self.unsupported(Unsupported::Dtype))
+        self.stored_or_why().map_err(|why| self.unsupported(why))
     }
 
-    fn unsupported(&self, what: Unsupported) -> Error {
+    /// [`stored`](Self::stored), or why they cannot.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    fn stored_or_why(&self) -> Result<StorageType, Unsupported> {
+        if self.is_elsewhere() {
+            return Err(Unsupported::Shard);
+        }
+        if self.encoding() == Encoding::Unknown {
+            return Err(Unsupported::Encoding);
+        }
+        self.storage_type().ok_or(Unsupported::Dtype)
+    }
+
+    /// Takes a copy, so that the component need not be in memory where all is well.
+    #[cold]
+    fn unsupported(self, what: Unsupported) -> Error {
         Error::new(what, self.extent().offset()).at(self.place())
     }
 }

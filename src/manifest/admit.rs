@@ -1,15 +1,16 @@
 //! Validating what the manifest claims: each component, each object, and the whole.
 
-use super::blobs::{Extent, InOrder, Sharing, beyond, overlap};
-use super::index::{BoundedVec, ComponentFacts, ComponentRecord, ObjectRecord};
+use super::blobs::{Extent, InOrder, Sharing, Wrong, wrong};
+use super::index::{BoundedVec, ComponentFacts, ComponentRecord, Gathered, ObjectRecord};
 use super::names::{Clash, Names, Order};
+use super::records::Records;
 use super::roles::{Part, Roles};
 #[cfg(feature = "v2")]
 use super::shards;
 use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Remaining, fault};
 use crate::element::StorageType;
-use crate::error::{Error, ErrorKind, OutOfMemory, Place};
+use crate::error::{Error, OutOfMemory, Place};
 #[cfg(feature = "v2")]
 use crate::format::Profile;
 use crate::format::frame::Frame;
@@ -21,7 +22,7 @@ use crate::format::{
 };
 use crate::limits::{Options, Tolerance};
 use crate::num::{Assured as _, is_before, u64_from_usize, usize_from_u32};
-use crate::rules::{Limit, Rule};
+use crate::rules::Rule;
 
 /// Reads and validates the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn admit(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
@@ -44,12 +45,13 @@ struct Validator<'m, 'o> {
     frame: &'o Frame,
     dialect: &'static Dialect,
     blobs_end: u64,
-    /// The components that are in other files, in order.
+    /// How many components are in other files.
     #[cfg(feature = "v2")]
-    elsewhere: BoundedVec<u32>,
+    elsewhere: u32,
 
     objects: BoundedVec<ObjectRecord>,
-    components: BoundedVec<ComponentRecord>,
+    /// The components that are not the first of their object.
+    others: BoundedVec<ComponentRecord>,
     /// Where the first object begins.
     begin: Remaining,
 
@@ -57,9 +59,9 @@ struct Validator<'m, 'o> {
     last_name: Option<&'m [u8]>,
     names_are_sorted: bool,
 
-    /// Of the current object: its name, its first component, its parts.
+    /// Of the current object: its name, its components, its parts.
     name: Remaining,
-    first: u32,
+    components: Gathered,
     parts: Roles,
 }
 
@@ -74,15 +76,15 @@ impl<'m, 'o> Validator<'m, 'o> {
             dialect: frame.container().dialect(),
             blobs_end: frame.blobs_end(),
             #[cfg(feature = "v2")]
-            elsewhere: BoundedVec::default(),
+            elsewhere: 0,
             objects: BoundedVec::default(),
-            components: BoundedVec::default(),
+            others: BoundedVec::default(),
             begin: Remaining::default(),
             blobs: InOrder::default(),
             last_name: None,
             names_are_sorted: true,
             name: Remaining::default(),
-            first: 0,
+            components: Gathered::none(0),
             parts: Roles::default(),
         }
     }
@@ -111,36 +113,29 @@ impl<'m, 'o> Validator<'m, 'o> {
     fn whole(mut self, manifest: Input<'m>, walked: &Walked) -> Result<Index, Error> {
         let dialect = self.dialect;
         let objects = core::mem::take(&mut self.objects).into_vec();
-        let components = core::mem::take(&mut self.components).into_vec();
+        let others = core::mem::take(&mut self.others).into_vec();
+        let records = Records { objects: &objects, others: &others };
         let reader = Reader { bytes: manifest, dialect };
         let no_memory = Error::from(OutOfMemory);
         if !self.blobs.holds() {
-            let here = components.iter().enumerate().filter(|(_, record)| !record.is_elsewhere());
-            let extents = here.map(|(ordinal, record)| (ordinal, reader.extent(*record)));
+            let here = records.components().filter(|(_, record)| !record.is_elsewhere());
+            let extents = here.map(|(which, record)| (which, reader.extent(record)));
             let identical =
                 dialect.facts.shares_blobs || self.options.tolerates(Tolerance::SharedBlobs);
-            let sharing = Sharing { identical, alignment: dialect.facts.alignment };
-            let blobs = extents.clone().map(|(_, extent)| extent);
-            let laid = overlap(self.blobs, blobs, sharing).map_err(|_| no_memory)?;
-            let wrong: Option<(usize, ErrorKind, u64)> = if let Some(clash) = laid.clash {
-                let last = extents.rev().find(|(_, extent)| *extent == clash);
-                last.map(|(at, extent)| (at, Rule::BlobOverlap.into(), extent.offset()))
-            } else if laid.alike {
-                let most = self.options.limit().shared_total(self.frame.file_len());
-                beyond(extents, most).map(|(at, total)| (at, Limit::DecodedTotal.into(), total))
-            } else {
-                None
+            let sharing = Sharing {
+                identical,
+                alignment: dialect.facts.alignment,
+                most: self.options.limit().shared_total(self.frame.file_len()),
             };
-            if let Some((ordinal, kind, found)) = wrong {
-                let record = components.get(ordinal).copied();
-                let at = record.map(|record| reader.offset_remaining(record)).assured();
-                let fault = Fault::with(kind, at, found);
-                return Err(self.in_component(fault, &objects, ordinal));
+            let wrong = wrong(self.blobs, extents, sharing).map_err(|_| no_memory)?;
+            if let Some(Wrong { which, kind, found }) = wrong {
+                let at = reader.offset_remaining(records.get(which).assured());
+                return Err(self.error(Fault::with(kind, at, found)).at(records.place(which)));
             }
         }
         #[cfg(feature = "v2")]
-        if let Some(clash) = self.shards(&reader, &components, walked)? {
-            return Err(self.in_component(clash.fault, &objects, clash.component));
+        if let Some(clash) = self.shards(&reader, records, walked)? {
+            return Err(self.error(clash.fault).at(records.place(clash.which)));
         }
 
         let count = crate::num::len_u32(objects.len());
@@ -151,13 +146,8 @@ impl<'m, 'o> Validator<'m, 'o> {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
                 Clash::Duplicate(ordinal) => {
-                    let name = objects
-                        .get(usize_from_u32(ordinal))
-                        .copied()
-                        .map(ObjectRecord::name)
-                        .assured();
-                    let remaining = Remaining::from_left(name);
-                    let error = self.error(Fault::new(Rule::DuplicateName, remaining));
+                    let name = objects.get(usize_from_u32(ordinal)).map(|it| it.name()).assured();
+                    let error = self.error(Fault::new(Rule::DuplicateName, name));
                     error.at(Place::new(Some(ordinal), None))
                 }
             })?
@@ -165,7 +155,7 @@ impl<'m, 'o> Validator<'m, 'o> {
         let Walked { attributes, version, .. } = *walked;
         Ok(Index {
             objects,
-            components,
+            others,
             names,
             attributes,
             #[cfg(feature = "v2")]
@@ -175,33 +165,20 @@ impl<'m, 'o> Validator<'m, 'o> {
         })
     }
 
-    /// The error in the component of that place among all of them.
-    #[cold]
-    fn in_component(&self, fault: Fault, objects: &[ObjectRecord], component: usize) -> Error {
-        let component = crate::num::len_u32(component);
-        let after = objects.partition_point(|object| object.first() <= component);
-        let object = after.checked_sub(1).assured();
-        let first = objects.get(object).map(|object| object.first()).assured();
-        let within = component.checked_sub(first).assured();
-        let place = Place::new(Some(crate::num::len_u32(object)), Some(within));
-        self.error(fault).at(place)
-    }
-
     /// What is wrong with the components that are in other files, if something is.
     #[cfg(feature = "v2")]
     fn shards(
-        &mut self,
+        &self,
         reader: &Reader<'m>,
-        components: &[ComponentRecord],
+        records: Records<'_>,
         walked: &Walked,
     ) -> Result<Option<shards::Clash>, Error> {
-        let elsewhere = core::mem::take(&mut self.elsewhere).into_vec();
-        if elsewhere.is_empty() {
+        if self.elsewhere == 0 {
             return Ok(None);
         }
         let table = Shards::read(reader.bytes, walked.shards)?;
-        let components = shards::Components { reader, records: components };
-        Ok(shards::validate(components, &elsewhere, &table, self.options.limit())?)
+        let components = shards::Components { reader, records, elsewhere: self.elsewhere };
+        Ok(shards::validate(components, &table, self.options.limit())?)
     }
 }
 
@@ -231,9 +208,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     ) -> Result<(), Fault> {
         self.dialect = dialect;
         self.begin = at;
-        self.objects.expect(claimed, at.left(), OBJECT_BYTES)?;
-        // Most objects have one component.
-        self.components.expect(claimed, at.left(), OBJECT_BYTES)
+        self.objects.expect(claimed, at.left(), OBJECT_BYTES)
     }
 
     #[inline(always)]
@@ -248,8 +223,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         // The length of another file is looked at when all of them are known.
         let most = if claim.shard.is_none() { self.blobs_end } else { u64::MAX };
         let extent = extent(claim, most)?;
-        let ordinal = self.components.len().wrapping_sub(self.first);
-        let part = Part::new(claim, ordinal, self.dialect)?;
+        let part = Part::new(claim, self.components.count, self.dialect)?;
         let width = dtype.storage.map_or(1, StorageType::width);
         if let (Some(remaining), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, remaining));
@@ -267,7 +241,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         }
         #[cfg(feature = "v2")]
         if claim.shard.is_some() {
-            self.elsewhere.push(self.components.len(), self.begin, claim.at)?;
+            self.elsewhere = self.elsewhere.wrapping_add(1);
         }
         let record = ComponentRecord::new(&ComponentFacts {
             at: claim.at,
@@ -280,7 +254,9 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
             offset: claim.offset.remaining,
             length: claim.length.remaining,
         });
-        self.components.push(record, self.begin, claim.at)?;
+        if self.components.add(record) {
+            self.others.push(record, self.begin, claim.at)?;
+        }
         Ok(())
     }
 
@@ -291,7 +267,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
             self.names_are_sorted &= self.last_name.is_none_or(|last| is_before(last, name));
             self.last_name = Some(name);
         }
-        self.first = self.components.len();
+        self.components = Gathered::none(self.others.len());
         self.parts.clear();
     }
 
@@ -303,7 +279,7 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     #[inline(always)]
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
         self.parts.validate(claim, self.dialect, self.options)?;
-        let record = ObjectRecord::new(self.name, self.first, claim.format);
+        let record = ObjectRecord::new(self.name, claim.format, &self.components);
         Ok(self.objects.push(record, self.begin, self.name)?)
     }
 }

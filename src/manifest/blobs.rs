@@ -5,9 +5,11 @@ mod shared;
 
 use alloc::vec::Vec;
 
-use crate::error::OutOfMemory;
+use super::records::Which;
+use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::ALIGNMENT_V2;
 use crate::num::{Assured as _, SMALL, usize_from_u32};
+use crate::rules::{Limit, Rule};
 use crate::sort::{heap, numbers};
 
 /// Where a blob lies: all of it before the manifest, and starting at a multiple of 64; in 2, before
@@ -83,23 +85,26 @@ pub(super) struct Sharing {
     pub(super) identical: bool,
     /// What offsets are a multiple of: a power of two.
     pub(super) alignment: u64,
+    /// How many bytes all of them may have together, where some are shared. These count as often as they
+    /// are, because so often they are read.
+    pub(super) most: u64,
 }
 
 /// What blobs are that may be shared.
-pub(super) struct Laid {
+struct Laid {
     /// The first extent, in order of offset and then length, that overlaps one before it.
-    pub(super) clash: Option<Extent>,
+    clash: Option<Extent>,
     /// Whether two may be identical.
-    pub(super) alike: bool,
+    alike: bool,
 }
 
 /// Finds out whether blobs overlap.
-pub(super) fn overlap(
+fn overlap(
     seen: InOrder,
     extents: impl Iterator<Item = Extent> + Clone,
     sharing: Sharing,
 ) -> Result<Laid, OutOfMemory> {
-    let Sharing { identical, alignment } = sharing;
+    let Sharing { identical, alignment, .. } = sharing;
     // Before 2 blobs share bytes only where that is tolerated, so these are looked at exactly.
     let is_v2 = cfg!(feature = "v2") && alignment == ALIGNMENT_V2;
     let (bits, within) = (alignment.trailing_zeros(), alignment.wrapping_sub(1));
@@ -153,17 +158,34 @@ pub(super) fn overlap(
     Ok(Laid { clash: first_overlap(extents, identical), alike: identical })
 }
 
-/// The place of the first component whose blob is beyond `most` bytes of all blobs together, and how many
-/// they are. Shared ones count as often as they are shared: so often they are read.
-pub(super) fn beyond(
-    mut extents: impl Iterator<Item = (usize, Extent)>,
-    most: u64,
-) -> Option<(usize, u64)> {
-    let mut total = 0_u64;
-    extents.find_map(|(ordinal, extent)| {
-        total = total.saturating_add(extent.length);
-        (total > most).then_some((ordinal, total))
-    })
+/// Which component is at fault, and why.
+pub(super) struct Wrong {
+    pub(super) which: Which,
+    pub(super) kind: ErrorKind,
+    pub(super) found: u64,
+}
+
+/// What is wrong with the blobs of one file. Where two overlap, the last component whose extent is the first in
+/// the file that overlaps one before it; where blobs are shared, the first component beyond the limit.
+pub(super) fn wrong(
+    seen: InOrder,
+    mut extents: impl Iterator<Item = (Which, Extent)> + Clone,
+    sharing: Sharing,
+) -> Result<Option<Wrong>, OutOfMemory> {
+    let Laid { clash, alike } = overlap(seen, extents.clone().map(|(_, extent)| extent), sharing)?;
+    if let Some(clash) = clash {
+        let last = extents.filter(|(_, extent)| *extent == clash).last();
+        let kind = Rule::BlobOverlap.into();
+        return Ok(last.map(|(which, extent)| Wrong { which, kind, found: extent.offset() }));
+    }
+    if !alike {
+        return Ok(None);
+    }
+    let (mut found, kind) = (0_u64, Limit::DecodedTotal.into());
+    Ok(extents.find_map(|(which, extent)| {
+        found = found.saturating_add(extent.length);
+        (found > sharing.most).then_some(Wrong { which, kind, found })
+    }))
 }
 
 fn reserve<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {

@@ -91,6 +91,7 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
+    #[inline]
     pub(super) fn new(
         parts: ManifestRef<'a>,
         record: ComponentRecord,
@@ -117,6 +118,7 @@ impl<'a> Component<'a> {
     }
 
     /// Where in the manifest it stands: object and component, from 0.
+    #[inline]
     pub fn place(&self) -> Place {
         Place::new(Some(self.object), Some(self.ordinal))
     }
@@ -127,6 +129,7 @@ impl<'a> Component<'a> {
     }
 
     /// What distinguishes its generation.
+    #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.parts.dialect()
     }
@@ -152,6 +155,7 @@ impl<'a> Component<'a> {
     }
 
     /// How its elements are stored; none where a 0.1 dtype is not known.
+    #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
         self.record.storage()
     }
@@ -173,6 +177,7 @@ impl<'a> Component<'a> {
     }
 
     /// How its bytes are stored.
+    #[inline]
     pub fn encoding(&self) -> Encoding {
         self.record.encoding()
     }
@@ -186,11 +191,13 @@ impl<'a> Component<'a> {
     }
 
     /// The order of the bytes of its elements; little-endian where they have but one.
+    #[inline]
     pub fn byte_order(&self) -> ByteOrder {
         if self.record.big() == 1 { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     /// Where its blob lies in the file; in another one, where it has a [`shard`](Self::shard).
+    #[inline]
     pub fn extent(&self) -> Extent {
         self.parts.reader().extent(self.record)
     }
@@ -253,6 +260,7 @@ impl<'a> Component<'a> {
     }
 
     /// What its `type` makes of its storage elements.
+    #[inline]
     pub(crate) fn logical(&self) -> Logical {
         self.record.logical()
     }

@@ -1,5 +1,6 @@
 //! The compact index: 8 bytes an object and 8 a component. Everything else stays in the
-//! manifest's bytes and is read when it is asked for.
+//! manifest's bytes and is read when it is asked for. The first component of an object, which is the
+//! only one of most, stands beside the object: what is looked up is found in one line of cache.
 
 use alloc::vec::Vec;
 
@@ -40,6 +41,7 @@ const LOGICAL_BITS: u32 = 5;
 const ENCODING_BITS: u32 = 2;
 const AT_BITS: u32 = 30;
 const AFTER_BITS: u32 = 9;
+const OTHERS_BITS: u32 = 27;
 
 const _: () = {
     assert!(Format::COUNT <= 1 << FORMAT_BITS);
@@ -47,33 +49,104 @@ const _: () = {
     // One more stands for none.
     assert!(StorageType::COUNT < 1 << STORAGE_BITS);
     assert!(LogicalType::COUNT < 1 << LOGICAL_BITS);
-    // A component is behind the head of the root.
+    // Names and components are behind the head of the root, and take more than 8 bytes each.
     assert!(MANIFEST_CAP <= 1 << AT_BITS);
+    assert!(MANIFEST_CAP / 8 <= 1 << OTHERS_BITS);
 };
 
-/// Where an object's name and first component are, and its format.
+/// Where the name of an object is, and its format.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ObjectRecord(u64);
+struct Head(u64);
 
-bit_fields! { ObjectRecord:
-    name, 32, 0;
-    first, 26, 32;
+bit_fields! { Head:
+    name, AT_BITS, 0;
+    several, 1, 30;
+    others, OTHERS_BITS, 31;
     format_code, FORMAT_BITS, 58;
 }
 
-impl ObjectRecord {
-    pub(super) fn new(name: Remaining, first: u32, format: Format) -> Self {
-        let format = u64::from(format.ordinal());
-        Self(u64::from(name.left()) | u64::from(first) << 32 | format << 58)
+/// An object, and its first component.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ObjectRecord {
+    head: Head,
+    first: ComponentRecord,
+}
+
+/// The components of an object, as they come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gathered {
+    /// How many there have been.
+    pub(super) count: u32,
+    first: ComponentRecord,
+    /// How many components that are not the first of their object had come before it.
+    others: u32,
+}
+
+impl Gathered {
+    /// None yet.
+    pub(super) fn none(others: u32) -> Self {
+        Self { count: 0, first: ComponentRecord::default(), others }
     }
 
-    pub(super) fn format(self) -> Format {
-        Format::LIST.get(usize_from_u32(self.format_code())).copied().assured_or(Format::Unknown)
+    /// Adds one. Whether it is another than the first.
+    #[inline(always)]
+    pub(super) fn add(&mut self, record: ComponentRecord) -> bool {
+        let is_other = self.count > 0;
+        if !is_other {
+            self.first = record;
+        }
+        self.count = self.count.wrapping_add(1);
+        is_other
     }
 }
 
-/// Where a component begins, what it holds, and how far on its offset and length stand.
-#[derive(Clone, Copy, Debug)]
+impl ObjectRecord {
+    #[inline(always)]
+    pub(super) fn new(name: Remaining, format: Format, components: &Gathered) -> Self {
+        let several = u64::from(components.count > 1) << 30;
+        let (others, format) = (u64::from(components.others), u64::from(format.ordinal()));
+        let head = Head(u64::from(name.left()) | several | others << 31 | format << 58);
+        Self { head, first: components.first }
+    }
+
+    /// Where its name is.
+    #[inline(always)]
+    pub(super) fn name(self) -> Remaining {
+        Remaining::from_left(self.head.name())
+    }
+
+    #[inline]
+    pub(super) fn format(self) -> Format {
+        let code = usize_from_u32(self.head.format_code());
+        Format::LIST.get(code).copied().assured_or(Format::Unknown)
+    }
+
+    /// Its first component, if it has any.
+    #[inline]
+    pub(super) fn first(self) -> Option<ComponentRecord> {
+        (self.first.at() > 0).then_some(self.first)
+    }
+
+    /// Whether it has others than the first.
+    #[inline]
+    pub(super) fn has_others(self) -> bool {
+        self.head.several() == 1
+    }
+
+    /// How many components that are not the first of their object stand before it.
+    pub(super) fn others(self) -> u32 {
+        self.head.others()
+    }
+
+    /// Its only component, if it has one and no other.
+    #[inline]
+    pub(super) fn only(self) -> Option<ComponentRecord> {
+        if self.has_others() { None } else { self.first() }
+    }
+}
+
+/// Where a component begins, what it holds, and how far on its offset and length stand. 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ComponentRecord(u64);
 
 bit_fields! { ComponentRecord:
@@ -137,15 +210,18 @@ impl ComponentRecord {
         )
     }
 
+    #[inline]
     pub(super) fn storage(self) -> Option<StorageType> {
         StorageType::LIST.get(usize_from_u32(self.storage_code())).copied()
     }
 
+    #[inline]
     pub(super) fn logical(self) -> Logical {
         let known = LogicalType::LIST.get(usize_from_u32(self.logical_code())).copied();
         Logical { known, unknown: self.type_unknown() == 1 }
     }
 
+    #[inline]
     pub(super) fn encoding(self) -> Encoding {
         Encoding::LIST
             .get(usize_from_u32(self.encoding_code()))
@@ -209,13 +285,13 @@ impl<T> BoundedVec<T> {
     }
 
     /// What has come, in little more memory than it needs.
-    pub(super) fn into_vec(self) -> Vec<T> {
+    pub(super) fn into_vec(mut self) -> Vec<T> {
         // Room for one in sixteen more is not worth the copy; and where there is no memory for
         // one, what is there will do. Shrinking in place would abort then.
         if self.items.capacity().checked_sub(self.items.len()).assured() > self.items.len() >> 4 {
             let mut fitting = Vec::new();
             if fitting.try_reserve_exact(self.items.len()).is_ok() {
-                fitting.extend(self.items);
+                fitting.append(&mut self.items);
                 return fitting;
             }
         }

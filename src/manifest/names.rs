@@ -13,16 +13,23 @@ use crate::sort::{by_text, numbers, runs};
 
 /// How to find an object by its name.
 #[derive(Debug)]
-pub(super) enum Names {
-    /// The names are sorted (strictly ascending) in manifest order: by their bytes or, in 2, by
-    /// their lengths first.
-    Rising(Order, #[cfg(feature = "std")] Later),
-    /// 38 bits of the name's hash above its ordinal, sorted; where hashes are equal, in the
-    /// order of the names.
-    Hashed(Vec<u64>),
+pub(super) struct Names {
+    sorted: Sorted,
+    #[cfg(feature = "std")]
+    later: Later,
 }
 
-/// What sorted names are sorted by.
+/// What can be searched.
+#[derive(Debug)]
+enum Sorted {
+    /// The names themselves, which are strictly ascending in the manifest.
+    Names(Order),
+    /// 38 bits of the name's hash above its ordinal, sorted; where hashes are equal, in the
+    /// order of the names.
+    Hashes(Vec<u64>),
+}
+
+/// What sorted names are sorted by: their bytes or, in 2, their lengths first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Bytes,
@@ -71,39 +78,49 @@ impl Names {
             })
             .map_err(|OutOfMemory| Clash::Memory)?;
         }
-        duplicate.map_or(Ok(Self::Hashed(entries)), |ordinal| Err(Clash::Duplicate(ordinal)))
+        let names = Self::new(Sorted::Hashes(entries));
+        duplicate.map_or(Ok(names), |ordinal| Err(Clash::Duplicate(ordinal)))
     }
 
     /// The index of names that are strictly ascending.
     pub(super) fn sorted(order: Order) -> Self {
-        Self::Rising(
-            order,
+        Self::new(Sorted::Names(order))
+    }
+
+    fn new(sorted: Sorted) -> Self {
+        Self {
+            sorted,
             #[cfg(feature = "std")]
-            Later::default(),
-        )
+            later: Later::default(),
+        }
     }
 
     /// Bytes of heap.
     pub(super) fn bytes(&self) -> usize {
-        match self {
-            #[cfg(feature = "std")]
-            Self::Rising(_, later) => later.bytes(),
-            #[cfg(not(feature = "std"))]
-            Self::Rising(_) => 0,
-            Self::Hashed(entries) => size_of_val(entries.as_slice()),
-        }
+        let sorted = match &self.sorted {
+            Sorted::Names(_) => 0,
+            Sorted::Hashes(entries) => size_of_val(entries.as_slice()),
+        };
+        #[cfg(feature = "std")]
+        let sorted = sorted.saturating_add(self.later.bytes());
+        sorted
     }
 
     /// The ordinal of the object of that name, among `count`.
     pub(super) fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
+        #[cfg(feature = "std")]
+        if let Some(table) = self.later.table(count, &read) {
+            return table.find(name, read);
+        }
+        self.sorted.find(name, count, read)
+    }
+}
+
+impl Sorted {
+    /// The ordinal of the object of that name, among `count`, in O(log n).
+    fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
         match self {
-            Self::Rising(order, ..) => {
-                #[cfg(feature = "std")]
-                if let Self::Rising(_, later) = self
-                    && let Some(table) = later.table(count, &read)
-                {
-                    return table.find(name, read);
-                }
+            Self::Names(order) => {
                 let (mut low, mut high) = (0, count);
                 while low < high {
                     let middle = u32::midpoint(low, high);
@@ -115,7 +132,7 @@ impl Names {
                 }
                 None
             }
-            Self::Hashed(entries) => {
+            Self::Hashes(entries) => {
                 let wanted = hash(name);
                 let order = |entry: &u64| {
                     let by_hash = (entry & !ORDINAL).cmp(&wanted);
@@ -167,7 +184,7 @@ fn second(entries: &[u64]) -> u32 {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, Order, hash, near};
+    use super::{Clash, Names, Order, Sorted, hash, near};
     use crate::hash::alike;
 
     fn check(names: &[Vec<u8>]) {
@@ -184,8 +201,10 @@ mod tests {
                 assert_eq!(first, None, "a duplicate was not found");
                 for (ordinal, name) in (0..).zip(names) {
                     assert_eq!(index.find(name, count, read), Some(ordinal));
+                    assert_eq!(index.sorted.find(name, count, read), Some(ordinal));
                 }
                 assert_eq!(index.find(b"no such name", count, read), None);
+                assert_eq!(index.sorted.find(b"no such name", count, read), None);
             }
         }
     }
@@ -214,6 +233,7 @@ mod tests {
         let ascending = Names::sorted(Order::Bytes);
         for ordinal in 0..count {
             assert_eq!(ascending.find(read(ordinal), count, read), Some(ordinal));
+            assert_eq!(ascending.sorted.find(read(ordinal), count, read), Some(ordinal));
         }
         assert_eq!(ascending.find(b"layer.0000", count, read), None);
         names.reverse();
@@ -226,13 +246,15 @@ mod tests {
     fn few_entries_are_searched() {
         let names: Vec<_> = (0..20_000).rev().map(|n| alloc::format!("layer.{n:05}")).collect();
         let index = Names::hashed(20_000, |ordinal| names[ordinal as usize].as_bytes());
-        let Ok(Names::Hashed(entries)) = index else { panic!("they differ") };
+        let Ok(Names { sorted: Sorted::Hashes(entries), .. }) = index else {
+            panic!("they differ")
+        };
         let searched = names.iter().map(|name| near(&entries, hash(name.as_bytes())).len());
         let searched = searched.sum::<usize>() / 20_000;
         assert!(searched < 100, "{searched} entries for a name");
     }
 
-    /// Sorted names are found by the table: reading one of them, and seldom another.
+    /// Names are found by the table: reading one of them, and seldom another.
     #[test]
     #[cfg(feature = "std")]
     fn few_names_are_read() {
@@ -242,11 +264,13 @@ mod tests {
             reads.set(reads.get() + 1);
             names[ordinal as usize].as_bytes()
         };
-        let index = Names::sorted(Order::Bytes);
-        assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
-        reads.set(0);
-        assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
-        assert!(reads.get() < 2200, "{} names were read", reads.get());
+        for index in [Names::sorted(Order::Bytes), Names::hashed(1000, read).expect("they differ")]
+        {
+            assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
+            reads.set(0);
+            assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
+            assert!(reads.get() < 2200, "{} names were read", reads.get());
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use nom::Parser as _;
 
 use super::ManifestRef;
 use super::component::{Component, string};
-use super::index::{ComponentRecord, ObjectRecord};
+use super::index::ObjectRecord;
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::cbor::item;
@@ -24,11 +24,13 @@ pub struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
+    #[inline]
     pub(super) fn new(parts: ManifestRef<'a>, ordinal: u32, record: ObjectRecord) -> Self {
         Self { parts, ordinal, record }
     }
 
     /// What distinguishes its generation.
+    #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.parts.dialect()
     }
@@ -44,6 +46,7 @@ impl<'a> Object<'a> {
     }
 
     /// How its components make up a tensor.
+    #[inline]
     pub fn format(&self) -> Format {
         self.record.format()
     }
@@ -98,46 +101,42 @@ impl<'a> Object<'a> {
 
     /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
-        let (parts, ordinal) = (self.parts, self.ordinal);
-        self.records().iter().enumerate().map(move |(component, record)| {
-            Component::new(parts, *record, ordinal, len_u32(component))
-        })
+        Components { object: *self, next: 0 }
     }
 
     /// The component at a place among them, in one step.
     pub fn component_at(&self, place: u32) -> Option<Component<'a>> {
-        let record = self.records().get(usize_from_u32(place))?;
-        Some(Component::new(self.parts, *record, self.ordinal, place))
+        let record = self.parts.index().records().of(self.ordinal).get(place)?;
+        Some(Component::new(self.parts, record, self.ordinal, place))
     }
 
     /// Its component, where it has one.
+    #[inline]
     pub(crate) fn only_component(&self) -> Option<Component<'a>> {
-        match self.records() {
-            [record] => Some(Component::new(self.parts, *record, self.ordinal, 0)),
-            _ => None,
-        }
-    }
-
-    fn records(&self) -> &'a [ComponentRecord] {
-        let first = self.record.first();
-        let records = &self.parts.index().components;
-        let next = self.parts.index().objects.get(usize_from_u32(self.ordinal).saturating_add(1));
-        let end = next.map_or(len_u32(records.len()), |next| next.first());
-        records.get(usize_from_u32(first)..usize_from_u32(end)).assured()
+        Some(Component::new(self.parts, self.record.only()?, self.ordinal, 0))
     }
 
     /// The component of that role.
+    #[cfg_attr(not(feature = "small"), inline)]
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
+        self.component_at(self.place_of(role)?)
+    }
+
+    /// The place of the component of that role. Takes a copy, so that what has been looked up need not be
+    /// in memory: a copy of it there is read only when all before has come from there.
+    fn place_of(self, role: &str) -> Option<u32> {
         let reader = self.parts.reader();
-        self.components().find(|component| reader.role(component.record) == role.as_bytes())
+        let mut components = self.components();
+        let found = components.find(|found| reader.role(found.record) == role.as_bytes())?;
+        Some(found.ordinal)
     }
 
     /// Where its map begins.
     pub(super) fn map(&self) -> Input<'a> {
         match self.dialect().nesting {
             Nesting::Flat(_) => {
-                let record = self.parts.index().components.get(usize_from_u32(self.record.first()));
-                record.map(|record| self.parts.reader().component_map(*record)).assured()
+                let entry = self.record.first();
+                entry.map(|entry| self.parts.reader().component_map(entry)).assured()
             }
             Nesting::Named => self.parts.reader().object_map(self.record),
         }
@@ -160,6 +159,30 @@ impl<'a> Component<'a> {
         Object::new(self.parts, self.object, record.assured())
     }
 }
+
+/// The components of an object that have not come yet.
+struct Components<'a> {
+    object: Object<'a>,
+    next: u32,
+}
+
+impl<'a> Iterator for Components<'a> {
+    type Item = Component<'a>;
+
+    fn next(&mut self) -> Option<Component<'a>> {
+        let component = self.object.component_at(self.next)?;
+        self.next = self.next.saturating_add(1);
+        Some(component)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let group = self.object.parts.index().records().of(self.object.ordinal);
+        let left = usize_from_u32(group.len().saturating_sub(self.next));
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Components<'_> {}
 
 /// The dimensions of a shape, outermost first.
 #[derive(Clone)]

@@ -6,6 +6,7 @@ use core::ops::Range;
 use super::index::{ComponentRecord, ObjectRecord};
 use super::names::Names;
 use super::reader::Reader;
+use super::records::Records;
 use crate::cbor::Remaining;
 use crate::format::frame::Frame;
 use crate::format::{Dialect, Version};
@@ -14,7 +15,8 @@ use crate::limits::Options;
 /// What opening finds out: where everything is, and how to find a name.
 pub(super) struct Index {
     pub(super) objects: Vec<ObjectRecord>,
-    pub(super) components: Vec<ComponentRecord>,
+    /// The components that are not the first of their object.
+    pub(super) others: Vec<ComponentRecord>,
     pub(super) names: Names,
     pub(super) attributes: Option<Remaining>,
     #[cfg(feature = "v2")]
@@ -24,10 +26,15 @@ pub(super) struct Index {
 }
 
 impl Index {
+    /// Its objects and components.
+    pub(super) fn records(&self) -> Records<'_> {
+        Records { objects: &self.objects, others: &self.others }
+    }
+
     /// Bytes of heap that it takes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.objects.as_slice())
-            .saturating_add(size_of_val(self.components.as_slice()))
+            .saturating_add(size_of_val(self.others.as_slice()))
             .saturating_add(self.names.bytes())
     }
 }
@@ -55,6 +62,7 @@ pub(crate) struct ManifestRef<'a> {
 }
 
 impl<'a> ManifestRef<'a> {
+    #[inline]
     pub(super) fn new(held: &'a [u8], admitted: &'a Admitted) -> Self {
         Self {
             held,
@@ -64,10 +72,12 @@ impl<'a> ManifestRef<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn reader(&self) -> Reader<'a> {
         Reader { bytes: self.as_bytes(), dialect: self.dialect() }
     }
 
+    #[inline]
     pub(super) fn index(&self) -> &'a Index {
         &self.admitted.index
     }
@@ -78,10 +88,12 @@ impl<'a> ManifestRef<'a> {
     }
 
     /// What distinguishes the file's generation.
+    #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.index().dialect
     }
 
+    #[inline]
     pub(crate) fn as_bytes(&self) -> &'a [u8] {
         match &self.admitted.section {
             None => self.held,

@@ -30,12 +30,12 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(super) fn name_of(&self, object: ObjectRecord) -> &'a [u8] {
-        text(Rule::NameType).parse(self.at(object.name())).assured().1
+        text(Rule::NameType).parse(seek(self.bytes, object.name())).assured().1
     }
 
     /// The map of a 1.x object, which follows its name.
     pub(super) fn object_map(&self, object: ObjectRecord) -> Input<'a> {
-        key(self.at(object.name())).assured().0
+        key(seek(self.bytes, object.name())).assured().0
     }
 
     /// The map of a component: after its role, or the entry itself.

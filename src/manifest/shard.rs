@@ -120,11 +120,18 @@ impl<'a> ManifestRef<'a> {
 
 impl Component<'_> {
     /// Whether its blob is in another file than the one that is read from.
+    #[inline]
     pub(crate) fn is_elsewhere(&self) -> bool {
         match self.parts.at_hand {
-            Some(at_hand) => self.shard() != Some(at_hand),
+            Some(at_hand) => self.is_not_in(at_hand),
             None => self.record.is_elsewhere(),
         }
+    }
+
+    /// Whether its blob is not in that shard.
+    #[cold]
+    fn is_not_in(self, at_hand: &str) -> bool {
+        self.shard() != Some(at_hand)
     }
 
     /// The same component, to be read from the file that its blob is in.

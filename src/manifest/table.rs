@@ -61,11 +61,17 @@ impl Table {
     /// The ordinal of that name, if it is there.
     pub(super) fn find<'m>(&self, name: &[u8], read: impl Read<'m>) -> Option<u32> {
         let (start, tag) = place(name, self.0.len());
-        let (before, after) = self.0.split_at_checked(start)?;
-        let taken = after.iter().chain(before).take(FAR).take_while(|slot| **slot != 0);
-        let alike = taken.filter(|slot| **slot & !ORDINAL == tag);
-        let mut ordinals = alike.map(|slot| (slot & ORDINAL).checked_sub(1).assured());
-        ordinals.find(|ordinal| read(*ordinal) == name)
+        let mut at = start;
+        for _ in 0..FAR {
+            // The first slot comes after the last.
+            let slot = *self.0.get(at).or_else(|| self.0.get(at.checked_sub(self.0.len())?))?;
+            let ordinal = (slot & ORDINAL).checked_sub(1)?;
+            if slot & !ORDINAL == tag && read(ordinal) == name {
+                return Some(ordinal);
+            }
+            at = at.saturating_add(1);
+        }
+        None
     }
 }
 

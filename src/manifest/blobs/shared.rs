@@ -103,7 +103,7 @@ mod tests {
             for extent in &extents {
                 seen.note(*extent);
             }
-            let sharing = Sharing { identical: true, alignment: ALIGNMENT_V2 };
+            let sharing = Sharing { identical: true, alignment: ALIGNMENT_V2, most: u64::MAX };
             let found =
                 super::super::overlap(seen, extents.iter().copied(), sharing).unwrap().clash;
             let mut sorted: Vec<_> = extents.iter().filter(|extent| extent.length > 0).collect();

@@ -1,0 +1,144 @@
+//! Where all components of a manifest are: the first of each object beside the object, the others in a
+//! list of their own, in the order of the manifest.
+
+use super::index::{ComponentRecord, ObjectRecord};
+use crate::error::Place;
+use crate::num::{Assured as _, len_u32, usize_from_u32};
+
+/// All objects and components, in the order of the manifest.
+#[derive(Clone, Copy)]
+pub(super) struct Records<'a> {
+    pub(super) objects: &'a [ObjectRecord],
+    /// The components that are not the first of their object.
+    pub(super) others: &'a [ComponentRecord],
+}
+
+/// Which of all components one is, in 4 bytes: the first of the object of that place, or one of the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Which(u32);
+
+impl Which {
+    const OTHER: u32 = 1 << 31;
+
+    /// The first component of an object.
+    pub(super) fn first(object: u32) -> Self {
+        Self(object)
+    }
+
+    /// One that is not the first.
+    pub(super) fn other(place: u32) -> Self {
+        Self(place | Self::OTHER)
+    }
+
+    pub(super) fn from_code(code: u32) -> Self {
+        Self(code)
+    }
+
+    pub(super) fn code(self) -> u32 {
+        self.0
+    }
+
+    /// The place among those that are not the first.
+    fn among_others(self) -> Option<u32> {
+        self.0.checked_sub(Self::OTHER)
+    }
+}
+
+impl<'a> Records<'a> {
+    /// Where those components of the object of that place begin that are not its first.
+    fn begin(self, object: u32) -> u32 {
+        let object = self.objects.get(usize_from_u32(object));
+        object.map_or(len_u32(self.others.len()), |object| object.others())
+    }
+
+    /// The components of the object of that place.
+    pub(super) fn of(self, object: u32) -> Group<'a> {
+        let record = self.objects.get(usize_from_u32(object)).copied().assured();
+        let mut others: &[_] = &[];
+        if record.has_others() {
+            let end = usize_from_u32(self.begin(object.saturating_add(1)));
+            others = self.others.get(usize_from_u32(record.others())..end).assured();
+        }
+        Group { first: record.first(), others }
+    }
+
+    /// One component.
+    pub(super) fn get(self, which: Which) -> Option<ComponentRecord> {
+        match which.among_others() {
+            None => self.objects.get(usize_from_u32(which.0))?.first(),
+            Some(place) => self.others.get(usize_from_u32(place)).copied(),
+        }
+    }
+
+    /// All components.
+    pub(super) fn components(self) -> All<'a> {
+        All { records: self, object: 0, other: 0 }
+    }
+
+    /// Where a component stands.
+    #[cold]
+    pub(super) fn place(self, which: Which) -> Place {
+        let Some(other) = which.among_others() else {
+            return Place::new(Some(which.0), Some(0));
+        };
+        let mut objects = self.objects.iter();
+        // Those of an object without others begin where those of the next do.
+        let object = objects.rposition(|object| object.others() <= other).assured();
+        let object = len_u32(object);
+        let component = other.checked_sub(self.begin(object)).assured().saturating_add(1);
+        Place::new(Some(object), Some(component))
+    }
+}
+
+/// All components, in order.
+#[derive(Clone)]
+pub(super) struct All<'a> {
+    records: Records<'a>,
+    /// What has not come yet: objects, and components that are not the first.
+    object: u32,
+    other: u32,
+}
+
+impl Iterator for All<'_> {
+    type Item = (Which, ComponentRecord);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Records { objects, others } = self.records;
+        loop {
+            // Those of the object before come first.
+            if self.other < self.records.begin(self.object) {
+                let record = others.get(usize_from_u32(self.other))?;
+                self.other = self.other.wrapping_add(1);
+                return Some((Which::other(self.other.wrapping_sub(1)), *record));
+            }
+            let (which, object) =
+                (Which::first(self.object), objects.get(usize_from_u32(self.object))?);
+            self.object = self.object.wrapping_add(1);
+            if let Some(record) = object.first() {
+                return Some((which, record));
+            }
+        }
+    }
+}
+
+/// The components of one object, in order.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Group<'a> {
+    first: Option<ComponentRecord>,
+    others: &'a [ComponentRecord],
+}
+
+impl Group<'_> {
+    /// How many there are.
+    pub(super) fn len(self) -> u32 {
+        len_u32(self.others.len()).saturating_add(u32::from(self.first.is_some()))
+    }
+
+    /// The one of that place.
+    pub(super) fn get(self, place: u32) -> Option<ComponentRecord> {
+        match place.checked_sub(1) {
+            None => self.first,
+            Some(other) => self.others.get(usize_from_u32(other)).copied(),
+        }
+    }
+}
