@@ -182,7 +182,7 @@ impl<'a> Component<'a> {
         self.storage_type().ok_or(Unsupported::Dtype)
     }
 
-    /// Takes a copy, so that the component need not be in memory where all is well.
+    /// It takes a copy, so that the component need not have an address where all is well.
     #[cold]
     fn unsupported(self, what: Unsupported) -> Error {
         Error::new(what, self.extent().offset()).at(self.place())

@@ -117,13 +117,13 @@ impl<'a> Object<'a> {
     }
 
     /// The component of that role.
-    #[cfg_attr(not(feature = "small"), inline)]
+    #[inline]
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
         self.component_at(self.place_of(role)?)
     }
 
-    /// The place of the component of that role. Takes a copy, so that what has been looked up need not be
-    /// in memory: a copy of it there is read only when all before has come from there.
+    /// The place of the component of that role. It takes a copy, so that the object need not have an address
+    /// where it has one component.
     fn place_of(self, role: &str) -> Option<u32> {
         let reader = self.parts.reader();
         let mut components = self.components();

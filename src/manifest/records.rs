@@ -142,3 +142,77 @@ impl Group<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::{Records, Which};
+    use crate::cbor::Remaining;
+    use crate::element::StorageType;
+    use crate::error::Place;
+    use crate::format::{Encoding, Format, Logical};
+    use crate::manifest::index::{ComponentFacts, ComponentRecord, Gathered, ObjectRecord};
+
+    fn component(left: u32) -> ComponentRecord {
+        let at = Remaining::from_left(left);
+        ComponentRecord::new(&ComponentFacts {
+            at,
+            storage: Some(StorageType::U8),
+            logical: Logical::NONE,
+            encoding: Encoding::Raw,
+            elsewhere: false,
+            big: false,
+            digest: false,
+            offset: at,
+            length: at,
+        })
+    }
+
+    /// Objects of any number of components are found again, each component at its place.
+    #[test]
+    fn components_are_where_they_were() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for round in 0..if cfg!(miri) { 10 } else { 500 } {
+            let counts: Vec<u32> = (0..random.u32(0..9)).map(|_| random.u32(0..4)).collect();
+            let (mut objects, mut others, mut left) = (Vec::new(), Vec::new(), 1_000_u32);
+            for count in &counts {
+                let name = Remaining::from_left(left);
+                let mut components = Gathered::none(others.len().try_into().unwrap());
+                for _ in 0..*count {
+                    left -= 1;
+                    if components.add(component(left)) {
+                        others.push(component(left));
+                    }
+                }
+                assert_eq!(components.count, *count);
+                objects.push(ObjectRecord::new(name, Format::Dense, &components));
+                left -= 1;
+            }
+            let records = Records { objects: &objects, others: &others };
+            let mut all = records.components();
+            let mut left = 1_000;
+            for (object, count) in (0..).zip(&counts) {
+                let record = &objects[usize::try_from(object).unwrap()];
+                assert_eq!((record.name().left(), record.format()), (left, Format::Dense));
+                let group = records.of(object);
+                assert_eq!(group.len(), *count, "round {round}, {counts:?}");
+                assert!(group.get(*count).is_none());
+                for place in 0..*count {
+                    left -= 1;
+                    let (which, found) = all.next().expect("a component");
+                    assert_eq!(found.at(), left, "round {round}, {counts:?}");
+                    assert_eq!(group.get(place).map(ComponentRecord::at), Some(left));
+                    let again = Which::from_code(which.code());
+                    assert_eq!(records.get(again).map(ComponentRecord::at), Some(left));
+                    assert_eq!(records.place(which), Place::new(Some(object), Some(place)));
+                }
+                let only = record.only().map(ComponentRecord::at);
+                assert_eq!(only, (*count == 1).then_some(left));
+                left -= 1;
+            }
+            assert!(all.next().is_none());
+            assert!(records.get(Which::first(counts.len().try_into().unwrap())).is_none());
+        }
+    }
+}
