@@ -70,7 +70,7 @@ fn accepted_files() {
             let what = format!("{name}, {}", file.name);
             tally.sweep(&what, || work(&file.bytes, &Options::default()));
         }
-        tally.validate(name, 1500);
+        tally.validate(name, 1000);
     }
 }
 
@@ -151,5 +151,5 @@ fn files_with_shards() {
         let what = row.path.display().to_string();
         tally.sweep(&what, || work::with_shards(&root, &work::Beside(&beside), &row.options));
     }
-    tally.validate("files with shards", 100);
+    tally.validate("files with shards", 80);
 }
