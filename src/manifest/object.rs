@@ -176,13 +176,17 @@ impl<'a> Iterator for Components<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let group = self.object.parts.index().records().of(self.object.ordinal);
-        let left = usize_from_u32(group.len().saturating_sub(self.next));
-        (left, Some(left))
+        (self.len(), Some(self.len()))
     }
 }
 
-impl ExactSizeIterator for Components<'_> {}
+impl ExactSizeIterator for Components<'_> {
+    // The one that is provided has a panic.
+    fn len(&self) -> usize {
+        let group = self.object.parts.index().records().of(self.object.ordinal);
+        usize_from_u32(group.len().saturating_sub(self.next))
+    }
+}
 
 /// The dimensions of a shape, outermost first.
 #[derive(Clone)]
