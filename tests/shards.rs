@@ -315,3 +315,25 @@ fn shared_blobs_of_a_shard_count_as_often_as_they_are_read() {
     let refused = open(11_999).unwrap_err();
     assert_eq!((refused.id(), refused.place().object()), (Some("limit-decoded-total"), Some(3)));
 }
+
+/// Components of a shard are taken in the order of the manifest, whichever of their objects they are.
+#[test]
+fn the_first_component_beyond_a_limit_is_named() {
+    use zten_corpus::cbor::{fields, text, uint};
+    use zten_corpus::v2::{file, object, part};
+
+    let shard = fields([("size", uint(8192)), ("digest", text("xxh3:0123456789abcdef"))]);
+    let blob = || part("u8", 4096, 4000);
+    let two = object(&[], "x/1", vec![("p", blob()), ("q", blob())]);
+    let one = object(&[], "x/1", vec![("p", blob())]);
+    let mut root = file(vec![("a", two), ("b", one)]).set("shards", fields([("s", shard)]));
+    for part in ["a:p", "a:q", "b:p"] {
+        root = root.set(&format!("{part}/shard"), text("s"));
+    }
+    let root = root.bytes();
+    // The blobs of the shard may be read as long as it is: 8,152 bytes.
+    let options = Options::default().limits(Limits::default().with_decoded_total(0));
+    let refused = Archive::open_with(&root, &options).unwrap_err();
+    let place = (refused.place().object(), refused.place().component());
+    assert_eq!((refused.id(), place), (Some("limit-decoded-total"), (Some(1), Some(0))));
+}

@@ -254,8 +254,8 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// How many objects there are that are well-formed, where the head does not say it. One without
-/// components takes little more of the manifest than of memory, which therefore never moves.
+/// How many objects there are that are well-formed, where the head does not say it. One without components
+/// takes 29 bytes of the manifest and 16 of memory: a list that moves to grow would take more than the manifest.
 #[cold]
 #[inline(never)]
 fn count<'m, C>(walk: &Walk<'_, C>, mut entries: Entries, mut input: Input<'m>) -> u32 {

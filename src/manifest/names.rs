@@ -254,7 +254,7 @@ mod tests {
         assert!(searched < 100, "{searched} entries for a name");
     }
 
-    /// Names are found by the table: reading one of them, and seldom another.
+    /// Sorted names are found by the table: reading one of them, and seldom another.
     #[test]
     #[cfg(feature = "std")]
     fn few_names_are_read() {
@@ -264,13 +264,11 @@ mod tests {
             reads.set(reads.get() + 1);
             names[ordinal as usize].as_bytes()
         };
-        for index in [Names::sorted(Order::Bytes), Names::hashed(1000, read).expect("they differ")]
-        {
-            assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
-            reads.set(0);
-            assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
-            assert!(reads.get() < 2200, "{} names were read", reads.get());
-        }
+        let index = Names::sorted(Order::Bytes);
+        assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
+        reads.set(0);
+        assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
+        assert!(reads.get() < 2200, "{} names were read", reads.get());
     }
 
     #[test]

@@ -21,21 +21,13 @@ impl Which {
     const OTHER: u32 = 1 << 31;
 
     /// The first component of an object.
-    pub(super) fn first(object: u32) -> Self {
+    fn first(object: u32) -> Self {
         Self(object)
     }
 
     /// One that is not the first.
-    pub(super) fn other(place: u32) -> Self {
+    fn other(place: u32) -> Self {
         Self(place | Self::OTHER)
-    }
-
-    pub(super) fn from_code(code: u32) -> Self {
-        Self(code)
-    }
-
-    pub(super) fn code(self) -> u32 {
-        self.0
     }
 
     /// The place among those that are not the first.
@@ -107,12 +99,13 @@ impl Iterator for All<'_> {
         loop {
             // Those of the object before come first.
             if self.other < self.records.begin(self.object) {
-                let record = others.get(usize_from_u32(self.other))?;
+                let which = Which::other(self.other);
+                let record = others.get(usize_from_u32(self.other)).copied()?;
                 self.other = self.other.wrapping_add(1);
-                return Some((Which::other(self.other.wrapping_sub(1)), *record));
+                return Some((which, record));
             }
-            let (which, object) =
-                (Which::first(self.object), objects.get(usize_from_u32(self.object))?);
+            let which = Which::first(self.object);
+            let object = objects.get(usize_from_u32(self.object))?;
             self.object = self.object.wrapping_add(1);
             if let Some(record) = object.first() {
                 return Some((which, record));
@@ -122,7 +115,7 @@ impl Iterator for All<'_> {
 }
 
 /// The components of one object, in order.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Group<'a> {
     first: Option<ComponentRecord>,
     others: &'a [ComponentRecord],
@@ -203,8 +196,7 @@ mod tests {
                     let (which, found) = all.next().expect("a component");
                     assert_eq!(found.at(), left, "round {round}, {counts:?}");
                     assert_eq!(group.get(place).map(ComponentRecord::at), Some(left));
-                    let again = Which::from_code(which.code());
-                    assert_eq!(records.get(again).map(ComponentRecord::at), Some(left));
+                    assert_eq!(records.get(which).map(ComponentRecord::at), Some(left));
                     assert_eq!(records.place(which), Place::new(Some(object), Some(place)));
                 }
                 let only = record.only().map(ComponentRecord::at);

@@ -38,8 +38,9 @@ pub(super) fn validate(
     limits: &Limits,
 ) -> Result<Option<Clash>, OutOfMemory> {
     let Components { reader, records, elsewhere } = components;
-    // The shard of each above which it is, so that those of one shard come together.
-    let mut entries = Vec::new();
+    let (mut list, mut entries) = (Vec::new(), Vec::new());
+    list.try_reserve_exact(usize_from_u32(elsewhere)).map_err(|_| OutOfMemory)?;
+    // The shard of each above its place in the list, so that those of one shard come together, in order.
     entries.try_reserve_exact(usize_from_u32(elsewhere)).map_err(|_| OutOfMemory)?;
     for (which, record) in records.components().filter(|(_, record)| record.is_elsewhere()) {
         let found = |fault| Ok(Some(Clash { fault, which }));
@@ -54,14 +55,15 @@ pub(super) fn validate(
             let remaining = reader.length_remaining(record);
             return found(Fault::with(Rule::BlobBounds, remaining, extent.length()));
         }
-        entries.push(u64_from_usize(shard) << 32 | u64::from(which.code()));
+        entries.push(u64_from_usize(shard) << 32 | u64_from_usize(list.len()));
+        list.push(which);
     }
     numbers(&mut entries, u64::MAX);
     for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
         let shard = group.first().map(|entry| entry >> 32);
         let end = shard.and_then(|shard| shards.end(usize::try_from(shard).ok()?)).assured();
-        let which = |entry: &u64| u32::try_from(entry & u64::from(u32::MAX)).assured();
-        let of_shard = group.iter().map(|entry| Which::from_code(which(entry)));
+        let place = |entry: &u64| usize::try_from(entry & u64::from(u32::MAX)).assured();
+        let of_shard = group.iter().map(|entry| list.get(place(entry)).copied().assured());
         if let Some(clash) = clash(components, of_shard, limits.shared_total(end))? {
             return Ok(Some(clash));
         }

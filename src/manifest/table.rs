@@ -15,6 +15,9 @@ const ORDINAL: u32 = (1 << ORDINAL_BITS) - 1;
 /// Slots that a name is looked for in. Two are usual, and 250 would be a rare chance among as many
 /// names as a file can have. Adversarially colliding names need more, and are found without a table.
 const FAR: usize = 256;
+/// Names that are read on the way to one, which is the last of them: those in its way that have the same
+/// bits of hash. One is usual.
+const ALIKE: u32 = 16;
 
 /// The table of names, which is made when the first of them is looked for: a caller that looks for none
 /// does not pay for it.
@@ -53,7 +56,13 @@ impl Table {
             let (start, tag) = place(read(ordinal), size);
             let (before, after) = slots.split_at_mut_checked(start)?;
             let mut near = after.iter_mut().chain(before).take(FAR);
-            *near.find(|slot| **slot == 0)? = tag | ordinal.checked_add(1)?;
+            let mut alike = 0_u32;
+            let free = near.find(|slot| {
+                let is_taken = **slot != 0;
+                alike = alike.wrapping_add((is_taken && **slot & !ORDINAL == tag).into());
+                !is_taken
+            });
+            *free.filter(|_| alike < ALIKE)? = tag | ordinal.checked_add(1)?;
         }
         Some(Self(slots))
     }
@@ -61,13 +70,19 @@ impl Table {
     /// The ordinal of that name, if it is there.
     pub(super) fn find<'m>(&self, name: &[u8], read: impl Read<'m>) -> Option<u32> {
         let (start, tag) = place(name, self.0.len());
-        let mut at = start;
+        let (mut at, mut alike) = (start, 0_u32);
         for _ in 0..FAR {
             // The first slot comes after the last.
             let slot = *self.0.get(at).or_else(|| self.0.get(at.checked_sub(self.0.len())?))?;
             let ordinal = (slot & ORDINAL).checked_sub(1)?;
-            if slot & !ORDINAL == tag && read(ordinal) == name {
-                return Some(ordinal);
+            if slot & !ORDINAL == tag {
+                if read(ordinal) == name {
+                    return Some(ordinal);
+                }
+                alike = alike.wrapping_add(1);
+                if alike == ALIKE {
+                    return None;
+                }
             }
             at = at.saturating_add(1);
         }
@@ -91,7 +106,7 @@ mod tests {
     use alloc::string::String;
     use alloc::vec::Vec;
 
-    use super::{FAR, FEW, Table, place};
+    use super::{ALIKE, FAR, FEW, Table, place};
     use crate::hash::alike;
     use crate::manifest::hash::hash;
 
@@ -119,16 +134,30 @@ mod tests {
         assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not meet");
         let read = |ordinal: u32| names[ordinal as usize].as_slice();
         assert!(Table::build(300, read).is_none());
-        // As many as are looked through are all found.
-        let table = Table::build(256, read).expect("a table");
-        assert!((0..256).all(|ordinal| table.find(read(ordinal), read) == Some(ordinal)));
-        assert_eq!(table.find(read(256), read), None);
+        // As many as are read are all found, wherever among others they come.
+        let others = (0..300).map(|n| format!("layer.{n}.weight").into_bytes());
+        let mut names: Vec<Vec<u8>> = others.chain((0..=ALIKE.into()).map(alike)).collect();
+        let read = |ordinal: u32| names[ordinal as usize].as_slice();
+        let (fewer, count) = (300 + ALIKE, 301 + ALIKE);
+        assert!(Table::build(count, read).is_none());
+        let table = Table::build(fewer, read).expect("a table");
+        assert!((0..fewer).all(|ordinal| table.find(read(ordinal), read) == Some(ordinal)));
+        assert_eq!(table.find(read(fewer), read), None);
+        names.reverse();
+        let read = |ordinal: u32| names[ordinal as usize].as_slice();
+        assert!(Table::build(count, read).is_none());
     }
 
-    /// However many slots in a row are taken, those that a name may be in are looked at, and no more.
+    /// However many slots in a row are taken, those that a name may be in are looked at, and no more; of the
+    /// names there that look alike, few are read.
     #[test]
     fn few_slots_are_looked_at() {
-        let (_, tag) = place(b"wanted", 1000);
+        let (start, tag) = place(b"wanted", 1000);
+        for (distance, found) in [(0, Some(0)), (FAR - 1, Some(0)), (FAR, None)] {
+            let mut slots = [(tag ^ 1 << 26) | 1].repeat(1000);
+            slots[(start + distance) % 1000] = tag | 1;
+            assert_eq!(Table(slots).find(b"wanted", |_| b"wanted"), found, "{distance}");
+        }
         let table = Table([tag | 1].repeat(1000));
         let reads = core::cell::Cell::new(0);
         let read = |_| {
@@ -136,6 +165,6 @@ mod tests {
             b"another".as_slice()
         };
         assert_eq!(table.find(b"wanted", read), None);
-        assert_eq!(reads.get(), FAR);
+        assert_eq!(reads.get(), ALIKE);
     }
 }
