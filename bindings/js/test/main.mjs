@@ -41,17 +41,17 @@ const reports = json('check', '--json', ...copies.map(copy => copy.path))
   // The package ends at the first invalid object, and has not looked at the others.
   .map(({ file, ...report }) => ({ ...report, more: report.verdict === 'valid' ? report.more : null }))
 
-await test('sizes, and what is packed', () => {
+await test('smoke: sizes, and what is packed', () => {
   const wasm = join(project, 'node_modules/zten/dist/zten.wasm')
   // By the command: what is built into Node packs a little less, and differs between processors.
   const size = execFileSync('gzip', ['-9nc', wasm]).length
   console.log(`      wasm, gzipped: ${size} bytes`)
-  assert.ok(size <= 100 * 1024, `${size} bytes`)
+  assert.ok(size <= 160 * 1024, `${size} bytes`)
   assert.ok(files.includes('README.md') && files.includes('LICENSE-MIT'), files.join())
   assert.ok(files.every(file => /^(dist\/|README|LICENSE|package\.json)/.test(file)), files.join())
 })
 
-await test('the example of the README: types and output', () => {
+await test('smoke: the example of the README: types and output', () => {
   const [, example] = /```ts\n([^]*?)```/.exec(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))
   writeFileSync(join(project, 'example.ts'), example)
   const tsc = new URL('../node_modules/.bin/tsc', import.meta.url).pathname
