@@ -36,7 +36,7 @@ pub use named::Named;
 pub(crate) use named::named;
 #[cfg(feature = "v2")]
 pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
-pub(crate) use shape::{Shape, Uint};
+pub(crate) use shape::{Shape, Text, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
 #[cfg(feature = "v2")]
@@ -102,7 +102,6 @@ impl core::fmt::Display for Generation {
     }
 }
 
-listed! {
 /// How a component's bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -116,9 +115,7 @@ pub enum Encoding {
     /// In a way that is not known (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown,
 }
-}
 
-listed! {
 /// How an object's components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -140,7 +137,6 @@ pub enum Format {
     GgufBlocks,
     /// A format that is not known, or a layout of 0.1 or 2 that is not.
     Unknown,
-}
 }
 
 impl Encoding {
@@ -203,7 +199,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
             Self::Values => "values",

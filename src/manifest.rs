@@ -9,14 +9,13 @@ mod blobs;
 #[cfg(feature = "write")]
 mod canonical;
 mod component;
+mod extent;
 mod hash;
 mod index;
 mod missing;
 mod names;
 mod object;
 mod parts;
-mod reader;
-mod records;
 mod refused;
 mod roles;
 #[cfg(feature = "v2")]
@@ -31,10 +30,10 @@ use core::ops::Range;
 pub use crate::format::Version;
 #[cfg(all(feature = "write", feature = "v2"))]
 pub(crate) use admit::extent;
-pub use blobs::Extent;
 #[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;
 pub use component::{Component, ElementType};
+pub use extent::Extent;
 #[cfg(feature = "write")]
 pub(crate) use hash::hash;
 pub use missing::NotFound;
@@ -54,8 +53,6 @@ use crate::format::Generation;
 use crate::format::frame::Frame;
 use crate::limits::{Limits, Options};
 use crate::num::{len_u32, usize_from_u32};
-use parts::Index;
-use reader::Reader;
 
 /// A manifest that has been read and found to keep every rule that needs no data bytes.
 ///
@@ -240,13 +237,13 @@ impl<'a> ManifestRef<'a> {
 
     pub(crate) fn objects(self) -> impl ExactSizeIterator<Item = Object<'a>> + use<'a> {
         let objects = self.index().objects.iter().enumerate();
-        objects.map(move |(ordinal, record)| Object::new(self, len_u32(ordinal), *record))
+        objects.map(move |(ordinal, record)| Object::new(self, len_u32(ordinal), record))
     }
 
     #[inline]
     pub(crate) fn object(self, ordinal: u32) -> Option<Object<'a>> {
         let record = self.index().objects.get(usize_from_u32(ordinal))?;
-        Some(Object::new(self, ordinal, *record))
+        Some(Object::new(self, ordinal, record))
     }
 
     /// The object of that name. It is made here and not where the name is looked for, so that it need not
@@ -258,16 +255,15 @@ impl<'a> ManifestRef<'a> {
 
     /// The place of the object of that name.
     fn find(&self, name: &str) -> Option<u32> {
-        let reader = self.reader();
-        let objects = &self.index().objects;
-        let read = |ordinal| reader.name(objects, ordinal);
+        let records = self.records();
+        let read = |ordinal| records.name_at(ordinal);
         self.index().names.find(name.as_bytes(), self.len(), read)
     }
 
     /// The name of the object at that place, which costs nothing to read.
     #[cfg(any(feature = "std", feature = "write"))]
     pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
-        self.reader().name(&self.index().objects, ordinal)
+        self.records().name_at(ordinal)
     }
 
     /// The file's attributes as the manifest spells them.
@@ -298,7 +294,7 @@ impl<B> core::fmt::Debug for Manifest<B> {
             .field("version", &self.version())
             .field("extent", &self.extent())
             .field("objects", &self.len())
-            .field("components", &self.admitted.index.records().components().count())
+            .field("components", &self.admitted.index.components.len())
             .finish()
     }
 }

@@ -10,7 +10,7 @@ mod numbers;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-pub(crate) use self::numbers::{heap, numbers};
+pub(crate) use self::numbers::numbers;
 use crate::error::OutOfMemory;
 use crate::num::{Assured as _, SMALL, impossible, len_u32, usize_from_u32};
 

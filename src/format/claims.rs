@@ -4,7 +4,7 @@ use core::num::NonZeroU8;
 
 #[cfg(feature = "v2")]
 use super::profile::Profile;
-use super::{Dialect, Encoding, Facts, Format, Role, Shape, Uint, Version};
+use super::{Dialect, Encoding, Facts, Format, Role, Shape, Text, Uint, Version};
 use crate::cbor::{Checked, Fault, Remaining};
 #[cfg(feature = "v2")]
 use crate::cbor::{Input, strict};
@@ -85,7 +85,8 @@ pub(crate) struct ComponentClaim {
     pub(crate) length: Uint,
     pub(crate) decoded: Option<Uint>,
     pub(crate) encoding: Encoding,
-    pub(crate) digest: bool,
+    /// The place of its digest, if it has one.
+    pub(crate) digest: Option<Remaining>,
     /// Where the data is declared big-endian, if it is.
     pub(crate) big_endian: Option<Remaining>,
     /// Where the name of the other file stands that it is in, if it is not in this one.
@@ -98,6 +99,10 @@ pub(crate) struct ComponentClaim {
 pub(crate) struct ObjectClaim {
     pub(crate) shape: Shape,
     pub(crate) format: Format,
+    /// The place of the layout's name, if there is one.
+    pub(crate) layout: Option<Remaining>,
+    /// The place of the attributes, if there are some.
+    pub(crate) attributes: Option<Remaining>,
     /// Where its components begin.
     pub(crate) components: Remaining,
     pub(crate) facts: Facts,
@@ -128,8 +133,8 @@ pub(crate) trait Claims<'m> {
     ) -> Result<(), Fault>;
     /// One component of the object that is next to come.
     fn component(&mut self, claim: &ComponentClaim) -> Result<(), Fault>;
-    /// The name of the object whose components come next. Its head is at `at`.
-    fn name(&mut self, at: Remaining, name: &'m [u8], facts: Facts);
+    /// The name of the object whose components come next.
+    fn name(&mut self, name: Text<'m>, facts: Facts);
     /// What attributes and shape ask of the object that comes next, if it is one of a profile.
     #[cfg(feature = "v2")]
     fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault>;

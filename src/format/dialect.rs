@@ -22,21 +22,14 @@ pub(crate) struct Dialect {
     pub(crate) generation: Generation,
     pub(crate) nesting: Nesting,
 
-    /// Fields of an object.
-    pub(crate) shape: Field,
-    /// How its components make up a tensor; dense where there is no such field.
-    pub(crate) format: Field,
-    pub(crate) attributes: Option<Field>,
+    /// Whether objects have attributes.
+    pub(crate) has_attributes: bool,
+    /// Whether components may be in other files.
+    pub(crate) has_shards: bool,
 
-    /// Fields of a component.
-    pub(crate) dtype: Field,
-    pub(crate) logical_type: Option<Field>,
+    /// Fields of a component for which its record has no place.
     pub(crate) encoding: Field,
     pub(crate) blob: Blob,
-    /// The name of the other file that the blob is in.
-    pub(crate) shard: Option<Field>,
-    pub(crate) decoded_length: Option<Field>,
-    pub(crate) digest: Field,
 
     /// Reads a digest; none if it is malformed.
     pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,

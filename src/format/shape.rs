@@ -1,4 +1,4 @@
-//! Numbers and shapes, and where they stand.
+//! Numbers, texts and shapes, and where they stand.
 
 use crate::cbor::Remaining;
 use crate::num::product;
@@ -8,6 +8,20 @@ use crate::num::product;
 pub(crate) struct Uint {
     pub(crate) remaining: Remaining,
     pub(crate) value: u64,
+}
+
+/// A text, not known to be UTF-8, the place of its head, and the place behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'m> {
+    pub(crate) remaining: Remaining,
+    pub(crate) bytes: &'m [u8],
+    pub(crate) behind: Remaining,
+}
+
+impl Text<'_> {
+    /// No text.
+    pub(crate) const NONE: Self =
+        Self { remaining: Remaining::END, bytes: &[], behind: Remaining::END };
 }
 
 /// A shape: where it stands, and what is asked of it. The dimensions stay in the manifest.

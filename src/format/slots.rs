@@ -2,7 +2,7 @@
 
 use nom::Parser as _;
 
-use super::shape::{Product, Shape, Uint};
+use super::shape::{Product, Shape, Text, Uint};
 use super::{Claims, Walk};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, array_head, key, map_head, skip,
@@ -21,20 +21,13 @@ pub(crate) trait Slot<'m>: Sized {
     -> Parsed<'m, Self>;
 }
 
-/// A text and where it stands; not known to be UTF-8.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Text<'m> {
-    pub(crate) remaining: Remaining,
-    pub(crate) bytes: &'m [u8],
-}
-
 impl<'m> Slot<'m> for Text<'m> {
-    const BLANK: Self = Self { remaining: Remaining::END, bytes: &[] };
+    const BLANK: Self = Self::NONE;
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
-        Ok((rest, Self { remaining: Remaining::of(at), bytes }))
+        Ok((rest, Self { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
     }
 }
 

@@ -4,8 +4,8 @@ use nom::Parser as _;
 
 use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
-use super::shape::{Shape, Uint};
-use super::slots::{Slot, Text};
+use super::shape::{Shape, Text, Uint};
+use super::slots::Slot;
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
@@ -37,16 +37,10 @@ table! {
 pub(crate) static V0_1: Dialect = Dialect {
     generation: Generation::V0_1,
     nesting: Nesting::Flat("data"),
-    shape: EntryKey::shape.field(),
-    format: EntryKey::layout.field(),
-    attributes: None,
-    dtype: EntryKey::dtype.field(),
-    logical_type: None,
+    has_attributes: false,
+    has_shards: false,
     encoding: EntryKey::encoding.field(),
     blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
-    shard: None,
-    decoded_length: None,
-    digest: EntryKey::checksum.field(),
     read_digest: |text| Digest::read_v0(text),
     index_types: IndexTypes::Integers,
     logical_dtypes: false,
@@ -87,13 +81,15 @@ pub(crate) fn walk<'m, C: Claims<'m>>(
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (rest, ()) = Entry::read(walk, at, |walk, entry| {
         check_utf8(entry.name.remaining, entry.name.bytes)?;
-        walk.claims.name(entry.name.remaining, entry.name.bytes, FACTS);
+        walk.claims.name(entry.name, FACTS);
         walk.place = walk.place.in_component(Some(0));
         walk.claims.component(&entry.component(at)?)?;
         walk.place = walk.place.in_component(None);
         let claim = ObjectClaim {
             shape: entry.shape,
             format: entry.format(),
+            layout: entry.layout.map(|layout| layout.0.remaining),
+            attributes: None,
             components: Remaining::of(at),
             facts: FACTS,
         };
@@ -139,7 +135,7 @@ impl Entry<'_> {
                 b"zstd" => Encoding::Zstd,
                 _ => Encoding::Unknown,
             },
-            digest: self.checksum.is_some(),
+            digest: self.checksum.map(|checksum| checksum.0.remaining),
             big_endian: match self.endianness {
                 Some(Endianness::Big(remaining)) => Some(remaining),
                 _ => None,

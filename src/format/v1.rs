@@ -5,18 +5,18 @@ mod values;
 
 use nom::Parser as _;
 
-use self::values::{DigestText, DtypeName, TypeName};
+use self::values::{DigestText, DtypeName, FormatName, TypeName};
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 #[cfg(feature = "write")]
 use super::dialect::Writing;
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
-use super::shape::{Shape, Uint};
+use super::shape::{Shape, Text, Uint};
 use super::slots::{Attributes, Slot};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
-    Checked, Entries, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key,
-    keys_before, map_head, nth_key, pass, short_text, skip, text, utf8,
+    Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
+    map_head, nth_key, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 #[cfg(feature = "write")]
@@ -41,7 +41,7 @@ table! {
     Object<'m>, keys ObjectKey, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
     "shape"      => shape:      Shape,         required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "format"     => format:     Format,        required(Rule::FormatMissing),     else Rule::FormatType;
+    "format"     => format:     FormatName,    required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
     "components" => components: Components,    required(Rule::ComponentsMissing), else Rule::ComponentsType;
 }
@@ -66,16 +66,10 @@ const FACTS: Facts = Facts::BEFORE_2;
 pub(crate) static V1_2: Dialect = Dialect {
     generation: Generation::V1_2,
     nesting: Nesting::Named,
-    shape: ObjectKey::shape.field(),
-    format: ObjectKey::format.field(),
-    attributes: Some(ObjectKey::attributes.field()),
-    dtype: ComponentKey::dtype.field(),
-    logical_type: Some(ComponentKey::logical_type.field()),
+    has_attributes: true,
+    has_shards: false,
     encoding: ComponentKey::encoding.field(),
     blob: Blob::Fields(ComponentKey::offset.field(), ComponentKey::length.field()),
-    shard: None,
-    decoded_length: Some(ComponentKey::decoded_length.field()),
-    digest: ComponentKey::digest.field(),
     read_digest: |text| Digest::read_v1(text),
     index_types: IndexTypes::U64,
     logical_dtypes: false,
@@ -241,8 +235,7 @@ impl<'m> Objects<'m> {
     fn walk<C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
         let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
         let dialect = walk.dialect.assured_or(&V1_2);
-        let claimed = entries.claimed().unwrap_or_else(|| count(walk, entries, input));
-        walk.claims.begin(dialect, Some(claimed), Remaining::of(input))?;
+        walk.claims.begin(dialect, entries.claimed(), Remaining::of(input))?;
         let mut ordinal = 0_u32;
         while entries.next(input) {
             walk.place = Place::new(Some(ordinal), None);
@@ -254,32 +247,19 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// How many objects there are that are well-formed, where the head does not say it. One without components
-/// takes 29 bytes of the manifest and 16 of memory: a list that moves to grow would take more than the manifest.
-#[cold]
-#[inline(never)]
-fn count<'m, C>(walk: &Walk<'_, C>, mut entries: Entries, mut input: Input<'m>) -> u32 {
-    let depth = walk.limits.depth();
-    let entry = |at: Input<'m>| skip(skip(at, 2, depth)?.0, 2, depth);
-    let mut count = 0_u32;
-    while entries.next(input) {
-        let Ok((rest, ())) = entry(input) else { break };
-        input = rest;
-        count = count.wrapping_add(1);
-    }
-    count
-}
-
 /// Reads the object whose name is at `at`, and has it validated.
 #[inline(always)]
 fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     check_utf8(Remaining::of(at), name)?;
-    walk.claims.name(Remaining::of(at), name, FACTS);
+    let behind = Remaining::of(value);
+    walk.claims.name(Text { remaining: Remaining::of(at), bytes: name, behind }, FACTS);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
             shape: object.shape,
-            format: object.format,
+            format: object.format.format,
+            layout: Some(object.format.remaining),
+            attributes: object.attributes.map(|attributes| attributes.0),
             components: object.components.0,
             facts: FACTS,
         };
@@ -377,7 +357,7 @@ impl Component<'_> {
             length: self.length,
             decoded: self.decoded_length,
             encoding: self.encoding.unwrap_or(Encoding::Raw),
-            digest: self.digest.is_some(),
+            digest: self.digest.map(|digest| digest.0),
             big_endian: None,
             shard: None,
             facts: FACTS,

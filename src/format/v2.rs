@@ -26,6 +26,7 @@ pub(crate) use self::write::{
 };
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
+use super::shape::Text;
 use super::slots::Slot;
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
@@ -83,16 +84,10 @@ const FACTS: Facts = Facts {
 pub(crate) static V2: Dialect = Dialect {
     generation: Generation::V2,
     nesting: Nesting::Named,
-    shape: ObjectKey::shape.field(),
-    format: ObjectKey::layout.field(),
-    attributes: Some(ObjectKey::attributes.field()),
-    dtype: PartKey::dtype.field(),
-    logical_type: Some(PartKey::logical_type.field()),
+    has_attributes: true,
+    has_shards: true,
     encoding: PartKey::encoding.field(),
     blob: Blob::Pair(PartKey::blob.field()),
-    shard: Some(PartKey::shard.field()),
-    decoded_length: Some(PartKey::decoded_length.field()),
-    digest: PartKey::digest.field(),
     read_digest: |text| Digest::read_v2(text),
     index_types: IndexTypes::Unsigned,
     logical_dtypes: false,
@@ -208,11 +203,14 @@ fn object<'m, C: Claims<'m>>(
     at: Input<'m>,
 ) -> Checked<Input<'m>> {
     let (value, name) = name(names, at)?;
-    walk.claims.name(Remaining::of(at), name, FACTS);
+    let behind = Remaining::of(value);
+    walk.claims.name(Text { remaining: Remaining::of(at), bytes: name, behind }, FACTS);
     let (rest, ()) = Object::read(walk, value, |walk, object| {
         let claim = ObjectClaim {
             shape: object.shape.0,
-            format: object.layout.0,
+            format: object.layout.format,
+            layout: Some(object.layout.remaining),
+            attributes: object.attributes.map(|attributes| attributes.0),
             components: object.parts.0,
             facts: FACTS,
         };
@@ -220,8 +218,7 @@ fn object<'m, C: Claims<'m>>(
             return Err(Fault::new(Rule::ShapeOverflow, claim.shape.remaining).into());
         }
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = claim.format {
-            let attributes = object.attributes.map(|attributes| attributes.0);
-            profiles::validate(walk, value, &claim, attributes)?;
+            profiles::validate(walk, value, &claim)?;
         }
         walk.object(&claim)
     })?;
@@ -299,7 +296,7 @@ impl Part<'_> {
             length: self.blob.length,
             decoded,
             encoding: self.encoding.map_or(Encoding::Raw, |encoding| encoding.0),
-            digest: self.digest.is_some(),
+            digest: self.digest.map(|digest| digest.0),
             big_endian: None,
             shard: self.shard.map(|shard| shard.0),
             facts: FACTS,

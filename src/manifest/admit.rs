@@ -1,13 +1,15 @@
 //! Validating what the manifest claims: each component, each object, and the whole.
 
-use super::blobs::{Extent, InOrder, Sharing, Wrong, wrong};
-use super::index::{BoundedVec, ComponentFacts, ComponentRecord, Gathered, ObjectRecord};
+use alloc::vec::Vec;
+use core::mem::take;
+
+use super::blobs::{InOrder, Sharing, Wrong, wrong};
+use super::extent::Extent;
+use super::index::{ComponentRecord, Index, ObjectRecord, Records, push, reserve};
 use super::names::{Clash, Names, Order};
-use super::records::Records;
 use super::roles::{Part, Roles};
 #[cfg(feature = "v2")]
 use super::shards;
-use super::{Index, Reader};
 use crate::cbor::{Fault, Input, Remaining, fault};
 use crate::element::StorageType;
 use crate::error::{Error, OutOfMemory, Place};
@@ -18,10 +20,10 @@ use crate::format::frame::Frame;
 use crate::format::v2::Shards;
 use crate::format::{
     self, Claims, ComponentClaim, Dialect, Encoding, Facts, Logical, ObjectClaim, ObjectFault,
-    Walk, Walked,
+    Text, Walk, Walked,
 };
 use crate::limits::{Options, Tolerance};
-use crate::num::{Assured as _, is_before, u64_from_usize, usize_from_u32};
+use crate::num::{Assured as _, is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
 /// Reads and validates the manifest of `frame`, whose bytes are `manifest`.
@@ -47,21 +49,18 @@ struct Validator<'m, 'o> {
     blobs_end: u64,
     /// How many components are in other files.
     #[cfg(feature = "v2")]
-    elsewhere: u32,
+    in_shards: u32,
 
-    objects: BoundedVec<ObjectRecord>,
-    /// The components that are not the first of their object.
-    others: BoundedVec<ComponentRecord>,
-    /// Where the first object begins.
-    begin: Remaining,
+    objects: Vec<ObjectRecord>,
+    components: Vec<ComponentRecord>,
 
     blobs: InOrder,
     last_name: Option<&'m [u8]>,
     names_are_sorted: bool,
 
-    /// Of the current object: its name, its components, its parts.
-    name: Remaining,
-    components: Gathered,
+    /// Of the current object: its name, the ordinal of its first component, its parts.
+    name: Text<'m>,
+    first: u32,
     parts: Roles,
 }
 
@@ -76,15 +75,14 @@ impl<'m, 'o> Validator<'m, 'o> {
             dialect: frame.container().dialect(),
             blobs_end: frame.blobs_end(),
             #[cfg(feature = "v2")]
-            elsewhere: 0,
-            objects: BoundedVec::default(),
-            others: BoundedVec::default(),
-            begin: Remaining::default(),
+            in_shards: 0,
+            objects: Vec::new(),
+            components: Vec::new(),
             blobs: InOrder::default(),
             last_name: None,
             names_are_sorted: true,
-            name: Remaining::default(),
-            components: Gathered::none(0),
+            name: Text::NONE,
+            first: 0,
             parts: Roles::default(),
         }
     }
@@ -112,41 +110,41 @@ impl<'m, 'o> Validator<'m, 'o> {
     /// What can only be validated when everything is there.
     fn whole(mut self, manifest: Input<'m>, walked: &Walked) -> Result<Index, Error> {
         let dialect = self.dialect;
-        let objects = core::mem::take(&mut self.objects).into_vec();
-        let others = core::mem::take(&mut self.others).into_vec();
-        let records = Records { objects: &objects, others: &others };
-        let reader = Reader { bytes: manifest, dialect };
+        let (objects, components) = (take(&mut self.objects), take(&mut self.components));
+        let records =
+            Records { bytes: manifest, dialect, objects: &objects, components: &components };
         let no_memory = Error::from(OutOfMemory);
         if !self.blobs.holds() {
-            let here = records.components().filter(|(_, record)| !record.is_elsewhere());
-            let extents = here.map(|(which, record)| (which, reader.extent(record)));
+            let here = (0..).zip(&components).filter(|(_, record)| !record.in_shard());
+            let here = here.map(|(component, _)| component);
             let identical =
                 dialect.facts.shares_blobs || self.options.tolerates(Tolerance::SharedBlobs);
             let sharing = Sharing {
                 identical,
-                alignment: dialect.facts.alignment,
                 most: self.options.limit().shared_total(self.frame.file_len()),
             };
-            let wrong = wrong(self.blobs, extents, sharing).map_err(|_| no_memory)?;
-            if let Some(Wrong { which, kind, found }) = wrong {
-                let at = reader.offset_remaining(records.get(which).assured());
-                return Err(self.error(Fault::with(kind, at, found)).at(records.place(which)));
+            let wrong = wrong(&components, here, sharing).map_err(|_| no_memory)?;
+            if let Some(Wrong { component, kind, found }) = wrong {
+                let record = components.get(usize_from_u32(component));
+                let at = record.map(|record| records.blob_places(record).0).assured();
+                return Err(self.error(Fault::with(kind, at, found)).at(records.place(component)));
             }
         }
         #[cfg(feature = "v2")]
-        if let Some(clash) = self.shards(&reader, records, walked)? {
-            return Err(self.error(clash.fault).at(records.place(clash.which)));
+        if let Some(clash) = self.shards(records, walked)? {
+            return Err(self.error(clash.fault).at(records.place(clash.component)));
         }
 
-        let count = crate::num::len_u32(objects.len());
-        let read = |ordinal| reader.name(&objects, ordinal);
+        let count = len_u32(objects.len());
+        let read = |ordinal| records.name_at(ordinal);
         let names = if self.names_are_sorted {
             Names::sorted(if dialect.facts.sorted_by_length { Order::Length } else { Order::Bytes })
         } else {
             Names::hashed(count, read).map_err(|clash| match clash {
                 Clash::Memory => no_memory,
                 Clash::Duplicate(ordinal) => {
-                    let name = objects.get(usize_from_u32(ordinal)).map(|it| it.name()).assured();
+                    let name =
+                        objects.get(usize_from_u32(ordinal)).map(|object| object.name).assured();
                     let error = self.error(Fault::new(Rule::DuplicateName, name));
                     error.at(Place::new(Some(ordinal), None))
                 }
@@ -155,7 +153,7 @@ impl<'m, 'o> Validator<'m, 'o> {
         let Walked { attributes, version, .. } = *walked;
         Ok(Index {
             objects,
-            others,
+            components,
             names,
             attributes,
             #[cfg(feature = "v2")]
@@ -169,16 +167,14 @@ impl<'m, 'o> Validator<'m, 'o> {
     #[cfg(feature = "v2")]
     fn shards(
         &self,
-        reader: &Reader<'m>,
-        records: Records<'_>,
+        records: Records<'m>,
         walked: &Walked,
     ) -> Result<Option<shards::Clash>, Error> {
-        if self.elsewhere == 0 {
+        if self.in_shards == 0 {
             return Ok(None);
         }
-        let table = Shards::read(reader.bytes, walked.shards)?;
-        let components = shards::Components { reader, records, elsewhere: self.elsewhere };
-        Ok(shards::validate(components, &table, self.options.limit())?)
+        let table = Shards::read(records.bytes, walked.shards)?;
+        Ok(shards::validate(records, self.in_shards, &table, self.options.limit())?)
     }
 }
 
@@ -207,8 +203,11 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         at: Remaining,
     ) -> Result<(), Fault> {
         self.dialect = dialect;
-        self.begin = at;
-        self.objects.expect(claimed, at.left(), OBJECT_BYTES)
+        // There is room for as many as the bytes can hold, each with one component, as most have.
+        let most = at.left() / OBJECT_BYTES;
+        let objects = claimed.unwrap_or(0).min(most);
+        reserve(&mut self.objects, objects)?;
+        reserve(&mut self.components, objects)
     }
 
     #[inline(always)]
@@ -223,7 +222,11 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         // The length of another file is looked at when all of them are known.
         let most = if claim.shard.is_none() { self.blobs_end } else { u64::MAX };
         let extent = extent(claim, most)?;
-        let part = Part::new(claim, self.components.count, self.dialect)?;
+        let part = Part::new(
+            claim,
+            len_u32(self.components.len()).wrapping_sub(self.first),
+            self.dialect,
+        )?;
         let width = dtype.storage.map_or(1, StorageType::width);
         if let (Some(remaining), Encoding::Zstd, 2..) = (claim.big_endian, claim.encoding, width) {
             return Err(Fault::new(Rule::EndiannessCompressed, remaining));
@@ -241,33 +244,38 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
         }
         #[cfg(feature = "v2")]
         if claim.shard.is_some() {
-            self.elsewhere = self.elsewhere.wrapping_add(1);
+            self.in_shards = self.in_shards.wrapping_add(1);
         }
-        let record = ComponentRecord::new(&ComponentFacts {
+        let unknown_type = if dtype.storage.is_none() {
+            Some(dtype.remaining)
+        } else {
+            dtype.type_remaining.filter(|_| dtype.logical.unknown)
+        };
+        let record = ComponentRecord {
+            extent,
+            decoded: claim.decoded.map_or(0, |decoded| decoded.value),
+            has_decoded: claim.decoded.is_some(),
             at: claim.at,
+            digest: claim.digest.unwrap_or(Remaining::END),
+            shard: claim.shard.unwrap_or(Remaining::END),
+            type_name: unknown_type.unwrap_or(Remaining::END),
+            role: claim.role,
             storage: dtype.storage,
             logical: dtype.logical,
             encoding: claim.encoding,
-            elsewhere: claim.shard.is_some(),
-            big: claim.big_endian.is_some() && width > 1,
-            digest: claim.digest,
-            offset: claim.offset.remaining,
-            length: claim.length.remaining,
-        });
-        if self.components.add(record) {
-            self.others.push(record, self.begin, claim.at)?;
-        }
-        Ok(())
+            big_endian: claim.big_endian.is_some() && width > 1,
+        };
+        push(&mut self.components, record)
     }
 
     #[inline(always)]
-    fn name(&mut self, at: Remaining, name: &'m [u8], facts: Facts) {
-        self.name = at;
+    fn name(&mut self, name: Text<'m>, facts: Facts) {
+        self.name = name;
         if !facts.sorted_by_length {
-            self.names_are_sorted &= self.last_name.is_none_or(|last| is_before(last, name));
-            self.last_name = Some(name);
+            self.names_are_sorted &= self.last_name.is_none_or(|last| is_before(last, name.bytes));
+            self.last_name = Some(name.bytes);
         }
-        self.components = Gathered::none(self.others.len());
+        self.first = len_u32(self.components.len());
         self.parts.clear();
     }
 
@@ -279,7 +287,21 @@ impl<'m> Claims<'m> for Validator<'m, '_> {
     #[inline(always)]
     fn object(&mut self, claim: &ObjectClaim) -> Result<(), ObjectFault> {
         self.parts.validate(claim, self.dialect, self.options)?;
-        let record = ObjectRecord::new(self.name, claim.format, &self.components);
-        Ok(self.objects.push(record, self.begin, self.name)?)
+        let Text { remaining, bytes, behind } = self.name;
+        let length = len_u32(bytes.len());
+        // A head takes 9 bytes at most.
+        let head = remaining.left().wrapping_sub(behind.left()).wrapping_sub(length);
+        let record = ObjectRecord {
+            name: remaining,
+            name_head: u8::try_from(head).assured(),
+            name_length: length,
+            shape: claim.shape.remaining,
+            layout: claim.layout.unwrap_or(Remaining::END),
+            attributes: claim.attributes.unwrap_or(Remaining::END),
+            first: self.first,
+            count: len_u32(self.components.len()).wrapping_sub(self.first),
+            format: claim.format,
+        };
+        Ok(push(&mut self.objects, record)?)
     }
 }

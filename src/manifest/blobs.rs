@@ -1,64 +1,18 @@
-//! Blobs that are not empty are disjoint.
-
-#[cfg(feature = "v2")]
-mod shared;
+//! Blobs that are not empty are disjoint, or identical where a format allows it.
 
 use alloc::vec::Vec;
 
-use super::records::Which;
+use super::extent::Extent;
+use super::index::ComponentRecord;
 use crate::error::{ErrorKind, OutOfMemory};
-use crate::limits::format::ALIGNMENT_V2;
-use crate::num::{Assured as _, SMALL, usize_from_u32};
+use crate::num::usize_from_u32;
 use crate::rules::{Limit, Rule};
-use crate::sort::{heap, numbers};
 
-/// Where a blob lies: all of it before the manifest, and starting at a multiple of 64; in 2, before
-/// the footer, and at a multiple of 4096.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    offset: u64,
-    length: u64,
-}
-
-impl Extent {
-    /// For extents that have been validated, or read again from a manifest that has.
-    pub(super) fn new(offset: u64, length: u64) -> Self {
-        Self { offset, length }
-    }
-
-    /// A part of one, which need not begin at a multiple of anything.
-    #[cfg(all(feature = "zstd", any(feature = "v2", feature = "std")))]
-    pub(crate) fn part(offset: u64, length: u64) -> Self {
-        Self { offset, length }
-    }
-
-    /// First byte, from the beginning of the file. A multiple of 64; in 2, of 4096.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// Stored bytes.
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// One past the last byte.
-    pub fn end(&self) -> u64 {
-        self.offset.checked_add(self.length).assured_or(u64::MAX)
-    }
-
-    /// As a range of the file.
-    pub fn range(&self) -> core::ops::Range<u64> {
-        self.offset..self.end()
-    }
-}
-
-/// Watches blobs go by. As long as each begins where the one before has ended, or later, no two
-/// overlap, and nothing has to be remembered.
+/// Whether blobs have come in order so far: each begins where the one before has ended, or later. Then no two
+/// overlap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InOrder {
-    /// How many there are that are not empty, and where the last of them in the file ends.
-    count: u32,
+    /// The end of the last blob that is not empty.
     end: u64,
     disorder: bool,
 }
@@ -66,9 +20,8 @@ pub(super) struct InOrder {
 impl InOrder {
     #[inline(always)]
     pub(super) fn note(&mut self, extent: Extent) {
-        if extent.length > 0 {
-            self.count = self.count.wrapping_add(1);
-            self.disorder |= extent.offset < self.end;
+        if extent.length() > 0 {
+            self.disorder |= extent.offset() < self.end;
             self.end = extent.end().max(self.end);
         }
     }
@@ -83,123 +36,121 @@ impl InOrder {
 pub(super) struct Sharing {
     /// Any number of components may have the identical extent.
     pub(super) identical: bool,
-    /// What offsets are a multiple of: a power of two.
-    pub(super) alignment: u64,
     /// How many bytes all of them may have together, where some are shared. These count as often as they
     /// are, because so often they are read.
     pub(super) most: u64,
 }
 
-/// What blobs are that may be shared.
-struct Laid {
-    /// The first extent, in order of offset and then length, that overlaps one before it.
-    clash: Option<Extent>,
-    /// Whether two may be identical.
-    alike: bool,
-}
-
-/// Finds out whether blobs overlap.
-fn overlap(
-    seen: InOrder,
-    extents: impl Iterator<Item = Extent> + Clone,
-    sharing: Sharing,
-) -> Result<Laid, OutOfMemory> {
-    let Sharing { identical, alignment, .. } = sharing;
-    // Before 2 blobs share bytes only where that is tolerated, so these are looked at exactly.
-    let is_v2 = cfg!(feature = "v2") && alignment == ALIGNMENT_V2;
-    let (bits, within) = (alignment.trailing_zeros(), alignment.wrapping_sub(1));
-    let units = |bytes: u64| (bytes >> bits).wrapping_add(u64::from(bytes & within != 0));
-
-    let blobs = extents.filter(|extent| extent.length > 0);
-    let count = usize_from_u32(seen.count);
-    // Up to 256 GiB (2: 16 TiB), offset and length in units of the alignment fit in 32 bits each, and
-    // half the memory does. Two blobs that are disjoint are so in these units too, because they
-    // start at multiples of them; two that are not are looked at exactly.
-    if u32::try_from(units(seen.end)).is_ok() {
-        let offset = |blob: Extent| blob.offset >> bits << 32;
-        let mut packed = reserve(count)?;
-        for blob in blobs.clone().take(count) {
-            packed.push(offset(blob) | units(blob.length));
-        }
-        numbers(&mut packed, units(seen.end) << 32);
-        let unpack = |packed: &u64| Extent {
-            offset: packed >> 32 << bits,
-            length: (packed & u64::from(u32::MAX)) << bits,
-        };
-        let clash = first_overlap(packed.iter().map(unpack), is_v2);
-        #[cfg(feature = "v2")]
-        if is_v2 {
-            // Blobs of one offset and as many units may differ in the last bytes.
-            let alike = packed.iter().zip(packed.iter().skip(1)).any(|(a, b)| a == b);
-            let differ =
-                alike.then(|| shared::differing(&blobs, &mut packed, shared::FREE)).flatten();
-            let least = clash.map(|clash| clash.offset).into_iter().chain(differ).min();
-            let clash = least.and_then(|offset| shared::first_at(&blobs, offset));
-            return Ok(Laid { clash, alike });
-        }
-        if clash.is_none() {
-            return Ok(Laid { clash, alike: false });
-        }
-    }
-    #[cfg(feature = "v2")]
-    if is_v2 {
-        return Ok(Laid { clash: shared::overlap(&blobs, count)?, alike: true });
-    }
-    let mut exact = reserve(count)?;
-    for blob in blobs.take(count) {
-        exact.push((blob.offset, blob.length));
-    }
-    if SMALL {
-        heap(&mut exact);
-    } else {
-        exact.sort_unstable();
-    }
-    let extents = exact.iter().map(|(offset, length)| Extent::new(*offset, *length));
-    Ok(Laid { clash: first_overlap(extents, identical), alike: identical })
-}
-
-/// Which component is at fault, and why.
+/// The component that is at fault, and why.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    pub(super) which: Which,
+    /// Its ordinal among all components.
+    pub(super) component: u32,
     pub(super) kind: ErrorKind,
     pub(super) found: u64,
 }
 
-/// What is wrong with the blobs of one file. Where two overlap, the last component whose extent is the first in
-/// the file that overlaps one before it; where blobs are shared, the first component beyond the limit.
+/// Finds what is wrong with the blobs of one file, which come by the ordinals of their components. Where two
+/// overlap, it is the last component with the extent that is the first, in order of offset and length, to overlap one
+/// before it; where blobs are shared, the first component beyond the limit.
 pub(super) fn wrong(
-    seen: InOrder,
-    mut extents: impl Iterator<Item = (Which, Extent)> + Clone,
+    components: &[ComponentRecord],
+    of_file: impl Iterator<Item = u32> + Clone,
     sharing: Sharing,
 ) -> Result<Option<Wrong>, OutOfMemory> {
-    let Laid { clash, alike } = overlap(seen, extents.clone().map(|(_, extent)| extent), sharing)?;
-    if let Some(clash) = clash {
-        let last = extents.filter(|(_, extent)| *extent == clash).last();
-        let kind = Rule::BlobOverlap.into();
-        return Ok(last.map(|(which, extent)| Wrong { which, kind, found: extent.offset() }));
+    let extent = |component: u32| -> Option<Extent> {
+        Some(components.get(usize_from_u32(component))?.extent)
+    };
+    let extents = of_file.filter_map(|component| Some((component, extent(component)?)));
+    // The lengths stay in the records: few blobs begin at one offset.
+    let mut sorted: Vec<(u64, u32)> = Vec::new();
+    sorted.try_reserve_exact(extents.clone().count()).map_err(|_| OutOfMemory)?;
+    for (component, extent) in extents.clone().filter(|(_, extent)| extent.length() > 0) {
+        sorted.push((extent.offset(), component));
+    }
+    sorted.sort_unstable_by(|one, other| {
+        let length = |component| extent(component).map(|extent| extent.length());
+        let by_length = || (length(one.1), one.1).cmp(&(length(other.1), other.1));
+        one.0.cmp(&other.0).then_with(by_length)
+    });
+    let (mut last, mut alike, mut clash) = (Extent::new(0, 0), false, None);
+    for (_, component) in &sorted {
+        let Some(extent) = extent(*component) else { continue };
+        match clash {
+            None if extent == last => {
+                alike = true;
+                clash = (!sharing.identical).then_some((extent, *component));
+            }
+            None if extent.offset() < last.end() => clash = Some((extent, *component)),
+            Some((clashing, _)) if extent == clashing => clash = Some((extent, *component)),
+            Some(_) => break,
+            None => {}
+        }
+        last = extent;
+    }
+    if let Some((extent, component)) = clash {
+        return Ok(Some(Wrong {
+            component,
+            kind: Rule::BlobOverlap.into(),
+            found: extent.offset(),
+        }));
     }
     if !alike {
         return Ok(None);
     }
     let (mut found, kind) = (0_u64, Limit::DecodedTotal.into());
-    Ok(extents.find_map(|(which, extent)| {
-        found = found.saturating_add(extent.length);
-        (found > sharing.most).then_some(Wrong { which, kind, found })
+    let mut extents = extents;
+    Ok(extents.find_map(|(component, extent)| {
+        found = found.saturating_add(extent.length());
+        (found > sharing.most).then_some(Wrong { component, kind, found })
     }))
 }
 
-fn reserve<T>(count: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
-    Ok(vec)
-}
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
 
-/// The first of the sorted extents that begins before one before it ends.
-fn first_overlap(mut sorted: impl Iterator<Item = Extent>, shared: bool) -> Option<Extent> {
-    let mut last = Extent::new(0, 0);
-    sorted.find(|extent| {
-        let overlaps = extent.offset < last.end() && !(shared && *extent == last);
-        last = *extent;
-        overlaps
-    })
+    use super::{Extent, Sharing, Wrong, wrong};
+    use crate::manifest::index::ComponentRecord;
+    use crate::rules::Rule;
+
+    /// Wherever blobs lie, what is found is what comparing each with each finds.
+    #[test]
+    fn overlaps_are_found_as_by_comparing_all() {
+        let mut random = fastrand::Rng::with_seed(11);
+        let mut clashes = 0;
+        for round in 0..if cfg!(miri) { 200 } else { 20_000 } {
+            let record = |offset, length| ComponentRecord::raw(Extent::new(offset, length));
+            let records: Vec<_> = (0..random.usize(1..9))
+                .map(|_| {
+                    record(random.u64(0..12) << 12, [0, 1, 4096, 8192, 8193][random.usize(0..5)])
+                })
+                .collect();
+            let identical = round % 2 == 0;
+            let sharing = Sharing { identical, most: u64::MAX };
+            let ordinals = 0..u32::try_from(records.len()).unwrap();
+            let found = wrong(&records, ordinals, sharing).unwrap();
+            let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);
+            let overlaps = filled.clone().filter(|(at, it)| {
+                filled.clone().any(|(other, before)| {
+                    let (one, two) = (before.extent, it.extent);
+                    let order =
+                        (one.offset(), one.length(), other) < (two.offset(), two.length(), *at);
+                    order && one.end() > two.offset() && !(identical && one == two)
+                })
+            });
+            let first = overlaps.min_by_key(|(_, it)| (it.extent.offset(), it.extent.length()));
+            let wanted = first.map(|(_, first)| {
+                let last = records.iter().rposition(|it| it.extent == first.extent);
+                Wrong {
+                    component: last.unwrap().try_into().unwrap(),
+                    kind: Rule::BlobOverlap.into(),
+                    found: first.extent.offset(),
+                }
+            });
+            clashes += u32::from(found.is_some());
+            assert_eq!(found, wanted, "{records:?}");
+        }
+        assert!(cfg!(miri) || (2_000..18_000).contains(&clashes), "{clashes}");
+    }
 }

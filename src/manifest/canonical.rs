@@ -8,8 +8,8 @@ use nom::Parser as _;
 
 use super::ManifestRef;
 use super::component::Component;
+use super::index::Records;
 use super::object::Object;
-use super::reader::Reader;
 use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
@@ -34,7 +34,7 @@ const FIRST: u64 = ALIGNMENT;
 
 /// Validates a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
-    let form = Form { manifest: *manifest, root: manifest.as_bytes(), reader: manifest.reader() };
+    let form = Form { manifest: *manifest, root: manifest.as_bytes(), records: manifest.records() };
     match manifest.dialect().writing {
         None => return Err(Error::new(Rule::CanonicalGeneration, 0)),
         #[cfg(feature = "v2")]
@@ -92,7 +92,7 @@ fn is_empty(value: Input<'_>) -> bool {
 struct Form<'a> {
     manifest: ManifestRef<'a>,
     root: Input<'a>,
-    reader: Reader<'a>,
+    records: Records<'a>,
 }
 
 impl<'a> Form<'a> {
@@ -166,7 +166,7 @@ impl<'a> Form<'a> {
             Some(ComponentKey::dtype | ComponentKey::length | ComponentKey::offset) => {
                 Ok(deterministic(value)?)
             }
-            Some(ComponentKey::logical_type) if component.record().logical() != Logical::NONE => {
+            Some(ComponentKey::logical_type) if component.record().logical != Logical::NONE => {
                 Ok(deterministic(value)?)
             }
             Some(ComponentKey::digest) if is_canonical(value) => {
@@ -186,7 +186,7 @@ impl<'a> Form<'a> {
             return Err(broken(Rule::CanonicalDigest, Remaining::of(map)));
         }
         if extent.offset() != *cursor {
-            let remaining = self.reader.offset_remaining(component.record());
+            let remaining = self.records.blob_places(component.record()).0;
             return Err(broken(Rule::CanonicalBlob, remaining).found(extent.offset()));
         }
         // The manifest, whose start is there, lies behind it.

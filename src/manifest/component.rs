@@ -3,14 +3,14 @@
 use nom::Parser as _;
 
 use super::ManifestRef;
-use super::blobs::Extent;
-use super::index::ComponentRecord;
+use super::extent::Extent;
+use super::index::{ComponentRecord, ObjectRecord};
 use crate::brief::Start;
-use crate::cbor::{Attributes, Input, text, uint};
+use crate::cbor::{Attributes, Input, Remaining, text};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-use crate::format::{Dialect, Encoding, Field, Format, Generation, Logical, Role};
+use crate::format::{Dialect, Encoding, Format, Generation, Logical, Role};
 use crate::limits::Limits;
 use crate::num::Assured as _;
 use crate::rules::Rule;
@@ -85,36 +85,27 @@ impl core::fmt::Debug for ElementType<'_> {
 #[derive(Clone, Copy)]
 pub struct Component<'a> {
     pub(super) parts: ManifestRef<'a>,
-    pub(super) record: ComponentRecord,
+    pub(super) record: &'a ComponentRecord,
+    /// The object that it is a component of, and its ordinal.
+    pub(super) owner: &'a ObjectRecord,
     pub(super) object: u32,
     pub(super) ordinal: u32,
 }
 
 impl<'a> Component<'a> {
-    #[inline]
-    pub(super) fn new(
-        parts: ManifestRef<'a>,
-        record: ComponentRecord,
-        object: u32,
-        ordinal: u32,
-    ) -> Self {
-        Self { parts, record, object, ordinal }
-    }
-
     #[cfg(feature = "write")]
-    pub(super) fn record(&self) -> ComponentRecord {
+    pub(super) fn record(&self) -> &'a ComponentRecord {
         self.record
     }
 
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
-        core::str::from_utf8(self.parts.reader().role(self.record)).assured()
+        core::str::from_utf8(self.role_bytes()).assured()
     }
 
-    /// Its role, which costs nothing to read.
-    #[cfg(feature = "write")]
+    /// Its role, not looked at as text.
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
-        self.parts.reader().role(self.record)
+        self.parts.records().role(self.record)
     }
 
     /// Where in the manifest it stands: object and component, from 0.
@@ -144,48 +135,44 @@ impl<'a> Component<'a> {
         self.parts.options().limit()
     }
 
-    /// The value of a field.
-    fn field(&self, field: Field) -> Option<Input<'a>> {
-        field.find(self.parts.reader().component_map(self.record))
-    }
-
-    /// The value of a field that is a text.
-    fn text(&self, field: Field) -> Option<&'a str> {
-        self.field(field).and_then(string)
+    /// The text at a place, which has been checked.
+    fn text(&self, at: Remaining) -> &'a str {
+        core::str::from_utf8(self.parts.records().text(at)).assured()
     }
 
     /// How its elements are stored; none where a 0.1 dtype is not known.
     #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
-        self.record.storage()
+        self.record.storage
     }
 
     /// What its elements are.
     pub fn element_type(&self) -> ElementType<'a> {
-        let Logical { known, unknown } = self.record.logical();
-        let Some(storage) = self.record.storage() else {
-            return ElementType::Unknown(self.text(self.dialect().dtype).assured());
-        };
-        let unknown_type =
-            || self.dialect().logical_type.and_then(|field| self.text(field)).assured();
-        match known {
-            Some(dtype) if unknown => ElementType::UnknownOnLogical(unknown_type(), dtype),
-            None if unknown => ElementType::UnknownLogical(unknown_type(), storage),
-            Some(logical) => ElementType::Logical(logical),
-            None => ElementType::Plain(storage),
+        let Logical { known, unknown } = self.record.logical;
+        let name = || self.text(self.record.type_name);
+        match (self.record.storage, known) {
+            (None, _) => ElementType::Unknown(name()),
+            (_, Some(dtype)) if unknown => ElementType::UnknownOnLogical(name(), dtype),
+            (Some(storage), None) if unknown => ElementType::UnknownLogical(name(), storage),
+            (_, Some(logical)) => ElementType::Logical(logical),
+            (Some(storage), None) => ElementType::Plain(storage),
         }
     }
 
     /// How its bytes are stored.
     #[inline]
     pub fn encoding(&self) -> Encoding {
-        self.record.encoding()
+        self.record.encoding
     }
 
     /// The name of its encoding, known or not.
     pub fn encoding_name(&self) -> &'a str {
         match self.encoding() {
-            Encoding::Unknown => self.text(self.dialect().encoding).assured(),
+            Encoding::Unknown => {
+                // It is the one text that no record has a place for: it is rare.
+                let map = self.parts.records().component_map(self.record);
+                self.dialect().encoding.find(map).and_then(string).assured()
+            }
             known => known.name(),
         }
     }
@@ -193,13 +180,13 @@ impl<'a> Component<'a> {
     /// The order of the bytes of its elements; little-endian where they have but one.
     #[inline]
     pub fn byte_order(&self) -> ByteOrder {
-        if self.record.big() == 1 { ByteOrder::Big } else { ByteOrder::Little }
+        if self.record.big_endian { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     /// Where its blob lies in the file; in another one, where it has a [`shard`](Self::shard).
     #[inline]
     pub fn extent(&self) -> Extent {
-        self.parts.reader().extent(self.record)
+        self.record.extent
     }
 
     /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
@@ -222,16 +209,12 @@ impl<'a> Component<'a> {
 
     /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
-        if !self.record.is_elsewhere() {
-            return None;
-        }
-        self.text(self.dialect().shard?)
+        self.record.in_shard().then(|| self.text(self.record.shard))
     }
 
     /// What `uncompressed_length` (`decoded_length` in 2) says, which 0.1 does not have.
     fn said_length(&self) -> Option<u64> {
-        let at = self.field(self.dialect().decoded_length?)?;
-        uint(Rule::DecodedLengthType).parse(at).ok().map(|(_, length)| length)
+        self.record.has_decoded.then_some(self.record.decoded)
     }
 
     /// What format and shape ask for.
@@ -248,27 +231,27 @@ impl<'a> Component<'a> {
     /// Bytes of one logical element, where its types are known: width of the storage type times
     /// the ratio of the logical one. None for `f4_e2m1`, of which a byte holds two.
     pub fn element_size(&self) -> Option<u64> {
-        let size = self.record.logical().element_size(self.record.storage()?)?;
+        let size = self.record.logical.element_size(self.record.storage?)?;
         Some(size.get().into())
     }
 
     /// Bytes of which it holds a whole number, in 1.x: those of a logical element, or, where its
     /// `type` is not known, of an element of its dtype.
     pub(crate) fn unit(&self) -> Option<u64> {
-        let storage = self.record.storage()?;
-        Some(self.record.logical().unit(storage).into())
+        let storage = self.record.storage?;
+        Some(self.record.logical.unit(storage).into())
     }
 
     /// What its `type` makes of its storage elements.
     #[inline]
     pub(crate) fn logical(&self) -> Logical {
-        self.record.logical()
+        self.record.logical
     }
 
     /// How many `f4_e2m1` elements it holds, two a byte, if it holds such, and where the object says:
     /// v2 §5.1, §5.2.
     pub fn packed_elements(&self) -> Option<u64> {
-        if !self.record.logical().is_packed() {
+        if !self.record.logical.is_packed() {
             return None;
         }
         let object = self.object();
@@ -288,16 +271,16 @@ impl<'a> Component<'a> {
 
     /// Its digest over the stored bytes (in 2, over the decoded ones), if it has one.
     pub fn digest(&self) -> Option<Digest<'a>> {
-        if self.record.digest() == 0 {
+        if self.record.digest == Remaining::END {
             return None;
         }
-        (self.dialect().read_digest)(self.text(self.dialect().digest)?)
+        (self.dialect().read_digest)(self.text(self.record.digest))
     }
 
     /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these
     /// are the fields of the entry.
     pub fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.parts.reader().component_map(self.record))
+        Attributes::read(self.parts.records().component_map(self.record))
     }
 }
 

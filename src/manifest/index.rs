@@ -1,304 +1,217 @@
-//! The compact index: 8 bytes an object and 8 a component. Everything else stays in the
-//! manifest's bytes and is read when it is asked for. The first component of an object, which is the
-//! only one of most, stands beside the object: what is looked up is found in one line of cache.
+//! The index: one plain record for each object and each component, filled once, as the manifest is parsed.
 
 use alloc::vec::Vec;
 
-use crate::cbor::{Fault, Remaining};
-use crate::element::{LogicalType, StorageType};
-use crate::error::OutOfMemory;
-use crate::format::{Encoding, Format, Logical};
-use crate::limits::format::MANIFEST_CAP;
-use crate::num::{Assured as _, len_u32, u64_from_usize, usize_from_u32};
+use super::extent::Extent;
+use super::names::Names;
+use crate::cbor::{Fault, Input, Remaining, seek, text};
+use crate::element::StorageType;
+use crate::error::{OutOfMemory, Place};
+use crate::format::{Dialect, Encoding, Format, Logical, Nesting, Role, Version};
+use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::rules::Rule;
+use nom::Parser as _;
 
-/// Fields of a `u64`, from the low bits up: how many bits, and where they begin.
-macro_rules! bit_fields {
-    ($record:ident: $($get:ident, $bits:expr, $shift:expr;)+) => {
-        impl $record {
-            $(
-                #[inline(always)]
-                pub(super) fn $get(self) -> u32 {
-                    const MASK: u64 = (1 << $bits) - 1;
-                    u32::try_from((self.0 >> $shift) & MASK).assured()
-                }
-            )+
-        }
-
-        const _: () = {
-            let mut end = 0;
-            $(
-                assert!($shift == end, "each field begins where the one before ends");
-                end += $bits;
-            )+
-            assert!(end == u64::BITS);
-        };
-    };
-}
-
-const FORMAT_BITS: u32 = 6;
-const STORAGE_BITS: u32 = 5;
-const LOGICAL_BITS: u32 = 5;
-const ENCODING_BITS: u32 = 2;
-const AT_BITS: u32 = 30;
-const AFTER_BITS: u32 = 9;
-const OTHERS_BITS: u32 = 27;
-
-const _: () = {
-    assert!(Format::COUNT <= 1 << FORMAT_BITS);
-    assert!(Encoding::COUNT <= 1 << ENCODING_BITS);
-    // One more stands for none.
-    assert!(StorageType::COUNT < 1 << STORAGE_BITS);
-    assert!(LogicalType::COUNT < 1 << LOGICAL_BITS);
-    // Names and components are behind the head of the root, and take more than 8 bytes each.
-    assert!(MANIFEST_CAP <= 1 << AT_BITS);
-    assert!(MANIFEST_CAP / 8 <= 1 << OTHERS_BITS);
-};
-
-/// Where the name of an object is, and its format.
-#[derive(Clone, Copy, Debug, Default)]
-struct Head(u64);
-
-bit_fields! { Head:
-    name, AT_BITS, 0;
-    several, 1, 30;
-    others, OTHERS_BITS, 31;
-    format_code, FORMAT_BITS, 58;
-}
-
-/// An object, and its first component.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ObjectRecord {
-    head: Head,
-    first: ComponentRecord,
-}
-
-/// The components of an object, as they come.
+/// One object. Places that are [`Remaining::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gathered {
-    /// How many there have been.
+pub(super) struct ObjectRecord {
+    /// The name, a text; the bytes that its head takes, and those of its content.
+    pub(super) name: Remaining,
+    pub(super) name_head: u8,
+    pub(super) name_length: u32,
+    /// The shape, an array.
+    pub(super) shape: Remaining,
+    /// The name of the layout, a text.
+    pub(super) layout: Remaining,
+    /// The attributes, a map.
+    pub(super) attributes: Remaining,
+    /// The ordinal of its first component among all components, and the number of its components.
+    pub(super) first: u32,
     pub(super) count: u32,
-    first: ComponentRecord,
-    /// How many components that are not the first of their object had come before it.
-    others: u32,
+    pub(super) format: Format,
 }
 
-impl Gathered {
-    /// None yet.
-    pub(super) fn none(others: u32) -> Self {
-        Self { count: 0, first: ComponentRecord::default(), others }
-    }
-
-    /// Adds one. Whether it is another than the first.
-    #[inline(always)]
-    pub(super) fn add(&mut self, record: ComponentRecord) -> bool {
-        let is_other = self.count > 0;
-        if !is_other {
-            self.first = record;
-        }
-        self.count = self.count.wrapping_add(1);
-        is_other
-    }
-}
-
-impl ObjectRecord {
-    #[inline(always)]
-    pub(super) fn new(name: Remaining, format: Format, components: &Gathered) -> Self {
-        let several = u64::from(components.count > 1) << 30;
-        let (others, format) = (u64::from(components.others), u64::from(format.ordinal()));
-        let head = Head(u64::from(name.left()) | several | others << 31 | format << 58);
-        Self { head, first: components.first }
-    }
-
-    /// Where its name is.
-    #[inline(always)]
-    pub(super) fn name(self) -> Remaining {
-        Remaining::from_left(self.head.name())
-    }
-
-    #[inline]
-    pub(super) fn format(self) -> Format {
-        let code = usize_from_u32(self.head.format_code());
-        Format::LIST.get(code).copied().assured_or(Format::Unknown)
-    }
-
-    /// Its first component, if it has any.
-    #[inline]
-    pub(super) fn first(self) -> Option<ComponentRecord> {
-        (self.first.at() > 0).then_some(self.first)
-    }
-
-    /// Whether it has others than the first.
-    #[inline]
-    pub(super) fn has_others(self) -> bool {
-        self.head.several() == 1
-    }
-
-    /// How many components that are not the first of their object stand before it.
-    pub(super) fn others(self) -> u32 {
-        self.head.others()
-    }
-
-    /// Its only component, if it has one and no other.
-    #[inline]
-    pub(super) fn only(self) -> Option<ComponentRecord> {
-        if self.has_others() { None } else { self.first() }
-    }
-}
-
-/// Where a component begins, what it holds, and how far on its offset and length stand. 0 is none.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ComponentRecord(u64);
-
-bit_fields! { ComponentRecord:
-    at, AT_BITS, 0;
-    storage_code, STORAGE_BITS, 30;
-    logical_code, LOGICAL_BITS, 35;
-    type_unknown, 1, 40;
-    encoding_code, ENCODING_BITS, 41;
-    elsewhere, 1, 43;
-    big, 1, 44;
-    digest, 1, 45;
-    offset_after, AFTER_BITS, 46;
-    length_after, AFTER_BITS, 55;
-}
-
-/// What a component record is made of.
-pub(super) struct ComponentFacts {
+/// One component. Places that are [`Remaining::END`] stand for a field that is not there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ComponentRecord {
+    pub(super) extent: Extent,
+    /// The length that the manifest gives for the decoded bytes, if it gives one.
+    pub(super) decoded: u64,
+    pub(super) has_decoded: bool,
+    /// The role, a text; in 0.1 the entry, which is its map.
     pub(super) at: Remaining,
+    /// The digest, a text.
+    pub(super) digest: Remaining,
+    /// The name of the shard, a text.
+    pub(super) shard: Remaining,
+    /// The name of a type that is not known: that of the dtype if [`storage`](Self::storage) is none.
+    pub(super) type_name: Remaining,
+    /// The role, if some layout gives it a meaning.
+    pub(super) role: Option<Role>,
+    /// None if the dtype, of 0.1, is not known.
     pub(super) storage: Option<StorageType>,
     pub(super) logical: Logical,
     pub(super) encoding: Encoding,
-    /// Whether it is in another file.
-    pub(super) elsewhere: bool,
-    pub(super) big: bool,
-    pub(super) digest: bool,
-    pub(super) offset: Remaining,
-    pub(super) length: Remaining,
+    pub(super) big_endian: bool,
 }
 
 impl ComponentRecord {
+    /// The record of raw bytes without a type.
+    #[cfg(test)]
+    pub(super) fn raw(extent: Extent) -> Self {
+        Self {
+            extent,
+            decoded: 0,
+            has_decoded: false,
+            at: Remaining::END,
+            digest: Remaining::END,
+            shard: Remaining::END,
+            type_name: Remaining::END,
+            role: None,
+            storage: Some(StorageType::U8),
+            logical: Logical::NONE,
+            encoding: Encoding::Raw,
+            big_endian: false,
+        }
+    }
+
     /// Whether its blob is in another file.
     #[inline(always)]
-    pub(super) fn is_elsewhere(self) -> bool {
-        cfg!(feature = "v2") && self.elsewhere() == 1
-    }
-
-    #[inline(always)]
-    pub(super) fn new(facts: &ComponentFacts) -> Self {
-        const FAR: u32 = 1 << AFTER_BITS;
-        // 0 stands for too far: the value is then found by walking the map.
-        let after = |remaining: Remaining| match facts.at.left().wrapping_sub(remaining.left()) {
-            near @ 0..FAR => u64::from(near),
-            _ => 0,
-        };
-        // What is not there has the code behind the last.
-        let storage =
-            facts.storage.map_or(u64_from_usize(StorageType::COUNT), |it| it.ordinal().into());
-        let logical = facts.logical.known;
-        let logical = logical.map_or(u64_from_usize(LogicalType::COUNT), |it| it.ordinal().into());
-        Self(
-            u64::from(facts.at.left())
-                | storage << 30
-                | logical << 35
-                | u64::from(facts.logical.unknown) << 40
-                | u64::from(facts.encoding.ordinal()) << 41
-                | u64::from(facts.elsewhere) << 43
-                | u64::from(facts.big) << 44
-                | u64::from(facts.digest) << 45
-                | after(facts.offset) << 46
-                | after(facts.length) << 55,
-        )
-    }
-
-    #[inline]
-    pub(super) fn storage(self) -> Option<StorageType> {
-        StorageType::LIST.get(usize_from_u32(self.storage_code())).copied()
-    }
-
-    #[inline]
-    pub(super) fn logical(self) -> Logical {
-        let known = LogicalType::LIST.get(usize_from_u32(self.logical_code())).copied();
-        Logical { known, unknown: self.type_unknown() == 1 }
-    }
-
-    #[inline]
-    pub(super) fn encoding(self) -> Encoding {
-        Encoding::LIST
-            .get(usize_from_u32(self.encoding_code()))
-            .copied()
-            .assured_or(Encoding::Unknown)
+    pub(super) fn in_shard(&self) -> bool {
+        self.shard != Remaining::END
     }
 }
 
-/// A vector that grows by what the manifest's bytes allow, never by what they claim.
-#[derive(Debug)]
-pub(super) struct BoundedVec<T> {
-    items: Vec<T>,
+/// Adds an item. Its room grows with what was added, never with what the manifest claims.
+#[inline(always)]
+pub(super) fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), Fault> {
+    if items.len() == items.capacity() {
+        reserve(items, 1)?;
+    }
+    items.push(item);
+    Ok(())
 }
 
-impl<T> Default for BoundedVec<T> {
-    fn default() -> Self {
-        Self { items: Vec::new() }
-    }
+/// Makes room for more items.
+#[inline(never)]
+pub(super) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
+    let reserved = items.try_reserve(usize_from_u32(more));
+    reserved.map_err(|_| Fault::new(OutOfMemory, Remaining::END))
 }
 
-impl<T> BoundedVec<T> {
-    /// Makes room for `claimed` items of at least `smallest` bytes each in the `left` bytes.
-    /// Where nothing is claimed, room comes with [`push`](Self::push).
-    pub(super) fn expect(
-        &mut self,
-        claimed: Option<u32>,
-        left: u32,
-        smallest: u32,
-    ) -> Result<(), Fault> {
-        let most = left.checked_div(smallest).assured_or(left);
-        self.reserve(claimed.unwrap_or(0).min(most))
+/// The records of a manifest, and its bytes, in which their texts stand.
+#[derive(Clone, Copy)]
+pub(super) struct Records<'a> {
+    pub(super) bytes: Input<'a>,
+    pub(super) dialect: &'static Dialect,
+    pub(super) objects: &'a [ObjectRecord],
+    pub(super) components: &'a [ComponentRecord],
+}
+
+impl<'a> Records<'a> {
+    /// The name of an object.
+    #[inline]
+    pub(super) fn name(&self, object: &ObjectRecord) -> &'a [u8] {
+        let content = seek(self.bytes, object.name).get(usize::from(object.name_head)..).assured();
+        content.get(..usize_from_u32(object.name_length)).assured()
     }
 
-    fn reserve(&mut self, more: u32) -> Result<(), Fault> {
-        self.items
-            .try_reserve_exact(usize_from_u32(more))
-            .map_err(|_| Fault::new(OutOfMemory, Remaining::default()))
+    /// The name of the object at an ordinal.
+    #[inline]
+    pub(super) fn name_at(&self, ordinal: u32) -> &'a [u8] {
+        self.objects.get(usize_from_u32(ordinal)).map(|object| self.name(object)).assured()
     }
 
-    /// Adds one that is at `at`. Without room for it, makes room for as many as the bytes left
-    /// will hold if they go on like those from `begin`, and a few more.
-    #[inline(always)]
-    pub(super) fn push(&mut self, item: T, begin: Remaining, at: Remaining) -> Result<(), Fault> {
-        if self.items.len() == self.items.capacity() {
-            self.grow(begin, at)?;
-        }
-        self.items.push(item);
-        Ok(())
-    }
-
-    #[cold]
-    fn grow(&mut self, begin: Remaining, at: Remaining) -> Result<(), Fault> {
-        let (used, left) = (begin.left().checked_sub(at.left()).assured(), at.left());
-        let have = len_u32(self.items.len());
-        let each = used.checked_div(have).unwrap_or(u32::MAX).max(1);
-        let to_come = left.checked_div(each).assured();
-        let margin = to_come >> 5;
-        // Never more than twice as many, so that a few tiny ones do not promise many.
-        let more = to_come.saturating_add(margin).min(have).saturating_add(8);
-        self.reserve(more)
-    }
-
-    /// What has come, in little more memory than it needs.
-    pub(super) fn into_vec(mut self) -> Vec<T> {
-        // Room for one in sixteen more is not worth the copy; and where there is no memory for
-        // one, what is there will do. Shrinking in place would abort then.
-        if self.items.capacity().checked_sub(self.items.len()).assured() > self.items.len() >> 4 {
-            let mut fitting = Vec::new();
-            if fitting.try_reserve_exact(self.items.len()).is_ok() {
-                fitting.append(&mut self.items);
-                return fitting;
+    /// The map of an object: after its name; in 0.1 the entry, as that of its component.
+    pub(super) fn object_map(&self, object: &ObjectRecord) -> Input<'a> {
+        match self.dialect.nesting {
+            Nesting::Flat(_) => {
+                self.components(object).first().map(|entry| self.component_map(entry)).assured()
+            }
+            Nesting::Named => {
+                let behind =
+                    usize::from(object.name_head).checked_add(usize_from_u32(object.name_length));
+                behind.and_then(|behind| seek(self.bytes, object.name).get(behind..)).assured()
             }
         }
-        self.items
     }
 
-    pub(super) fn len(&self) -> u32 {
-        len_u32(self.items.len())
+    /// The components of an object.
+    #[inline]
+    pub(super) fn components(&self, object: &ObjectRecord) -> &'a [ComponentRecord] {
+        let components = self.components.get(usize_from_u32(object.first)..).assured();
+        components.get(..usize_from_u32(object.count)).assured()
+    }
+
+    /// The map of a component: after its role, or the entry itself.
+    pub(super) fn component_map(&self, component: &ComponentRecord) -> Input<'a> {
+        self.dialect.component_map(seek(self.bytes, component.at))
+    }
+
+    /// The role of a component.
+    pub(super) fn role(&self, component: &ComponentRecord) -> &'a [u8] {
+        match component.role {
+            Some(role) => role.name().as_bytes(),
+            None => self.text(component.at),
+        }
+    }
+
+    /// The text at a place; empty if there is none.
+    pub(super) fn text(&self, at: Remaining) -> &'a [u8] {
+        match text(Rule::NameType).parse(seek(self.bytes, at)) {
+            Ok((_, text)) => text,
+            Err(_) => &[],
+        }
+    }
+
+    /// The places of a component's offset and length, for errors about them.
+    #[cold]
+    pub(super) fn blob_places(&self, component: &ComponentRecord) -> (Remaining, Remaining) {
+        let (offset, length) = self.dialect.blob.find(self.component_map(component)).assured();
+        (Remaining::of(offset), Remaining::of(length))
+    }
+
+    /// The place of the component at an ordinal among all components.
+    #[cold]
+    pub(super) fn place(&self, component: u32) -> Place {
+        // Objects without components share their ordinal with the next object that has one.
+        let after = self.objects.partition_point(|object| object.first <= component);
+        let object = after.checked_sub(1).assured();
+        let first = self.objects.get(object).map(|object| object.first).assured();
+        Place::new(Some(len_u32(object)), component.checked_sub(first))
+    }
+}
+
+/// Everything that opening finds out.
+pub(super) struct Index {
+    pub(super) objects: Vec<ObjectRecord>,
+    pub(super) components: Vec<ComponentRecord>,
+    pub(super) names: Names,
+    /// The attributes of the file, a map.
+    pub(super) attributes: Option<Remaining>,
+    /// The table of shards.
+    #[cfg(feature = "v2")]
+    pub(super) shards: Option<Remaining>,
+    pub(super) dialect: &'static Dialect,
+    pub(super) version: Option<Version>,
+}
+
+impl Index {
+    /// Bytes of heap.
+    pub(super) fn bytes(&self) -> usize {
+        let objects = self.objects.capacity().saturating_mul(size_of::<ObjectRecord>());
+        let components = self.components.capacity().saturating_mul(size_of::<ComponentRecord>());
+        objects.saturating_add(components).saturating_add(self.names.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ComponentRecord, ObjectRecord};
+
+    /// What an ordinary object takes: docs/limits.md.
+    #[test]
+    fn records_are_small() {
+        assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (32, 48));
     }
 }

@@ -3,15 +3,15 @@
 use nom::Parser as _;
 
 use super::ManifestRef;
-use super::component::{Component, string};
-use super::index::ObjectRecord;
+use super::component::Component;
+use super::index::{ComponentRecord, ObjectRecord};
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::cbor::item;
-use crate::cbor::{Attributes, Entries, Input, UNLIMITED, array_head, uint};
+use crate::cbor::{Attributes, Entries, Input, Remaining, UNLIMITED, array_head, seek, uint};
 #[cfg(feature = "v2")]
 use crate::format::Field;
-use crate::format::{Dialect, Format, Nesting};
+use crate::format::{Dialect, Format, Role};
 use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
@@ -20,12 +20,12 @@ use crate::rules::Rule;
 pub struct Object<'a> {
     pub(super) parts: ManifestRef<'a>,
     ordinal: u32,
-    record: ObjectRecord,
+    record: &'a ObjectRecord,
 }
 
 impl<'a> Object<'a> {
     #[inline]
-    pub(super) fn new(parts: ManifestRef<'a>, ordinal: u32, record: ObjectRecord) -> Self {
+    pub(super) fn new(parts: ManifestRef<'a>, ordinal: u32, record: &'a ObjectRecord) -> Self {
         Self { parts, ordinal, record }
     }
 
@@ -42,24 +42,26 @@ impl<'a> Object<'a> {
 
     /// Its name: any UTF-8, the empty string and control characters included.
     pub fn name(&self) -> &'a str {
-        core::str::from_utf8(self.parts.reader().name_of(self.record)).assured()
+        core::str::from_utf8(self.parts.records().name(self.record)).assured()
     }
 
     /// How its components make up a tensor.
     #[inline]
     pub fn format(&self) -> Format {
-        self.record.format()
+        self.record.format
     }
 
     /// The format's name (the layout's in 0.1), known or not.
     pub fn format_name(&self) -> &'a str {
-        let name = self.dialect().format.find(self.map());
-        name.map_or("dense", |name| string(name).assured())
+        match self.record.layout {
+            Remaining::END => "dense",
+            at => core::str::from_utf8(self.parts.records().text(at)).assured(),
+        }
     }
 
     /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
     pub fn shape(&self) -> Shape<'a> {
-        let at = self.dialect().shape.find(self.map()).assured();
+        let at = seek(self.parts.as_bytes(), self.record.shape);
         let read = array_head(Rule::ShapeType, UNLIMITED).parse(at);
         let (rest, entries) = read.assured_or((&[], Entries::NONE));
         Shape { rest, entries }
@@ -67,20 +69,26 @@ impl<'a> Object<'a> {
 
     /// Its attributes (1.x): v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.dialect().attributes?.find(self.map())?)
+        Attributes::read(self.attributes_at()?)
+    }
+
+    /// The place of its attributes.
+    fn attributes_at(&self) -> Option<Input<'a>> {
+        let at = self.record.attributes;
+        (at != Remaining::END).then(|| seek(self.parts.as_bytes(), at))
     }
 
     /// Its attributes as the manifest spells them, where its generation has attributes.
     #[cfg(feature = "write")]
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
-        item(self.dialect().attributes?.find(self.map())?)
+        item(self.attributes_at()?)
     }
 
     /// Whether it has attributes, or fields that would be attributes: a 0.1 object has no other place for
     /// fields that are not in its table.
     #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
-        if self.dialect().attributes.is_some() {
+        if self.dialect().has_attributes {
             return self.attributes().is_some_and(|mut attributes| attributes.next().is_some());
         }
         let known = self.dialect().is_object_field;
@@ -90,7 +98,7 @@ impl<'a> Object<'a> {
     /// The attribute of that key, if it is a number.
     #[cfg(feature = "v2")]
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
-        let at = attribute.find(self.dialect().attributes?.find(self.map())?)?;
+        let at = attribute.find(self.attributes_at()?)?;
         uint(Rule::AttributeType).parse(at).ok().map(|(_, number)| number)
     }
 
@@ -101,45 +109,49 @@ impl<'a> Object<'a> {
 
     /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
-        Components { object: *self, next: 0 }
+        let object = *self;
+        let components = self.records().iter().enumerate();
+        components.map(move |(place, record)| object.component_of(len_u32(place), record))
     }
 
     /// The component at a place among them, in one step.
     pub fn component_at(&self, place: u32) -> Option<Component<'a>> {
-        let record = self.parts.index().records().of(self.ordinal).get(place)?;
-        Some(Component::new(self.parts, record, self.ordinal, place))
+        let record = self.records().get(usize_from_u32(place))?;
+        Some(self.component_of(place, record))
     }
 
     /// Its component, where it has one.
     #[inline]
     pub(crate) fn only_component(&self) -> Option<Component<'a>> {
-        Some(Component::new(self.parts, self.record.only()?, self.ordinal, 0))
+        if self.record.count == 1 { self.component_at(0) } else { None }
     }
 
     /// The component of that role.
-    #[inline]
     pub fn component(&self, role: &str) -> Option<Component<'a>> {
-        self.component_at(self.place_of(role)?)
+        let records = self.parts.records();
+        let mut components = self.records().iter().enumerate();
+        let known = Role::from_name(role.as_bytes());
+        let (place, record) = components.find(|(_, record)| match known {
+            Some(_) => record.role == known,
+            None => record.role.is_none() && records.role(record) == role.as_bytes(),
+        })?;
+        Some(self.component_of(len_u32(place), record))
     }
 
-    /// The place of the component of that role. It takes a copy, so that the object need not have an address
-    /// where it has one component.
-    fn place_of(self, role: &str) -> Option<u32> {
-        let reader = self.parts.reader();
-        let mut components = self.components();
-        let found = components.find(|found| reader.role(found.record) == role.as_bytes())?;
-        Some(found.ordinal)
+    #[inline]
+    fn records(&self) -> &'a [ComponentRecord] {
+        self.parts.records().components(self.record)
     }
 
-    /// Where its map begins.
+    #[inline]
+    fn component_of(&self, place: u32, record: &'a ComponentRecord) -> Component<'a> {
+        let Self { parts, ordinal, record: owner } = *self;
+        Component { parts, record, owner, object: ordinal, ordinal: place }
+    }
+
+    /// Its map.
     pub(super) fn map(&self) -> Input<'a> {
-        match self.dialect().nesting {
-            Nesting::Flat(_) => {
-                let entry = self.record.first();
-                entry.map(|entry| self.parts.reader().component_map(entry)).assured()
-            }
-            Nesting::Named => self.parts.reader().object_map(self.record),
-        }
+        self.parts.records().object_map(self.record)
     }
 }
 
@@ -155,36 +167,7 @@ impl core::fmt::Debug for Object<'_> {
 impl<'a> Component<'a> {
     /// The object it is a component of.
     pub fn object(&self) -> Object<'a> {
-        let record = self.parts.index().objects.get(usize_from_u32(self.object)).copied();
-        Object::new(self.parts, self.object, record.assured())
-    }
-}
-
-/// The components of an object that have not come yet.
-struct Components<'a> {
-    object: Object<'a>,
-    next: u32,
-}
-
-impl<'a> Iterator for Components<'a> {
-    type Item = Component<'a>;
-
-    fn next(&mut self) -> Option<Component<'a>> {
-        let component = self.object.component_at(self.next)?;
-        self.next = self.next.saturating_add(1);
-        Some(component)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len(), Some(self.len()))
-    }
-}
-
-impl ExactSizeIterator for Components<'_> {
-    // The one that is provided has a panic.
-    fn len(&self) -> usize {
-        let group = self.object.parts.index().records().of(self.object.ordinal);
-        usize_from_u32(group.len().saturating_sub(self.next))
+        Object::new(self.parts, self.object, self.owner)
     }
 }
 

@@ -1,43 +1,11 @@
 //! What a manifest says, read from its bytes: the same code whatever holds them.
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::index::{ComponentRecord, ObjectRecord};
-use super::names::Names;
-use super::reader::Reader;
-use super::records::Records;
-use crate::cbor::Remaining;
+use super::index::{Index, Records};
+use crate::format::Dialect;
 use crate::format::frame::Frame;
-use crate::format::{Dialect, Version};
 use crate::limits::Options;
-
-/// What opening finds out: where everything is, and how to find a name.
-pub(super) struct Index {
-    pub(super) objects: Vec<ObjectRecord>,
-    /// The components that are not the first of their object.
-    pub(super) others: Vec<ComponentRecord>,
-    pub(super) names: Names,
-    pub(super) attributes: Option<Remaining>,
-    #[cfg(feature = "v2")]
-    pub(super) shards: Option<Remaining>,
-    pub(super) dialect: &'static Dialect,
-    pub(super) version: Option<Version>,
-}
-
-impl Index {
-    /// Its objects and components.
-    pub(super) fn records(&self) -> Records<'_> {
-        Records { objects: &self.objects, others: &self.others }
-    }
-
-    /// Bytes of heap that it takes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(self.objects.as_slice())
-            .saturating_add(size_of_val(self.others.as_slice()))
-            .saturating_add(self.names.bytes())
-    }
-}
 
 /// That a manifest has been validated, and what is known of it beside its bytes.
 pub(crate) struct Admitted {
@@ -73,8 +41,9 @@ impl<'a> ManifestRef<'a> {
     }
 
     #[inline]
-    pub(super) fn reader(&self) -> Reader<'a> {
-        Reader { bytes: self.as_bytes(), dialect: self.dialect() }
+    pub(super) fn records(&self) -> Records<'a> {
+        let Index { objects, components, dialect, .. } = self.index();
+        Records { bytes: self.as_bytes(), dialect, objects, components }
     }
 
     #[inline]

@@ -124,7 +124,7 @@ impl Component<'_> {
     pub(crate) fn is_elsewhere(&self) -> bool {
         match self.parts.at_hand {
             Some(at_hand) => self.is_not_in(at_hand),
-            None => self.record.is_elsewhere(),
+            None => self.record.in_shard(),
         }
     }
 

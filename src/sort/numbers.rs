@@ -27,7 +27,7 @@ pub(crate) fn numbers(items: &mut [u64], greatest: u64) {
 }
 
 /// Sorts anything, in little code.
-pub(crate) fn heap<T: Ord>(items: &mut [T]) {
+fn heap<T: Ord>(items: &mut [T]) {
     for root in (0..items.len() >> 1).rev() {
         sink(items, root);
     }

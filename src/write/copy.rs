@@ -327,7 +327,7 @@ fn sort<'t, P: Copy>(
 
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
 fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
-    if object.dialect().attributes.is_some() {
+    if object.dialect().has_attributes {
         let attributes = object.encoded_attributes();
         return attributes.map(|bytes| copied(bytes).map(Encoded::from_cbor)).transpose();
     }

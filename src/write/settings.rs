@@ -195,7 +195,7 @@ impl Target {
     /// [`Misuse::NoShards`].
     #[cfg(feature = "v2")]
     pub(super) fn has_shards(&self) -> Result<(), Error> {
-        if self.canonical || self.writing.dialect.shard.is_none() {
+        if self.canonical || !self.writing.dialect.has_shards {
             return Err(Error::misuse(Misuse::NoShards));
         }
         Ok(())

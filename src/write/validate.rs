@@ -93,6 +93,8 @@ pub(super) fn object(
     let claim = ObjectClaim {
         shape: Shape::from_dimensions(object.shape),
         format,
+        layout: None,
+        attributes: None,
         components: Remaining::END,
         facts: writing.dialect.facts,
     };
@@ -174,13 +176,12 @@ fn profile(
     fields.raw(attributes.unwrap_or_default()).map_err(memory)?;
     let fields = fields.as_bytes();
     let shape = Shape { remaining: Remaining::of(fields), ..claim.shape };
-    let claim = ObjectClaim { shape, ..*claim };
+    let claim = ObjectClaim { shape, attributes: attributes.map(Remaining::of), ..*claim };
     // The fault of a part has its place.
     let part = Cell::new(None);
-    let asked =
-        v2::profile(limits, fields, &claim, attributes.map(Remaining::of), |claim, asked| {
-            roles.profile(claim, asked).inspect_err(|fault| part.set(fault.component))
-        });
+    let asked = v2::profile(limits, fields, &claim, |claim, asked| {
+        roles.profile(claim, asked).inspect_err(|fault| part.set(fault.component))
+    });
     asked.map_err(|error| ObjectFault { fault: fault(error), component: part.get() })
 }
 
@@ -229,7 +230,7 @@ fn claim(
         length: uint(length),
         decoded: compressed.then_some(uint(bytes)),
         encoding,
-        digest: false,
+        digest: None,
         big_endian: None,
         shard: component.stored.map(|_| Remaining::END),
         facts: writing.dialect.facts,

@@ -20,6 +20,11 @@ pub use packed::packed;
 pub use placed::{Placed, borrows, placed};
 pub use sharded::{Sharded, sharded};
 
+/// The most heap, in bytes, that opening a file may take beside so many bytes of manifest: SECURITY.md.
+pub fn heap_bound(manifest: u64) -> u64 {
+    8 * manifest + (64 << 10)
+}
+
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))

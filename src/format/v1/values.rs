@@ -7,7 +7,8 @@ use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::format::claims::{Claims, Dtype, Logical, Walk};
 use crate::format::dialect::Dialect;
-use crate::format::slots::{Slot, Text};
+use crate::format::shape::Text;
+use crate::format::slots::Slot;
 use crate::format::{Encoding, Format};
 use crate::num::{SMALL, Word};
 use crate::rules::Rule;
@@ -54,7 +55,10 @@ impl DtypeName {
             Some(logical) if stands_for => {
                 Ok((rest, Self { remaining, storage: logical.storage(), implied: Some(logical) }))
             }
-            _ => Err(Text { remaining, bytes }.unknown(Rule::DtypeUnknown).into()),
+            _ => {
+                let behind = Remaining::of(rest);
+                Err(Text { remaining, bytes, behind }.unknown(Rule::DtypeUnknown).into())
+            }
         }
     }
 
@@ -112,7 +116,7 @@ impl<'m> Slot<'m> for TypeName {
         wrong: Rule,
         at: Input<'m>,
     ) -> Parsed<'m, Self> {
-        let (rest, Text { remaining, bytes }) = Text::parse(walk, wrong, at)?;
+        let (rest, Text { remaining, bytes, .. }) = Text::parse(walk, wrong, at)?;
         check_utf8(remaining, bytes)?;
         let logical = LogicalType::from_name(bytes);
         let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
@@ -124,10 +128,10 @@ impl<'m> Slot<'m> for TypeName {
 
 /// `digest`, found to be well-formed: v1.1 II.3, v1.2 §1.
 #[derive(Clone, Copy)]
-pub(crate) struct DigestText;
+pub(crate) struct DigestText(pub(super) Remaining);
 
 impl<'m> Slot<'m> for DigestText {
-    const BLANK: Self = Self;
+    const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(
@@ -139,7 +143,7 @@ impl<'m> Slot<'m> for DigestText {
         if SMALL || !Digest::is_known(text.bytes) {
             text.validate(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
         }
-        Ok((rest, Self))
+        Ok((rest, Self(text.remaining)))
     }
 }
 
@@ -174,8 +178,15 @@ impl Format {
     }
 }
 
-impl<'m> Slot<'m> for Format {
-    const BLANK: Self = Self::Unknown;
+/// `format`, and where it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct FormatName {
+    pub(super) remaining: Remaining,
+    pub(super) format: Format,
+}
+
+impl<'m> Slot<'m> for FormatName {
+    const BLANK: Self = Self { remaining: Remaining::END, format: Format::Unknown };
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(
@@ -186,13 +197,13 @@ impl<'m> Slot<'m> for Format {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
-            return Ok((rest, Self::Dense));
+            return Ok((rest, Self { remaining: Remaining::of(at), format: Format::Dense }));
         }
         let (rest, text) = Text::parse(walk, wrong, at)?;
-        let format = Self::named(text.bytes);
-        if format == Self::Unknown {
+        let format = Format::named(text.bytes);
+        if format == Format::Unknown {
             check_utf8(text.remaining, text.bytes)?;
         }
-        Ok((rest, format))
+        Ok((rest, Self { remaining: text.remaining, format }))
     }
 }

@@ -9,8 +9,8 @@ use crate::element::StorageType;
 use crate::format::Format;
 use crate::format::claims::{Claims, ObjectClaim, Walk};
 use crate::format::profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
-use crate::format::shape::{Shape, Uint};
-use crate::format::slots::{Slot, Text};
+use crate::format::shape::{Shape, Text, Uint};
+use crate::format::slots::Slot;
 use crate::format::table::table;
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{divide, divide_exactly};
@@ -89,9 +89,8 @@ pub(super) fn validate<'m, C: Claims<'m>>(
     walk: &mut Walk<'_, C>,
     at: Input<'m>,
     claim: &ObjectClaim,
-    attributes: Option<Remaining>,
 ) -> Checked<()> {
-    let Some(attributes) = attributes else {
+    let Some(attributes) = claim.attributes else {
         return Err(Fault::new(Rule::AttributeMissing, Remaining::of(at)).into());
     };
     let map = seek(at, attributes);

@@ -10,8 +10,8 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::format::claims::{Claims, Dtype, Logical, Walk};
-use crate::format::shape::{Product, Shape, Uint};
-use crate::format::slots::{Slot, Text};
+use crate::format::shape::{Product, Shape, Text, Uint};
+use crate::format::slots::Slot;
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
 use crate::num::{Word, u64_from_usize};
@@ -40,7 +40,7 @@ fn uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, Uint> {
 #[inline(always)]
 fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Text<'_>> {
     let (rest, bytes) = strict_text(wrong).parse(at)?;
-    Ok((rest, Text { remaining: Remaining::of(at), bytes }))
+    Ok((rest, Text { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
 }
 
 /// `attributes` within that many levels, and where they stand: v2 §3.1. The keys within their values
@@ -106,24 +106,27 @@ impl<'m> Slot<'m> for ShapeOf64 {
 
 /// `layout`: `dense` or the name of a profile, any text: v2 §5.
 #[derive(Clone, Copy)]
-pub(crate) struct Layout(pub(super) Format);
+pub(crate) struct Layout {
+    pub(super) remaining: Remaining,
+    pub(super) format: Format,
+}
 
 impl<'m> Slot<'m> for Layout {
-    const BLANK: Self = Self(Format::Unknown);
+    const BLANK: Self = Self { remaining: Remaining::END, format: Format::Unknown };
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
-            return Ok((rest, Self(Format::Dense)));
+            return Ok((rest, Self { remaining: Remaining::of(at), format: Format::Dense }));
         }
         let (rest, text) = text(wrong, at)?;
         let format = Self::named(text.bytes);
         if format == Format::Unknown {
             check_utf8(text.remaining, text.bytes)?;
         }
-        Ok((rest, Self(format)))
+        Ok((rest, Self { remaining: text.remaining, format }))
     }
 }
 
@@ -238,7 +241,7 @@ impl<'m> Slot<'m> for TypeName {
     const BLANK: Self = Self { remaining: Remaining::END, meaning: Meaning::Unknown };
 
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Text { remaining, bytes }) = text(wrong, at)?;
+        let (rest, Text { remaining, bytes, .. }) = text(wrong, at)?;
         check_utf8(remaining, bytes)?;
         let meaning = match LogicalType::from_v2(bytes) {
             _ if bytes == b"bool" => Meaning::Bool,
@@ -251,10 +254,10 @@ impl<'m> Slot<'m> for TypeName {
 
 /// `digest`, found to be well-formed: v2 §3.4.
 #[derive(Clone, Copy)]
-pub(crate) struct DigestText;
+pub(crate) struct DigestText(pub(super) Remaining);
 
 impl<'m> Slot<'m> for DigestText {
-    const BLANK: Self = Self;
+    const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
     fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -262,7 +265,7 @@ impl<'m> Slot<'m> for DigestText {
         if !Digest::is_known_v2(text.bytes) {
             text.validate(|text| Digest::read_v2(text).is_some(), Rule::DigestForm)?;
         }
-        Ok((rest, Self))
+        Ok((rest, Self(text.remaining)))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::element::LogicalType;
 use crate::format::claims::{Claims, ComponentClaim, ObjectClaim, ObjectFault, Walk};
 use crate::format::dialect::{Dialect, Writing};
 use crate::format::profile::Profile;
+use crate::format::shape::Text;
 use crate::format::slots::Slot as _;
 use crate::format::{Encoding, Facts, Format};
 use crate::limits::{Limits, format};
@@ -61,12 +62,11 @@ pub(crate) fn profile(
     limits: &Limits,
     fields: Input<'_>,
     claim: &ObjectClaim,
-    attributes: Option<Remaining>,
     ask: impl Fn(&ObjectClaim, &Profile) -> Result<(), ObjectFault>,
 ) -> Checked<()> {
     let mut asked = Asked(ask);
     let mut walk = Walk::new(&mut asked, limits);
-    profiles::validate(&mut walk, fields, claim, attributes)
+    profiles::validate(&mut walk, fields, claim)
 }
 
 /// Takes what a profile asks for, where nothing else is claimed.
@@ -81,7 +81,7 @@ impl<'m, F: Fn(&ObjectClaim, &Profile) -> Result<(), ObjectFault>> Claims<'m> fo
         Ok(())
     }
 
-    fn name(&mut self, _: Remaining, _: &'m [u8], _: Facts) {}
+    fn name(&mut self, _: Text<'m>, _: Facts) {}
 
     fn profile(&mut self, claim: &ObjectClaim, profile: &Profile) -> Result<(), ObjectFault> {
         (self.0)(claim, profile)

@@ -54,7 +54,7 @@ fn behind(value: Input<'_>) -> Input<'_> {
 
 /// Validates the fields of a part.
 fn fields(form: &Form<'_>, part: &Component<'_>) -> Result<(), Error> {
-    let map = form.reader.component_map(part.record());
+    let map = form.records.component_map(part.record());
     let mut digest = false;
     form.fields(map, part.place(), |key, value| match PartKey::named(key) {
         Some(PartKey::blob | PartKey::dtype | PartKey::logical_type) => Ok(behind(value)),
@@ -101,7 +101,7 @@ fn blobs(form: &Form<'_>, alignment: u64) -> Result<u64, Error> {
             let aligned = extent.offset() & alignment.wrapping_sub(1) == 0;
             let again = extent.offset() < cursor && extent.length() > 0 && aligned;
             if !new && !again {
-                let at = form.offset(form.reader.offset_remaining(part.record()));
+                let at = form.offset(form.records.blob_places(part.record()).0);
                 let error = Error::new(Rule::CanonicalBlob, at).found(extent.offset());
                 return Err(error.at(part.place()));
             }
