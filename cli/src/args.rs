@@ -257,8 +257,8 @@ pub(crate) struct Hash {
     /// The file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The content digest of a file of generation 2 instead: what tensors it holds, however they
-    /// are laid out; xxh3 or sha256
+    /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
+    /// are laid out; xxh3, or sha256 if each part of the file has a sha256 digest
     #[arg(long, value_name = "ALGORITHM", num_args = 0..=1, require_equals = true,
         default_missing_value = "xxh3")]
     pub(crate) content: Option<ContentAlgorithm>,

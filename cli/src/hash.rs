@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use zten::Object;
 use zten::verify::{DigestAlgorithm, NoContentDigest};
-use zten::{Object, error::Place};
 
 use crate::app::App;
 use crate::args::{ContentAlgorithm, Hash};
@@ -32,9 +32,14 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
         Err(problem) => return app.problem(&problem),
     };
     let order = sorted(&archive);
-    let content = match args.content.map(|algorithm| content(&archive, algorithm)).transpose() {
-        Ok(content) => content,
-        Err(problem) => return app.problem(&problem.into_problem(&args.file, &archive)),
+    let content = match (args.content, &sums.unread) {
+        (None, _) => None,
+        // Its digest covers all parts, and some were not verified.
+        (Some(_), Some(problem)) => return app.problem(problem),
+        (Some(algorithm), None) => match content(&archive, algorithm) {
+            Ok(content) => Some(content),
+            Err(error) => return app.problem(&no_content(&args.file, &archive, &error)),
+        },
     };
     if args.json {
         document(app, &order, &sums, content.as_deref())?;
@@ -49,32 +54,24 @@ pub(crate) fn run(app: &mut App, args: &Hash, mode: Mode) -> io::Result<()> {
     }
 }
 
-/// Why there is no content digest.
-struct NoContent {
-    sentence: String,
-    place: Place,
+/// Describes why there is no content digest, and what to do about a part that keeps it from being.
+fn no_content(file: &Path, archive: &TensorFile, error: &NoContentDigest) -> Problem {
+    let advice = match error {
+        NoContentDigest::Undigested(_) | NoContentDigest::WeakPart(_) => {
+            "; `zten convert --to 2 --digest sha256` writes a file that has one"
+        }
+        _ => "",
+    };
+    Problem::inexpressible(file, &format!("{error}{advice}")).named(archive, error.place())
 }
 
-impl NoContent {
-    fn into_problem(self, file: &Path, archive: &TensorFile) -> Problem {
-        Problem::inexpressible(file, &self.sentence).named(archive, self.place)
-    }
-}
-
-/// The content digest of a file, all of which has been verified.
-fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, NoContent> {
+/// Computes the content digest of a file, all of which has been verified.
+fn content(archive: &TensorFile, algorithm: ContentAlgorithm) -> Result<String, NoContentDigest> {
     let algorithm = match algorithm {
         ContentAlgorithm::Xxh3 => DigestAlgorithm::Xxh3,
         ContentAlgorithm::Sha256 => DigestAlgorithm::Sha256,
     };
-    let digest = archive.content_digest(algorithm).map_err(|error| NoContent {
-        sentence: error.to_string(),
-        place: match error {
-            NoContentDigest::Undigested(place) => place,
-            _ => Place::default(),
-        },
-    })?;
-    Ok(digest.to_string())
+    Ok(archive.content_digest(algorithm)?.to_string())
 }
 
 fn hex(sum: [u8; 32]) -> String {

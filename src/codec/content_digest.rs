@@ -29,13 +29,29 @@ pub enum NoContentDigest {
     NotDefined,
     /// The part at that place has no digest.
     Undigested(Place),
+    /// The digest of the part at that place is weaker than the content digest would be, or of an
+    /// algorithm that is not known.
+    WeakPart(Place),
+}
+
+impl NoContentDigest {
+    /// The place of the part that is to blame, if one is.
+    pub fn place(&self) -> Place {
+        match self {
+            Self::NotDefined => Place::default(),
+            Self::Undigested(place) | Self::WeakPart(place) => *place,
+        }
+    }
 }
 
 impl fmt::Display for NoContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotDefined => "files of this kind have no content digest, those of 2 do",
-            Self::Undigested(_) => "the file has no content digest: the part has no digest",
+            Self::Undigested(_) => "no content digest: the part has no digest",
+            Self::WeakPart(_) => {
+                "no content digest: the digest of the part is weaker, or of an unknown algorithm"
+            }
         })
     }
 }
@@ -49,7 +65,10 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     /// the file are not in it. It is never stored. v2 §6.4.
     ///
     /// It follows from the manifest alone: it says what is in the file if the digests of the parts
-    /// have been verified. Nothing is allocated; time is linear in the manifest.
+    /// have been verified. Another content with the same digests of the parts has the same content
+    /// digest. So a sha256 is given only where each part has a sha256.
+    ///
+    /// Nothing is allocated; time is linear in the manifest.
     ///
     /// ```
     /// # #[cfg(feature = "v2")] {
@@ -71,20 +90,35 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         if self.generation() != Generation::V2 || self.is_data_shard() {
             return Err(NoContentDigest::NotDefined);
         }
+        for part in self.objects().flat_map(|object| object.components()) {
+            let digest = part.digest().ok_or(NoContentDigest::Undigested(part.place()))?;
+            if !algorithm.may_cover(&digest) {
+                return Err(NoContentDigest::WeakPart(part.place()));
+            }
+        }
         match algorithm {
             DigestAlgorithm::Xxh3 => {
                 let mut hasher = xxh3();
-                let feed = |bytes: &[u8]| core::hash::Hasher::write(&mut hasher, bytes);
-                content(self.as_bytes(), feed).map_err(NoContentDigest::Undigested)?;
+                content(self.as_bytes(), |bytes| core::hash::Hasher::write(&mut hasher, bytes));
                 Ok(Digest::Xxh3(core::hash::Hasher::finish(&hasher)))
             }
             #[cfg(feature = "digest")]
             DigestAlgorithm::Sha256 => {
                 let mut sum = Sum::sha256();
-                content(self.as_bytes(), |bytes| sum.update(bytes))
-                    .map_err(NoContentDigest::Undigested)?;
+                content(self.as_bytes(), |bytes| sum.update(bytes));
                 Ok(sum.finish())
             }
+        }
+    }
+}
+
+impl DigestAlgorithm {
+    /// Returns whether a part's digest is at least as strong as this algorithm.
+    fn may_cover(self, digest: &Digest<'_>) -> bool {
+        match digest {
+            Digest::Sha256(_) => true,
+            Digest::Xxh3(_) => self == Self::Xxh3,
+            _ => false,
         }
     }
 }

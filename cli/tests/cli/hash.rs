@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -118,26 +119,48 @@ fn content_digests() {
     let folder = corpus_folder().join("v2/2.1");
     let table = fs::read_to_string(folder.join("content.tsv")).unwrap();
     for line in table.lines().skip(1) {
-        let [file, xxh3, sha256]: [&str; 3] =
-            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let (file, xxh3) = line.split_once('\t').unwrap();
         let path = folder.join(file).with_extension("zt");
         let path = path.to_str().unwrap();
-        for (flag, wanted) in
-            [("--content", xxh3), ("--content=xxh3", xxh3), ("--content=sha256", sha256)]
-        {
-            assert_eq!(succeeded_text(zten(["hash", flag, path])), format!("{wanted}\n"), "{file}");
+        for flag in ["--content", "--content=xxh3"] {
+            assert_eq!(succeeded_text(zten(["hash", flag, path])), format!("{xxh3}\n"), "{file}");
             let document = succeeded_json(zten(["hash", flag, "--json", path]));
-            assert_eq!(document["content"], wanted, "{file}");
+            assert_eq!(document["content"], xxh3, "{file}");
             assert_eq!(
                 document["objects"],
                 succeeded_json(zten(["hash", "--json", path]))["objects"]
             );
         }
     }
-    let output = in_corpus(&["hash", "--content", "v2/accept/tied.zt"]);
-    let (status, out, error) = ended(&output);
-    assert_eq!((status, out), (Some(2), ""));
-    assert!(error.contains("the part has no digest in \"v\"/data"), "{error}");
-    let output = in_corpus(&["hash", "--content", "accept/1.2.3/dense_all.zt"]);
-    assert_eq!(ended(&output).0, Some(2));
+}
+
+#[test]
+fn a_content_digest_covers_what_was_verified_by_digests_as_strong() {
+    let refused = |file: &str, flag: &str, wanted: &str| {
+        for more in [&[][..], &["--json"]] {
+            let output = in_corpus(&[&["hash", flag, file], more].concat());
+            let (status, out, error) = ended(&output);
+            assert_eq!(out, "", "{file}");
+            assert_ne!(status, Some(0), "{file}");
+            assert!(error.contains(wanted), "{file}: {error}");
+        }
+    };
+    for file in ["encoding--v2", "type--v2", "format--v2", "format--v2-gguf", "shard--v2"] {
+        let (what, _) = file.split_once("--").unwrap();
+        let path = format!("v2/accept/unsupported-{file}.zt");
+        refused(&path, "--content", &format!("unsupported-{what}"));
+    }
+    refused("v2/accept/tied.zt", "--content", "the part has no digest");
+    refused("accept/1.2.3/dense_all.zt", "--content", "files of this kind have no content digest");
+    let weak = "the digest of the part is weaker, or of an unknown algorithm; \
+        `zten convert --to 2 --digest sha256` writes a file that has one in";
+    refused("v2/2.1/walk.zt", "--content=sha256", weak);
+    // What the message says helps.
+    let strong = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hash-strong.zt");
+    let strong = strong.to_str().unwrap();
+    let walk = corpus_folder().join("v2/2.1/walk.zt");
+    let walk = walk.to_str().unwrap();
+    succeeded_text(zten(["convert", "--force", "--to", "2", "--digest", "sha256", walk, strong]));
+    let digest = succeeded_text(zten(["hash", "--content=sha256", strong]));
+    assert!(digest.starts_with("sha256:"), "{digest}");
 }

@@ -5,7 +5,6 @@ use nom::Parser as _;
 
 use super::{ObjectKey, PartKey, RootKey};
 use crate::cbor::{Checked, Input, UNLIMITED, key, map_head, pass};
-use crate::error::Place;
 use crate::num::{Assured as _, len_u32};
 use crate::rules::Rule;
 
@@ -15,71 +14,53 @@ const BEGIN: &[u8] = b"\x82\x6czt.content/1";
 const MAP: u8 = 5 << 5;
 const TEXT: u8 = 3 << 5;
 
-/// Hands all of it to `feed`, of a manifest that has been validated. None, and the place, if a part has
-/// no digest: then there is none of the whole.
-pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) -> Result<(), Place> {
+/// Hands all of it to `feed`, of a manifest that has been validated and each of whose parts has a digest.
+pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) {
     feed(BEGIN);
     let objects = RootKey::objects.field().find(manifest).assured();
-    let mut undigested = None;
-    let walked = each(objects, &mut feed, |ordinal, map, feed| {
-        if let Err(part) = object(map, feed)
-            && undigested.is_none()
-        {
-            undigested = Some(Place::new(Some(ordinal), Some(part)));
-        }
-    });
-    walked.assured();
-    undigested.map_or(Ok(()), Err)
+    each(objects, &mut feed, object).assured();
 }
 
 /// Writes the head of a map, and for each entry the key; `value` writes the value.
 fn each<F: FnMut(&[u8])>(
     map: Input<'_>,
     feed: &mut F,
-    mut value: impl FnMut(u32, Input<'_>, &mut F),
+    value: impl Fn(Input<'_>, &mut F),
 ) -> Checked<()> {
     let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(map)?;
     head(MAP, entries.claimed().assured(), feed);
-    let mut ordinal = 0_u32;
     while entries.next(input) {
         let (at, _) = key(input)?;
         feed(before(input, at));
-        value(ordinal, at, feed);
+        value(at, feed);
         input = pass(at).assured();
-        ordinal = ordinal.wrapping_add(1);
     }
     Ok(())
 }
 
-/// An object, whose fields stand in the order of their keys' encodings. The place of a part that has
-/// no digest is the error.
-fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Result<(), u32> {
+/// An object, whose fields stand in the order of their keys' encodings.
+fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) {
     let own = ObjectKey::attributes.field().find(map);
     head(MAP, if own.is_some() { 4 } else { 3 }, feed);
     text(ObjectKey::parts.as_str(), feed);
-    let mut undigested = None;
-    let within = ObjectKey::parts.field().find(map).assured();
-    each(within, feed, |ordinal, part, feed| {
-        let own = PartKey::logical_type.field().find(part);
-        head(MAP, if own.is_some() { 3 } else { 2 }, feed);
-        for key in [PartKey::logical_type, PartKey::dtype, PartKey::digest] {
-            match key.field().find(part) {
-                Some(value) => field(key.as_str(), value, feed),
-                None if matches!(key, PartKey::digest) => {
-                    undigested = undigested.or(Some(ordinal));
-                }
-                None => {}
-            }
-        }
-    })
-    .assured();
+    each(ObjectKey::parts.field().find(map).assured(), feed, part).assured();
     for key in [ObjectKey::shape, ObjectKey::layout] {
         field(key.as_str(), key.field().find(map).assured(), feed);
     }
     if let Some(own) = own {
         field(ObjectKey::attributes.as_str(), own, feed);
     }
-    undigested.map_or(Ok(()), Err)
+}
+
+/// A part, whose fields stand in that order, too.
+fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) {
+    let own = PartKey::logical_type.field().find(map);
+    head(MAP, if own.is_some() { 3 } else { 2 }, feed);
+    for key in [PartKey::logical_type, PartKey::dtype, PartKey::digest] {
+        if let Some(value) = key.field().find(map) {
+            field(key.as_str(), value, feed);
+        }
+    }
 }
 
 /// A key and the value at `at`, which is deterministic as it stands.
