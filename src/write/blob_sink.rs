@@ -251,10 +251,10 @@ impl<S> BlobSink<S> {
     }
 
     /// Looks for a blob that holds just those bytes, where components share blobs and they are all that
-    /// is to come.
+    /// is to come. For an announced digest, this has been done.
     pub(super) fn look_up(&mut self, bytes: &[u8]) {
-        let Current { decoded, identity, shared, .. } = &mut self.blob;
-        if identity.is_none() || shared.is_some() || u64_from_usize(bytes.len()) != *decoded {
+        let Current { decoded, identity, announced, shared, .. } = &mut self.blob;
+        if identity.is_none() || announced.is_some() || u64_from_usize(bytes.len()) != *decoded {
             return;
         }
         let mut sum = Sum::sha256();

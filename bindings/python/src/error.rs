@@ -101,6 +101,9 @@ impl Failure {
                 PyTypeError::new_err(sentence)
             }
             Self::Misuse(Misuse::Aborted, sentence) => PyRuntimeError::new_err(sentence),
+            Self::Misuse(Misuse::Announced, _) => {
+                PyValueError::new_err("the bytes changed while they were written")
+            }
             Self::Misuse(_, sentence) => PyValueError::new_err(sentence),
         }
     }

@@ -9,6 +9,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use sha2::{Digest as _, Sha256};
 use zten::shards::Files;
 use zten::write::{
     Checksum, Copier, CopyError, FileSink, Level, NewComponent, NewObject, Settings, Sink,
@@ -19,7 +20,7 @@ use zten_present::finding::stored;
 
 use crate::cbor;
 use crate::error::Failure;
-use crate::interrupt;
+use crate::interrupt::{self, Cancel};
 use crate::options::Strictness;
 use crate::source::{Given, Open};
 
@@ -101,8 +102,8 @@ pub(crate) struct Writer {
     level: Option<Level>,
     /// The order of roles that the canonical form asks for.
     order: fn(&str, &str) -> Ordering,
-    /// Bytes between which a signal is seen.
-    piece: usize,
+    /// Whether components of equal bytes share them, so that digests have to be known before.
+    shares: bool,
 }
 
 impl Writer {
@@ -138,9 +139,8 @@ impl Writer {
         let writer = begin().map_err(|failure| failure.at(py, path.as_deref()))?;
         let second = form.0 == "2";
         let order = if second { Ord::cmp } else { canonical_order };
-        // Whether equal bytes are in the file already is known of those that come at once.
-        let piece = if second && form.2 { usize::MAX } else { PIECE };
-        Ok(Self { open: Mutex::new(Some(writer)), path, level, order, piece })
+        let shares = second && form.2;
+        Ok(Self { open: Mutex::new(Some(writer)), path, level, order, shares })
     }
 
     /// Goes on with the file at a path.
@@ -159,7 +159,8 @@ impl Writer {
         };
         let writer = py.detach(begin).map_err(|failure| failure.at(py, Some(&path)))?;
         let order = canonical_order;
-        Ok(Self { open: Mutex::new(Some(writer)), path: Some(path), level, order, piece: PIECE })
+        let open = Mutex::new(Some(writer));
+        Ok(Self { open, path: Some(path), level, order, shares: false })
     }
 
     /// Writes an object.
@@ -176,33 +177,48 @@ impl Writer {
         // Canonical form asks for an order, and no other form for another.
         parts.sort_by(|(a, ..), (b, ..)| (self.order)(a, b));
         let attributes = attributes.map(cbor::attributes).transpose()?;
-        let (mut components, mut bytes, mut all) = (Vec::new(), Vec::new(), 0_u64);
-        for (role, storage, element, count, array) in &parts {
+        let (mut components, mut contents, mut all) = (Vec::new(), Vec::new(), 0_u64);
+        for (.., array) in &parts {
+            let content = array.as_slice()?;
+            all = all.saturating_add(u64::try_from(content.len())?);
+            contents.push(content);
+        }
+        let mut digests = Vec::new();
+        if self.shares {
+            let sums = interrupt::run(py, all, |cancel| {
+                let mut buffer = Vec::new();
+                contents.iter().map(|content| sha256(content, &mut buffer, cancel)).collect()
+            })?;
+            digests = Result::<_, Failure>::map_err(sums, |failure| self.failed(py, failure))?;
+        }
+        let mut digest = digests.iter();
+        for (role, storage, element, count, _) in &parts {
             let element = element_type(storage, element)?;
-            let component = NewComponent::new(role, element, *count);
-            components.push(match self.level {
-                Some(level) => component.compressed(level),
-                None => component,
-            });
-            let slice = array.as_slice()?;
-            all = all.saturating_add(u64::try_from(slice.len())?);
-            bytes.push((role.as_str(), slice));
+            let mut component = NewComponent::new(role, element, *count);
+            if let Some(level) = self.level {
+                component = component.compressed(level);
+            }
+            if let Some(sha256) = digest.next() {
+                component = component.announced(sha256);
+            }
+            components.push(component);
         }
         let mut object = NewObject::custom(name, &shape, format, &components);
         if let Some(attributes) = &attributes {
             object = object.attributes(attributes);
         }
+        let roles = parts.iter().map(|(role, ..)| role.as_str());
+        let bytes: Vec<_> = roles.zip(contents).collect();
         let mut writer = self.take()?;
-        // In pieces, between which a signal is seen.
         let (writer, written) = interrupt::run(py, all, |cancel| {
             let write = |writer: &mut zten::write::Writer<Out>| {
                 let mut out =
                     writer.object(&object).map_err(|error| Failure::writing(error.into()))?;
+                let mut buffer = Vec::new();
                 for (role, bytes) in bytes {
-                    for piece in bytes.chunks(self.piece) {
-                        cancel.check().map_err(Failure::Io)?;
-                        out.write(role, piece).map_err(Failure::writing)?;
-                    }
+                    copied(bytes, &mut buffer, cancel, |copy| {
+                        out.write(role, copy).map_err(Failure::writing)
+                    })?;
                 }
                 out.end().map_err(|error| Failure::writing(error.into()))
             };
@@ -239,8 +255,38 @@ impl Writer {
     }
 }
 
-/// Bytes that are written between two looks for a signal.
-const PIECE: usize = 4 << 20;
+/// Bytes that are copied at a time.
+const PIECE: usize = 256 << 10;
+
+/// Hands out copies of the bytes of an array, piece by piece, and sees signals in between.
+///
+/// Another thread of Python may write to the array at any moment. Each byte is read once, so what is
+/// validated, hashed and written is the same.
+fn copied(
+    bytes: &[u8],
+    buffer: &mut Vec<u8>,
+    cancel: &Cancel,
+    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    for piece in bytes.chunks(PIECE) {
+        cancel.check().map_err(Failure::Io)?;
+        buffer.clear();
+        buffer.try_reserve_exact(piece.len()).map_err(|_| Failure::OutOfMemory)?;
+        buffer.extend_from_slice(piece);
+        take(buffer)?;
+    }
+    Ok(())
+}
+
+/// The sha256 of the bytes of an array.
+fn sha256(bytes: &[u8], buffer: &mut Vec<u8>, cancel: &Cancel) -> Result<[u8; 32], Failure> {
+    let mut sum = Sha256::new();
+    copied(bytes, buffer, cancel, |copy| {
+        sum.update(copy);
+        Ok(())
+    })?;
+    Ok(sum.finalize().into())
+}
 
 /// The type of elements that are stored as that, and are called so.
 fn element_type<'a>(storage: &str, element: &'a str) -> PyResult<ElementType<'a>> {
@@ -272,7 +318,7 @@ pub(crate) fn convert(
     let given = Given::from_python(source)?;
     let path = given.path.clone();
     let opened = py.detach(|| {
-        Open::new(given, &options, strictness.shards(), &interrupt::Cancel::default())
+        Open::new(given, &options, strictness.shards(), &Cancel::default())
             .map_err(Failure::opening)
     });
     let open = opened.map_err(|failure| failure.at(py, path.as_deref()))?;
