@@ -97,7 +97,7 @@ type Part<'py> = (String, String, String, u64, PyReadonlyArray1<'py, u8>);
 #[pyclass(frozen, module = "zten._zten")]
 pub(crate) struct Writer {
     /// None once it is finished or given up, and while a call is at work.
-    open: Mutex<Option<zten::write::Writer<Out>>>,
+    open: Mutex<Option<Unfinished>>,
     path: Option<PathBuf>,
     level: Option<Level>,
     /// The order of roles that the canonical form asks for.
@@ -106,15 +106,26 @@ pub(crate) struct Writer {
     shares: bool,
 }
 
+/// A file that has not been finished, and the memory that arrays are copied through.
+struct Unfinished {
+    writer: zten::write::Writer<Out>,
+    buffer: Vec<u8>,
+}
+
+impl From<zten::write::Writer<Out>> for Unfinished {
+    fn from(writer: zten::write::Writer<Out>) -> Self {
+        Self { writer, buffer: Vec::new() }
+    }
+}
+
 impl Writer {
-    fn take(&self) -> PyResult<zten::write::Writer<Out>> {
-        let writer = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
-        writer
-            .ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
+    fn take(&self) -> PyResult<Unfinished> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        open.ok_or_else(|| PyValueError::new_err("the writer is closed, or another thread writes"))
     }
 
-    fn put_back(&self, writer: zten::write::Writer<Out>) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+    fn put_back(&self, open: Unfinished) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
     }
 
     fn failed(&self, py: Python<'_>, failure: Failure) -> PyErr {
@@ -140,7 +151,7 @@ impl Writer {
         let second = form.0 == "2";
         let order = if second { Ord::cmp } else { canonical_order };
         let shares = second && form.2;
-        Ok(Self { open: Mutex::new(Some(writer)), path, level, order, shares })
+        Ok(Self { open: Mutex::new(Some(writer.into())), path, level, order, shares })
     }
 
     /// Goes on with the file at a path.
@@ -159,7 +170,7 @@ impl Writer {
         };
         let writer = py.detach(begin).map_err(|failure| failure.at(py, Some(&path)))?;
         let order = canonical_order;
-        let open = Mutex::new(Some(writer));
+        let open = Mutex::new(Some(writer.into()));
         Ok(Self { open, path: Some(path), level, order, shares: false })
     }
 
@@ -185,11 +196,14 @@ impl Writer {
         }
         let mut digests = Vec::new();
         if self.shares {
-            let sums = interrupt::run(py, all, |cancel| {
-                let mut buffer = Vec::new();
-                contents.iter().map(|content| sha256(content, &mut buffer, cancel)).collect()
+            let mut open = self.take()?;
+            let (open, sums) = interrupt::run(py, all, |cancel| {
+                let sum = |content: &&[u8]| sha256(content, &mut open.buffer, cancel);
+                let sums: Result<Vec<_>, Failure> = contents.iter().map(sum).collect();
+                (open, sums)
             })?;
-            digests = Result::<_, Failure>::map_err(sums, |failure| self.failed(py, failure))?;
+            self.put_back(open);
+            digests = sums.map_err(|failure| self.failed(py, failure))?;
         }
         let mut digest = digests.iter();
         for (role, storage, element, count, _) in &parts {
@@ -209,38 +223,38 @@ impl Writer {
         }
         let roles = parts.iter().map(|(role, ..)| role.as_str());
         let bytes: Vec<_> = roles.zip(contents).collect();
-        let mut writer = self.take()?;
-        let (writer, written) = interrupt::run(py, all, |cancel| {
-            let write = |writer: &mut zten::write::Writer<Out>| {
+        let mut open = self.take()?;
+        let (open, written) = interrupt::run(py, all, |cancel| {
+            let Unfinished { writer, buffer } = &mut open;
+            let write = || {
                 let mut out =
                     writer.object(&object).map_err(|error| Failure::writing(error.into()))?;
-                let mut buffer = Vec::new();
                 for (role, bytes) in bytes {
-                    copied(bytes, &mut buffer, cancel, |copy| {
+                    copied(bytes, buffer, cancel, |copy| {
                         out.write(role, copy).map_err(Failure::writing)
                     })?;
                 }
                 out.end().map_err(|error| Failure::writing(error.into()))
             };
-            let written = write(&mut writer);
-            (writer, written)
+            let written = write();
+            (open, written)
         })?;
-        self.put_back(writer);
+        self.put_back(open);
         written.map_err(|failure| self.failed(py, failure))
     }
 
     /// Gives the file attributes.
     fn attributes(&self, py: Python<'_>, attributes: &Bound<'_, PyDict>) -> PyResult<()> {
         let attributes = cbor::attributes(attributes)?;
-        let mut writer = self.take()?;
-        let outcome = writer.attributes(&attributes);
-        self.put_back(writer);
+        let mut open = self.take()?;
+        let outcome = open.writer.attributes(&attributes);
+        self.put_back(open);
         outcome.map_err(|error| self.failed(py, Failure::writing(error.into())))
     }
 
     /// Ends the file: it has its name then, or is returned.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let writer = self.take()?;
+        let Unfinished { writer, .. } = self.take()?;
         let finished = py.detach(|| match writer.finish().map_err(Failure::writing)? {
             Out::File(file) => file.publish().map_err(Failure::publishing).map(|()| None),
             Out::Memory(bytes) => Ok(Some(bytes)),
