@@ -42,9 +42,10 @@ fn encode(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u8) -> PyResult<()
     } else if let Some(kind) = own(value)? {
         kind.encode(out, value, deeper)?;
     } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        head(out, 4, u64::try_from(value.len()?)?);
-        for item in value.try_iter()? {
-            encode(out, &item?, deeper)?;
+        let items = items(value)?;
+        head(out, 4, u64::try_from(items.len())?);
+        for item in items {
+            encode(out, &item, deeper)?;
         }
     } else if value.hasattr("item")? && value.hasattr("dtype")? {
         // A scalar of NumPy's.
@@ -88,26 +89,30 @@ impl Own {
                 }
                 Ok(())
             }
-            Self::Entries => {
-                head(out, 5, u64::try_from(value.len()?)?);
-                for entry in value.try_iter()? {
-                    let (key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry?.extract()?;
-                    encode(out, &key, depth)?;
-                    encode(out, &item, depth)?;
-                }
-                Ok(())
-            }
+            Self::Entries => entries(out, value, depth),
         }
     }
 }
 
 fn dictionary(out: &mut Vec<u8>, map: &Bound<'_, PyDict>, depth: u8) -> PyResult<()> {
-    head(out, 5, u64::try_from(map.len())?);
-    for (key, item) in map {
+    entries(out, &map.items(), depth)
+}
+
+/// A sequence of pairs as a map.
+fn entries(out: &mut Vec<u8>, pairs: &Bound<'_, PyAny>, depth: u8) -> PyResult<()> {
+    let pairs = items(pairs)?;
+    head(out, 5, u64::try_from(pairs.len())?);
+    for pair in pairs {
+        let (key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
         encode(out, &key, depth)?;
         encode(out, &item, depth)?;
     }
     Ok(())
+}
+
+/// The items of a list, of which there may be others once one of them has been encoded.
+fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    list.try_iter()?.collect()
 }
 
 fn integer(out: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -39,10 +39,12 @@ class Writer:
     def add(self, name: str, value: Any, *, attributes: Mapping[str, Any] | None = None) -> None:
         """Writes a tensor: a NumPy array or scalar, a :class:`torch.Tensor`, or a sparse array or
         matrix of SciPy (CSR and COO; others are made CSR). The interpreter's lock is released while it
-        is written: no other thread may change it meanwhile.
+        is written. If another thread changes it meanwhile, old and new elements are mixed: what is
+        validated and hashed is what is written. The canonical form of 2 reads it twice, and refuses that.
 
         Raises:
             TypeError: the generation has no type for the elements.
+            ValueError: the elements changed while they were written in the canonical form of 2.
             Refused: it breaks a rule; above all, there is an object of that name already.
         """
         if _is_sparse(value):
