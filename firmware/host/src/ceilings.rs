@@ -5,7 +5,7 @@
 pub const FLASH: [(&str, u64); 4] =
     [("0.1, 1.1, 1.2", 33 << 10), ("1.1, 1.2", 28 << 10), ("0.1", 22 << 10), ("2", 50 << 10)];
 /// Heap of every image without zstd.
-pub const HEAP: u64 = 4 << 10;
+pub const HEAP: u64 = 8 << 10;
 /// Heap of the images with zstd, in which one layer decodes to 6,144 bytes.
 pub const HEAP_ZSTD: u64 = 31 << 10;
 /// Stack of every image.

@@ -8,10 +8,10 @@ use embedded_alloc::LlffHeap;
 
 /// Bytes of the heap.
 #[cfg(not(feature = "zstd"))]
-pub const HEAP: usize = 4 << 10;
+pub const HEAP: usize = 8 << 10;
 /// Bytes of the heap.
 #[cfg(feature = "zstd")]
-pub const HEAP: usize = 36 << 10;
+pub const HEAP: usize = 40 << 10;
 
 /// The allocator, and the most bytes that were ever taken from it at once.
 struct Counted {
