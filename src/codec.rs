@@ -33,9 +33,13 @@ pub use reader::Content;
 #[cfg(feature = "v2")]
 pub use shard::{BoundShard, Candidate, Files, Find, Shards};
 
+use alloc::vec::Vec;
+use core::ops::Range;
+
 #[cfg(feature = "zstd")]
 use crate::error::Place;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
+use crate::num::{Assured as _, u64_from_usize};
 
 /// Where the bytes of a file come from, at positions: a slice, a file, flash, an object store.
 pub trait ReadAt {
@@ -53,7 +57,33 @@ pub trait ReadAt {
         let _ = (offset, length);
         None
     }
+
+    /// Appends the bytes of a range to `bytes`. Memory grows as they come, for a source may have fewer than it is said
+    /// to have: it is at most 1 MiB more than twice what has come, and in the end exactly what the range has.
+    ///
+    /// # Errors
+    /// Whatever keeps the source from giving all of them; [`OutOfMemory`].
+    fn append_range(
+        &self,
+        range: Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), ReadError<Self::Error>> {
+        let (memory, start) = (Error::from(OutOfMemory), bytes.len());
+        let length = usize::try_from(range.end.saturating_sub(range.start)).map_err(|_| memory)?;
+        let end = start.checked_add(length).ok_or(memory)?;
+        while bytes.len() < end {
+            let filled = bytes.len();
+            let come = filled.saturating_sub(start);
+            reader::extend(bytes, filled.saturating_add(come.max(UNSEEN)).min(end))?;
+            let at = range.start.saturating_add(u64_from_usize(come));
+            self.read_at(at, bytes.get_mut(filled..).assured()).map_err(ReadError::Source)?;
+        }
+        Ok(())
+    }
 }
+
+/// Bytes for which memory is taken before any has come.
+const UNSEEN: usize = 1 << 20;
 
 impl ReadAt for [u8] {
     type Error = Error;
@@ -69,7 +99,7 @@ impl ReadAt for [u8] {
     }
 }
 
-impl ReadAt for alloc::vec::Vec<u8> {
+impl ReadAt for Vec<u8> {
     type Error = Error;
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {

@@ -161,6 +161,42 @@ impl zten::ReadAt for Far<'_> {
     }
 }
 
+/// A source that is said to be long, and has no more than so many bytes of zeros.
+#[cfg(feature = "std")]
+struct Claimed(u64);
+
+#[cfg(feature = "std")]
+impl zten::ReadAt for Claimed {
+    type Error = std::io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        if offset + buffer.len() as u64 > self.0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer.fill(0);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "std")]
+#[test]
+#[cfg_attr(miri, ignore = "it is a matter of sizes")]
+fn what_is_read_takes_twice_what_comes() {
+    use zten::ReadAt as _;
+    for there in [0_u64, 1, 1 << 20, (1 << 20) + 1, 5 << 20] {
+        let mut bytes = Vec::new();
+        let (peak, read) = peak(|| Claimed(there).append_range(0..1 << 40, &mut bytes));
+        assert!(read.is_err());
+        // Half as much again while it is moved.
+        let most = (1 << 20) + 3 * there;
+        assert!(peak <= most, "{there}: {peak} bytes of heap");
+        let (mut bytes, end) = (vec![7; 3], there.min(3 << 20));
+        Claimed(there).append_range(1.min(end)..end, &mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, 3 + end - 1.min(end));
+        assert_eq!((&bytes[..3], bytes[3..].iter().any(|byte| *byte != 0)), (&[7; 3][..], false));
+    }
+}
+
 #[cfg(feature = "write")]
 #[test]
 fn content_takes_a_chunk() {

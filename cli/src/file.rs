@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use zten::source::SourceArchive;
-use zten::{Options, ReadAt as _};
+use zten::{Options, ReadAt as _, ReadError};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
@@ -86,8 +86,12 @@ impl Opened {
             file.rewind()?;
             file.take(most).read_to_end(&mut start)?;
         } else {
-            start.resize(usize::try_from(most.min(self.length)).unwrap_or_default(), 0);
-            self.file.read_at(0, &mut start)?;
+            self.file.append_range(0..most.min(self.length), &mut start).map_err(
+                |error| match error {
+                    ReadError::Source(error) => error,
+                    ReadError::Refused(_) => io::ErrorKind::OutOfMemory.into(),
+                },
+            )?;
         }
         Ok(start)
     }

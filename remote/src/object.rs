@@ -92,17 +92,15 @@ impl RemoteObject {
         Ok(Reading::new(Arc::clone(&self.0), range))
     }
 
-    /// Reads a range into memory, which is taken before anything is asked for.
+    /// Reads a range into memory, which grows as bytes come: the length of the file is what a server claims.
     ///
     /// # Errors
     /// [`RemoteError::BeyondEnd`]; whatever keeps it from being fetched.
     pub async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, RemoteError> {
-        let mut reading = self.reading(range.clone())?;
-        let length = range.end.saturating_sub(range.start);
-        let length = usize::try_from(length).map_err(|_| RemoteError::OutOfMemory)?;
+        let mut reading = self.reading(range)?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(length).map_err(|_| RemoteError::OutOfMemory)?;
         while let Some(chunk) = reading.next().await? {
+            bytes.try_reserve(chunk.len()).map_err(|_| RemoteError::OutOfMemory)?;
             bytes.extend_from_slice(&chunk);
         }
         Ok(bytes)

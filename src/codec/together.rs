@@ -48,9 +48,8 @@ fn stored<S: ReadAt + ?Sized>(source: &S, extent: Extent) -> Option<Cow<'_, [u8]
         return (lent.len() == length).then_some(Cow::Borrowed(lent));
     }
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).ok()?;
-    bytes.resize(length, 0);
-    source.read_at(extent.offset(), &mut bytes).ok()?;
+    let end = extent.offset().checked_add(extent.length())?;
+    source.append_range(extent.offset()..end, &mut bytes).ok()?;
     Some(Cow::Owned(bytes))
 }
 

@@ -9,10 +9,9 @@ use std::path::Path;
 use std::vec::Vec;
 
 use crate::codec::{ReadAt, ReadError};
-use crate::error::{Error, OutOfMemory};
+use crate::error::Error;
 use crate::limits::Options;
 use crate::manifest::{Manifest, RefusedManifest};
-use crate::num::Assured as _;
 use crate::open::Opening;
 use crate::verify::{Summary, Verifier};
 
@@ -186,13 +185,11 @@ fn fetch<S: ReadAt<Error = io::Error>>(
     source: &S,
     range: core::ops::Range<u64>,
 ) -> Result<Vec<u8>, OpenError> {
-    let memory = Error::from(OutOfMemory);
-    let length = range.end.checked_sub(range.start).assured();
-    let length = usize::try_from(length).map_err(|_| memory)?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| memory)?;
-    bytes.resize(length, 0);
-    source.read_at(range.start, &mut bytes).map_err(OpenError::Source)?;
+    source.append_range(range, &mut bytes).map_err(|error| match error {
+        ReadError::Source(error) => OpenError::Source(error),
+        ReadError::Refused(error) => OpenError::Refused(error),
+    })?;
     Ok(bytes)
 }
 

@@ -13,10 +13,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zten::error::OutOfMemory;
-use zten::open::Opening;
-use zten::source::OpenError;
-use zten::{Component, Error, Limits, Manifest, Options, ReadAt, ReadError};
+use zten::source::{OpenError, SourceArchive};
+use zten::{Component, Limits, Manifest, Options, ReadAt, ReadError};
 use zten_present::network::{is_remote, shown};
 use zten_shards::{Runs, Want};
 
@@ -128,14 +126,8 @@ impl Open {
         cancel: &Cancel,
     ) -> Result<Self, OpenError> {
         let Given { source, length, path } = given;
-        let manifest = {
-            let source = Watched { source: &source, cancel };
-            let opening = Opening::new(length, options)?;
-            let footer = opening.header(&source.fetch(opening.needs())?)?;
-            let body = footer.footer(&source.fetch(footer.needs())?)?;
-            let bytes = source.fetch(body.needs())?;
-            body.manifest(bytes).map_err(OpenError::Manifest)?
-        };
+        let watched = Watched { source: &source, cancel };
+        let manifest = SourceArchive::with_length(watched, length, options)?.into_manifest();
         let shards = if shards {
             shards::listed(&manifest, options, path.as_deref()).map_err(OpenError::Source)?
         } else {
@@ -230,20 +222,6 @@ impl Open {
 pub(crate) struct Watched<'a, S> {
     source: &'a S,
     cancel: &'a Cancel,
-}
-
-impl<S: ReadAt<Error = io::Error>> Watched<'_, S> {
-    /// The bytes of a range that has been held against the file's length and the limits.
-    fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, OpenError> {
-        let memory = |_| OpenError::Refused(Error::from(OutOfMemory));
-        let length = usize::try_from(range.end.saturating_sub(range.start));
-        let length = length.map_err(|_| OpenError::Refused(OutOfMemory.into()))?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(length).map_err(memory)?;
-        bytes.resize(length, 0);
-        self.read_at(range.start, &mut bytes).map_err(OpenError::Source)?;
-        Ok(bytes)
-    }
 }
 
 impl<S: ReadAt<Error = io::Error>> ReadAt for Watched<'_, S> {

@@ -7,6 +7,7 @@ use zten_num::u64_from_usize;
 use super::rules::Rule;
 use super::source::{Source, buffer};
 use super::trouble::Trouble;
+use zten::ReadAt as _;
 
 /// Bytes that are read at once of a header that is long.
 const WINDOW: u64 = 64 << 10;
@@ -99,11 +100,17 @@ impl<'s> Cursor<'s> {
 
     /// Appends the next `length` bytes, which a length in the file merely claims to be there.
     pub(super) fn append(&mut self, length: u64, out: &mut Vec<u8>) -> Result<(), Trouble> {
-        self.reach(length)?;
-        let length = usize::try_from(length).map_err(|_| Trouble::memory())?;
-        out.try_reserve(length).map_err(|_| Trouble::memory())?;
+        let end = self.reach(length)?;
+        let first = usize::try_from(length.min(self.most)).map_err(|_| Trouble::memory())?;
+        // Twice what was there before, so that many of them are not moved again and again.
+        out.try_reserve(first).map_err(|_| Trouble::memory())?;
+        if length > self.most {
+            self.source.append(self.at..end, out)?;
+            self.at = end;
+            return Ok(());
+        }
         let start = out.len();
-        out.resize(start.saturating_add(length), 0);
+        out.resize(start.saturating_add(first), 0);
         self.fill(out.get_mut(start..).unwrap_or_default())
     }
 

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunk::CHUNK;
 use super::scratch;
 use super::trouble::Trouble;
-use zten::ReadAt;
+use zten::{ReadAt, ReadError};
 use zten_num::u64_from_usize;
 
 /// A file that is being read. Each read seeks first, so that clones do not disturb each other.
@@ -57,22 +58,6 @@ impl Source {
         self.length
     }
 
-    /// Fills the buffer with the bytes at `offset`, all of which are within the length.
-    pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Trouble> {
-        match &self.bytes {
-            Bytes::InFile(file) => {
-                let mut file = &**file;
-                file.seek(SeekFrom::Start(offset))
-                    .and_then(|_| file.read_exact(buffer))
-                    .map_err(Trouble::reading)
-            }
-            Bytes::InMemory(bytes) => {
-                rest(bytes, offset).read_exact(buffer).map_err(Trouble::reading)
-            }
-            Bytes::Elsewhere(source) => source.0.read_at(offset, buffer).map_err(Trouble::reading),
-        }
-    }
-
     /// Fills as much of the buffer as there are bytes, and says how much that is.
     pub(super) fn read_up_to(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Trouble> {
         let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -83,10 +68,17 @@ impl Source {
 
     /// `length` bytes, which have been held against the length of the file.
     pub(super) fn fetch(&self, offset: u64, length: u64) -> Result<Vec<u8>, Trouble> {
-        let length = usize::try_from(length).map_err(|_| Trouble::memory())?;
-        let mut bytes = buffer(length, 0_u8)?;
-        self.read_at(offset, &mut bytes)?;
+        let mut bytes = Vec::new();
+        self.append(offset..offset.saturating_add(length), &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Appends the bytes of a range, which has been held against the length of the file.
+    pub(super) fn append(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
+        self.append_range(range, bytes).map_err(|error| match error {
+            ReadError::Source(error) => error,
+            ReadError::Refused(_) => Trouble::memory(),
+        })
     }
 
     /// Hands on `length` bytes in chunks, which may be changed on the way. All but the last are
@@ -114,6 +106,22 @@ impl Source {
     /// A reader of its own, from that byte on.
     pub(super) fn reader_at(&self, at: u64) -> Reader {
         Reader { source: self.clone(), at }
+    }
+}
+
+impl ReadAt for Source {
+    type Error = Trouble;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Trouble> {
+        match &self.bytes {
+            Bytes::InFile(file) => {
+                let mut file = &**file;
+                file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(buffer))
+            }
+            Bytes::InMemory(bytes) => rest(bytes, offset).read_exact(buffer),
+            Bytes::Elsewhere(source) => source.0.read_at(offset, buffer),
+        }
+        .map_err(Trouble::reading)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod beside;
 mod errors;
+mod memory;
 mod requests;
 
 use std::time::Duration;

@@ -7,6 +7,7 @@
 use crate::rules::Rule;
 use crate::source::{Scratch, Source, buffer};
 use crate::trouble::Trouble;
+use zten::ReadAt as _;
 use zten_num::u64_from_usize;
 
 /// Bytes of the part that is put in order at once. Reading it takes half as much again, at most.
