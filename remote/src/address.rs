@@ -1,14 +1,47 @@
-//! Which addresses are public, and resolving names to such alone.
+//! Which addresses are public, and resolving names to those that they may have.
 
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::vec;
 
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use tower_service::Service;
+
+/// Blocks of addresses of version 4, by their first address and the bits that all have in common: those that the registry
+/// of special-purpose addresses of IANA (RFC 6890) does not call globally reachable, and multicast.
+const RESERVED_V4: [(Ipv4Addr, u32); 16] = [
+    (Ipv4Addr::new(0, 0, 0, 0), 8),
+    (Ipv4Addr::new(10, 0, 0, 0), 8),
+    (Ipv4Addr::new(100, 64, 0, 0), 10),
+    (Ipv4Addr::new(127, 0, 0, 0), 8),
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(172, 16, 0, 0), 12),
+    // Protocols. The two anycast addresses in it that are globally reachable serve no files.
+    (Ipv4Addr::new(192, 0, 0, 0), 24),
+    (Ipv4Addr::new(192, 0, 2, 0), 24),
+    // Relays of 6to4, deprecated by RFC 7526.
+    (Ipv4Addr::new(192, 88, 99, 0), 24),
+    (Ipv4Addr::new(192, 168, 0, 0), 16),
+    (Ipv4Addr::new(198, 18, 0, 0), 15),
+    (Ipv4Addr::new(198, 51, 100, 0), 24),
+    (Ipv4Addr::new(203, 0, 113, 0), 24),
+    // Multicast.
+    (Ipv4Addr::new(224, 0, 0, 0), 4),
+    (Ipv4Addr::new(240, 0, 0, 0), 4),
+    (Ipv4Addr::new(255, 255, 255, 255), 32),
+];
+
+/// Those of version 6 that lie within global unicast (`2000::/3`). Outside of it nothing is public.
+const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
+    // Protocols, and Teredo, which tunnels. What is globally reachable in it serves no files.
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
+];
 
 /// Whether an address is one of the public network.
 pub(crate) fn is_public(address: IpAddr) -> bool {
@@ -19,48 +52,72 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let is_special = match address.octets() {
-        // This network, shared by providers, protocols, benchmarks, reserved.
-        [0 | 240..=255, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => true,
-        [100, second, ..] => (64..128).contains(&second),
-        _ => false,
+    let is_within = |(first, bits): &(Ipv4Addr, u32)| {
+        (first.to_bits() ^ address.to_bits()).leading_zeros() >= *bits
     };
-    !(is_special
-        || address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_multicast()
-        || address.is_documentation())
+    !RESERVED_V4.iter().any(is_within)
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [first, second, third, fourth, fifth, sixth, high, low] = address.segments();
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
-    let middle = [third, fourth, fifth, sixth];
-    match [first, second] {
-        // An address of version 4 in one of version 6: mapped, translated, tunnelled.
-        [0, 0] if middle == [0, 0, 0, 0xffff] => v4(high, low),
-        [0x64, 0xff9b] if middle == [0; 4] => v4(high, low),
-        [0x2002, _] => v4(second, third),
-        [0x2001, 0xdb8 | 0] => false,
-        // Global unicast is what has been given out.
-        _ => first & 0xe000 == 0x2000,
+    match address.segments() {
+        // An address of version 4 in one of version 6: mapped, translated (NAT64), tunneled (6to4).
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
+        [0x2002, high, low, ..] => v4(high, low),
+        [first, ..] => {
+            let is_within = |(first, bits): &(Ipv6Addr, u32)| {
+                (first.to_bits() ^ address.to_bits()).leading_zeros() >= *bits
+            };
+            first & 0xe000 == 0x2000 && !RESERVED_V6.iter().any(is_within)
+        }
     }
 }
 
-/// Resolves names; to public addresses alone, if that is asked for.
+/// Which addresses names may have.
 #[derive(Clone, Debug)]
-pub(crate) struct Resolver {
-    inner: GaiResolver,
-    public_only: bool,
+pub(crate) enum Policy {
+    /// Any.
+    Any,
+    /// Public ones.
+    Public,
+    /// Those that the first answer has, for the one name that is ever asked for. If any of them is public, the others do
+    /// not count, so that a name which leads to a public server leads to no private one later.
+    First(Arc<OnceLock<Vec<SocketAddr>>>),
+}
+
+impl Policy {
+    /// The addresses of an answer that may be connected to; none where there are none.
+    fn admit(&self, mut addresses: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
+        let is_strict = match self {
+            Self::Any => false,
+            Self::Public => true,
+            Self::First(_) => addresses.iter().any(|address| is_public(address.ip())),
+        };
+        if is_strict {
+            addresses.retain(|address| is_public(address.ip()));
+        }
+        match self {
+            _ if addresses.is_empty() => None,
+            // Two requests may have asked at a time.
+            Self::First(first) => Some(first.get_or_init(|| addresses).clone()),
+            Self::Any | Self::Public => Some(addresses),
+        }
+    }
+}
+
+/// Resolves names to addresses that they may have.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolver<R = GaiResolver> {
+    inner: R,
+    policy: Policy,
 }
 
 impl Resolver {
-    pub(crate) fn new(public_only: bool) -> Self {
-        Self { inner: GaiResolver::new(), public_only }
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self { inner: GaiResolver::new(), policy }
     }
 }
 
@@ -76,7 +133,11 @@ impl std::fmt::Display for Private {
 
 impl std::error::Error for Private {}
 
-impl Service<Name> for Resolver {
+impl<R> Service<Name> for Resolver<R>
+where
+    R: Service<Name, Response: Iterator<Item = SocketAddr>, Error = io::Error, Future: Send>,
+    R::Future: 'static,
+{
     type Response = vec::IntoIter<SocketAddr>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
@@ -86,57 +147,174 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let (found, public_only) = (self.inner.call(name), self.public_only);
+        if let Policy::First(first) = &self.policy
+            && let Some(addresses) = first.get()
+        {
+            let addresses = addresses.clone();
+            return Box::pin(async { Ok(addresses.into_iter()) });
+        }
+        let (found, policy) = (self.inner.call(name), self.policy.clone());
         Box::pin(async move {
-            let mut addresses: Vec<SocketAddr> = found.await?.collect();
-            if public_only {
-                addresses.retain(|address| is_public(address.ip()));
-                if addresses.is_empty() {
-                    return Err(io::Error::other(Private));
-                }
-            }
-            Ok(addresses.into_iter())
+            let addresses: Vec<SocketAddr> = found.await?.collect();
+            // Of a name without any address the system has said so.
+            let admitted = policy.admit(addresses).ok_or_else(|| io::Error::other(Private))?;
+            Ok(admitted.into_iter())
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
+    /// The first and last address of each block that is not public, and whether the addresses just before and just behind
+    /// it are.
+    const BLOCKS: &[(&str, &str, [bool; 2])] = &[
+        // RFC 6890 and its updates, in the order of the registry of version 4.
+        ("0.0.0.0", "0.255.255.255", [false, true]),
+        ("10.0.0.0", "10.255.255.255", [true, true]),
+        ("100.64.0.0", "100.127.255.255", [true, true]),
+        ("127.0.0.0", "127.255.255.255", [true, true]),
+        ("169.254.0.0", "169.254.255.255", [true, true]),
+        ("172.16.0.0", "172.31.255.255", [true, true]),
+        ("192.0.0.0", "192.0.0.255", [true, true]),
+        ("192.0.0.0", "192.0.0.7", [true, false]),
+        ("192.0.0.8", "192.0.0.8", [false, false]),
+        ("192.0.0.170", "192.0.0.171", [false, false]),
+        ("192.0.2.0", "192.0.2.255", [true, true]),
+        ("192.88.99.0", "192.88.99.255", [true, true]),
+        ("192.168.0.0", "192.168.255.255", [true, true]),
+        ("198.18.0.0", "198.19.255.255", [true, true]),
+        ("198.51.100.0", "198.51.100.255", [true, true]),
+        ("203.0.113.0", "203.0.113.255", [true, true]),
+        ("224.0.0.0", "239.255.255.255", [true, false]),
+        ("240.0.0.0", "255.255.255.255", [false, false]),
+        ("255.255.255.255", "255.255.255.255", [false, false]),
+        // Those of version 6.
+        ("::", "::", [false, false]),
+        ("::1", "::1", [false, false]),
+        ("::2", "::ffff:ffff", [false, false]),
+        ("::ffff:0:0", "::ffff:0.255.255.255", [false, true]),
+        ("::ffff:10.0.0.0", "::ffff:10.255.255.255", [true, true]),
+        ("::ffff:127.0.0.0", "::ffff:127.255.255.255", [true, true]),
+        ("::ffff:169.254.0.0", "::ffff:169.254.255.255", [true, true]),
+        ("::ffff:224.0.0.0", "::ffff:255.255.255.255", [true, false]),
+        ("64:ff9b::", "64:ff9b::0.255.255.255", [false, true]),
+        ("64:ff9b::127.0.0.0", "64:ff9b::127.255.255.255", [true, true]),
+        ("64:ff9b::169.254.0.0", "64:ff9b::169.254.255.255", [true, true]),
+        ("64:ff9b::224.0.0.0", "64:ff9b::255.255.255.255", [true, false]),
+        ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("100::", "100::ffff:ffff:ffff:ffff", [false, false]),
+        ("100:0:0:1::", "100::1:ffff:ffff:ffff:ffff", [false, false]),
+        ("2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff", [true, false]),
+        ("2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("2001:10::", "2001:1f:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2002::", "2002:ff:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2002:a00::", "2002:aff:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2002:7f00::", "2002:7fff:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2002:a9fe::", "2002:a9fe:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2002:c058:6300::", "2002:c058:63ff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("2002:e000::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", [true, true]),
+        ("5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [false, false]),
+        // Global unicast ends where nothing has been given out.
+        ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", [true, false]),
+        ("::", "::ffff:0.255.255.255", [false, true]),
+    ];
+
     #[test]
-    fn which_are_public() {
-        for public in ["1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8"]
+    fn blocks_begin_and_end_where_the_registries_say() {
+        for (first, last, around) in BLOCKS {
+            let (before, behind) = match (first.parse().unwrap(), last.parse().unwrap()) {
+                (IpAddr::V4(first), IpAddr::V4(last)) => {
+                    let at = |bits: Option<u32>| bits.map(|bits| IpAddr::V4(Ipv4Addr::from(bits)));
+                    (at(first.to_bits().checked_sub(1)), at(last.to_bits().checked_add(1)))
+                }
+                (IpAddr::V6(first), IpAddr::V6(last)) => {
+                    let at = |bits: Option<u128>| bits.map(|bits| IpAddr::V6(Ipv6Addr::from(bits)));
+                    (at(first.to_bits().checked_sub(1)), at(last.to_bits().checked_add(1)))
+                }
+                mixed => panic!("{mixed:?}"),
+            };
+            for own in [first, last] {
+                assert!(!is_public(own.parse().unwrap()), "{own}");
+            }
+            let there = [before, behind].map(|address| address.is_some_and(is_public));
+            assert_eq!(there, *around, "around {first} to {last}");
+        }
+        for public in ["1.1.1.1", "192.31.196.1", "192.52.193.1", "192.175.48.1", "2620:4f:8000::1"]
         {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
-        for private in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "172.16.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "0.1.2.3",
-            "224.0.0.1",
-            "255.255.255.255",
-            "192.0.2.1",
-            "198.18.0.1",
-            "::1",
-            "::",
-            "fe80::1",
-            "fc00::1",
-            "fd00:ec2::254",
-            "ff02::1",
-            "::ffff:127.0.0.1",
-            "::127.0.0.1",
-            "64:ff9b::7f00:1",
-            "2002:7f00:1::",
-            "2001:db8::1",
-            "2001::1",
-        ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
+    }
+
+    /// Gives one answer after the other, and then no more.
+    #[derive(Clone)]
+    struct Answers(Arc<Mutex<vec::IntoIter<&'static [&'static str]>>>);
+
+    impl Service<Name> for Answers {
+        type Response = vec::IntoIter<SocketAddr>;
+        type Error = io::Error;
+        type Future = std::future::Ready<io::Result<Self::Response>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
         }
+
+        fn call(&mut self, _: Name) -> Self::Future {
+            let answer = self.0.lock().unwrap().next().ok_or(io::ErrorKind::NotFound.into());
+            let address = |text: &&str| SocketAddr::new(text.parse().unwrap(), 0);
+            std::future::ready(
+                answer.map(|all| all.iter().map(address).collect::<Vec<_>>().into_iter()),
+            )
+        }
+    }
+
+    /// What a name leads to, asked again and again.
+    fn resolved(policy: Policy, answers: &[&'static [&'static str]]) -> Vec<Option<Vec<String>>> {
+        let answers = Answers(Arc::new(Mutex::new(answers.to_vec().into_iter())));
+        let resolver = Resolver { inner: answers, policy };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let ask = |_| {
+            // Clients are cloned for shards.
+            let asked = resolver.clone().call("name".parse().unwrap());
+            let found = runtime.block_on(asked).ok()?;
+            Some(found.map(|address| address.ip().to_string()).collect())
+        };
+        (0..3).map(ask).collect()
+    }
+
+    #[test]
+    fn a_name_leads_where_it_led_at_first() {
+        let of = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
+        let first = || Policy::First(Arc::default());
+        // Another answer later; one that has a private address beside a public one.
+        let answers: &[&[&str]] = &[&["8.8.8.8"], &["169.254.169.254"], &["8.8.4.4"]];
+        assert_eq!(
+            resolved(first(), answers),
+            [of(&["8.8.8.8"]), of(&["8.8.8.8"]), of(&["8.8.8.8"])]
+        );
+        let mixed: &[&[&str]] = &[&["169.254.169.254", "8.8.8.8"]];
+        assert_eq!(
+            resolved(first(), mixed),
+            [of(&["8.8.8.8"]), of(&["8.8.8.8"]), of(&["8.8.8.8"])]
+        );
+        // The server that the user names may be a private one, and stays it.
+        let private: &[&[&str]] = &[&["10.0.0.1", "::1"], &["10.0.0.2"]];
+        let both = || of(&["10.0.0.1", "::1"]);
+        assert_eq!(resolved(first(), private), [both(), both(), both()]);
+        // What has no answer yet is asked for again.
+        assert_eq!(resolved(first(), &[&[], &["8.8.8.8"]])[..2], [None, of(&["8.8.8.8"])]);
+        assert_eq!(resolved(Policy::Public, answers), [of(&["8.8.8.8"]), None, of(&["8.8.4.4"])]);
+        assert_eq!(resolved(Policy::Public, mixed)[0], of(&["8.8.8.8"]));
+        assert_eq!(resolved(Policy::Any, mixed)[0], of(mixed[0]));
     }
 }

@@ -5,7 +5,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::address::{Private, Resolver};
+use crate::address::{Policy, Private, Resolver};
 use crate::error::RemoteError;
 use crate::options::TimeLimits;
 
@@ -22,8 +22,8 @@ const KEPT: usize = 8;
 pub(crate) type HttpClient = Client<Connector, Empty<bytes::Bytes>>;
 
 /// A client of HTTP/1.1.
-pub(crate) fn client(limits: &TimeLimits, public_only: bool) -> Result<HttpClient, RemoteError> {
-    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(public_only));
+pub(crate) fn client(limits: &TimeLimits, policy: Policy) -> Result<HttpClient, RemoteError> {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(policy));
     tcp.set_connect_timeout(Some(limits.connect));
     tcp.set_nodelay(true);
     tcp.enforce_http(false);

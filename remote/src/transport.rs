@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
@@ -11,7 +11,7 @@ use http_body_util::Empty;
 use hyper::body::Incoming;
 use url::{Host, Url};
 
-use crate::address::is_public;
+use crate::address::{Policy, is_public};
 use crate::connector::{HttpClient, client, failure};
 use crate::error::RemoteError;
 use crate::name::{Location, RemoteName, has_tls};
@@ -34,7 +34,7 @@ pub(crate) struct Transport {
     name: RemoteName,
     s3: S3Access,
     redirects: Redirects,
-    /// To the server that the name names, wherever it is.
+    /// To the server that the name names, wherever it is when it is looked for first.
     named: HttpClient,
     /// To servers that it redirects to.
     elsewhere: HttpClient,
@@ -51,12 +51,16 @@ impl fmt::Debug for Transport {
 
 impl Transport {
     pub(crate) fn new(name: RemoteName, options: &RemoteOptions) -> Result<Self, RemoteError> {
+        let elsewhere = match options.redirects {
+            Redirects::Public => Policy::Public,
+            Redirects::Any => Policy::Any,
+        };
         Ok(Self {
             name,
             s3: options.s3.clone(),
             redirects: options.redirects,
-            named: client(&options.times, false)?,
-            elsewhere: client(&options.times, options.redirects == Redirects::Public)?,
+            named: client(&options.times, Policy::First(Arc::default()))?,
+            elsewhere: client(&options.times, elsewhere)?,
             moved: Mutex::default(),
         })
     }

@@ -6,6 +6,8 @@ mod fetcher;
 mod large;
 #[cfg(feature = "remote")]
 mod many;
+#[cfg(all(feature = "remote", target_os = "linux"))]
+mod memory;
 #[cfg(feature = "remote")]
 mod shards;
 

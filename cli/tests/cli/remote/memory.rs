@@ -1,0 +1,91 @@
+//! Memory of the processes that read follows what has come, and not what a server claims.
+
+use std::fs;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use zten_testkit::server::{Reply, Server, claimed};
+
+use crate::command;
+use crate::sandbox::emulated;
+
+/// The most memory that a process and those that it started have had, each by itself, in bytes.
+fn peaks(process: u32) -> Vec<u64> {
+    let field = |text: &str, name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+        value.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let text = fs::read_to_string(entry.ok()?.path().join("status")).ok()?;
+        let (id, parent) = (field(&text, "Pid:")?, field(&text, "PPid:")?);
+        Some((id, parent, field(&text, "VmHWM:").unwrap_or_default() << 10))
+    });
+    let all: Vec<_> = all.collect();
+    let mut family = vec![u64::from(process)];
+    let mut at = 0;
+    while let Some(parent) = family.get(at).copied() {
+        family.extend(all.iter().filter(|(_, of, _)| *of == parent).map(|(id, _, _)| *id));
+        at += 1;
+    }
+    all.iter().filter(|(id, _, _)| family.contains(id)).map(|(_, _, peak)| *peak).collect()
+}
+
+/// What a file is called, how it begins and ends, and how long it is claimed to be.
+type Lie = (&'static str, Vec<u8>, Vec<u8>, u64);
+
+fn lies() -> Vec<Lie> {
+    const GIB: u64 = 1 << 30;
+    const LONG: u64 = 99_000_000;
+    let text = |text: &[u8]| [&(text.len() as u64).to_le_bytes()[..], text].concat();
+    let gguf = [
+        &b"GGUF\x03\0\0\0"[..],
+        &0_u64.to_le_bytes(),
+        &1_u64.to_le_bytes(),
+        &text(b"general.name"),
+        &8_u32.to_le_bytes(),
+        &LONG.to_le_bytes(),
+    ];
+    vec![
+        ("m.zt", b"ZTEN1000".to_vec(), [&GIB.to_le_bytes()[..], b"ZTEN1000"].concat(), GIB + 24),
+        ("m.safetensors", LONG.to_le_bytes().to_vec(), Vec::new(), 2 * LONG),
+        ("m.safetensors.index.json", b"{".to_vec(), Vec::new(), LONG),
+        ("m.gguf", gguf.concat(), Vec::new(), 2 * LONG),
+    ]
+}
+
+#[test]
+fn what_a_server_claims_takes_no_memory() {
+    if emulated() {
+        return;
+    }
+    for (name, begins, ends, length) in lies() {
+        for options in [&["ls"][..], &["ls", "--no-sandbox"], &["check", "--jobs=2"]] {
+            let (process, most) = (Arc::<OnceLock<u32>>::default(), Arc::<AtomicU64>::default());
+            let (reader, seen) = (Arc::clone(&process), Arc::clone(&most));
+            let (begins, ends) = (begins.clone(), ends.clone());
+            let server = Server::start(move |_, request| {
+                let reply = claimed(&begins, &ends, length, request);
+                if reply.cut.is_none() {
+                    return reply;
+                }
+                // Memory that follows the claim has been taken by now.
+                let peaks = peaks(*reader.wait());
+                seen.fetch_max(peaks.into_iter().max().unwrap_or_default(), Ordering::SeqCst);
+                Reply::status(404)
+            });
+            let url = server.at(name);
+            let mut child = command()
+                .args(options)
+                .args(vec![url; if options[0] == "check" { 2 } else { 1 }])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            process.set(child.id()).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(2), "{options:?} {name}");
+            let most = most.load(Ordering::SeqCst);
+            assert!((1..64 << 20).contains(&most), "{options:?} {name}: {most} bytes");
+        }
+    }
+}
