@@ -4,7 +4,7 @@ use url::Url;
 use zten_shards::{Place, Want, stem};
 
 use crate::error::RemoteError;
-use crate::name::{Location, RemoteName};
+use crate::name::{Location, RemoteName, encoded};
 use crate::object::RemoteObject;
 
 impl RemoteName {
@@ -40,24 +40,19 @@ fn http(url: &Url, place: &Place<'_>) -> Option<Url> {
     if own.is_empty() {
         return None;
     }
-    let mut found = url.clone();
-    match place {
+    let below = match place {
         Place::Beside(end) => {
             // Both spell a dot.
             let own = own.replace("%2E", ".").replace("%2e", ".");
-            found.set_path(&format!("{folder}{}{end}", stem(&own)));
+            format!("{}{}", stem(&own), encoded(end))
         }
-        Place::Below(steps) => {
-            found.path_segments_mut().ok()?.pop().extend(steps);
-        }
-    }
-    // No step leads up.
-    let below = found.path().strip_prefix(folder)?;
-    let steps = match place {
-        Place::Beside(_) => 1,
-        Place::Below(steps) => steps.len(),
+        Place::Below(steps) => steps.iter().map(|step| encoded(step)).collect::<Vec<_>>().join("/"),
     };
-    (below.split('/').count() == steps).then_some(found)
+    let path = format!("{folder}{below}");
+    let mut found = url.clone();
+    found.set_path(&path);
+    // No step leads up, and nothing is dropped from a name or taken for something else.
+    (found.path() == path).then_some(found)
 }
 
 /// A path up to its last slash, and what is behind that.
@@ -144,6 +139,7 @@ mod tests {
             ("m-1.safetensors", "m-1.safetensors"),
             ("a b?c#d%2e.safetensors", "a%20b%3Fc%23d%252e.safetensors"),
             ("%2e%2e.safetensors", "%252e%252e.safetensors"),
+            ("a+b&(c);\u{e4}~_.safetensors", "a%2Bb%26%28c%29%3B%C3%A4~_.safetensors"),
         ] {
             let found = looked_for("http://h/a/m.safetensors.index.json", &beside(name));
             assert_eq!(found, [format!("http://h/a/{path}")]);
@@ -164,10 +160,11 @@ mod tests {
                 assert!(at.as_ref().is_none_or(is_below), "{steps:?}: {at:?}");
             }
         }
-        for end in ["/../x", "?a", "#a", "/x"] {
+        for end in ["/../x", "?a", "#a", "/x", "\t/x", "\\x"] {
             let at = root("http://h/a/m.zt").at(&Place::Beside(end.to_owned()));
             let is_beside = |text: String| {
-                text.strip_prefix("http://h/a/").is_some_and(|own| !own.contains(['/', '?', '#']))
+                text.strip_prefix("http://h/a/")
+                    .is_some_and(|own| !own.contains(['/', '\\', '?', '#']))
             };
             assert!(at.is_none_or(|name| is_beside(name.to_string())), "{end}");
         }

@@ -1,6 +1,6 @@
 //! Names of remote files.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use url::Url;
 
@@ -29,6 +29,9 @@ pub enum NameError {
     Scheme,
     /// It is longer than 8 KiB.
     Long,
+    /// It has a control character, or the URL a backslash or a blank at its end: URLs are read without the ones, and with
+    /// slashes for the others.
+    Character,
     /// It is no URL with a host.
     Url,
     /// It has a user or a password.
@@ -37,7 +40,7 @@ pub enum NameError {
     Fragment,
     /// Its bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
     Bucket,
-    /// Its key is empty, longer than 1,024 bytes, or has a part `.` or `..`.
+    /// Its key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
     /// It needs TLS, which was not built in: the feature `tls`.
     NoTls,
@@ -60,16 +63,26 @@ impl RemoteName {
         if text.len() > LONGEST {
             return Err(NameError::Long);
         }
+        if text.contains(char::is_control) {
+            return Err(NameError::Character);
+        }
         if let Some(rest) = text.strip_prefix("s3://") {
             let (bucket, key) = rest.split_once('/').ok_or(NameError::Key)?;
             if !is_bucket(bucket) {
                 return Err(NameError::Bucket);
             }
-            // A part of dots would be gone from the URL.
-            if key.is_empty() || key.len() > LONGEST_KEY || key.split('/').any(is_dots) {
+            // A part of dots would be gone from the URL; a slash at the beginning would be that of its path.
+            if key.is_empty()
+                || key.starts_with('/')
+                || key.len() > LONGEST_KEY
+                || key.split('/').any(is_dots)
+            {
                 return Err(NameError::Key);
             }
             return Ok(Self(Location::S3 { bucket: bucket.to_owned(), key: key.to_owned() }));
+        }
+        if is_read_otherwise(text) {
+            return Err(NameError::Character);
         }
         let url = Url::parse(text).map_err(|_| NameError::Url)?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -89,6 +102,26 @@ impl RemoteName {
 /// Whether what the URL needs was built in.
 pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
+}
+
+/// Whether a URL would be read as if it were another text: without control characters, without blanks at its ends, and
+/// with slashes for backslashes.
+pub(crate) fn is_read_otherwise(url: &str) -> bool {
+    url.contains(char::is_control) || url.contains('\\') || url.trim_matches(' ') != url
+}
+
+/// A name as one step of a path, in which nothing but letters, digits and `-._~` stands for itself.
+pub(crate) fn encoded(name: &str) -> String {
+    let mut text = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Texts take whatever is written.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
 }
 
 fn is_bucket(name: &str) -> bool {
@@ -129,6 +162,9 @@ impl fmt::Display for NameError {
         f.write_str(match self {
             Self::Scheme => "the name begins with none of http://, https:// and s3://",
             Self::Long => "the name is longer than 8,192 bytes",
+            Self::Character => {
+                "the name has a control character, or the URL a backslash or a blank at its end"
+            }
             Self::Url => "the name is not a URL with a host",
             Self::Credentials => {
                 "the URL holds a user or a password, which belong in the environment or a profile"
@@ -138,7 +174,7 @@ impl fmt::Display for NameError {
                 "the bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores"
             }
             Self::Key => {
-                "the key is empty, longer than 1,024 bytes, or has a part that is . or .."
+                "the key is empty, longer than 1,024 bytes, begins with a slash, or has a part that is . or .."
             }
             Self::NoTls => "https needs TLS, which was not built in: the feature tls",
         })
@@ -177,11 +213,23 @@ mod tests {
             ("s3://bucket", NameError::Key),
             ("s3://bucket/", NameError::Key),
             ("s3://bucket/a/../b", NameError::Key),
+            ("s3://bucket//a", NameError::Key),
+            ("s3://bucket//h/a", NameError::Key),
             ("s3://Bucket/a", NameError::Bucket),
             ("s3://key:secret@bucket/a", NameError::Bucket),
             ("s3://a..b/a", NameError::Bucket),
         ] {
             assert_eq!(RemoteName::parse(text), Err(error), "{text}");
+        }
+        // Each would be read as another name.
+        for text in
+            ["http://h/a\tb", "http://h/a?b\n", "http://h\r/a", "http://h/a\0", "http://h/a\u{85}"]
+        {
+            assert_eq!(RemoteName::parse(text), Err(NameError::Character), "{text:?}");
+        }
+        for text in ["http://h/a\\b", "http://h/a ", "http:\\\\h/a", "s3://bucket/a\tb"] {
+            let error = RemoteName::parse(text).unwrap_err();
+            assert!(matches!(error, NameError::Character | NameError::Scheme), "{text:?}");
         }
         let long = format!("http://h/{}", "a".repeat(LONGEST));
         assert_eq!(RemoteName::parse(&long), Err(NameError::Long));

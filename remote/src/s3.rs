@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::credentials::{Profile, profile};
 use crate::error::RemoteError;
-use crate::name::has_tls;
+use crate::name::{NameError, encoded, has_tls};
 
 /// How long a signed request may be sent.
 const VALID: Duration = Duration::from_secs(15 * 60);
@@ -80,8 +80,14 @@ impl S3Access {
         let Ok(bucket) = Bucket::new(endpoint, style, bucket.to_owned(), region) else {
             return Err(unusable);
         };
-        if bucket.object_url(key).is_err() {
-            return Err(unusable);
+        // The key is joined to the URL of the bucket as a relative one: nothing of it may be taken for another part.
+        let steps: Vec<_> = key.split('/').map(encoded).collect();
+        let (base, path) = (bucket.base_url(), steps.join("/"));
+        let is_meant = |url: &Url| {
+            url.origin() == base.origin() && url.path().strip_prefix(base.path()) == Some(&path)
+        };
+        if !bucket.object_url(key).is_ok_and(|url| is_meant(&url)) {
+            return Err(RemoteError::Name(NameError::Key));
         }
         let mut url = bucket.get_object(self.credentials.as_ref(), key).sign(VALID);
         if url.query() == Some("") {
@@ -146,6 +152,16 @@ mod tests {
         let query = url.query().unwrap();
         assert!(query.contains("X-Amz-Signature=") && query.contains("hidden-token"), "{query}");
         assert!(!query.contains("hidden-secret"));
+        // Keys that would lead to another bucket, or server.
+        for key in ["/other/a", "//other/a", "a/../../b", "..", "./a", "a/."] {
+            let error = access.url("bucket", key).unwrap_err();
+            assert!(matches!(error, RemoteError::Name(NameError::Key)), "{key}: {error:?}");
+        }
+        for (key, path) in [("a?#%2e+\u{e4}\\", "a%3F%23%252e%2B%C3%A4%5C"), ("a//b:c", "a//b%3Ac")]
+        {
+            let url = access.url("bucket", key).unwrap();
+            assert_eq!(url.path(), format!("/bucket/{path}"));
+        }
         let debug = format!("{access:?}");
         assert!(!debug.contains("hidden") && !debug.contains("identity"), "{debug}");
     }

@@ -14,7 +14,7 @@ use url::{Host, Url};
 use crate::address::{Policy, is_public};
 use crate::connector::{HttpClient, client, failure};
 use crate::error::RemoteError;
-use crate::name::{Location, RemoteName, has_tls};
+use crate::name::{Location, RemoteName, has_tls, is_read_otherwise};
 use crate::options::{Redirects, RemoteOptions};
 use crate::response::{Asked, Known};
 use crate::s3::S3Access;
@@ -132,7 +132,8 @@ impl Transport {
 
     /// Where it redirects to, if it may.
     fn allowed(&self, first: &Url, from: &Url, to: &HeaderValue) -> Result<Url, RemoteError> {
-        let to = to.to_str().ok().and_then(|to| from.join(to).ok());
+        let to = to.to_str().ok().filter(|to| !is_read_otherwise(to));
+        let to = to.and_then(|to| from.join(to).ok());
         let mut to = to.ok_or(RemoteError::Redirect)?;
         to.set_fragment(None);
         let is_http = ["http", "https"].contains(&to.scheme());

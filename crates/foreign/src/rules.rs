@@ -94,7 +94,7 @@ catalogue! {
     IndexDuplicateKey "index-duplicate-key", Refused, Implied("readers differ on which of them counts"), INDEX,
         "No key stands there twice.", "a key stands there twice", DISTRUST;
     IndexFileName "index-file-name", Refused, Policy("no name leads out of the folder"), INDEX,
-        "Files are named by their names in the index's folder, which end in `.safetensors`.",
+        "Files are named by their names in the index's folder, which end in `.safetensors` and have no control characters.",
         "it is no name in the folder of the index that ends in .safetensors", DISTRUST;
     IndexFile "index-file", Refused, Implied("tensors are missing"), INDEX,
         "Every file that is named lies beside the index, and is no link.",

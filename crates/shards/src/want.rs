@@ -22,12 +22,13 @@ pub enum Want {
 pub struct Beside(String);
 
 impl Beside {
-    /// None where it leads somewhere else, or is of no file that an index names.
+    /// None where it leads somewhere else, has characters that a URL is read without, or is of no file that an index names.
     pub fn new(name: &str) -> Option<Self> {
         let is_name = name.len() <= NAME
             && !name.starts_with('.')
             && name.ends_with(".safetensors")
-            && !name.contains(['/', '\\', ':', '\0']);
+            && !name.contains(['/', '\\', ':'])
+            && !name.contains(char::is_control);
         is_name.then(|| Self(name.to_owned()))
     }
 }
@@ -92,6 +93,9 @@ mod tests {
             ["a.bin", "a.safetensors.", "C:a.safetensors", "a\\b.safetensors", "a\0.safetensors"]
         {
             assert!(Beside::new(name).is_none(), "{name}");
+        }
+        for character in ('\0'..='\u{9f}').filter(|character| character.is_control()) {
+            assert!(Beside::new(&format!("a{character}b.safetensors")).is_none(), "{character:?}");
         }
     }
 

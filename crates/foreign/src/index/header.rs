@@ -139,7 +139,10 @@ impl Weights {
     }
 
     fn push_file(&mut self, file: &str, limits: &Limits) -> Result<usize, Trouble> {
-        let is_name = file.ends_with(PARTS) && !file.contains(['/', '\\', ':', '\0']);
+        // Control characters would be gone from a URL, which then names another file.
+        let is_name = file.ends_with(PARTS)
+            && !file.contains(['/', '\\', ':'])
+            && !file.contains(char::is_control);
         let is_torch = [".bin", ".pt", ".pth"].iter().any(|suffix| file.ends_with(suffix));
         if is_torch {
             let rule = Rule::FormatTorchIndex;
