@@ -86,12 +86,12 @@ impl Opened {
             file.rewind()?;
             file.take(most).read_to_end(&mut start)?;
         } else {
-            self.file.append_range(0..most.min(self.length), &mut start).map_err(
-                |error| match error {
+            self.file.append_range(0..most.min(self.length), &mut start).map_err(|error| {
+                match error {
                     ReadError::Source(error) => error,
                     ReadError::Refused(_) => io::ErrorKind::OutOfMemory.into(),
-                },
-            )?;
+                }
+            })?;
         }
         Ok(start)
     }

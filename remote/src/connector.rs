@@ -52,11 +52,45 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     let provider = Arc::new(rustls_graviola::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| RemoteError::Tls(error.to_string()))?
+        .map_err(|error| tls_failure(&error))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config);
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
+}
+
+/// What kept TLS from being established, in words of our own: those of the error repeat what a certificate says.
+#[cfg(feature = "tls")]
+fn tls_failure(error: &rustls::Error) -> RemoteError {
+    use rustls::{CertificateError, Error};
+
+    RemoteError::Tls(match error {
+        Error::InvalidCertificate(error) => match error {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the certificate of the server has expired"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "the certificate of the server is not valid yet"
+            }
+            CertificateError::UnknownIssuer => {
+                "the certificate of the server has an issuer that is not trusted"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the certificate of the server is for another name"
+            }
+            _ => "the certificate of the server is invalid",
+        },
+        Error::PeerIncompatible(_) => "the server has no version or cipher that is supported",
+        Error::AlertReceived(_) => "the server ended the connection with an alert",
+        Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. }
+        | Error::InvalidMessage(_)
+        | Error::PeerMisbehaved(_)
+        | Error::PeerSentOversizedRecord
+        | Error::NoCertificatesPresented
+        | Error::DecryptError => "the server does not speak TLS as it should",
+        _ => "no secure connection could be made",
+    })
 }
 
 /// The error in an error of the standard library in another one: what `source` of these passes over.
@@ -81,7 +115,7 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
             }
             #[cfg(feature = "tls")]
             if let Some(tls) = custom.and_then(|custom| custom.downcast_ref::<rustls::Error>()) {
-                return RemoteError::Tls(tls.to_string());
+                return tls_failure(tls);
             }
             found = Some(RemoteError::Connect(innermost.kind()));
         } else if let Some(error) = error.downcast_ref::<hyper::Error>() {
@@ -99,4 +133,27 @@ pub(crate) fn failure(error: &(dyn std::error::Error + 'static)) -> RemoteError 
         next = error.source();
     }
     found.unwrap_or(RemoteError::Connect(std::io::ErrorKind::Other))
+}
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use rustls::{CertificateError, Error};
+
+    use super::*;
+
+    #[test]
+    fn certificates_are_not_repeated() {
+        let presented = vec!["DnsName(\"hidden\")".to_owned(); 10_000];
+        let expected = "asked.example".try_into().unwrap();
+        let certificate = CertificateError::NotValidForNameContext { expected, presented };
+        let error = Error::InvalidCertificate(certificate);
+        assert!(error.to_string().contains("hidden"));
+        // As it comes from below.
+        let error = std::io::Error::other(std::io::Error::other(error));
+        let RemoteError::Tls(sentence) = failure(&error) else { panic!("{error}") };
+        assert_eq!(sentence, "the certificate of the server is for another name");
+        for error in [Error::General("hidden".to_owned()), Error::DecryptError] {
+            assert!(!tls_failure(&error).to_string().contains("hidden"));
+        }
+    }
 }

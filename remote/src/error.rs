@@ -15,8 +15,9 @@ pub enum RemoteError {
     Setting(&'static str),
     /// There is no connection to the server.
     Connect(io::ErrorKind),
-    /// The server is not the one that its certificate names, or TLS failed otherwise.
-    Tls(String),
+    /// The server is not the one that its certificate names, or TLS failed otherwise: a sentence without anything that the
+    /// server has sent.
+    Tls(&'static str),
     /// The server does not speak HTTP as it should.
     Protocol,
     /// The server answers with a status that is no answer to the request.
@@ -48,6 +49,8 @@ pub enum RemoteError {
         /// Bytes that were asked for.
         asked: u64,
     },
+    /// The server sent different values of a header that has one; the name of the header.
+    Contradiction(&'static str),
     /// The server encoded the bytes, which it was told not to.
     Encoded,
     /// The server does not say how long the file is.
@@ -82,6 +85,8 @@ pub enum RemoteError {
     OutOfMemory,
     /// No thread for the network could be started.
     Runtime(io::ErrorKind),
+    /// What talks to the server has panicked.
+    Panic,
 }
 
 impl RemoteError {
@@ -135,6 +140,9 @@ impl fmt::Display for RemoteError {
             Self::More { asked } => {
                 return write!(f, "the server sent more than the {asked} bytes that were asked for");
             }
+            Self::Contradiction(name) => {
+                return write!(f, "the server sent different values of the header {name}");
+            }
             Self::Encoded => "the server sent encoded bytes (Content-Encoding)",
             Self::NoLength => "the server does not say how long the file is",
             Self::NoVersion => {
@@ -158,6 +166,7 @@ impl fmt::Display for RemoteError {
             }
             Self::OutOfMemory => "out of memory",
             Self::Runtime(kind) => return write!(f, "no thread for the network: {kind}"),
+            Self::Panic => "what talks to the server has panicked",
         })
     }
 }

@@ -282,14 +282,11 @@ impl Ahead {
         let Some(block) = self.held.get_mut(place) else { return Err(RemoteError::OtherRange) };
         block.is_used = true;
         if let State::Coming(coming) = &mut block.state {
-            match network.wait(coming) {
-                Ok(Ok(bytes)) => block.state = State::Here(bytes),
-                failed => {
+            match network.wait_for(coming) {
+                Ok(bytes) => block.state = State::Here(bytes),
+                Err(error) => {
                     self.held.remove(place);
-                    return Err(match failed {
-                        Ok(Err(error)) => error,
-                        _ => RemoteError::Runtime(io::ErrorKind::Interrupted),
-                    });
+                    return Err(error);
                 }
             }
         }

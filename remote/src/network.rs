@@ -1,6 +1,7 @@
 //! The thread that talks to a server, for programs that wait.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -23,9 +24,22 @@ impl Network {
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// Waits for that.
-    pub(crate) fn wait<F: Future>(&self, work: F) -> F::Output {
-        self.handle.block_on(work)
+    /// Waits for that. A panic is an error: no server may end the program.
+    pub(crate) fn wait<T>(
+        &self,
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        // What was interrupted is not waited for again, but begun anew.
+        let waited = catch_unwind(AssertUnwindSafe(|| self.handle.block_on(work)));
+        waited.unwrap_or(Err(RemoteError::Panic))
+    }
+
+    /// Waits for what was begun.
+    pub(crate) fn wait_for<T>(
+        &self,
+        begun: &mut JoinHandle<Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
+        self.wait(async { begun.await.unwrap_or(Err(RemoteError::Panic)) })
     }
 
     /// Begins that.
@@ -43,5 +57,24 @@ impl Drop for Network {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let network = Network::new().unwrap();
+        async fn panics() -> Result<(), RemoteError> {
+            panic!("as it is meant to")
+        }
+        assert!(matches!(network.wait(panics()), Err(RemoteError::Panic)));
+        let mut begun = network.begin(panics());
+        assert!(matches!(network.wait_for(&mut begun), Err(RemoteError::Panic)));
+        // It goes on.
+        assert!(network.wait(async { Ok(()) }).is_ok());
+        assert!(network.wait_for(&mut network.begin(async { Ok(7) })).is_ok());
     }
 }

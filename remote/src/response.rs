@@ -36,12 +36,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    fn read(headers: &HeaderMap) -> Self {
-        let is_date = |value: &HeaderValue| value.to_str().is_ok_and(is_date);
-        Self {
-            tag: headers.get(header::ETAG).cloned(),
-            date: headers.get(header::LAST_MODIFIED).filter(|date| is_date(date)).cloned(),
-        }
+    fn read(headers: &HeaderMap) -> Result<Self, RemoteError> {
+        let is_date = |value: &&HeaderValue| value.to_str().is_ok_and(is_date);
+        Ok(Self {
+            tag: single(headers, "ETag")?.filter(|tag| !is_empty_tag(tag)).cloned(),
+            date: single(headers, "Last-Modified")?.filter(is_date).cloned(),
+        })
     }
 
     /// Whether it tells versions apart.
@@ -64,6 +64,25 @@ impl Version {
             None => self.date == other.date,
         }
     }
+}
+
+/// The value of a header that has one. A server may repeat it, and not contradict itself.
+pub(crate) fn single<'h>(
+    headers: &'h HeaderMap,
+    name: &'static str,
+) -> Result<Option<&'h HeaderValue>, RemoteError> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.any(|value| Some(value) != first) {
+        return Err(RemoteError::Contradiction(name));
+    }
+    Ok(first)
+}
+
+/// Whether a tag has no characters, by which no version could be told from another.
+fn is_empty_tag(tag: &HeaderValue) -> bool {
+    let tag = tag.as_bytes();
+    matches!(tag.strip_prefix(b"W/").unwrap_or(tag), b"" | b"\"\"")
 }
 
 fn is_date(text: &str) -> bool {
@@ -93,14 +112,12 @@ impl Answer {
         known: Option<&Known>,
     ) -> Result<Self, RemoteError> {
         let headers = &head.headers;
-        let content_range =
-            headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
         match head.status {
             StatusCode::PARTIAL_CONTENT => {}
             StatusCode::OK => return Err(RemoteError::RangesIgnored),
             StatusCode::PRECONDITION_FAILED => return Err(RemoteError::Changed),
             StatusCode::RANGE_NOT_SATISFIABLE => {
-                return unsatisfiable(content_range, headers, known);
+                return unsatisfiable(headers, known);
             }
             StatusCode::NOT_FOUND | StatusCode::GONE => return Err(RemoteError::NotFound),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -112,14 +129,15 @@ impl Answer {
         if headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !identity(value)) {
             return Err(RemoteError::Encoded);
         }
-        let version = Version::read(headers);
+        let version = Version::read(headers)?;
         if known.is_some_and(|known| !known.version.is_same(&version)) {
             return Err(RemoteError::Changed);
         }
         if !version.is_some() {
             return Err(RemoteError::NoVersion);
         }
-        let (range, length) = content_range.and_then(read_range).ok_or(RemoteError::OtherRange)?;
+        let (range, length) =
+            content_range(headers)?.and_then(read_range).ok_or(RemoteError::OtherRange)?;
         let length = length.ok_or(RemoteError::NoLength)?;
         if let Some(known) = known.filter(|known| known.length != length) {
             return Err(RemoteError::ChangedLength { opened: known.length, now: length });
@@ -132,7 +150,7 @@ impl Answer {
             return Err(RemoteError::OtherRange);
         }
         let asked = range.end.saturating_sub(range.start);
-        if let Some(said) = headers.get(header::CONTENT_LENGTH) {
+        if let Some(said) = single(headers, "Content-Length")? {
             let said = said.to_str().ok().and_then(number).ok_or(RemoteError::Protocol)?;
             if said != asked {
                 return Err(RemoteError::OtherLength { asked, said });
@@ -143,21 +161,22 @@ impl Answer {
 }
 
 /// An empty file has no last bytes; of another one the server says that it is shorter than it was.
-fn unsatisfiable(
-    content_range: Option<&str>,
-    headers: &HeaderMap,
-    known: Option<&Known>,
-) -> Result<Answer, RemoteError> {
-    let length = content_range.and_then(|text| number(text.strip_prefix("bytes */")?));
+fn unsatisfiable(headers: &HeaderMap, known: Option<&Known>) -> Result<Answer, RemoteError> {
+    let length = content_range(headers)?.and_then(|text| number(text.strip_prefix("bytes */")?));
     match (length, known) {
         (Some(now), Some(known)) if now != known.length => {
             Err(RemoteError::ChangedLength { opened: known.length, now })
         }
         (Some(0), None) => {
-            Ok(Answer { known: Known { length: 0, version: Version::read(headers) }, range: 0..0 })
+            Ok(Answer { known: Known { length: 0, version: Version::read(headers)? }, range: 0..0 })
         }
         _ => Err(RemoteError::Status(StatusCode::RANGE_NOT_SATISFIABLE.as_u16())),
     }
+}
+
+/// What the header of that name says, if that is a text.
+fn content_range(headers: &HeaderMap) -> Result<Option<&str>, RemoteError> {
+    Ok(single(headers, "Content-Range")?.and_then(|value| value.to_str().ok()))
 }
 
 /// `bytes FIRST-LAST/LENGTH`, the length of which may be `*`.
@@ -213,7 +232,7 @@ mod tests {
         let version = |tag: &str, date: &str| {
             let headers = [("etag", tag), ("last-modified", date)];
             let given = headers.iter().filter(|(_, value)| !value.is_empty());
-            Version::read(&head(206, &given.copied().collect::<Vec<_>>()).headers)
+            Version::read(&head(206, &given.copied().collect::<Vec<_>>()).headers).unwrap()
         };
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         let strong = version("\"a\"", date);
@@ -225,6 +244,35 @@ mod tests {
         assert!(!strong.is_same(&version("", date)));
         assert!(!version("", date).is_same(&version("", "Sun, 06 Nov 1994 08:49:38 GMT")));
         assert!(!version("", "yesterday").is_some());
+        for empty in ["\"\"", "W/\"\"", "W/"] {
+            assert!(!version(empty, "").is_some(), "{empty}");
+            assert_eq!(version(empty, date), version("", date), "{empty}");
+        }
+        let empty = head(206, &[("etag", "")]);
+        assert!(!Version::read(&empty.headers).unwrap().is_some());
+    }
+
+    #[test]
+    fn headers_that_contradict_each_other() {
+        let honest = [
+            ("content-range", "bytes 0-0/1"),
+            ("content-length", "1"),
+            ("etag", "\"1\""),
+            ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        ];
+        let asked = Asked::Last(9);
+        for (name, value) in honest {
+            let with = |other| [&honest[..], &[(name, other)]].concat();
+            assert!(Answer::read(&head(206, &with(value)), &asked, None).is_ok(), "{name}");
+            for other in ["", "x", "W/\"1\"", "bytes 0-0/2", "2"] {
+                let error = Answer::read(&head(206, &with(other)), &asked, None).unwrap_err();
+                let is_named = matches!(error, RemoteError::Contradiction(said) if said.eq_ignore_ascii_case(name));
+                assert!(is_named, "{name}: {error:?}");
+            }
+        }
+        let other = head(416, &[("content-range", "bytes */0"), ("content-range", "bytes */7")]);
+        let error = Answer::read(&other, &asked, None).unwrap_err();
+        assert!(matches!(error, RemoteError::Contradiction("Content-Range")), "{error:?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::connector::{HttpClient, client, failure};
 use crate::error::RemoteError;
 use crate::name::{Location, RemoteName, has_tls, is_read_otherwise};
 use crate::options::{Redirects, RemoteOptions};
-use crate::response::{Asked, Known};
+use crate::response::{Asked, Known, single};
 use crate::s3::S3Access;
 
 /// How often a request is redirected, at most.
@@ -88,7 +88,7 @@ impl Transport {
             Location::S3 { bucket, key } => {
                 let url = self.s3.url(bucket, key)?;
                 let response = send(&self.named, &url, ask).await?;
-                return if location(&response).is_some() {
+                return if location(&response)?.is_some() {
                     Err(RemoteError::Redirect)
                 } else {
                     Ok(response)
@@ -119,7 +119,7 @@ impl Transport {
             let is_named = url.origin() == first.origin();
             let client = if is_named { &self.named } else { &self.elsewhere };
             let response = send(client, &url, ask).await?;
-            let Some(next) = location(&response) else {
+            let Some(next) = location(&response)? else {
                 if let Ok(mut moved) = self.moved.lock() {
                     *moved = (url != *first).then_some(url);
                 }
@@ -161,8 +161,7 @@ impl Transport {
 }
 
 /// Where an answer redirects to.
-fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
-    static NOWHERE: HeaderValue = HeaderValue::from_static("");
+fn location(response: &Response<Incoming>) -> Result<Option<&HeaderValue>, RemoteError> {
     let moved = matches!(
         response.status(),
         StatusCode::MOVED_PERMANENTLY
@@ -171,7 +170,10 @@ fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
             | StatusCode::TEMPORARY_REDIRECT
             | StatusCode::PERMANENT_REDIRECT
     );
-    moved.then(|| response.headers().get(header::LOCATION).unwrap_or(&NOWHERE))
+    if !moved {
+        return Ok(None);
+    }
+    single(response.headers(), "Location")?.map(Some).ok_or(RemoteError::Redirect)
 }
 
 async fn send(

@@ -142,10 +142,13 @@ pub(super) fn put_bytes(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Says why there are no more bytes.
+/// Says why there are no more bytes, as far as that is a short text.
 pub(super) fn put_failure(to: &mut impl Write, why: &str) -> io::Result<()> {
     to.write_all(&FAILED.to_le_bytes())?;
-    put_text(to, why)
+    let most = usize::try_from(LONGEST).unwrap_or_default();
+    // No character is divided.
+    let short = (0..=most.min(why.len())).rev().find_map(|end| why.get(..end));
+    put_text(to, short.unwrap_or_default())
 }
 
 /// Fills a buffer with the bytes of an answer.
@@ -229,6 +232,20 @@ mod tests {
             put_found(&mut sent, file.as_ref()).unwrap();
             assert_eq!(found(&mut &*sent).unwrap(), file);
         }
+    }
+
+    #[test]
+    fn what_is_wrong_arrives_however_long_it_is() {
+        let long = "\u{1f4a5}".repeat(usize::try_from(LONGEST).unwrap());
+        let why = format!("a{long}");
+        let mut sent = Vec::new();
+        put_failure(&mut sent, &why).unwrap();
+        put_bytes(&mut sent, &[7]).unwrap();
+        let (mut from, mut buffer) = (&*sent, [0]);
+        let said = bytes(&mut from, &mut buffer).unwrap_err().to_string();
+        assert!(why.starts_with(&said) && said.len() > 8000, "{}", said.len());
+        bytes(&mut from, &mut buffer).unwrap();
+        assert_eq!((buffer, from.len()), ([7], 0));
     }
 
     #[test]

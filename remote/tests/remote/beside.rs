@@ -57,3 +57,31 @@ fn shards_are_where_the_name_says() {
     assert!(matches!(root.find(&shard("u")), Err(RemoteError::RedirectPrivate)));
     assert!(matches!(root.find(&shard("v")), Err(RemoteError::Denied(403))));
 }
+
+/// What is requested is what is named, whatever characters are in it, and nothing else.
+#[test]
+fn names_are_requested_as_they_are() {
+    let server = Server::start(|_, request| match &*request.path {
+        "/m.safetensors.index.json" => honest(b"{}", request),
+        _ => Reply::status(404),
+    });
+    let name = RemoteName::parse(&server.at("m.safetensors.index.json")).unwrap();
+    let root = RemoteFile::open(&name, &options()).unwrap();
+    let find = |name: &str| {
+        let before = server.asked().len();
+        let want = Beside::new(&format!("{name}.safetensors")).map(Want::Beside)?;
+        assert!(root.find(&want).unwrap().is_none());
+        let asked: Vec<_> = server.asked().split_off(before).into_iter().map(|r| r.path).collect();
+        Some(asked.concat())
+    };
+    for (name, path) in [
+        ("a b?c#d%2e", "/a%20b%3Fc%23d%252e"),
+        ("%09%2F..", "/%2509%252F.."),
+        ("\u{2028}\u{e4}", "/%E2%80%A8%C3%A4"),
+    ] {
+        assert_eq!(find(name), Some(format!("{path}.safetensors")), "{name}");
+    }
+    for character in ['\t', '\n', '\r', '\0', '\u{7f}', '\u{85}', '/', '\\'] {
+        assert_eq!(find(&format!("a{character}b")), None, "{character:?}");
+    }
+}

@@ -130,6 +130,70 @@ fn more_and_fewer_bytes() {
 }
 
 #[test]
+fn headers_that_contradict_each_other() {
+    for (name, value, other) in [
+        ("ETag", "\"1\"", "\"2\""),
+        ("ETag", "\"1\"", "\"\""),
+        ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT"),
+        ("Content-Range", "bytes 100-1099/200000", "bytes 100-1099/200001"),
+    ] {
+        let lie = move |content: &[u8], request: &Request, values: [&str; 2]| {
+            let mut reply = honest(content, request).with(name, "");
+            reply.headers.extend(values.map(|value| (name, value.to_owned())));
+            reply
+        };
+        for values in [[value, other], [other, value]] {
+            let error = later(move |content, request| lie(content, request, values));
+            assert!(matches!(error, RemoteError::Contradiction(said) if said == name), "{error:?}");
+        }
+        // The same twice contradicts nothing.
+        let content = content();
+        let server = Server::start(move |number, request| match number {
+            0 => honest(&content, request),
+            _ => lie(&content, request, [value; 2]),
+        });
+        read(&open(&server).unwrap(), 100..1100).unwrap();
+    }
+    // What carries HTTP refuses these itself.
+    refused!(
+        later(|content, request| {
+            let mut reply = honest(content, request);
+            reply.headers.push(("Content-Length", "999".to_owned()));
+            reply
+        }),
+        RemoteError::Contradiction("Content-Length") | RemoteError::Protocol
+    );
+    refused!(
+        first(|_, _| {
+            let mut reply = Reply::redirect("/a");
+            reply.headers.push(("Location", "/b".to_owned()));
+            reply
+        }),
+        RemoteError::Contradiction("Location")
+    );
+}
+
+#[test]
+fn an_empty_tag_is_no_version() {
+    for tag in ["\"\"", "W/\"\"", " "] {
+        let lie = move |content: &[u8], request: &Request| {
+            let mut reply = honest(content, request).with("ETag", "");
+            reply.headers.push(("ETag", tag.to_owned()));
+            reply
+        };
+        refused!(first(lie), RemoteError::NoVersion);
+        refused!(later(lie), RemoteError::Changed);
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let server =
+            Server::start(move |_, request| lie(&content(), request).with("Last-Modified", date));
+        read(&open(&server).unwrap(), 0..10).unwrap();
+        let asked = &server.asked()[1].headers;
+        assert_eq!(asked["if-unmodified-since"], date);
+        assert!(!asked.contains_key("if-match"), "{tag}");
+    }
+}
+
+#[test]
 fn the_file_changes() {
     refused!(later(|_, _| Reply::status(412)), RemoteError::Changed);
     refused!(
@@ -247,6 +311,12 @@ fn redirects_that_are_refused() {
         RemoteError::Redirect
     );
     refused!(open(&redirecting(String::new())).unwrap_err(), RemoteError::Redirect);
+    // What would be read as another name.
+    for to in ["/a\tb", "/a\\b", "\\\\127.0.0.1/", "http://127.0.0.1\t/"] {
+        let server = redirecting(to.to_owned());
+        refused!(open(&server).unwrap_err(), RemoteError::Redirect);
+        assert_eq!(server.asked().len(), 1, "{to}");
+    }
 }
 
 #[test]

@@ -77,6 +77,9 @@ fn nothing_else_is_asked_for() {
         "beside ../accept/dense.zt",
         "beside dense-s.zt",
         "beside /a.safetensors",
+        "beside a\tb.safetensors",
+        "beside a\nb.safetensors",
+        "beside a\rb.safetensors",
         "http://127.0.0.1/",
         "file:///etc/hostname",
     ] {
