@@ -127,7 +127,7 @@ const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server|gave the range/, shifts: /gave the range/,
   less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes|bytes, expected|reached/,
   long: /sent more than/, short: /sent \d+ bytes, expected|reached/,
-  unversioned: /no ETag/, private: /could not be reached.*Access-Control-Allow-Origin/, unexposed: /has to expose/,
+  unversioned: /no ETag/, empty: /no ETag/, tags: /more than one ETag/, ranges: /does not tell the size/, private: /could not be reached.*Access-Control-Allow-Origin/, unexposed: /has to expose/,
 }
 
 await test('servers that err', async () => {
@@ -177,6 +177,7 @@ await test('what is asked of a server tells nothing of the page', async () => {
 await test('only https is opened, and http of this machine', async () => {
   for (const [address, message] of [
     ['', /no address/], ['models/a.zt', /no address/], ['http://example.org/a.zt', /Only https/], ['ftp://example.org/a.zt', /Only https/],
+    ['https://example.org/a\tb.zt', /control character/], ['https:\\\\example.org\\a.zt', /backslash/],
     ['file:///etc/passwd', /Only https/], ['javascript:alert(1)', /Only https/], ['http://localhost.example.org/', /Only https/],
     [`http://name:word@127.0.0.1:${port}/whole.zt`, /user name or a password/],
   ]) {

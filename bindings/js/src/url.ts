@@ -1,6 +1,5 @@
 /** Files that are fetched by ranges, from servers that may be wrong about them. */
 import { failure } from './errors.ts'
-import { join } from './instance.ts'
 import type { Source } from './sources.ts'
 
 export interface UrlOptions {
@@ -111,11 +110,26 @@ const fetched = async (
     return { bytes: new Uint8Array(), version: { size: 0, etag: null, modified: null } }
   }
   const { length, size } = admitted(response, given, range)
-  const version = { size, etag: response.headers.get('etag'), modified: response.headers.get('last-modified') }
+  const version = { size, etag: tag(response.headers.get('etag')), modified: date(response.headers.get('last-modified')) }
   if (version.etag === null && version.modified === null) {
     throw failure('the server gave no ETag and no Last-Modified (or does not expose them): a change of the file would not be seen')
   }
   return { bytes: await body(response, length), version }
+}
+
+/** A tag by which versions are told apart; an empty one tells none. */
+const tag = (text: string | null): string | null => {
+  if (text === null || /^(W\/)?("")?$/.test(text)) return null
+  // Of several headers, `fetch` makes one with commas.
+  if (!/^(W\/)?"[^"]*"$|^[^",]*$/.test(text)) throw failure('the server gave more than one ETag')
+  return text
+}
+
+/** The same for a date, which has one comma at most. */
+const date = (text: string | null): string | null => {
+  if (text === null) return null
+  if (text.split(',').length > 2) throw failure('the server gave more than one Last-Modified')
+  return Date.parse(text) > 0 ? text : null
 }
 
 /** Bytes of the reply and of the file, where the reply is of the range that was asked for. */
@@ -136,18 +150,24 @@ const admitted = (response: Response, given: string | null, { start, end, first 
   return { length: to + 1 - from, size }
 }
 
-/** The body of a reply, of so many bytes and no more. It takes memory as it comes. */
+/** The body of a reply, of so many bytes and no more. It takes twice the memory of what has come, in however small pieces. */
 const body = async (response: Response, length: number): Promise<Uint8Array<ArrayBuffer>> => {
   const stream = response.body?.getReader()
-  const pieces: Uint8Array<ArrayBuffer>[] = []
+  let bytes = new Uint8Array()
   let held = 0
   for (;;) {
     const { done, value } = (await stream?.read()) ?? { done: true, value: undefined }
     if (done || !value) break
-    held += value.length
-    if (held > length) throw failure(`the server sent more than ${length} bytes`)
-    pieces.push(value)
+    const end = held + value.length
+    if (end > length) throw failure(`the server sent more than ${length} bytes`)
+    if (end > bytes.length) {
+      const longer = new Uint8Array(Math.min(length, Math.max(end, 2 * bytes.length)))
+      longer.set(bytes)
+      bytes = longer
+    }
+    bytes.set(value, held)
+    held = end
   }
   if (held !== length) throw failure(`the server sent ${held} bytes, expected ${length}`)
-  return join(pieces)
+  return bytes
 }

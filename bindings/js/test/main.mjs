@@ -291,7 +291,8 @@ const { server, asked, url } = await serve(path => {
 const LIES = {
   ignores: /ignores ranges/, changes: /changed on the server/, grows: /changed on the server/,
   shifts: /gave the range/, less: /gave the range|does not tell the size/, unsized: /does not tell the size/, encodes: /encodes what it sends/,
-  long: /more than/, short: /sent \d+ bytes/, unversioned: /no ETag/, never: /took more than/,
+  long: /more than/, short: /sent \d+ bytes/, unversioned: /no ETag/,
+  empty: /no ETag/, hollow: /no ETag/, tags: /more than one ETag/, dates: /more than one Last-Modified/, ranges: /does not tell the size/, never: /took more than/,
 }
 
 await test('URLs: ranges, versions, and servers that err', async () => {
@@ -323,6 +324,35 @@ await test('URLs: ranges, versions, and servers that err', async () => {
   let init
   await check(at, { fetch: (url, given) => fetch(url, init = given), headers: { 'x-key': '1' } })
   assert.deepEqual([init.credentials, init.headers['x-key']], ['omit', '1'])
+})
+
+await test('what a server claims takes no memory', async () => {
+  const size = 2 ** 30 + 24
+  const footer = new Uint8Array(16)
+  new DataView(footer.buffer).setBigUint64(0, 2n ** 30n, true)
+  footer.set(new TextEncoder().encode('ZTEN1000'), 8)
+  let pieces = 0
+  const claiming = async (_, { headers: { Range } }) => {
+    const [start, end] = /(\d+)-(\d+)/.exec(Range).slice(1).map(Number)
+    const reply = body => new Response(body, { status: 206, headers: { 'content-range': `bytes ${start}-${end}/${size}`, etag: '"1"' } })
+    if (start === 0) return reply(new TextEncoder().encode('ZTEN1000').subarray(0, end + 1))
+    if (end === size - 1) return reply(footer)
+    // Of the manifest a megabyte, in pieces of a byte.
+    pieces = 0
+    return reply(new ReadableStream({
+      pull(stream) {
+        if (pieces++ === 2 ** 20) stream.close()
+        else stream.enqueue(new Uint8Array(1))
+      },
+    }, { highWaterMark: 0 }))
+  }
+  const before = process.memoryUsage().arrayBuffers
+  let most = 0
+  const watching = setInterval(() => { most = Math.max(most, process.memoryUsage().arrayBuffers - before) }, 10)
+  const report = await check(new URL('https://example.org/a.zt'), { fetch: claiming })
+  clearInterval(watching)
+  assert.match(report.message, /sent 1048576 bytes, expected 1073741824/)
+  assert.ok(pieces > 2 ** 20 && most < 32 << 20, `${most} bytes`)
 })
 
 await test('Chromium: the corpus has the same verdicts, in the page and in a worker', async () => {

@@ -43,6 +43,10 @@ export const serve = async find => {
     if (how === 'private') delete headers['access-control-allow-origin']
     if (how === 'unexposed') delete headers['access-control-expose-headers']
     if (how === 'unversioned') delete headers.etag
+    if (how === 'empty') headers.etag = ''
+    if (how === 'hollow') headers.etag = 'W/""'
+    if (how === 'tags') headers.etag = ['"1"', '"2"']
+    if (how === 'dates') headers['last-modified'] = ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sun, 06 Nov 1994 08:49:38 GMT']
     const { bytes, size } = bytesOf(path, start, how === 'ignores' ? Infinity : how === 'long' ? end + 1 : how === 'short' ? end - 1 : end)
     seen.sent = bytes.length
     if (!range || how === 'ignores') return reply.writeHead(200, headers).end(bytes)
@@ -54,6 +58,7 @@ export const serve = async find => {
     if (how === 'less') headers['content-range'] = `bytes ${start}-${last - 1}/${size}`
     if (how === 'grows') headers['content-range'] = `bytes ${start}-${last}/${size + asked.length}`
     if (how === 'unsized') headers['content-range'] = `bytes ${start}-${last}/*`
+    if (how === 'ranges') headers['content-range'] = [`bytes ${start}-${last}/${size}`, `bytes ${start}-${last}/${size + 1}`]
     if (how === 'encodes') Object.assign(headers, { 'content-encoding': 'br', 'access-control-expose-headers': '*' })
     reply.writeHead(206, headers).end(bytes)
   })

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -67,6 +69,35 @@ class Server:
 
     def name(self, file: str) -> str:
         return f"http://127.0.0.1:{self.http.server_port}/{file}"
+
+
+class Liar:
+    """Answers as it is told to, and remembers the paths that it was asked for."""
+
+    def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None]) -> None:
+        self.paths: list[str] = []
+        liar = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                liar.paths.append(self.path)
+                answer(self)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        self.name = f"http://127.0.0.1:{self.http.server_port}/file.zt"
+
+    def __enter__(self) -> Liar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
 
 
 @pytest.fixture
@@ -155,3 +186,86 @@ def test_shards_are_fetched_when_they_are_read(server: Server) -> None:
     assert "/csr-a.zt?signature=secret" not in server.paths
     found = zten.check(server.name("csr.zt"), shards=False)
     assert found.rule == "unsupported-shard"
+
+
+@remote
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_what_a_server_claims_takes_no_memory() -> None:
+    manifest = 1 << 30
+    length = manifest + 24
+    footer = manifest.to_bytes(8, "little") + b"ZTEN1000"
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        first, last = request.headers["Range"].removeprefix("bytes=").split("-")
+        start = int(first) if first else length - int(last)
+        end = int(last) + 1 if first else length
+        if end - start > 64 << 10:
+            request.send_response(404)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return
+        body = bytearray(end - start)
+        if start == 0:
+            body[:8] = b"ZTEN1000"[: len(body)]
+        if end == length:
+            body[-16:] = footer
+        request.send_response(206)
+        request.send_header("ETag", '"1"')
+        request.send_header("Content-Range", f"bytes {start}-{end - 1}/{length}")
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    script = """
+import sys, zten
+def peak():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) << 10
+before = peak()
+for open_it in [zten.open, lambda name: list(zten.check_batch([name] * 4)["verdict"])]:
+    try:
+        assert open_it(sys.argv[1]) == ["error"] * 4
+    except OSError as error:
+        assert "no such file" in str(error), error
+print(peak() - before)
+"""
+    with Liar(answer) as liar:
+        ended = subprocess.run(
+            [sys.executable, "-c", script, liar.name], capture_output=True, text=True, timeout=120, check=False
+        )
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) < 64 << 20
+
+
+@remote
+def test_servers_that_contradict_themselves() -> None:
+    def with_headers(*headers: tuple[str, str]) -> Callable[[BaseHTTPRequestHandler], None]:
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            request.send_response(206)
+            for name, value in (("Content-Length", "1"), *headers):
+                request.send_header(name, value)
+            request.end_headers()
+            request.wfile.write(b"Z")
+
+        return answer
+
+    whole = ("Content-Range", "bytes 0-0/1")
+    for headers, complaint in [
+        ((whole, ("ETag", '"1"'), ("ETag", '"2"')), "different values of the header ETag"),
+        ((whole, ("Content-Range", "bytes 0-0/2"), ("ETag", '"1"')), "different values of the header Content-Range"),
+        ((whole, ("ETag", "")), "neither an ETag nor"),
+        ((whole, ("ETag", 'W/""')), "neither an ETag nor"),
+    ]:
+        with Liar(with_headers(*headers)) as liar, pytest.raises(OSError, match=complaint):
+            zten.open(liar.name)
+
+
+@remote
+def test_names_are_requested_as_they_are(server: Server) -> None:
+    for name in ["a\tb.zt", "a\nb.zt", "a\rb.zt", "a\\b.zt", "a.zt "]:
+        with pytest.raises(OSError, match="control character"):
+            zten.open(server.name(name))
+    with pytest.raises(OSError, match="control character"):
+        zten.open("s3://bucket/a\tb.zt")
+    assert server.paths == []
