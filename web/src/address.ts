@@ -6,9 +6,12 @@ export class Address {
 
   /** Takes what was typed: the address, or what is wrong with it. */
   static parse(text: string): Address | string {
+    const typed = text.trim()
+    // A URL is read without the ones, and with slashes for the others: as another address.
+    if (/[\p{Cc}\\]/u.test(typed)) return 'An address with a control character or a backslash is not opened'
     let url: URL
     try {
-      url = new URL(text.trim())
+      url = new URL(typed)
     } catch {
       return 'This is no address: one begins with https://'
     }
