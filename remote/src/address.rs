@@ -13,8 +13,8 @@ use tower_service::Service;
 
 /// Blocks of addresses of version 4, by their first address and the bits that all have in common: those that the registry
 /// of special-purpose addresses of IANA (RFC 6890) does not call globally reachable, and multicast.
-const RESERVED_V4: [(Ipv4Addr, u32); 16] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),
+const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
+    (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     (Ipv4Addr::new(127, 0, 0, 0), 8),
@@ -32,7 +32,6 @@ const RESERVED_V4: [(Ipv4Addr, u32); 16] = [
     // Multicast.
     (Ipv4Addr::new(224, 0, 0, 0), 4),
     (Ipv4Addr::new(240, 0, 0, 0), 4),
-    (Ipv4Addr::new(255, 255, 255, 255), 32),
 ];
 
 /// Those of version 6 that lie within global unicast (`2000::/3`). Outside of it nothing is public.
@@ -65,8 +64,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     };
     match address.segments() {
         // An address of version 4 in one of version 6: mapped, translated (NAT64), tunneled (6to4).
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
-        [0x2002, high, low, ..] => v4(high, low),
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => v4(high, low),
         [first, ..] => {
             let is_within = |(first, bits): &(Ipv6Addr, u32)| {
                 (first.to_bits() ^ address.to_bits()).leading_zeros() >= *bits
@@ -258,7 +258,7 @@ mod tests {
 
     /// Gives one answer after the other, and then no more.
     #[derive(Clone)]
-    struct Answers(Arc<Mutex<vec::IntoIter<&'static [&'static str]>>>);
+    struct Answers(Arc<Mutex<Vec<&'static [&'static str]>>>);
 
     impl Service<Name> for Answers {
         type Response = vec::IntoIter<SocketAddr>;
@@ -270,7 +270,7 @@ mod tests {
         }
 
         fn call(&mut self, _: Name) -> Self::Future {
-            let answer = self.0.lock().unwrap().next().ok_or(io::ErrorKind::NotFound.into());
+            let answer = self.0.lock().unwrap().pop().ok_or(io::ErrorKind::NotFound.into());
             let address = |text: &&str| SocketAddr::new(text.parse().unwrap(), 0);
             std::future::ready(
                 answer.map(|all| all.iter().map(address).collect::<Vec<_>>().into_iter()),
@@ -280,7 +280,7 @@ mod tests {
 
     /// What a name leads to, asked again and again.
     fn resolved(policy: Policy, answers: &[&'static [&'static str]]) -> Vec<Option<Vec<String>>> {
-        let answers = Answers(Arc::new(Mutex::new(answers.to_vec().into_iter())));
+        let answers = Answers(Arc::new(Mutex::new(answers.iter().copied().rev().collect())));
         let resolver = Resolver { inner: answers, policy };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ask = |_| {

@@ -62,14 +62,18 @@ impl Drop for Network {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use super::*;
 
     #[test]
     fn a_panic_is_an_error() {
         let network = Network::new().unwrap();
-        async fn panics() -> Result<(), RemoteError> {
-            panic!("as it is meant to")
-        }
+        let panics = || {
+            std::future::poll_fn(|_| -> Poll<Result<(), RemoteError>> {
+                panic!("as it is meant to")
+            })
+        };
         assert!(matches!(network.wait(panics()), Err(RemoteError::Panic)));
         let mut begun = network.begin(panics());
         assert!(matches!(network.wait_for(&mut begun), Err(RemoteError::Panic)));
