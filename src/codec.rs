@@ -4,6 +4,7 @@
 mod bools;
 #[cfg(feature = "v2")]
 mod content_digest;
+mod deferred;
 mod hasher;
 #[cfg(feature = "std")]
 mod idle;
@@ -23,6 +24,7 @@ mod zstd;
 pub(crate) use bools::validate_bools;
 #[cfg(feature = "v2")]
 pub use content_digest::{DigestAlgorithm, NoContentDigest};
+pub(crate) use deferred::Deferred;
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
 pub use hasher::{Mismatch, Verified};
@@ -31,7 +33,9 @@ pub(crate) use idle::Idle;
 pub(crate) use locate::{Locate, Located, Single};
 pub use reader::Content;
 #[cfg(feature = "v2")]
-pub use shard::{BoundShard, Candidate, Files, Find, Shards};
+pub use shard::{
+    BoundShard, Candidate, ComponentSource, Files, Find, ShardReader, Shards, VerifiedBlocks,
+};
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -146,6 +150,17 @@ impl<E> ReadError<E> {
 impl<E> From<Error> for ReadError<E> {
     fn from(error: Error) -> Self {
         Self::Refused(error)
+    }
+}
+
+#[cfg(feature = "v2")]
+impl<E> ReadError<ReadError<E>> {
+    /// The error of a source that reads from another one, which has failed itself or was refused.
+    pub fn flatten(self) -> ReadError<E> {
+        match self {
+            Self::Source(error) => error,
+            Self::Refused(error) => ReadError::Refused(error),
+        }
     }
 }
 

@@ -66,6 +66,8 @@ pub enum Misuse {
     UnknownShard,
     /// There is a shard of that name already.
     ShardName,
+    /// The component has no digest, and that of the shard it is in has not been compared.
+    UnverifiedShard,
     /// Reading or writing failed before, and what it would have gone on with is not known.
     Aborted,
 }
@@ -107,6 +109,9 @@ impl Misuse {
             Self::NoShards => "files of 1.2 and files in canonical form have no shards",
             Self::UnknownShard => "there is no such shard, or it has not begun, or has ended",
             Self::ShardName => "there is a shard of that name already",
+            Self::UnverifiedShard => {
+                "the component has no digest, and its shard has not been verified"
+            }
             Self::Aborted => "reading or writing failed before; begin again",
         }
     }
@@ -302,6 +307,11 @@ impl Error {
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
+    }
+
+    /// Whether the file may be valid, and this reader does not know what it uses.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self.kind, ErrorKind::Unsupported(_))
     }
 
     /// What kind of error it is.

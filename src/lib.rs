@@ -183,7 +183,9 @@ pub mod view {
 /// Shards (2): files that hold parts of another, found by the caller. v2 §7.
 #[cfg(feature = "v2")]
 pub mod shards {
-    pub use crate::codec::{BoundShard, Candidate, Files, Find, Shards};
+    pub use crate::codec::{
+        BoundShard, Candidate, ComponentSource, Files, Find, ShardReader, Shards, VerifiedBlocks,
+    };
     pub use crate::manifest::{Shard, ShardTable};
 }
 

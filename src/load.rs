@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::{Idle, ReadAt, ReadError};
+#[cfg(feature = "v2")]
+use crate::codec::Files;
+use crate::codec::{Idle, Locate, Located, ReadAt, ReadError, Single};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
@@ -85,7 +87,7 @@ impl Loader {
     ///
     /// # Errors
     /// As [`Component::decode`]; `limit-decoded-total`; `unsupported-digest` where a digest cannot
-    /// be verified. It is the error of the first component that has one.
+    /// be verified. It is the error of the first component that has one, those that are not supported last.
     pub fn decode<'a, R>(
         &self,
         components: impl Iterator<Item = Component<'a>> + Send,
@@ -94,9 +96,38 @@ impl Loader {
     where
         R: ReadAt<Error: Send> + Sync + ?Sized,
     {
+        self.decode_located(components, Single(source))
+    }
+
+    /// As [`decode`](Self::decode), of a file some of whose components are in shards.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode) and [`Files::locate`].
+    #[cfg(feature = "v2")]
+    pub fn decode_in<'a, R, S>(
+        &self,
+        components: impl Iterator<Item = Component<'a>> + Send,
+        files: Files<'_, '_, R, S>,
+    ) -> Result<Vec<Decoded>, ReadError<R::Error>>
+    where
+        R: ReadAt<Error: Send> + Sync + ?Sized,
+        S: ReadAt<Error = R::Error> + Sync,
+    {
+        self.decode_located(components, files).map_err(ReadError::flatten)
+    }
+
+    fn decode_located<'a, L>(
+        &self,
+        components: impl Iterator<Item = Component<'a>> + Send,
+        files: L,
+    ) -> Result<Vec<Decoded>, ReadError<<L::Source as ReadAt>::Error>>
+    where
+        L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync,
+    {
         self.each(components, |component, idle| {
+            let Located { component, source } = files.locate(&component)?;
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
-            let decoded = component.decode_on(source, &self.limits, idle)?;
+            let decoded = component.decode_on(&source, &self.limits, idle)?;
             if component.decoded_length().is_none() {
                 self.spend(&component, u64_from_usize(decoded.len()))?;
             }
@@ -109,7 +140,7 @@ impl Loader {
     ///
     /// # Errors
     /// As [`Component::read_into`]; `limit-decoded-total`; `unsupported-digest` where a digest
-    /// cannot be verified. It is the error of the first component that has one.
+    /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
     pub fn read_into<'a, 'b, R>(
         &self,
         targets: impl Iterator<Item = Target<'a, 'b>> + Send,
@@ -118,9 +149,38 @@ impl Loader {
     where
         R: ReadAt<Error: Send> + Sync + ?Sized,
     {
+        self.read_located(targets, Single(source))
+    }
+
+    /// As [`read_into`](Self::read_into), of a file some of whose components are in shards.
+    ///
+    /// # Errors
+    /// As [`read_into`](Self::read_into) and [`Files::locate`].
+    #[cfg(feature = "v2")]
+    pub fn read_into_in<'a, 'b, R, S>(
+        &self,
+        targets: impl Iterator<Item = Target<'a, 'b>> + Send,
+        files: Files<'_, '_, R, S>,
+    ) -> Result<(), ReadError<R::Error>>
+    where
+        R: ReadAt<Error: Send> + Sync + ?Sized,
+        S: ReadAt<Error = R::Error> + Sync,
+    {
+        self.read_located(targets, files).map_err(ReadError::flatten)
+    }
+
+    fn read_located<'a, 'b, L>(
+        &self,
+        targets: impl Iterator<Item = Target<'a, 'b>> + Send,
+        files: L,
+    ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>>
+    where
+        L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync,
+    {
         let read = |Target { component, buffer }: Target<'_, '_>, idle: &Idle| {
+            let Located { component, source } = files.locate(&component)?;
             self.spend(&component, u64_from_usize(buffer.len()))?;
-            let view = component.read_into_on(source, &self.limits, buffer, idle)?;
+            let view = component.read_into_on(&source, &self.limits, buffer, idle)?;
             required(&component, view.verified()).map_err(ReadError::Refused)
         };
         self.each(targets, read)?;
@@ -138,24 +198,30 @@ impl Loader {
     }
 
     /// Does `work` on each item. Items are handed out in order, so that of all that fail the first
-    /// is among those that have been tried. When there are none left, a thread is idle.
+    /// is among those that have been tried. One that is not supported does not keep the others from being tried.
+    /// When there are none left, a thread is idle.
     fn each<T, O, E>(
         &self,
         items: impl Iterator<Item = T> + Send,
-        work: impl Fn(T, &Idle) -> Result<O, E> + Sync,
-    ) -> Result<Vec<O>, E>
+        work: impl Fn(T, &Idle) -> Result<O, ReadError<E>> + Sync,
+    ) -> Result<Vec<O>, ReadError<E>>
     where
         O: Send,
-        E: From<Error> + Send,
+        E: Send,
     {
         let (queue, idle) = (Mutex::new(Some(items.enumerate())), Idle::default());
         let worker = || {
             let mut share = Share { done: Vec::new(), failed: None };
             while let Some((at, item)) = next(&queue) {
-                let result =
-                    work(item, &idle).and_then(|output| push(&mut share.done, (at, output)));
+                let keep = |output| push(&mut share.done, (at, output)).map_err(ReadError::from);
+                let result = work(item, &idle).and_then(keep);
                 if let Err(error) = result {
-                    share.failed = Some((at, error));
+                    let failure = Failure { is_final: is_final(&error), at, error };
+                    let goes_on = !failure.is_final;
+                    share.failed = first(share.failed.take(), Some(failure));
+                    if goes_on {
+                        continue;
+                    }
                     if let Ok(mut queue) = queue.lock() {
                         *queue = None;
                     }
@@ -180,18 +246,14 @@ impl Loader {
             shares
         });
         let mut all = Vec::new();
-        let mut failed = None::<(usize, E)>;
+        let mut failed = None;
         for share in shares {
-            if let Some((at, error)) = share.failed
-                && failed.as_ref().is_none_or(|(first, _)| at < *first)
-            {
-                failed = Some((at, error));
-            }
+            failed = first(failed, share.failed);
             for done in share.done {
                 push(&mut all, done)?;
             }
         }
-        if let Some((_, error)) = failed {
+        if let Some(Failure { error, .. }) = failed {
             return Err(error);
         }
         all.sort_unstable_by_key(|(at, _)| *at);
@@ -202,7 +264,26 @@ impl Loader {
 /// What one thread has done: outputs with the position of their item.
 struct Share<O, E> {
     done: Vec<(usize, O)>,
-    failed: Option<(usize, E)>,
+    failed: Option<Failure<E>>,
+}
+
+/// An item that failed, and its position.
+struct Failure<E> {
+    /// Whether nothing further on can say more about the file.
+    is_final: bool,
+    at: usize,
+    error: E,
+}
+
+/// Whether other items are not worth trying.
+fn is_final<E>(error: &ReadError<E>) -> bool {
+    !matches!(error, ReadError::Refused(error) if error.is_unsupported())
+}
+
+/// The failure that says more about the file: a final one, or else the first.
+fn first<E>(one: Option<Failure<E>>, other: Option<Failure<E>>) -> Option<Failure<E>> {
+    let rank = |failure: &Failure<E>| (!failure.is_final, failure.at);
+    one.into_iter().chain(other).min_by_key(rank)
 }
 
 /// The next item; none when they are over, when one has failed, or when the iterator has panicked.
@@ -210,7 +291,7 @@ fn next<I: Iterator>(queue: &Mutex<Option<I>>) -> Option<I::Item> {
     queue.lock().ok()?.as_mut()?.next()
 }
 
-fn push<T, E: From<Error>>(all: &mut Vec<T>, one: T) -> Result<(), E> {
+fn push<T>(all: &mut Vec<T>, one: T) -> Result<(), Error> {
     all.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
     all.push(one);
     Ok(())

@@ -12,8 +12,8 @@ mod sharing;
 mod whole;
 
 #[cfg(feature = "v2")]
-use crate::codec::{Files, Shards};
-use crate::codec::{Locate, Located, ReadAt, ReadError, Single};
+use crate::codec::Files;
+use crate::codec::{Deferred, Locate, Located, ReadAt, ReadError, Single};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
@@ -100,26 +100,7 @@ impl Verifier {
         R: ReadAt + ?Sized,
         S: ReadAt<Error = R::Error>,
     {
-        self.located(object, files, tap)
-    }
-
-    /// Validates the shards as a whole: that all have been found, whether a component is in them or
-    /// not, and have the digests that they should have. v2 §7.3.
-    ///
-    /// # Errors
-    /// `shard-digest`; `unsupported-shard`, `unsupported-digest` where nothing else is wrong;
-    /// whatever a source fails with. Offsets are those of [`Shard::offset`](crate::shards::Shard::offset).
-    #[cfg(feature = "v2")]
-    pub fn shards<S: ReadAt>(&self, shards: &Shards<'_, S>) -> Result<(), ReadError<S::Error>> {
-        let mut unverifiable = None;
-        for bound in shards.bound() {
-            if bound.verify(&self.limits)? == Verified::Unverifiable {
-                unverifiable = unverifiable.or(Some(bound.shard()));
-            }
-        }
-        shards.complete()?;
-        let unverifiable = unverifiable.map(|shard| shard.error(Unsupported::Digest).into());
-        unverifiable.map_or(Ok(()), Err)
+        self.located(object, files, tap).map_err(ReadError::flatten)
     }
 
     pub(crate) fn located<L: Locate>(
@@ -128,32 +109,37 @@ impl Verifier {
         files: L,
         mut tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
-        let sparse = self.sparse(object, files)?;
+        let mut deferred = Deferred::default();
+        let sparse = deferred.pass(self.sparse(object, files))?;
+        let sparse = sparse.unwrap_or(Sparse::uncounted(object));
         #[cfg(feature = "v2")]
         let mut cells = cells::Cells::new(object, &self.limits)?;
         for component in object.components() {
             #[cfg(feature = "v2")]
             let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
-            let Located { component, source } = files.locate(&component);
-            component.readable()?;
-            self.component(&component, &sparse, source, |chunk| {
+            let located = deferred.pass(files.locate(&component))?;
+            let Some(Located { component, source }) = located else { continue };
+            // Bytes of a type that is not known have a digest and frames all the same.
+            deferred.pass(component.readable())?;
+            let read = self.component(&component, &sparse, source, |chunk| {
                 #[cfg(feature = "v2")]
                 if let Some(cells) = &mut cells {
                     cells.add(chunk)?;
                 }
                 tap(&component, chunk);
                 Ok::<(), ReadError<<L::Source as ReadAt>::Error>>(())
-            })?;
+            });
+            deferred.pass(read)?;
         }
         #[cfg(feature = "v2")]
         {
-            rows::validate(object, files, &self.limits)?;
+            deferred.pass(rows::validate(object, files, &self.limits))?;
             if let Some(cells) = cells {
-                cells.finish(files, &self.limits)?;
+                deferred.pass(cells.finish(files, &self.limits))?;
             }
         }
-        foreign(object)?;
-        Ok(())
+        deferred.pass(foreign(object))?;
+        deferred.finish(())
     }
 
     /// The digest that the manifest gives and the one that was computed, if what failed last was
@@ -247,7 +233,7 @@ impl Verifier {
         files: L,
     ) -> Result<Sparse<Shape<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
         let nnz = self.nnz(object, files)?;
-        Ok(Sparse { format: object.format(), shape: object.shape(), nnz })
+        Ok(Sparse { nnz, ..Sparse::uncounted(object) })
     }
 
     /// How many values a sparse object has. Where the manifest does not give the sizes of all
@@ -302,7 +288,7 @@ impl Verifier {
         let bytes = if let Some(bytes) = component.decoded_length() {
             bytes
         } else {
-            let Located { component, source } = files.locate(component);
+            let Located { component, source } = files.locate(component)?;
             self.measure(&component, source)?
         };
         Ok(bytes.checked_div(size))

@@ -2,9 +2,7 @@
 
 use core::fmt;
 
-#[cfg(feature = "digest")]
 use super::hasher::Sum;
-use super::hasher::xxh3;
 use crate::digest::Digest;
 use crate::error::Place;
 use crate::format::{Generation, content};
@@ -96,19 +94,13 @@ impl<B: AsRef<[u8]>> Manifest<B> {
                 return Err(NoContentDigest::WeakPart(part.place()));
             }
         }
-        match algorithm {
-            DigestAlgorithm::Xxh3 => {
-                let mut hasher = xxh3();
-                content(self.as_bytes(), |bytes| core::hash::Hasher::write(&mut hasher, bytes));
-                Ok(Digest::Xxh3(core::hash::Hasher::finish(&hasher)))
-            }
+        let mut sum = match algorithm {
+            DigestAlgorithm::Xxh3 => Sum::xxh3(),
             #[cfg(feature = "digest")]
-            DigestAlgorithm::Sha256 => {
-                let mut sum = Sum::sha256();
-                content(self.as_bytes(), |bytes| sum.update(bytes));
-                Ok(sum.finish())
-            }
-        }
+            DigestAlgorithm::Sha256 => Sum::sha256(),
+        };
+        content(self.as_bytes(), |bytes| sum.update(bytes));
+        Ok(sum.finish())
     }
 }
 

@@ -47,19 +47,21 @@ impl core::fmt::Display for Mismatch {
 }
 
 /// A digest that is being computed.
-#[cfg(feature = "digest")]
+#[cfg(any(feature = "digest", feature = "v2"))]
 #[derive(Clone)]
 #[cfg_attr(
-    all(feature = "v2", feature = "write"),
+    all(feature = "v2", feature = "digest"),
     expect(
         clippy::large_enum_variant,
-        reason = "there is one for each file that is being written"
+        reason = "there is one for each reader, and each file that is being written"
     )
 )]
 pub(crate) enum Sum {
+    #[cfg(feature = "digest")]
     Sha256(sha2::Sha256),
+    #[cfg(feature = "digest")]
     Crc32c(crc::Digest<'static, u32, Tables>),
-    #[cfg(all(feature = "v2", feature = "write"))]
+    #[cfg(feature = "v2")]
     Xxh3(Xxh3),
 }
 
@@ -70,65 +72,59 @@ static CRC32C: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32
 #[cfg(feature = "digest")]
 type Tables = crc::Table<{ if SMALL { 1 } else { 16 } }>;
 
-#[cfg(feature = "digest")]
+#[cfg(any(feature = "digest", feature = "v2"))]
 impl Sum {
+    #[cfg(feature = "digest")]
     pub(crate) fn sha256() -> Self {
         Self::Sha256(sha2::Digest::new())
     }
 
+    #[cfg(feature = "digest")]
     pub(crate) fn crc32c() -> Self {
         Self::Crc32c(CRC32C.digest())
     }
 
-    #[cfg(all(feature = "v2", feature = "write"))]
+    /// XXH3-64 with seed 0, without memory of its own on the heap.
+    #[cfg(feature = "v2")]
     pub(crate) fn xxh3() -> Self {
-        Self::Xxh3(xxh3())
+        Self::Xxh3(Xxh3::new(twox_hash::xxhash3_64::SecretBuffer::default()))
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         match self {
+            #[cfg(feature = "digest")]
             Self::Sha256(hasher) => sha2::Digest::update(hasher, bytes),
+            #[cfg(feature = "digest")]
             Self::Crc32c(hasher) => hasher.update(bytes),
-            #[cfg(all(feature = "v2", feature = "write"))]
+            #[cfg(feature = "v2")]
             Self::Xxh3(hasher) => core::hash::Hasher::write(hasher, bytes),
         }
     }
 
     pub(crate) fn finish(&self) -> Digest<'static> {
         match self {
+            #[cfg(feature = "digest")]
             Self::Sha256(hasher) => Digest::Sha256(sha2::Digest::finalize(hasher.clone()).into()),
+            #[cfg(feature = "digest")]
             Self::Crc32c(hasher) => Digest::Crc32c(hasher.clone().finalize()),
-            #[cfg(all(feature = "v2", feature = "write"))]
+            #[cfg(feature = "v2")]
             Self::Xxh3(hasher) => Digest::Xxh3(core::hash::Hasher::finish(hasher)),
         }
     }
 }
 
 /// A digest that is being computed, and what it should be.
-#[cfg_attr(
-    all(feature = "v2", not(feature = "write")),
-    expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
-)]
 pub(super) enum Hasher {
     /// There is no digest.
     Absent,
     /// There is one that cannot be verified here.
     Unverifiable,
-    #[cfg(feature = "digest")]
+    #[cfg(any(feature = "digest", feature = "v2"))]
     Sum(Sum, Digest<'static>),
-    #[cfg(feature = "v2")]
-    Xxh3(Xxh3, u64),
 }
 
-/// XXH3-64 with seed 0, without memory of its own on the heap.
 #[cfg(feature = "v2")]
-pub(super) type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
-
-/// One that has seen nothing yet.
-#[cfg(feature = "v2")]
-pub(super) fn xxh3() -> Xxh3 {
-    Xxh3::new(twox_hash::xxhash3_64::SecretBuffer::default())
-}
+type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
 
 impl Hasher {
     pub(super) fn new(digest: Option<Digest<'_>>) -> Self {
@@ -139,7 +135,7 @@ impl Hasher {
             #[cfg(feature = "digest")]
             Some(Digest::Crc32c(wanted)) => Self::Sum(Sum::crc32c(), Digest::Crc32c(wanted)),
             #[cfg(feature = "v2")]
-            Some(Digest::Xxh3(wanted)) => Self::Xxh3(xxh3(), wanted),
+            Some(Digest::Xxh3(wanted)) => Self::Sum(Sum::xxh3(), Digest::Xxh3(wanted)),
             Some(_) => Self::Unverifiable,
         }
     }
@@ -152,10 +148,8 @@ impl Hasher {
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
-            #[cfg(feature = "digest")]
+            #[cfg(any(feature = "digest", feature = "v2"))]
             Self::Sum(sum, _) => sum.update(bytes),
-            #[cfg(feature = "v2")]
-            Self::Xxh3(hasher, _) => core::hash::Hasher::write(hasher, bytes),
             Self::Absent | Self::Unverifiable => {
                 let _ = bytes;
             }
@@ -170,12 +164,8 @@ impl Hasher {
     pub(super) fn finish(self) -> Result<Verified, Mismatch> {
         match self {
             Self::Absent => Ok(Verified::NoDigest),
-            #[cfg(feature = "digest")]
+            #[cfg(any(feature = "digest", feature = "v2"))]
             Self::Sum(sum, wanted) => same(wanted, sum.finish()),
-            #[cfg(feature = "v2")]
-            Self::Xxh3(hasher, wanted) => {
-                same(Digest::Xxh3(wanted), Digest::Xxh3(core::hash::Hasher::finish(&hasher)))
-            }
             Self::Unverifiable => Ok(Verified::Unverifiable),
         }
     }

@@ -2,7 +2,8 @@
 
 use super::ReadAt;
 #[cfg(feature = "v2")]
-use super::shard::{Either, Files};
+use super::shard::{ComponentSource, Files};
+use crate::error::Error;
 use crate::manifest::Component;
 
 /// Where components are read from: one file, or one and its shards.
@@ -11,7 +12,10 @@ pub(crate) trait Locate: Copy {
     type Source: ReadAt;
 
     /// The component as it is read from the file that it is in, and that file.
-    fn locate<'c>(self, component: &Component<'c>) -> Located<'c, Self::Source>;
+    ///
+    /// # Errors
+    /// Why there is no such file.
+    fn locate<'c>(self, component: &Component<'c>) -> Result<Located<'c, Self::Source>, Error>;
 }
 
 /// A component, and the file that it is read from.
@@ -34,8 +38,8 @@ impl<R: ?Sized> Copy for Single<'_, R> {}
 impl<'s, R: ReadAt + ?Sized> Locate for Single<'s, R> {
     type Source = &'s R;
 
-    fn locate<'c>(self, component: &Component<'c>) -> Located<'c, &'s R> {
-        Located { component: *component, source: self.0 }
+    fn locate<'c>(self, component: &Component<'c>) -> Result<Located<'c, &'s R>, Error> {
+        Ok(Located { component: *component, source: self.0 })
     }
 }
 
@@ -45,21 +49,10 @@ where
     R: ReadAt + ?Sized,
     S: ReadAt<Error = R::Error>,
 {
-    type Source = Either<'s, R, S>;
+    type Source = ComponentSource<'s, R, S>;
 
-    fn locate<'c>(self, component: &Component<'c>) -> Located<'c, Self::Source> {
-        let found = component.shard().and_then(|name| self.shards.get(name));
-        match (found, component.shard()) {
-            (Some(shard), _) => {
-                let source = Either::Shard(shard.source());
-                Located { component: component.where_it_is(), source }
-            }
-            (None, None) => {
-                let source = Either::Root(self.root);
-                Located { component: component.where_it_is(), source }
-            }
-            // It cannot be read, which reading it will say.
-            (None, Some(_)) => Located { component: *component, source: Either::Root(self.root) },
-        }
+    fn locate<'c>(self, component: &Component<'c>) -> Result<Located<'c, Self::Source>, Error> {
+        let (component, source) = Files::locate(self, component)?;
+        Ok(Located { component, source })
     }
 }

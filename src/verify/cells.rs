@@ -132,7 +132,7 @@ impl<'a> Cells<'a> {
         drop(self);
         let supply = Error::misuse(Misuse::Supply).at(coords.place());
         let mut again = Self::new(&coords.object(), limits)?.ok_or(supply)?;
-        let Located { component, source } = files.locate(&coords);
+        let Located { component, source } = files.locate(&coords)?;
         let mut content = component.content(source, limits)?;
         while let Some(chunk) = content.next_chunk()? {
             again.add(chunk)?;

@@ -3,6 +3,7 @@
 use crate::element::{ByteOrder, StorageType};
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
+use crate::manifest::{Object, Shape};
 use crate::num::{Assured as _, u64_from_usize};
 
 /// What the indices of a sparse object are held against.
@@ -12,6 +13,13 @@ pub(crate) struct Sparse<D> {
     pub(crate) shape: D,
     /// How many values it has; none if it is not sparse.
     pub(crate) nnz: Option<u64>,
+}
+
+impl<'a> Sparse<Shape<'a>> {
+    /// The indices of an object whose values have not been counted: nothing is asked of them.
+    pub(crate) fn uncounted(object: &Object<'a>) -> Self {
+        Self { format: object.format(), shape: object.shape(), nnz: None }
+    }
 }
 
 impl<D: Iterator<Item = u64> + Clone> Sparse<D> {

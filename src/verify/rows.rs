@@ -79,7 +79,7 @@ impl<'a, S: ReadAt> Stream<'a, S> {
         files: impl Locate<Source = S>,
         limits: &Limits,
     ) -> Result<Self, ReadError<S::Error>> {
-        let Located { component, source } = files.locate(component);
+        let Located { component, source } = files.locate(component)?;
         let content = component.content(source, limits)?;
         let storage = component.storage_type().assured_or(StorageType::U64);
         Ok(Self { content, storage, chunk: Vec::new(), taken: 0 })

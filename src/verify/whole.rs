@@ -1,10 +1,10 @@
 //! All objects of a file, one after another.
 
 use super::Verifier;
+use crate::codec::{Deferred, Locate, ReadAt, ReadError, Single};
 #[cfg(feature = "v2")]
-use crate::codec::Files;
-use crate::codec::{Locate, ReadAt, ReadError, Single};
-use crate::error::{Error, ErrorKind};
+use crate::codec::{Files, Shards};
+use crate::error::Error;
 use crate::manifest::{Manifest, ManifestRef};
 
 impl Verifier {
@@ -22,25 +22,33 @@ impl Verifier {
         self.whole(manifest.parts(), source)
     }
 
-    /// As [`file`](Self::file), of a file whose shards have been looked for: those are read and
-    /// verified, too.
+    /// As [`file`](Self::file), of a file whose shards have been looked for: those are verified first, if they have
+    /// not been.
     ///
     /// # Errors
-    /// As [`object_in`](Self::object_in) and [`shards`](Self::shards); `canonical-padding`, `canonical-sharing`.
+    /// As [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
     #[cfg(feature = "v2")]
     pub fn file_in<R, S>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
-        files: Files<'_, '_, R, S>,
+        root: &R,
+        shards: &mut Shards<'_, S>,
     ) -> Result<Summary, ReadError<R::Error>>
     where
         R: ReadAt + ?Sized,
         S: ReadAt<Error = R::Error>,
     {
+        let whole = match shards.verify(&self.limits) {
+            Err(ReadError::Refused(error)) => Some(error),
+            other => other.map(|()| None)?,
+        };
         let manifest = manifest.parts();
-        let (summary, unsupported) = self.objects(manifest, files, files.root)?;
-        let whole = self.shards(files.shards);
-        settle(summary, unsupported, whole)
+        let mut deferred = Deferred::default();
+        let summary = self.objects(manifest, Files { root, shards }, &mut deferred);
+        let summary = summary.map_err(ReadError::flatten)?;
+        self.canonical(manifest, root)?;
+        whole.into_iter().for_each(|error| deferred.note(error));
+        deferred.finish(summary)
     }
 
     /// Validates that a file lists no shards (2), whether components are in them or not: they are
@@ -58,63 +66,49 @@ impl Verifier {
         manifest: ManifestRef<'_>,
         source: &R,
     ) -> Result<Summary, ReadError<R::Error>> {
-        let (summary, unsupported) = self.objects(manifest, Single(source), source)?;
-        let alone = elsewhere(manifest).map_or(Ok(()), |error| Err(error.into()));
-        settle(summary, unsupported, alone)
+        let mut deferred = Deferred::default();
+        let summary = self.objects(manifest, Single(source), &mut deferred)?;
+        self.canonical(manifest, source)?;
+        elsewhere(manifest).into_iter().for_each(|error| deferred.note(error));
+        deferred.finish(summary)
     }
 
-    /// All objects, and the padding of `root`: what has been read, and the first that is not
-    /// supported.
-    fn objects<L: Locate + Copy, R: ReadAt<Error = <L::Source as ReadAt>::Error> + ?Sized>(
+    /// Reads all objects.
+    fn objects<L: Locate>(
         &mut self,
         manifest: ManifestRef<'_>,
         files: L,
-        root: &R,
-    ) -> Result<(Summary, Option<Error>), ReadError<R::Error>> {
+        deferred: &mut Deferred,
+    ) -> Result<Summary, ReadError<<L::Source as ReadAt>::Error>> {
         let mut summary = Summary::default();
-        let mut unsupported = None;
         for object in manifest.objects() {
-            match self.located(&object, files, |_, _| ()) {
-                Ok(()) => {}
-                Err(ReadError::Refused(error)) if is_unsupported(&error) => {
-                    unsupported = unsupported.or(Some(error));
-                }
-                Err(error) => return Err(error),
-            }
+            deferred.pass(self.located(&object, files, |_, _| ()))?;
             for component in object.components() {
                 let digest = u64::from(component.digest().is_some());
                 summary.components = summary.components.saturating_add(1);
                 summary.digests = summary.digests.saturating_add(digest);
             }
         }
+        Ok(summary)
+    }
+
+    /// Validates what a file that was opened as canonical has beside its objects.
+    #[cfg_attr(
+        not(feature = "write"),
+        expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "no file is opened so")
+    )]
+    fn canonical<R: ReadAt + ?Sized>(
+        &self,
+        manifest: ManifestRef<'_>,
+        root: &R,
+    ) -> Result<(), ReadError<R::Error>> {
         #[cfg(feature = "write")]
         if manifest.options().is_canonical() {
             self.form(manifest, root)?;
         }
-        #[cfg(not(feature = "write"))]
-        let _ = root;
-        Ok((summary, unsupported))
+        let _ = (manifest, root);
+        Ok(())
     }
-}
-
-/// Of what is wrong with objects and with shards, what says more about the file.
-fn settle<E>(
-    summary: Summary,
-    unsupported: Option<Error>,
-    shards: Result<(), ReadError<E>>,
-) -> Result<Summary, ReadError<E>> {
-    match (shards, unsupported) {
-        (Err(ReadError::Refused(error)), Some(first)) if is_unsupported(&error) => {
-            Err(first.into())
-        }
-        (Err(error), _) => Err(error),
-        (Ok(()), Some(first)) => Err(first.into()),
-        (Ok(()), None) => Ok(summary),
-    }
-}
-
-fn is_unsupported(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Unsupported(_))
 }
 
 /// Why a file that is read without its shards is not supported, if it lists any.

@@ -112,10 +112,11 @@ impl Copier {
     }
 
     /// As [`file`](Self::file), of a file some of whose components are in shards: they become
-    /// components of the one file.
+    /// components of the one file. Who [verifies](crate::shards::Shards::verify) the shards before has no other bytes
+    /// written than were verified.
     ///
     /// # Errors
-    /// As [`object`](Self::object); `unsupported-shard` where one has not been found.
+    /// As [`object`](Self::object), and as [`Files::locate`].
     #[cfg(feature = "v2")]
     pub fn file_in<R, F, S>(
         self,
@@ -131,7 +132,7 @@ impl Copier {
     {
         let target = settings.target().map_err(WriteError::Refused)?;
         let copied = self.whole(manifest.parts(), files, sink, settings);
-        copied.map_err(|error| error.of(target.generation()))
+        copied.map_err(|error| error.flatten().of(target.generation()))
     }
 
     /// Writes one object. What [`Verifier::object`] refuses is not copied, but that objects of a
@@ -247,7 +248,7 @@ impl Copier {
         let mut out = begun.map_err(refused)?;
         for part in &parts {
             let change = becomes::change(object, part, &target);
-            let Located { component, source } = files.locate(part);
+            let Located { component, source } = files.locate(part)?;
             let take = |chunk: &[u8]| -> Result<(), CopyError<_, _>> {
                 let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
                 Ok(change.apply(chunk, &mut write)?)
@@ -265,7 +266,7 @@ impl Copier {
         files: L,
         target: &Target,
     ) -> Result<NewComponent<'a>, CopyError<SourceError<L>, W>> {
-        let Located { component, source } = files.locate(part);
+        let Located { component, source } = files.locate(part)?;
         let storage = component.stored()?;
         let change = becomes::change(&part.object(), part, target);
         let element = becomes::element(part, change, target).map_err(CopyError::Inexpressible)?;
@@ -291,7 +292,7 @@ impl Copier {
         target: &Target,
     ) -> Result<Option<[u8; 32]>, ReadError<SourceError<L>>> {
         let change = becomes::change(&part.object(), part, target);
-        let Located { component, source } = files.locate(part);
+        let Located { component, source } = files.locate(part)?;
         let mut sum = Sum::sha256();
         let mut hash = |bytes: &[u8]| {
             sum.update(bytes);

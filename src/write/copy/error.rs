@@ -122,6 +122,18 @@ impl<R, W> CopyError<R, W> {
     }
 }
 
+#[cfg(feature = "v2")]
+impl<R, W> CopyError<ReadError<R>, W> {
+    /// The error of what the source reads from.
+    pub(super) fn flatten(self) -> CopyError<R, W> {
+        match self {
+            Self::Read(error) => CopyError::Read(error.flatten()),
+            Self::Write(error) => CopyError::Write(error),
+            Self::Inexpressible(error) => CopyError::Inexpressible(error),
+        }
+    }
+}
+
 impl<R, W> From<ReadError<R>> for CopyError<R, W> {
     fn from(error: ReadError<R>) -> Self {
         Self::Read(error)
