@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zten::shards::{Candidate, Files, Find, Shard};
+use zten::shards::{Candidate, Find, Shard};
 use zten::source::FileArchive;
 use zten::verify::Verifier;
 use zten::write::{FileSink, NewObject, Settings, Writer};
@@ -85,9 +85,9 @@ impl ReadAt for FileSource {
 fn verify(path: &Path) -> Result<u64, Box<dyn Error>> {
     let root = FileArchive::open(path, &Options::default())?;
     let limits = root.limits();
-    let shards = root.bind_shards(&Beside(path), limits)?;
-    let files = Files { root: &root, shards: &shards };
-    let verified = Verifier::new(root.file_len(), limits).file_in(&root, files)?;
+    let mut shards = root.bind_shards(&Beside(path), limits)?;
+    let mut verifier = Verifier::new(root.file_len(), limits);
+    let verified = verifier.file_in(&root, &root, &mut shards)?;
     Ok(verified.components())
 }
 

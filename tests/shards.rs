@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zten::{
-    Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::Files,
-    shards::Find, shards::Shard, verify::Verified, verify::Verifier,
+    Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::Find,
+    shards::Shard, verify::Verifier,
 };
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, corpus, sharded};
@@ -59,9 +59,9 @@ impl Find for Beside<'_> {
 fn check(path: &Path, options: &Options) -> Result<(), Error> {
     let file = std::fs::read(path).unwrap();
     let archive = Archive::open_with(&file, options)?;
-    let shards = archive.bind_shards(&Beside::new(path), options.limit())?;
-    let files = Files { root: &file[..], shards: &shards };
-    let verified = Verifier::new(file.len() as u64, options.limit()).file_in(&archive, files)?;
+    let mut shards = archive.bind_shards(&Beside::new(path), options.limit())?;
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    let verified = verifier.file_in(&archive, &file[..], &mut shards)?;
     assert!(verified.components() > 0, "{}", path.display());
     Ok(())
 }
@@ -122,11 +122,10 @@ fn shards_that_are_lent_are_not_copied() {
     let made = |bytes, most| Lends { copies: Counted { bytes, read: Cell::new(0) }, most };
     for (most, copied) in [(usize::MAX, 0), (7, shard.len())] {
         let find = One(|bytes| made(bytes, most), shard.clone());
-        let shards = archive.bind_shards(&find, archive.limits()).unwrap();
-        let bound = shards.get("s").unwrap();
-        let before = bound.source().copies.read.get();
-        bound.verify(archive.limits()).unwrap();
-        assert_eq!(bound.source().copies.read.get() - before, copied);
+        let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
+        let before = shards.bound()[0].source().copies.read.get();
+        shards.verify(archive.limits()).unwrap();
+        assert_eq!(shards.bound()[0].source().copies.read.get() - before, copied);
     }
 }
 
@@ -138,11 +137,11 @@ fn an_unknown_digest_costs_nothing() {
     let file = zten_corpus::v2::full().set("shards", fields([("s", shard)])).bytes();
     let archive = Archive::open(&file).unwrap();
     let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, bytes);
-    let shards = archive.bind_shards(&find, archive.limits()).unwrap();
-    let bound = shards.get("s").unwrap();
-    let before = bound.source().copies.read.get();
-    assert_eq!(bound.verify(archive.limits()).unwrap(), Verified::Unverifiable);
-    assert_eq!(bound.source().copies.read.get(), before);
+    let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
+    let before = shards.bound()[0].source().copies.read.get();
+    let error = Error::from(shards.verify(archive.limits()).unwrap_err());
+    assert_eq!(error.id(), Some("unsupported-digest"));
+    assert_eq!(shards.bound()[0].source().copies.read.get(), before);
 }
 
 #[test]
@@ -191,11 +190,10 @@ fn a_shard_that_is_missing_keeps_nothing_else_from_being_read() {
     let component = archive.get("w").unwrap().component("data").unwrap();
     assert_eq!((component.shard(), component.extent().range()), (Some("s"), 4096..4112));
     assert_eq!(component.bind(&root).unwrap_err().id(), Some("unsupported-shard"));
-    let shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
+    let mut shards = archive.bind_shards(&Beside::new(&path), &Limits::default()).unwrap();
     assert!(shards.get("s").is_none() && shards.bound().is_empty());
     assert_eq!(shards.missing().map(|shard| shard.name()), Some("s"));
-    let verifier = Verifier::new(0, &Limits::default());
-    let error = Error::from(verifier.shards(&shards).unwrap_err());
+    let error = Error::from(shards.verify(&Limits::default()).unwrap_err());
     assert_eq!((error.id(), error.offset()), (Some("unsupported-shard"), Some(shard.offset())));
     assert_eq!(&root[usize::try_from(shard.offset()).unwrap()..][..2], b"as");
 }
@@ -279,8 +277,7 @@ fn damage_of_a_shard_is_refused() {
     let (root, mut shard) = (read("dense.zt"), read("dense-s.zt"));
     let archive = Archive::open(&root).unwrap();
     let verify = |shard: &[u8]| {
-        let shards = archive.bind_shards(&Given(shard), &Limits::default())?;
-        Verifier::new(0, &Limits::default()).shards(&shards)
+        archive.bind_shards(&Given(shard), &Limits::default())?.verify(&Limits::default())
     };
     assert!(verify(&shard).is_ok());
     for at in (0..shard.len()).step_by(if cfg!(miri) { 997 } else { 1 }) {

@@ -53,17 +53,17 @@ impl<'d> Find for Given<'d> {
 fn verify(root: &[u8], shards: &[(&str, Vec<u8>)]) -> Result<u64, Error> {
     let archive = Archive::open(root)?;
     let limits = Limits::default();
-    let bound = archive.bind_shards(&Given(shards), &limits)?;
+    let mut bound = archive.bind_shards(&Given(shards), &limits)?;
     let all = shards.iter().fold(root.len(), |sum, (_, file)| sum + file.len());
-    let files = Files { root, shards: &bound };
-    Ok(Verifier::new(all as u64, &limits).file_in(&archive, files)?.components())
+    Ok(Verifier::new(all as u64, &limits).file_in(&archive, root, &mut bound)?.components())
 }
 
 /// One file of what a root and its shards hold.
 fn joined(root: &[u8], shards: &[(&str, Vec<u8>)], settings: &Settings) -> Vec<u8> {
     let archive = Archive::open(root).unwrap();
     let limits = Limits::default();
-    let bound = archive.bind_shards(&Given(shards), &limits).unwrap();
+    let mut bound = archive.bind_shards(&Given(shards), &limits).unwrap();
+    bound.verify(&limits).unwrap();
     let files = Files { root, shards: &bound };
     let copier = Copier::new(1 << 20, &limits);
     copier.file_in(&archive, files, Vec::new(), settings).unwrap()

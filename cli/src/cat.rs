@@ -26,7 +26,7 @@ use crate::progress::{self, Watched};
 use crate::remote::shown;
 use crate::report::Problem;
 use crate::sandbox::{self, Access, Task};
-use crate::sources::Placed;
+use crate::sources::Sources;
 use feed::{ComponentReader, Failure, HoldUntilVerified, Parts};
 use print::{Nested, Printer};
 use slice::Slice;
@@ -147,8 +147,17 @@ fn print(
     let limits = archive.limits();
     let refused = |error| Stop::Problem(Box::new(Problem::reading(&args.file, archive, &error)));
     let watched = Watched::new(archive, component.extent().length()).quiet_on_terminal();
-    let Placed { object, component, source, file } =
-        Placed::locate(archive, &watched, component).map_err(refused)?;
+    let mut files = Sources::bind_for(archive, &watched, &component).map_err(refused)?;
+    // What is read of the file that the component is in.
+    let object = component.object();
+    let is_dequantized = dequantized::is_asked(&object, args);
+    let beside = object.components().filter(|part| part.shard() == component.shard());
+    let read = beside.filter(|part| is_dequantized || part.place() == component.place());
+    let read: Vec<_> = read.collect();
+    files.verify_for(&read, limits).map_err(refused)?;
+    let located = files.all().locate(&component);
+    let (component, source) = located.map_err(|error| refused(error.into()))?;
+    let object = component.object();
     let (object, component) = (&object, &component);
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
@@ -164,17 +173,15 @@ fn print(
         return Err(unsupported("unsupported-layout"));
     }
 
+    let shard = component.shard().and_then(|name| archive.shard_file(name));
+    let file = shard.map_or(archive.source(), |shard| &shard.file);
     let is_remote = !file.is_local();
-    let reader = ComponentReader { component, source: &*source, limits, packed, is_remote };
+    let reader = ComponentReader { component, source: &source, limits, packed, is_remote };
     let plan = |ranges: &mut dyn Iterator<Item = Range<u64>>| {
         file.plan([ranges]).map_err(|error| refused(ReadError::Source(error)))
     };
     if is_remote && args.slice.is_none() {
-        let parts = object.components().filter(|part| part.shard() == component.shard());
-        let asked = parts.filter(|part| {
-            dequantized::asked(object, args).is_some() || part.place() == component.place()
-        });
-        plan(&mut asked.map(|part| part.extent().range()))?;
+        plan(&mut read.iter().map(|part| part.extent().range()))?;
     }
     let failed = |failure| match failure {
         Failure::Output(error) => Stop::Output(error),
@@ -207,8 +214,11 @@ fn print(
         let dense = object.dense().map_err(|error| refused(ReadError::Refused(error)))?;
         if is_remote {
             match reader.parts(&dense, &selection.ranges).map_err(|error| refused(error.into()))? {
-                Parts::Runs(runs) => plan(&mut runs.ranges())?,
-                Parts::Whole => plan(&mut [component.extent().range()].into_iter())?,
+                // Of a shard, more than the runs is read to be compared.
+                Parts::Runs(runs) if shard.is_none() => plan(&mut runs.ranges())?,
+                Parts::Runs(_) | Parts::Whole => {
+                    plan(&mut [component.extent().range()].into_iter())?
+                }
                 Parts::Frames => {}
             }
         }

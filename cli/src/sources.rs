@@ -7,7 +7,6 @@ use zten::{Component, Limits, Object, ReadAt, verify::Verifier};
 
 use crate::companion::Companion;
 use crate::file::FileWithShards;
-use crate::handle::Handle;
 use crate::objects::Failure;
 use crate::progress::Watched;
 
@@ -27,8 +26,25 @@ impl<'a> Sources<'a> {
         limits: &Limits,
     ) -> Result<Self, Failure> {
         archive.find_shards(None).map_err(Failure::Source)?;
-        archive.plan_all().map_err(Failure::Source)?;
-        let shards = archive.bind_shards(&Opened { archive, root }, limits)?;
+        let shards = archive.bind_shards(&Opened { archive, root, only: None }, limits)?;
+        Ok(Self { archive, root, shards })
+    }
+
+    /// Validates the frame of the shard that a component is in, if it is in one, and no other.
+    pub(crate) fn bind_for(
+        archive: &'a FileWithShards,
+        root: &'a Watched<'a>,
+        component: &Component<'a>,
+    ) -> Result<Self, Failure> {
+        let only = component.shard();
+        if let Some(name) = only {
+            archive.find_shards(Some(name)).map_err(Failure::Source)?;
+        }
+        let find = Opened { archive, root, only: Some(only.unwrap_or_default()) };
+        let shards = match only {
+            Some(_) => archive.bind_shards(&find, archive.limits())?,
+            None => Shards::default(),
+        };
         Ok(Self { archive, root, shards })
     }
 
@@ -47,14 +63,25 @@ impl<'a> Sources<'a> {
         Files { root: self.root, shards: &self.shards }
     }
 
-    /// Validates the shards as a whole: all are there, with their digests.
-    pub(crate) fn whole(&self, limits: &Limits) -> Result<(), Failure> {
-        if self.shards.bound().is_empty() {
-            return Verifier::new(0, limits).shards(&self.shards);
-        }
+    /// Validates the shards as a whole: all are there, with their digests. What is read of them from then on is what
+    /// was verified.
+    pub(crate) fn verify(&mut self, limits: &Limits) -> Result<(), Failure> {
         self.archive.plan_whole_shards().map_err(Failure::Source)?;
-        Verifier::new(0, limits).shards(&self.shards)?;
-        self.archive.plan_all().map_err(Failure::Source)
+        let verified = self.shards.verify(limits);
+        self.archive.plan_all().map_err(Failure::Source)?;
+        verified
+    }
+
+    /// Verifies the shard that was bound, if one of those components has no digest of its own.
+    pub(crate) fn verify_for(
+        &mut self,
+        components: &[Component<'_>],
+        limits: &Limits,
+    ) -> Result<(), Failure> {
+        if components.iter().any(|component| component.digest().is_none()) {
+            self.archive.plan_whole_shards().map_err(Failure::Source)?;
+        }
+        self.shards.verify_for(components.iter().copied(), limits)
     }
 }
 
@@ -79,58 +106,19 @@ impl ReadAt for WatchedShard<'_> {
 struct Opened<'a> {
     archive: &'a FileWithShards,
     root: &'a Watched<'a>,
+    /// The name of the one that is needed, if not all are.
+    only: Option<&'a str>,
 }
 
 impl<'a> Find for Opened<'a> {
     type Source = WatchedShard<'a>;
 
     fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<WatchedShard<'a>>>> {
-        Ok(self.candidate(shard))
-    }
-}
-
-impl<'a> Opened<'a> {
-    fn candidate(&self, shard: &Shard<'_>) -> Option<Candidate<WatchedShard<'a>>> {
-        let shard = self.archive.shard_file(shard.name())?;
-        let source = WatchedShard { shard, root: self.root };
-        Some(Candidate { source, length: shard.length })
-    }
-}
-
-/// A component and its object, and what they are read from: the file, or a shard of it.
-pub(crate) struct Placed<'a> {
-    pub(crate) object: Object<'a>,
-    pub(crate) component: Component<'a>,
-    pub(crate) source: Box<dyn ReadAt<Error = io::Error> + 'a>,
-    /// What that is.
-    pub(crate) file: &'a Handle,
-}
-
-impl<'a> Placed<'a> {
-    /// That of a component: where its shard was not found, it is none that can be read.
-    pub(crate) fn locate(
-        archive: &'a FileWithShards,
-        root: &'a Watched<'a>,
-        component: Component<'a>,
-    ) -> Result<Self, Failure> {
-        let object = component.object();
-        if let Some(name) = component.shard() {
-            archive.find_shards(Some(name)).map_err(Failure::Source)?;
-        }
-        if let Some(name) = component.shard()
-            && let Some(file) = archive.shard_file(name)
-            && let Some(shard) = archive.shards().find(|shard| shard.name() == name)
-            && let Some(candidate) = (Opened { archive, root }).candidate(&shard)
-        {
-            let bound = shard.bind(candidate)?;
-            let (object, component) = (object.in_shard(&bound), component.in_shard(&bound));
-            return Ok(Self {
-                object,
-                component,
-                source: Box::new(bound.into_source()),
-                file: &file.file,
-            });
-        }
-        Ok(Self { object, component, source: Box::new(root), file: archive.source() })
+        let is_needed = self.only.is_none_or(|only| only == shard.name());
+        let found = self.archive.shard_file(shard.name()).filter(|_| is_needed);
+        Ok(found.map(|shard| {
+            let source = WatchedShard { shard, root: self.root };
+            Candidate { source, length: shard.length }
+        }))
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn sums(
 ) -> Result<Sums, Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
     let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
-    let files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    files.whole(limits).map_err(failed)?;
+    let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
+    files.verify(limits).map_err(failed)?;
     let validate = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &files, of);
     let results = Work { archive, limits, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();

@@ -92,8 +92,8 @@ enum Comparison<'a> {
     Pending,
     /// It is the one that the table gives.
     Equal(Cow<'a, VerifiedBlocks>),
-    /// It is another one, or could not be computed. Who compared it knows.
-    Failed,
+    /// It is another one, or cannot be computed here: this is the error.
+    Failed(Error),
 }
 
 impl Shard<'_> {
@@ -147,7 +147,7 @@ impl<'a, S> BoundShard<'a, S> {
     pub fn verified(&self) -> Option<&VerifiedBlocks> {
         match &self.digest {
             Comparison::Equal(blocks) => Some(blocks),
-            Comparison::Pending | Comparison::Failed => None,
+            Comparison::Pending | Comparison::Failed(_) => None,
         }
     }
 
@@ -176,13 +176,33 @@ impl<S: ReadAt> BoundShard<'_, S> {
         ShardReader::new(&self.source, self.verified(), self.shard.error(Rule::ShardDigest))
     }
 
-    /// Reads all of it, and compares its digest. `blobs` are those that are to be read again, in order.
+    /// Compares its digest, if that has not been compared before, and keeps the error if it has another one. `blobs` are
+    /// those that are to be read again, in order.
     fn verify(
         &mut self,
         blobs: impl Iterator<Item = Range<u64>>,
         limits: &Limits,
+        deferred: &mut Deferred,
     ) -> Result<(), ReadError<S::Error>> {
-        self.digest = Comparison::Failed;
+        if self.is_pending() {
+            self.digest = match self.compare(blobs, limits) {
+                Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
+                Err(ReadError::Refused(error)) => Comparison::Failed(error),
+                Err(error) => return Err(error),
+            };
+        }
+        if let Comparison::Failed(error) = self.digest {
+            deferred.note(error);
+        }
+        Ok(())
+    }
+
+    /// Reads all of it, and compares its digest.
+    fn compare(
+        &self,
+        blobs: impl Iterator<Item = Range<u64>>,
+        limits: &Limits,
+    ) -> Result<VerifiedBlocks, ReadError<S::Error>> {
         let mut hasher = Hasher::new(Some(self.shard.digest()));
         if hasher.is_unverifiable() {
             return Err(self.shard.error(Unsupported::Digest).into());
@@ -208,10 +228,7 @@ impl<S: ReadAt> BoundShard<'_, S> {
             start = start.saturating_add(u64_from_usize(length));
         }
         match hasher.finish() {
-            Ok(Verified::Digest) => {
-                self.digest = Comparison::Equal(Cow::Owned(recorder.finish()));
-                Ok(())
-            }
+            Ok(Verified::Digest) => Ok(recorder.finish()),
             Ok(_) | Err(_) => Err(self.shard.error(Rule::ShardDigest).into()),
         }
     }
@@ -311,18 +328,24 @@ impl<'a, S> Shards<'a, S> {
         self.missing
     }
 
-    /// The blobs that are to be compared with what was verified when they are read: those without a digest that is as
-    /// strong as that of their shard. Each is behind the place of its shard, in order, once.
-    fn weak_blobs(&self) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
+    /// The blobs of shards at some places that are to be compared with what was verified when they are read: those
+    /// without a digest that is as strong as that of their shard. Each is behind the place of its shard, in order, once.
+    fn weak_blobs(
+        &self,
+        is_needed: impl Fn(usize) -> bool,
+    ) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
         let mut blobs = Vec::new();
+        let mut places = self.bound.iter().enumerate();
+        if !places.any(|(place, bound)| is_needed(place) && bound.is_pending()) {
+            return Ok(blobs);
+        }
         let objects = self.manifest.into_iter().flat_map(ManifestRef::objects);
         for component in objects.flat_map(|object| object.components()) {
             let Some(own) = component.shard().and_then(|name| place(&self.bound, name)) else {
                 continue;
             };
-            let Some(bound) = self.bound.get(own).filter(|bound| bound.is_pending()) else {
-                continue;
-            };
+            let bound = self.bound.get(own).filter(|bound| is_needed(own) && bound.is_pending());
+            let Some(bound) = bound else { continue };
             match (component.digest(), bound.shard.digest()) {
                 (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Digest::Xxh3(_)) => {}
                 _ => {
@@ -352,14 +375,12 @@ impl<S: ReadAt> Shards<'_, S> {
         let mut deferred = Deferred::default();
         for shard in &mut self.other_versions {
             deferred.note(shard.shard.error(Unsupported::Version));
-            if shard.is_pending() {
-                keep(&mut deferred, shard.verify(core::iter::empty(), limits))?;
-            }
+            shard.verify(core::iter::empty(), limits, &mut deferred)?;
         }
         if let Some(missing) = self.missing {
             deferred.note(missing.error(Unsupported::Shard));
         }
-        keep(&mut deferred, self.verify_where(|_| true, limits))?;
+        self.verify_where(|_| true, limits, &mut deferred)?;
         deferred.finish(())
     }
 
@@ -382,44 +403,28 @@ impl<S: ReadAt> Shards<'_, S> {
                 *needed = true;
             }
         }
-        self.verify_where(|place| needed.get(place) == Some(&true), limits)
+        let mut deferred = Deferred::default();
+        self.verify_where(|place| needed.get(place) == Some(&true), limits, &mut deferred)?;
+        deferred.finish(())
     }
 
-    /// Verifies the shards at some places of the list that have not been verified.
+    /// Verifies the shards at some places of the list. One that is another keeps no other from being verified: what is
+    /// in that is still to be validated.
     fn verify_where(
         &mut self,
         is_needed: impl Fn(usize) -> bool,
         limits: &Limits,
+        deferred: &mut Deferred,
     ) -> Result<(), ReadError<S::Error>> {
-        let is_pending =
-            |(place, shard): (usize, &BoundShard<'_, S>)| is_needed(place) && shard.is_pending();
-        if !self.bound.iter().enumerate().any(is_pending) {
-            return Ok(());
-        }
-        let blobs = self.weak_blobs().map_err(Error::from)?;
-        let mut deferred = Deferred::default();
+        let blobs = self.weak_blobs(&is_needed).map_err(Error::from)?;
         for (place, shard) in self.bound.iter_mut().enumerate() {
-            if is_needed(place) && shard.is_pending() {
+            if is_needed(place) {
                 let first = blobs.partition_point(|(own, ..)| *own < place);
                 let own = blobs.iter().skip(first).take_while(|(own, ..)| *own == place);
-                keep(&mut deferred, shard.verify(own.map(|(_, start, end)| *start..*end), limits))?;
+                shard.verify(own.map(|(_, start, end)| *start..*end), limits, deferred)?;
             }
         }
-        deferred.finish(())
-    }
-}
-
-/// Keeps the error of one shard, so that the others are read, too: what is in them is still to be validated.
-fn keep<E>(
-    deferred: &mut Deferred,
-    verified: Result<(), ReadError<E>>,
-) -> Result<(), ReadError<E>> {
-    match verified {
-        Err(ReadError::Refused(error)) => {
-            deferred.note(error);
-            Ok(())
-        }
-        other => other,
+        Ok(())
     }
 }
 

@@ -155,13 +155,14 @@ pub(crate) fn with_shards(
     options: &Options,
 ) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
-    let shards = archive.bind_shards(beside, options.limit())?;
+    let mut shards = archive.bind_shards(beside, options.limit())?;
+    let verified = shards.verify(options.limit());
     let files = Files { root: file, shards: &shards };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
         verifier.object_in(&object, files, |_, _| ())?;
     }
-    Ok(verifier.shards(&shards)?)
+    Ok(verified?)
 }
 
 /// Passes over any error but the one that is tested here.

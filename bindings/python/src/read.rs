@@ -1,13 +1,12 @@
 //! Reading and validating content, without the interpreter's lock.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use zten::error::{Misuse, OutOfMemory};
 use zten::load::{Loader, Target};
-use zten::shards::Files;
+use zten::shards::{ComponentSource, Files};
 use zten::verify::{Summary, Verified, Verifier};
 use zten::view::{Decoded, View};
 use zten::{Component, Encoding, Error, Format, Object, ReadAt, ReadError};
@@ -21,10 +20,13 @@ type Reading<T> = Result<T, ReadError<io::Error>>;
 /// Validates all of a file.
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Failure> {
     let verify = || {
+        let (mut shards, verified) = open.verified_shards(cancel)?;
+        if let Err(error @ ReadError::Source(_)) = verified {
+            return Err(error);
+        }
         open.plan_components(open.manifest.objects().flat_map(|object| object.components()))?;
-        let shards = open.shards(cancel)?;
-        let files = Files { root: &open.root(cancel), shards: &shards };
-        Verifier::new(open.length, open.limits()).file_in(&open.manifest, files)
+        let mut verifier = Verifier::new(open.length, open.limits());
+        verifier.file_in(&open.manifest, &open.root(cancel), &mut shards)
     };
     verify().map_err(|error| Failure::reading(&open.manifest, error))
 }
@@ -43,8 +45,9 @@ fn tapped(
 ) -> Result<(), Failure> {
     let verify = || {
         let object = required(open, ordinal)?;
-        open.plan_components(object.components())?;
-        let shards = open.shards_of(object.components(), cancel)?;
+        let components: Vec<_> = object.components().collect();
+        let shards = open.shards_for(components.iter().copied(), cancel)?;
+        open.plan_components(components)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
         Verifier::new(open.length, open.limits()).object_in(&object, files, tap)
     };
@@ -60,38 +63,16 @@ pub(crate) fn components(
 ) -> Result<(), Failure> {
     let read = || {
         let loader = loader(open);
-        let mut root = Vec::new();
-        let mut elsewhere = BTreeMap::<_, Vec<_>>::new();
+        let mut targets = Vec::new();
         for (place, buffer) in places.iter().zip(buffers) {
-            let component = component(open, *place)?;
-            let target = Target { component, buffer };
-            match component.shard() {
-                None => root.push(target),
-                Some(shard) => elsewhere.entry(shard).or_default().push(target),
-            }
+            targets.push(Target { component: component(open, *place)?, buffer });
         }
-        open.plan_components(root.iter().map(|target| target.component))?;
-        loader.read_into(root.into_iter(), &open.root(cancel))?;
-        if elsewhere.is_empty() {
-            return Ok(());
-        }
-        let all = elsewhere.values().flatten().map(|target| target.component);
-        let shards = open.shards_of(all, cancel)?;
-        for (name, targets) in elsewhere {
-            open.plan_components(targets.iter().map(|target| target.component))?;
-            match shards.get(name) {
-                Some(bound) => {
-                    let targets = targets.into_iter().map(|Target { component, buffer }| Target {
-                        component: component.in_shard(bound),
-                        buffer,
-                    });
-                    loader.read_into(targets, bound.source())?;
-                }
-                // It says that its shard is missing.
-                None => loader.read_into(targets.into_iter(), &open.root(cancel))?,
-            }
-        }
-        Ok(())
+        // What is fetched comes file by file.
+        targets.sort_by_key(|target| target.component.shard());
+        let shards = open.shards_for(targets.iter().map(|target| target.component), cancel)?;
+        open.plan_components(targets.iter().map(|target| target.component))?;
+        let files = Files { root: &open.root(cancel), shards: &shards };
+        loader.read_into_in(targets.into_iter(), files)
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))
 }
@@ -164,8 +145,13 @@ pub(crate) fn slice(
     with_object(open, ordinal, cancel, |object, source| {
         let dense = object.dense()?;
         if dense.component().encoding() == Encoding::Raw {
-            let slice = dense.slice(ranges)?;
-            open.plan(dense.component().shard(), slice.ranges()).map_err(ReadError::Source)?;
+            let (component, slice) = (dense.component(), dense.slice(ranges)?);
+            let planned = match component.shard() {
+                // More is read, to be compared.
+                Some(_) if component.digest().is_none() => open.plan_components([component]),
+                shard => open.plan(shard, slice.ranges()).map_err(ReadError::Source),
+            };
+            planned.map_err(ReadError::Source)?;
             return slice.read(source, buffer);
         }
         dense.decoded_slice(ranges)?.read(source, open.limits(), buffer)?;
@@ -177,18 +163,10 @@ pub(crate) fn slice(
 pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<Decoded, Failure> {
     let read = || {
         let component = component(open, place)?;
+        let shards = open.shards_for([component].into_iter(), cancel)?;
         open.plan_components([component])?;
-        let loader = loader(open);
-        let decoded = match component.shard() {
-            None => loader.decode([component].into_iter(), &open.root(cancel)),
-            Some(name) => match open.shard(name, cancel)? {
-                Some(bound) => {
-                    let component = component.in_shard(&bound);
-                    loader.decode([component].into_iter(), bound.source())
-                }
-                None => loader.decode([component].into_iter(), &open.root(cancel)),
-            },
-        }?;
+        let files = Files { root: &open.root(cancel), shards: &shards };
+        let decoded = loader(open).decode_in([component].into_iter(), files)?;
         decoded.into_iter().next().ok_or(Error::from(Misuse::NoObject).into())
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))
@@ -231,17 +209,25 @@ fn with_object(
     open: &Open,
     ordinal: u32,
     cancel: &Cancel,
-    read: impl FnOnce(&Object<'_>, &dyn ReadAt<Error = io::Error>) -> Reading<()>,
+    read: impl FnOnce(
+        &Object<'_>,
+        &dyn ReadAt<Error = ReadError<io::Error>>,
+    ) -> Result<(), ReadError<ReadError<io::Error>>>,
 ) -> Result<(), Failure> {
     let read = || {
         let object = required(open, ordinal)?;
-        let shard = object.components().find_map(|component| component.shard());
-        if let Some(name) = shard
-            && let Some(bound) = open.shard(name, cancel)?
-        {
-            return read(&object.in_shard(&bound), bound.source());
-        }
-        read(&object, &open.root(cancel))
+        let components: Vec<_> = object.components().collect();
+        let shards = open.shards_for(components.iter().copied(), cancel)?;
+        let root = open.root(cancel);
+        let files = Files { root: &root, shards: &shards };
+        let (object, source) = match components.iter().find(|part| part.shard().is_some()) {
+            Some(component) => {
+                let (component, source) = files.locate(component)?;
+                (component.object(), source)
+            }
+            None => (object, ComponentSource::Root(&root)),
+        };
+        read(&object, &source).map_err(ReadError::flatten)
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))
 }

@@ -272,7 +272,7 @@ impl Source {
         let found = file.find(want).map_err(io::Error::from)?;
         Ok(found.map(|file| {
             let length = file.length();
-            Found { source: Self::Remote(Box::new(file)), length }
+            Found::new(Self::Remote(Box::new(file)), length)
         }))
     }
 

@@ -349,7 +349,8 @@ pub(crate) fn convert(
         }
         let sink = FileSink::create(&target).map_err(|error| (Failure::Io(error), true))?;
         let reading = |error| (Failure::reading(&open.manifest, error), false);
-        let shards = open.shards(cancel).map_err(reading)?;
+        let (shards, verified) = open.verified_shards(cancel).map_err(reading)?;
+        verified.map_err(reading)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
         let sink = copier.file_in(&open.manifest, files, sink, &settings);
         let sink = sink.map_err(|error| {

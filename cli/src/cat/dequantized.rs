@@ -5,10 +5,14 @@ use zten::{Component, Format, Object, verify::Verified, view::Mx};
 use super::feed::{ComponentReader, Failure, Take};
 use crate::args::Cat;
 
-/// Such an object, if its values are asked for, and not one of its components.
+/// Whether the values of such an object are asked for, and not one of its components.
+pub(super) fn is_asked(object: &Object<'_>, args: &Cat) -> bool {
+    object.format() == Format::Mx && args.component.is_none() && !args.raw
+}
+
+/// Such an object, if its values are asked for.
 pub(super) fn asked<'a>(object: &Object<'a>, args: &Cat) -> Option<Mx<'a>> {
-    let whole = object.format() == Format::Mx && args.component.is_none() && !args.raw;
-    object.mx().ok().filter(|_| whole)
+    object.mx().ok().filter(|_| is_asked(object, args))
 }
 
 /// Hands on the values of an object as little-endian `f32`, and the component whose digest cannot be

@@ -33,6 +33,12 @@ impl From<ReadError<io::Error>> for Failure {
     }
 }
 
+impl From<ReadError<ReadError<io::Error>>> for Failure {
+    fn from(error: ReadError<ReadError<io::Error>>) -> Self {
+        Self::Read(error.flatten())
+    }
+}
+
 impl From<zten::Error> for Failure {
     fn from(error: zten::Error) -> Self {
         Self::Read(error.into())
@@ -45,7 +51,7 @@ pub(super) type Take<'t> = dyn FnMut(&[u8]) -> io::Result<()> + 't;
 /// Reads one component, decoded and little-endian.
 pub(super) struct ComponentReader<'a> {
     pub(super) component: &'a Component<'a>,
-    pub(super) source: &'a dyn ReadAt<Error = io::Error>,
+    pub(super) source: &'a dyn ReadAt<Error = ReadError<io::Error>>,
     pub(super) limits: &'a Limits,
     /// How many elements share bytes, two each, and are to be one a byte.
     pub(super) packed: Option<u64>,

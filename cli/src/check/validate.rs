@@ -115,7 +115,11 @@ fn read(
 ) -> Result<(), Box<Problem>> {
     let source = Watched::new(archive, stored(archive));
     let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
-    let files = Sources::bind(archive, &source, limits).map_err(failed)?;
+    let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
+    let whole = files.verify(limits);
+    if let Err(failure @ ReadError::Source(_)) = whole {
+        return Err(failed(failure));
+    }
     let validate =
         |verifier: &mut Verifier, object: &Object<'_>| files.object(verifier, object, |_, _| ());
     let results = Work { archive, limits, passes, validate }.run();
@@ -125,8 +129,8 @@ fn read(
         .filter_map(|(result, ordinal)| Some((ordinal, result.as_ref().err()?)))
         .collect();
     let blamed = failures.iter().position(|(_, failure)| !is_unsupported(failure));
-    let whole = if blamed.is_none() { files.whole(limits) } else { Ok(()) };
     if let Err(failure) = whole
+        && blamed.is_none()
         && (failures.is_empty() || !is_unsupported(&failure))
     {
         return Err(failed(failure));
@@ -165,5 +169,5 @@ fn passes(failure: &Failure) -> bool {
 
 /// Whether the file may be valid for another reader.
 fn is_unsupported(failure: &Failure) -> bool {
-    matches!(failure, ReadError::Refused(error) if matches!(error.kind(), ErrorKind::Unsupported(_)))
+    matches!(failure, ReadError::Refused(error) if error.is_unsupported())
 }

@@ -23,8 +23,8 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     let options = args.strictness.options();
     let limits = options.limit();
     let failed = |failure| Box::new(Problem::reading(&args.input, archive, &failure));
-    let files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    files.whole(limits).map_err(failed)?;
+    let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
+    files.verify(limits).map_err(failed)?;
     let copier = Copier::new(archive.all_bytes(), limits);
     let copier = match plan.level {
         Some(level) => copier.compressed(level),

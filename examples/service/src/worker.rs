@@ -92,9 +92,11 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
     };
     let mut verifier = Verifier::new(length, options.limit());
     let mut objects = Vec::new();
+    // What is not supported does not keep the rest from being found invalid.
+    let mut unsupported = None;
     for object in archive.objects() {
         let mut facts = (order.want != Want::Verdict).then(|| facts(&object));
-        if let Some((content, facts)) = order.content.as_mut().zip(facts.as_mut()) {
+        let validated = if let Some((content, facts)) = order.content.as_mut().zip(facts.as_mut()) {
             facts.components.iter_mut().for_each(|component| component.place = Some((0, 0)));
             let keep = |component: &zten::Component<'_>, chunk: &[u8]| {
                 let at = component.place().component().and_then(|at| usize::try_from(at).ok());
@@ -103,13 +105,21 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
                     content.append(place, chunk);
                 }
             };
-            verifier.object(&object, &archive, keep).map_err(refused)?;
+            verifier.object(&object, &archive, keep)
         } else {
-            verifier.object(&object, &archive, |_, _| ()).map_err(refused)?;
+            verifier.object(&object, &archive, |_, _| ())
+        };
+        match validated {
+            Err(ReadError::Refused(error)) if error.is_unsupported() => {
+                unsupported = unsupported.or(Some(error));
+            }
+            other => other.map_err(refused)?,
         }
         objects.extend(facts);
     }
-    verifier.alone(&archive).map_err(|error| refused(error.into()))?;
+    if let Some(error) = unsupported.or(verifier.alone(&archive).err()) {
+        return Err(refused(error.into()));
+    }
     if let Some(content) = &mut order.content {
         content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }

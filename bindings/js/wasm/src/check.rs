@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Mutex;
 
 use zten::verify::Verifier;
-use zten::{Error, ErrorKind, Limits, ReadError};
+use zten::{Error, Limits, ReadError};
 use zten_guest::border::{Answer, SOURCE};
 use zten_guest::problem;
 use zten_guest::session::File;
@@ -38,7 +38,7 @@ pub(crate) fn object(file: &File, ordinal: u32, out: &mut Answer) -> io::Result<
     };
     match checking.verifier.object(&object, SOURCE, |_, _| ()) {
         Ok(()) => Ok(()),
-        Err(ReadError::Refused(error)) if matches!(error.kind(), ErrorKind::Unsupported(_)) => {
+        Err(ReadError::Refused(error)) if error.is_unsupported() => {
             checking.unsupported = checking.unsupported.or(Some(error));
             Ok(())
         }

@@ -5,13 +5,18 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use zten::shards::{BoundShard, Candidate, Find, Shard, Shards};
+use zten::shards::{BoundShard, Candidate, Find, Shard, Shards, VerifiedBlocks};
 use zten::{Component, Manifest, Options, ReadError};
 use zten_present::escape;
 use zten_shards::Want;
 
 use super::{Open, Source, Watched};
 use crate::interrupt::Cancel;
+
+type Reading<T> = Result<T, ReadError<io::Error>>;
+
+/// Shards of an open file.
+pub(crate) type OpenShards<'a> = Shards<'a, Watched<'a, Source>>;
 
 /// A shard that is listed, and the file that may be it, if there is one: over the network none before it is asked for.
 pub(super) struct Listed {
@@ -23,6 +28,14 @@ pub(super) struct Listed {
 pub(super) struct Found {
     pub(super) source: Source,
     pub(super) length: u64,
+    /// Set once its digest has been compared.
+    verified: OnceLock<VerifiedBlocks>,
+}
+
+impl Found {
+    pub(super) fn new(source: Source, length: u64) -> Self {
+        Self { source, length, verified: OnceLock::new() }
+    }
 }
 
 /// The shards that a file lists; those of one that has a path have been opened.
@@ -34,61 +47,93 @@ pub(super) fn listed(
     let wanted = zten_shards::wanted(manifest, options).into_iter().map(Want::Shard);
     let open = |want: Want| {
         let Some(path) = path else { return Ok(Listed { want, found: OnceLock::new() }) };
-        let found = want
-            .open(path)?
-            .map(|shard| Found { source: Source::File(shard.file), length: shard.length });
+        let found =
+            want.open(path)?.map(|shard| Found::new(Source::File(shard.file), shard.length));
         Ok(Listed { want, found: OnceLock::from(found) })
     };
     wanted.map(open).collect()
 }
 
 impl Open {
-    /// The shards that are found, whose frames and sizes are those of the table.
-    pub(crate) fn shards<'a>(
+    /// All shards that are found, and the outcome of comparing their digests.
+    pub(crate) fn verified_shards<'a>(
         &'a self,
         cancel: &'a Cancel,
-    ) -> Result<Shards<'a, Watched<'a, Source>>, ReadError<io::Error>> {
-        self.manifest.bind_shards(&Finder { open: self, cancel, only: None }, self.limits())
+    ) -> Reading<(OpenShards<'a>, Reading<()>)> {
+        let mut shards = self.bind(cancel, None)?;
+        self.plan_whole(shards.bound().iter().map(BoundShard::shard))?;
+        let verified = shards.verify(self.limits());
+        self.keep(&shards);
+        Ok((shards, verified))
     }
 
-    /// Those of them that components are in: no other is looked for.
-    pub(crate) fn shards_of<'a, 'c>(
+    /// The shards that components are in. Those of components without a digest have been verified; no other shard is
+    /// looked for.
+    pub(crate) fn shards_for<'a, 'c>(
         &'a self,
-        components: impl IntoIterator<Item = Component<'c>>,
+        components: impl Iterator<Item = Component<'c>> + Clone,
         cancel: &'a Cancel,
-    ) -> Result<Shards<'a, Watched<'a, Source>>, ReadError<io::Error>> {
+    ) -> Reading<OpenShards<'a>> {
         let only: HashSet<_> =
-            components.into_iter().filter_map(|component| component.shard()).collect();
-        let finder = Finder { open: self, cancel, only: Some(only) };
-        self.manifest.bind_shards(&finder, self.limits())
+            components.clone().filter_map(|component| component.shard()).collect();
+        if only.is_empty() {
+            return Ok(Shards::default());
+        }
+        let mut shards = self.bind(cancel, Some(only))?;
+        let weak = components.clone().filter(|component| component.digest().is_none());
+        let weak: HashSet<_> = weak.filter_map(|component| component.shard()).collect();
+        let bound = shards.bound().iter().map(BoundShard::shard);
+        self.plan_whole(bound.filter(|shard| weak.contains(shard.name())))?;
+        let verified = shards.verify_for(components, self.limits());
+        self.keep(&shards);
+        verified.map(|()| shards)
     }
 
-    /// The shard of that name, if it is found; its frame and size are those of the table.
-    pub(crate) fn shard<'a>(
+    /// Binds shards. What has been verified of this file before is not verified again.
+    fn bind<'a>(
         &'a self,
-        name: &str,
         cancel: &'a Cancel,
-    ) -> Result<Option<BoundShard<'a, Watched<'a, Source>>>, ReadError<io::Error>> {
-        let listed = self.manifest.shards().find(|shard| shard.name() == name);
-        let candidate = |shard| Ok((shard, self.candidate(&shard, cancel)?));
-        let found = listed.map(candidate).transpose().map_err(ReadError::Source)?;
-        match found {
-            Some((shard, Some(candidate))) => shard.bind(candidate).map(Some),
-            // Where there are more than the limit allows, none has been looked for: an error.
-            _ => self.shards_of([], cancel).map(|_| None),
+        only: Option<HashSet<&str>>,
+    ) -> Reading<OpenShards<'a>> {
+        let mut shards =
+            self.manifest.bind_shards(&Finder { open: self, cancel, only }, self.limits())?;
+        for bound in shards.bound_mut() {
+            let found = self.known(bound.shard().name());
+            if let Some(blocks) = found.and_then(|found| found.verified.get()) {
+                bound.set_verified(blocks);
+            }
+        }
+        Ok(shards)
+    }
+
+    /// Keeps what has been verified.
+    fn keep(&self, shards: &OpenShards<'_>) {
+        for bound in shards.bound() {
+            if let Some(blocks) = bound.verified()
+                && let Some(found) = self.known(bound.shard().name())
+            {
+                found.verified.get_or_init(|| blocks.clone());
+            }
         }
     }
 
-    /// The file that may be a shard.
-    fn candidate<'a>(
-        &'a self,
-        shard: &Shard<'_>,
-        cancel: &'a Cancel,
-    ) -> io::Result<Option<Candidate<Watched<'a, Source>>>> {
-        Ok(self.found(shard.name())?.map(|found| {
-            let source = Watched { source: &found.source, cancel };
-            Candidate { source, length: found.length }
-        }))
+    /// Says that those shards will be read from their first byte to the last, unless they have been verified.
+    fn plan_whole<'s>(&self, shards: impl Iterator<Item = Shard<'s>>) -> Reading<()> {
+        for shard in shards {
+            if let Some(found) = self.known(shard.name())
+                && found.verified.get().is_none()
+            {
+                let whole = vec![vec![0..found.length]];
+                found.source.plan(Some(whole)).map_err(ReadError::Source)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file that may be the shard of that name, if it has been looked for.
+    fn known(&self, name: &str) -> Option<&Found> {
+        let listed = self.shards.iter().find(|listed| listed.want.name() == name)?;
+        listed.found.get()?.as_ref()
     }
 
     /// The file that may be the shard of that name, which is looked for if it has not been.
@@ -120,6 +165,10 @@ impl<'a> Find for Finder<'a, '_> {
 
     fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<Self::Source>>> {
         let is_needed = self.only.as_ref().is_none_or(|only| only.contains(shard.name()));
-        if is_needed { self.open.candidate(shard, self.cancel) } else { Ok(None) }
+        let found = if is_needed { self.open.found(shard.name())? } else { None };
+        Ok(found.map(|found| {
+            let source = Watched { source: &found.source, cancel: self.cancel };
+            Candidate { source, length: found.length }
+        }))
     }
 }

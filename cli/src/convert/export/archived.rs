@@ -40,8 +40,8 @@ impl<'a> Archived<'a> {
         let options = args.strictness.options();
         let limits = options.limit();
         let failed = |error| Failure::Input(refused(args, archive, &error));
-        let files = Sources::bind(archive, source, limits).map_err(failed)?;
-        files.whole(limits).map_err(failed)?;
+        let mut files = Sources::bind(archive, source, limits).map_err(failed)?;
+        files.verify(limits).map_err(failed)?;
         let verifier = Verifier::new(archive.all_bytes(), limits);
         Ok(Self { args, archive, source, files, verifier })
     }

@@ -91,6 +91,7 @@ pub(crate) fn cases(t: &mut Table) {
             &[("a", &indptr), ("bb", &falls)],
         )
     });
+    behind_what_is_not_supported(t, &indptr);
     // The limit counts them before any is looked for.
     let entry = |bytes: &[u8]| entry(bytes.len(), &xxh3(bytes));
     let two = vec![(text("s"), entry(&shard)), (marked(text("t")), entry(&shard))];
@@ -104,6 +105,46 @@ pub(crate) fn cases(t: &mut Table) {
             &[("s", &shard), ("t", &shard)],
         )
     });
+}
+
+/// What is wrong, where another shard is missing or of another version.
+fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
+    let newer = FileV2::shard().blob(4096, &words(&[0, 2, 3])).version(3).bytes();
+    let mut reject = |rule, case: &str, root: FileV2, files: &[(&str, &[u8])]| {
+        t.sharded.push(Sharded {
+            rule: Some(rule),
+            neighbour: "csr",
+            ..Sharded::new(&format!("{rule}--v2-{case}"), root, files)
+        });
+    };
+    let indices = |values: &[u32]| FileV2::shard().blob(4096, &words(values)).bytes();
+    let wide = indices(&[0, 3, 1]);
+    let (missing, older) = (csr(indptr, &wide), csr(&newer, &wide));
+    reject("index-range", "behind-a-shard", missing.at_data(4100, 0, 2), &[("bb", &wide)]);
+    let both: &[(&str, &[u8])] = &[("a", &newer), ("bb", &wide)];
+    reject("index-range", "behind-a-version", older.at_data(4100, 0, 2), both);
+    // The digest of a shard is that of another file, whatever its version.
+    let other = indices(&[0, 2, 1]);
+    let entries = |first: (&[u8], &str), second: (&[u8], &str), is_first: bool| {
+        let name = |text: Item, is_it: bool| if is_it { marked(text) } else { text };
+        csr(indptr, &other).pairs(
+            "shards",
+            vec![
+                (name(text("a"), is_first), entry(first.0.len(), first.1)),
+                (name(text("bb"), !is_first), entry(second.0.len(), second.1)),
+            ],
+        )
+    };
+    let (own, wrong) = (xxh3(&newer), "xxh3:0000000000000000");
+    let of_newer = entries((&newer, wrong), (&other, &xxh3(&other)), true);
+    let files: &[(&str, &[u8])] = &[("a", &newer), ("bb", &other)];
+    reject("shard-digest", "version", of_newer, files);
+    let behind = entries((&newer, &own), (&other, wrong), false);
+    reject("shard-digest", "behind-a-version", behind, files);
+    let missing = entries((&newer, &own), (&other, wrong), false);
+    reject("shard-digest", "behind-a-shard", missing, &[("bb", &other)]);
+    let short = entries((&newer, &own), (&other[1..], &xxh3(&other)), false);
+    reject("shard-length", "behind-a-version", short, files);
 }
 
 fn xxh3(bytes: &[u8]) -> String {

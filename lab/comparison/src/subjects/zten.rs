@@ -14,7 +14,8 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let opened = Archive::open_with(&file, &options);
     let Some(archive) = report.opened(opened.map_err(rule)) else { return };
     let shards = archive.bind_shards(&Beside(path), options.limit());
-    let Some(shards) = report.read(shards.map_err(rule)) else { return };
+    let Some(mut shards) = report.read(shards.map_err(rule)) else { return };
+    let whole = shards.verify(options.limit());
     let files = Files { root: &file[..], shards: &shards };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
@@ -23,19 +24,16 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
             continue;
         }
         for component in object.components() {
-            let shard = component.shard().and_then(|name| shards.get(name));
-            let content = match shard {
-                Some(shard) => {
-                    component.in_shard(shard).read_to_vec(&shard.source()[..], options.limit())
-                }
-                None => component.read_to_vec(&file[..], options.limit()),
-            };
+            let located = report.read(files.locate(&component).map_err(rule));
+            let Some((component, source)) = located else { continue };
+            let content = component.read_to_vec(source, options.limit());
+            let content = content.map_err(zten::ReadError::flatten);
             if let Some(bytes) = report.read(content.map_err(rule)) {
                 report.content(object.name(), component.role(), &bytes);
             }
         }
     }
-    report.read(verifier.shards(&shards).map_err(rule));
+    report.read(whole.map_err(rule));
     if options == options.canonical() {
         let validated = verifier.padding(archive.manifest(), &file[..]);
         report.read(validated.map_err(rule));

@@ -86,14 +86,14 @@ fn one(path: &Path, names: &[&str], objects: &[Object], rng: &mut Rng) -> Result
 fn joined(path: &Path, one: &Path) -> Result<String> {
     let root = FileArchive::open(path, &Options::default())?;
     let limits = Limits::default();
-    let shards = root.bind_shards(&Beside(path), &limits)?;
+    let mut shards = root.bind_shards(&Beside(path), &limits)?;
     ensure!(shards.missing().is_none(), "a shard is missing");
+    shards.verify(&limits)?;
     let settings = Settings::default().generation(Generation::V2);
     let files = Files { root: &root, shards: &shards };
     let copier = Copier::new(1 << 30, &limits);
     let copy = copier.file_in(&root, files, Vec::new(), &settings);
     fs::write(one, copy.map_err(|error| anyhow::anyhow!("{error}"))?)?;
-    zten::verify::Verifier::new(1 << 30, &limits).shards(&shards)?;
     let digest = root.content_digest(DigestAlgorithm::Xxh3);
     Ok(digest.map_err(|error| anyhow::anyhow!("{error}"))?.to_string())
 }

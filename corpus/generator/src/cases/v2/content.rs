@@ -1,8 +1,8 @@
 //! What only data shows.
 
-use crate::cbor::{text, uints};
+use crate::cbor::{text, uint, uints};
 use crate::table::Table;
-use crate::v2::{FileV2, coo, csr, dense, file, full, object, part, typed};
+use crate::v2::{FileV2, coo, csr, dense, file, frame, full, object, part, table, typed};
 
 pub(super) fn content(t: &mut Table) {
     let digest = full().set("w:data/digest", text("xxh3:0000000000000000"));
@@ -32,6 +32,67 @@ pub(super) fn content(t: &mut Table) {
     t.reject_v2("index-range", "row", coords.at_data(8196, 0, 0), "coo");
     cells(t);
     sparse_nibbles(t);
+    behind_what_is_not_supported(t);
+}
+
+/// Parts that are wrong, in an object of which another part is not supported.
+fn behind_what_is_not_supported(t: &mut Table) {
+    let two = || {
+        let parts = vec![("p", part("u8", 4096, 4)), ("q", part("u8", 8192, 4))];
+        file(vec![("w", object(&[], "x/1", parts))])
+            .blob(4096, &[1, 2, 3, 4])
+            .blob(8192, &[0, 1, 1, 0])
+            .start(12288)
+    };
+    let (later, unknown, wrong) =
+        (|| text("later"), || text("blake3:00"), || text("xxh3:0000000000000000"));
+    let digest = two().set("w:p/digest", unknown());
+    t.opens_only_v2("part-with-an-unknown-digest", digest.clone(), "unsupported-digest");
+    let near = "part-with-an-unknown-digest";
+    let second = |file: FileV2| file.set("w:q/digest", wrong()).at_data(8192, 0, 1);
+    t.reject_v2("digest-mismatch", "behind-a-digest", second(digest), near);
+    let of_type = two().set("w:p/type", later());
+    t.opens_only_v2("part-of-an-unknown-type", of_type.clone(), "unsupported-type");
+    let near = "part-of-an-unknown-type";
+    t.reject_v2("digest-mismatch", "behind-a-type", second(of_type.clone()), near);
+    let own = of_type.clone().set("w:p/digest", wrong()).at_data(4096, 0, 0);
+    t.reject_v2("digest-mismatch", "of-an-unknown-type", own, near);
+    let bools = of_type.set("w:q/type", text("bool")).blob(8192, &[0, 1, 2, 0]);
+    t.reject_v2("bool-value", "behind-a-type", bools.at_data(8194, 0, 1), near);
+    let encoding = two().set("w:p/encoding", text("later/1")).set("w:p/decoded_length", uint(4));
+    t.opens_only_v2("part-of-an-unknown-encoding", encoding.clone(), "unsupported-encoding");
+    let near = "part-of-an-unknown-encoding";
+    t.reject_v2("digest-mismatch", "behind-an-encoding", second(encoding.clone()), near);
+    let frames = |last: u8| {
+        let mut frame = frame(&[1, 2, 3, 4]);
+        let table = table(&[(frame.len(), 4)], 0);
+        if let Some(byte) = frame.last_mut() {
+            *byte ^= last;
+        }
+        let stored = [frame, table].concat();
+        encoding
+            .clone()
+            .set("w:q/blob", uints(&[8192, stored.len() as u64]))
+            .set("w:q/encoding", text("zt.zstd-seekable/1"))
+            .set("w:q/decoded_length", uint(4))
+            .blob(8192, &stored)
+    };
+    t.opens_only_v2("frames-behind-an-encoding", frames(0), "unsupported-encoding");
+    let near = "frames-behind-an-encoding";
+    t.reject_v2("zstd-checksum", "behind-an-encoding", frames(1).at_data(8192, 0, 1), near);
+    let values = |file: FileV2| file.set("w:values/type", later());
+    let columns = |indices: [u32; 3]| values(csr()).blob(8192, &crate::v2::words(&indices));
+    t.opens_only_v2("csr-of-an-unknown-type", values(csr()), "unsupported-type");
+    let near = "csr-of-an-unknown-type";
+    let mut reject = |rule, file: FileV2| {
+        t.reject_v2(rule, "behind-a-type", file.at_data(8196, 0, 2), near);
+    };
+    reject("index-range", columns([0, 3, 1]));
+    reject("csr-index-order", columns([2, 0, 1]));
+    t.opens_only_v2("coo-of-an-unknown-type", values(coo()), "unsupported-type");
+    let twice = values(coo()).blob(8192, &crate::v2::words(&[1, 1, 1, 1]));
+    let near = "coo-of-an-unknown-type";
+    t.reject_v2("coo-cell-repeated", "beside-a-type", twice.at_data(8196, 0, 0), near);
 }
 
 /// Sparse objects whose values share bytes.
