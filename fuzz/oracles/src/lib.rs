@@ -11,7 +11,7 @@
 //! | [`steps`] | a file | the source of the bytes, and the pieces they come in, do not matter: the same file, or the same error |
 //! | [`canonical`] | a file | one content has one file |
 //! | [`append`] | a file | appended to, it opens as before, with every limit at its edge |
-//! | [`lies`] | a file | from a source that lies: nothing that was not there is verified |
+//! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else is read |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
 //! | [`foreign`] | a file of another format | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it |
@@ -34,6 +34,7 @@ mod meaning;
 mod model;
 mod open;
 mod pieces;
+mod shard_lies;
 mod slices;
 mod steps;
 mod tree;

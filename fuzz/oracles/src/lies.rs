@@ -10,6 +10,7 @@ use zten::{
 };
 
 use crate::liar::{Liar, Plan};
+use crate::shard_lies::shard_lies;
 use crate::{DECODED, DECODED_TOTAL, limits, options, tolerant};
 
 /// What came of the lies.
@@ -26,7 +27,7 @@ pub struct Lied {
 }
 
 /// Reads a file, if it is one, from a source that lies by that plan: each component, all objects,
-/// and a copy. What is verified has the digest that it should have, whatever the source gave;
+/// and a copy; and the same, put into a shard. What is verified has the digest that it should have, whatever the source gave;
 /// what ends without an error is as long as it was declared.
 ///
 /// # Panics
@@ -51,12 +52,13 @@ pub fn lies(bytes: &[u8], plan: Plan<'_>) -> Lied {
     if left > 0 {
         verified(&archive, &liar(), &mut lied);
         copied(&archive, &liar(), &mut lied);
+        shard_lies(&archive, plan, &mut lied);
     }
     lied
 }
 
 impl Lied {
-    fn note(&mut self, source: &Liar<'_>, verified: Option<Verified>) {
+    pub(crate) fn note(&mut self, source: &Liar<'_>, verified: Option<Verified>) {
         self.times = self.times.max(source.times());
         match verified {
             None => self.refused += 1,

@@ -143,7 +143,8 @@ fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     reject("shard-digest", "behind-a-version", behind, files);
     let missing = entries((&newer, &own), (&other, wrong), false);
     reject("shard-digest", "behind-a-shard", missing, &[("bb", &other)]);
-    let short = entries((&newer, &own), (&other[1..], &xxh3(&other)), false);
+    let longer = [&other[..], &[0; 8]].concat();
+    let short = entries((&newer, &own), (&longer, &xxh3(&other)), false);
     reject("shard-length", "behind-a-version", short, files);
 }
 
