@@ -72,6 +72,24 @@ impl<'a> Sources<'a> {
         verified
     }
 
+    /// As [`verify`](Self::verify), where a file that is not valid is not read any further.
+    pub(crate) fn require(&mut self, limits: &Limits) -> Result<(), Failure> {
+        self.verify(limits).map_err(|failure| self.settle(failure, limits))
+    }
+
+    /// The failure that says the most about the file: where it is that something is not supported, all is validated,
+    /// so that a file that is invalid is called so by every command.
+    pub(crate) fn settle(&mut self, failure: Failure, limits: &Limits) -> Failure {
+        if !is_unsupported(&failure) {
+            return failure;
+        }
+        let mut verifier = Verifier::new(self.archive.all_bytes(), limits);
+        match verifier.file_in(self.archive.manifest(), self.root, &mut self.shards) {
+            Err(found) if !is_unsupported(&found) => found,
+            _ => failure,
+        }
+    }
+
     /// Verifies the shard that was bound, if one of those components has no digest of its own.
     pub(crate) fn verify_for(
         &mut self,
@@ -83,6 +101,11 @@ impl<'a> Sources<'a> {
         }
         self.shards.verify_for(components.iter().copied(), limits)
     }
+}
+
+/// Whether the file may be valid for another reader.
+pub(crate) fn is_unsupported(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused(error) if error.is_unsupported())
 }
 
 /// A shard that is being read, and how much has been.

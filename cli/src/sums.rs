@@ -53,7 +53,7 @@ pub(crate) fn sums(
     let source = Watched::new(archive, stored(archive));
     let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
     let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    files.verify(limits).map_err(failed)?;
+    files.require(limits).map_err(failed)?;
     let validate = |verifier: &mut Verifier, object: &Object<'_>| sum(verifier, object, &files, of);
     let results = Work { archive, limits, passes: is_foreign, validate }.run();
     let mut objects = Vec::new();
@@ -62,11 +62,9 @@ pub(crate) fn sums(
     for (result, object) in results.into_iter().zip(archive.objects()) {
         match result {
             Ok(sum) => objects.push(sum),
+            Err(error) if !is_foreign(&error) => return Err(failed(files.settle(error, limits))),
             Err(error) => {
-                let problem = Box::new(Problem::reading(path, archive, &error));
-                if !is_foreign(&error) {
-                    return Err(problem);
-                }
+                let problem = failed(error);
                 let length = |component: Component<'_>| component.decoded_length();
                 let unsummed = |bytes| Sum { bytes, sha256: None };
                 objects.push(object.components().map(length).map(unsummed).collect());

@@ -18,7 +18,7 @@ use crate::other;
 use crate::progress::Watched;
 use crate::report::{More, Problem};
 use crate::sandbox::Task;
-use crate::sources::Sources;
+use crate::sources::{Sources, is_unsupported};
 
 /// A file whose manifest is valid, or one of another format, of which no more is known than that.
 pub(super) enum Begun {
@@ -165,9 +165,4 @@ fn passes(failure: &Failure) -> bool {
         ReadError::Source(_) => false,
         ReadError::Refused(error) => !matches!(error.kind(), ErrorKind::Limit(Limit::DecodedTotal)),
     }
-}
-
-/// Whether the file may be valid for another reader.
-fn is_unsupported(failure: &Failure) -> bool {
-    matches!(failure, ReadError::Refused(error) if error.is_unsupported())
 }

@@ -24,13 +24,17 @@ pub(super) fn convert<S: Sink<Error = io::Error>>(
     let limits = options.limit();
     let failed = |failure| Box::new(Problem::reading(&args.input, archive, &failure));
     let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
-    files.verify(limits).map_err(failed)?;
+    files.require(limits).map_err(failed)?;
     let copier = Copier::new(archive.all_bytes(), limits);
     let copier = match plan.level {
         Some(level) => copier.compressed(level),
         None => copier,
     };
     let written = copier.file_in(archive, files.all(), sink, &plan.settings);
+    let written = written.map_err(|error| match error {
+        CopyError::Read(failure) => CopyError::Read(files.settle(failure, limits)),
+        other => other,
+    });
     written.map_err(|error| Box::new(problem(args, archive, error)))
 }
 

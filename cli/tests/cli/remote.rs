@@ -1,5 +1,7 @@
 //! Files that are read over the network, where that was built in.
 
+#[cfg(feature = "remote")]
+mod changing;
 #[cfg(all(feature = "remote", target_os = "linux"))]
 mod fetcher;
 #[cfg(feature = "remote")]

@@ -41,7 +41,7 @@ impl<'a> Archived<'a> {
         let limits = options.limit();
         let failed = |error| Failure::Input(refused(args, archive, &error));
         let mut files = Sources::bind(archive, source, limits).map_err(failed)?;
-        files.verify(limits).map_err(failed)?;
+        files.require(limits).map_err(failed)?;
         let verifier = Verifier::new(archive.all_bytes(), limits);
         Ok(Self { args, archive, source, files, verifier })
     }
@@ -107,6 +107,10 @@ impl Source for Archived<'_> {
         if let Some(error) = stopped {
             return Err(Failure::Output(error));
         }
-        read.map_err(|error| Failure::Input(refused(self.args, self.archive, &error)))
+        read.map_err(|error| {
+            let options = self.args.strictness.options();
+            let error = self.files.settle(error, options.limit());
+            Failure::Input(refused(self.args, self.archive, &error))
+        })
     }
 }

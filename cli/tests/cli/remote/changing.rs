@@ -1,0 +1,125 @@
+//! A server that sends other bytes of a shard, under one tag, from some request on.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use zten::write::{Checksum, Level, NewObject, Settings, Writer};
+use zten::{Generation, StorageType};
+use zten_testkit::server::{Reply, Server, honest};
+
+use crate::sandbox::emulated;
+use crate::{ended, zten};
+
+/// More than one tail of a file, so that the middle is fetched by itself.
+const BOOLS: usize = 1 << 20;
+/// A byte of them.
+const PLACE: u64 = 4096 + (BOOLS as u64) / 2;
+
+/// A root and its shard: bools without a digest of their own, that do not compress, raw or in frames.
+fn files(is_compressed: bool) -> (Vec<u8>, Vec<u8>) {
+    let mut state = 1_u32;
+    let bools = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        u8::try_from(state >> 31).unwrap()
+    });
+    let bools: Vec<u8> = bools.take(BOOLS).collect();
+    let settings = Settings::default().generation(Generation::V2).checksum(Checksum::None);
+    let mut writer = Writer::new(Vec::new(), &settings).unwrap();
+    let shard = writer.begin_shard("s", Vec::new()).unwrap();
+    let shape = [BOOLS as u64];
+    let mut object = NewObject::dense("w", &shape, StorageType::Bool);
+    if is_compressed {
+        object = object.compressed(Level::default());
+    }
+    let mut out = writer.object_in(shard, &object).unwrap();
+    out.write("data", &bools).unwrap();
+    out.end().unwrap();
+    let shard = writer.end_shard(shard).unwrap();
+    (writer.finish().unwrap(), shard)
+}
+
+/// A server of them. The byte is another in the answers of those numbers, of all that have it.
+fn serve(root: &[u8], shard: &[u8], lies: fn(usize) -> bool) -> Server {
+    let (root, shard) = (root.to_vec(), shard.to_vec());
+    let place = PLACE.min(shard.len() as u64 / 2);
+    let times = Arc::new(AtomicUsize::new(0));
+    Server::start(move |_, request| match request.path.as_str() {
+        "/m.zt" => honest(&root, request),
+        "/m-s.zt" => {
+            let range = request.range(shard.len() as u64);
+            if range.is_some_and(|range| range.contains(&place))
+                && lies(times.fetch_add(1, Ordering::SeqCst))
+            {
+                let mut other = shard.clone();
+                other[usize::try_from(place).unwrap()] ^= 2;
+                return honest(&other, request);
+            }
+            honest(&shard, request)
+        }
+        _ => Reply::status(404),
+    })
+}
+
+#[test]
+fn what_is_handed_out_is_what_was_verified() {
+    if emulated() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.zt");
+    let out = out.to_str().unwrap();
+    for is_compressed in [false, true] {
+        let (root, shard) = files(is_compressed);
+        let here = folder.path().join("m.zt");
+        fs::write(&here, &root).unwrap();
+        fs::write(folder.path().join("m-s.zt"), &shard).unwrap();
+        let here = here.to_str().unwrap();
+        let commands = |name: &str| {
+            let commands = [
+                &["check", name][..],
+                &["hash", name],
+                &["diff", name, here],
+                &["diff", here, name],
+                &["convert", "--to=2", name, out],
+                &["cat", "--raw", name, "w"],
+                &["cat", "--raw", "--slice", ":9", name, "w"],
+            ];
+            commands
+                .map(|command| command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        let lies: [(fn(usize) -> bool, bool); 3] =
+            [(|number| number > 0, false), (|number| number == 0, true), (|_| true, true)];
+        for (lies, is_always_found) in lies {
+            for (number, no_sandbox) in (0..commands("").len()).zip([false, true].iter().cycle()) {
+                // Each command is lied to from its first request on.
+                let server = serve(&root, &shard, lies);
+                let mut command = commands(&server.at("m.zt")).into_iter().nth(number).unwrap();
+                if *no_sandbox {
+                    command.push("--no-sandbox".to_owned());
+                }
+                let output = zten(command.iter().map(String::as_str).collect::<Vec<_>>());
+                let (status, text, complaint) = ended(&output);
+                // Of what a slice needs, the byte is no part.
+                if command.iter().any(|word| word == "--slice") && !is_always_found {
+                    continue;
+                }
+                let said = format!("{complaint}{text}");
+                assert!(status != Some(0), "{command:?}: {said}");
+                // Once it is known to be another shard, what is wrong with it is found, too.
+                let is_named = said.contains("shard-digest");
+                assert!(
+                    is_named || command[0] == "check" && is_always_found,
+                    "{command:?}: {said}"
+                );
+                assert!(!fs::exists(out).unwrap(), "{command:?}");
+            }
+        }
+        let server = serve(&root, &shard, |_| false);
+        for command in commands(&server.at("m.zt")) {
+            let output = zten(command.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(output.status.code(), Some(0), "{command:?}");
+        }
+        fs::remove_file(out).unwrap();
+    }
+}
