@@ -366,7 +366,8 @@ impl<S: ReadAt> Shards<'_, S> {
     /// the digests that they should have. v2 §7.3. Each is read once, and what is read of it later is compared with
     /// what was read here. Those that have been verified are not read again.
     ///
-    /// It takes 16 bytes a component, and 56 for each 256 KiB of what has no digest of its own.
+    /// For parts without a digest that is as strong as that of their shard it takes 24 bytes each, and 56 for each
+    /// 256 KiB, at most twice; and for each that is read later 512 KiB.
     ///
     /// # Errors
     /// `shard-digest`; `unsupported-version`, `unsupported-shard`, `unsupported-digest` where nothing else is

@@ -8,10 +8,10 @@ use half::{bf16, f16};
 use zerocopy::{FromBytes, IntoBytes};
 use zten::element::Element;
 use zten::manifest::Shape;
-use zten::{Component, ElementType, Encoding, Limits, LogicalType, ReadAt, StorageType};
+use zten::{Component, ElementType, Encoding, Limits, LogicalType, ReadAt, ReadError, StorageType};
 
 /// Where the bytes of a component are.
-pub(crate) type Source<'s> = &'s dyn ReadAt<Error = io::Error>;
+pub(crate) type Source<'s> = &'s dyn ReadAt<Error = ReadError<io::Error>>;
 
 /// The type of candle that has just the elements of a type.
 fn dtype(element: ElementType<'_>) -> Option<DType> {

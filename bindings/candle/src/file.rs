@@ -1,20 +1,47 @@
 //! An open file, with its shards.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use candle_core::{Error, Result};
-use zten::shards::Candidate;
+use zten::shards::{Candidate, Files, Find, Shard, Shards, VerifiedBlocks};
 use zten::source::{FileArchive, OpenError};
-use zten::{Component, Options, ReadAt};
+use zten::{Component, Options};
 use zten_shards::ShardFile;
+
+use crate::elements::Source;
 
 /// A file, its manifest, and the files that may be its shards.
 #[derive(Debug)]
 pub(crate) struct WeightFile {
     pub(crate) path: PathBuf,
     pub(crate) archive: FileArchive,
-    shards: Vec<ShardFile>,
+    shards: Vec<Found>,
+}
+
+/// A file that may be a shard.
+#[derive(Debug)]
+struct Found {
+    file: ShardFile,
+    /// Set once its digest has been compared.
+    verified: OnceLock<VerifiedBlocks>,
+}
+
+/// Finds one shard.
+struct One<'f> {
+    file: &'f WeightFile,
+    name: &'f str,
+}
+
+impl<'f> Find for One<'f> {
+    type Source = &'f File;
+
+    fn find(&self, shard: &Shard<'_>) -> io::Result<Option<Candidate<&'f File>>> {
+        let found = self.file.found(self.name).filter(|_| shard.name() == self.name);
+        Ok(found.map(|Found { file, .. }| Candidate { source: &file.file, length: file.length }))
+    }
 }
 
 impl WeightFile {
@@ -23,30 +50,43 @@ impl WeightFile {
         let archive = FileArchive::open(path, options).map_err(fail)?;
         let mut shards = Vec::new();
         for wanted in zten_shards::wanted(archive.manifest(), options) {
-            shards.extend(
-                zten_shards::open(path, &wanted).map_err(|error| fail(OpenError::Source(error)))?,
-            );
+            let file =
+                zten_shards::open(path, &wanted).map_err(|error| fail(OpenError::Source(error)))?;
+            shards.extend(file.map(|file| Found { file, verified: OnceLock::new() }));
         }
         Ok(Self { path: path.to_owned(), archive, shards })
     }
 
-    /// Reads a component from where it is: from the file, or from a shard, whose frame and size are
-    /// validated.
+    fn found(&self, name: &str) -> Option<&Found> {
+        self.shards.iter().find(|found| found.file.name == name)
+    }
+
+    /// Reads a component from where it is: from the file, or from a shard. The digest of that is compared, once, if the
+    /// component has none of its own.
     pub(crate) fn read<T>(
         &self,
         component: Component<'_>,
-        read: impl FnOnce(Component<'_>, &dyn ReadAt<Error = io::Error>) -> Result<T>,
+        read: impl FnOnce(Component<'_>, Source<'_>) -> Result<T>,
     ) -> Result<T> {
-        let Some(name) = component.shard() else {
-            return read(component, &self.archive);
-        };
-        let missing = || Error::msg(format!("the shard {name:?} is not there"));
-        let listed =
-            self.archive.shards().find(|shard| shard.name() == name).ok_or_else(missing)?;
-        let found = self.shards.iter().find(|shard| shard.name == name).ok_or_else(missing)?;
-        let candidate = Candidate { source: &found.file, length: found.length };
-        let shard = listed.bind(candidate).map_err(Error::wrap)?;
-        read(component.in_shard(&shard), shard.source())
+        let mut shards = Shards::default();
+        if let Some(name) = component.shard() {
+            let limits = self.archive.limits();
+            shards =
+                self.archive.bind_shards(&One { file: self, name }, limits).map_err(Error::wrap)?;
+            let found = self.found(name);
+            if let Some(blocks) = found.and_then(|found| found.verified.get()) {
+                shards.bound_mut().iter_mut().for_each(|bound| bound.set_verified(blocks));
+            }
+            shards.verify_for([component], limits).map_err(Error::wrap)?;
+            if let Some(found) = found
+                && let Some(blocks) = shards.get(name).and_then(|bound| bound.verified())
+            {
+                found.verified.get_or_init(|| blocks.clone());
+            }
+        }
+        let files = Files { root: &self.archive, shards: &shards };
+        let (component, source) = files.locate(&component).map_err(Error::wrap)?;
+        read(component, &source)
     }
 
     /// An error, with the file and the object that it is of.

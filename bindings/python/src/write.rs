@@ -22,6 +22,7 @@ use crate::cbor;
 use crate::error::Failure;
 use crate::interrupt::{self, Cancel};
 use crate::options::Strictness;
+use crate::read;
 use crate::source::{Given, Open};
 
 /// Where a file goes.
@@ -348,14 +349,23 @@ pub(crate) fn convert(
             copier = copier.compressed(level);
         }
         let sink = FileSink::create(&target).map_err(|error| (Failure::Io(error), true))?;
-        let reading = |error| (Failure::reading(&open.manifest, error), false);
+        // A file that is invalid is called so, whatever in it is not supported.
+        let reading = |error: ReadError<io::Error>| {
+            let is_unsupported =
+                matches!(&error, ReadError::Refused(error) if error.is_unsupported());
+            let found = if is_unsupported { read::verify(&open, cancel).err() } else { None };
+            (found.unwrap_or_else(|| Failure::reading(&open.manifest, error)), false)
+        };
         let (shards, verified) = open.verified_shards(cancel).map_err(reading)?;
         verified.map_err(reading)?;
         let files = Files { root: &open.root(cancel), shards: &shards };
         let sink = copier.file_in(&open.manifest, files, sink, &settings);
-        let sink = sink.map_err(|error| {
-            let of_target = matches!(error, CopyError::Write(WriteError::Sink(_)));
-            (Failure::copying(&open.manifest, error), of_target)
+        let sink = sink.map_err(|error| match error {
+            CopyError::Read(error) => reading(error),
+            error => {
+                let of_target = matches!(error, CopyError::Write(WriteError::Sink(_)));
+                (Failure::copying(&open.manifest, error), of_target)
+            }
         })?;
         cancel.check().map_err(|error| (Failure::Io(error), false))?;
         sink.publish().map_err(|error| (Failure::publishing(error), true))

@@ -101,6 +101,94 @@ def test_shards_are_found_beside_the_file() -> None:
     assert None in ends and "shard-digest" in ends
 
 
+def copied(root: Path, folder: Path) -> Path:
+    """A root and its shard, where the shard may be changed."""
+    target = folder / "m.zt"
+    target.write_bytes(root.read_bytes())
+    (folder / "m-s.zt").write_bytes(root.with_name(root.stem + "-s.zt").read_bytes())
+    return target
+
+
+def reads(path: Path, target: Path) -> list[Callable[[], object]]:
+    """All that hands out parts of a file."""
+
+    def opened(read: Callable[[zten.Tensor], object]) -> Callable[[], object]:
+        def run() -> object:
+            with zten.open(path) as file:
+                return read(file["w"])
+
+        return run
+
+    def safe(read: Callable[[Any], object]) -> Callable[[], object]:
+        def run() -> object:
+            with zten.safe_open(path, framework="np") as file:
+                return read(file)
+
+        return run
+
+    return [
+        opened(lambda tensor: tensor.numpy()),
+        opened(lambda tensor: tensor[1:2].numpy()),
+        opened(lambda tensor: tensor.components["data"].tobytes()),
+        opened(lambda tensor: tensor.verify()),
+        lambda: zten.numpy.load_file(path),
+        safe(lambda file: file.get_tensor("w")),
+        safe(lambda file: file.get_slice("w")[1:2]),
+        lambda: zten.convert(path, target, generation="2"),
+    ]
+
+
+def test_nothing_is_handed_out_of_a_shard_that_was_not_verified(tmp_path: Path) -> None:
+    rules = []
+    for root in corpus.sharded():
+        if root.rule.startswith("shard-digest") or root.rule == "unsupported-digest":
+            with zten.open(root.path) as file:
+                if file["w"].is_sparse:
+                    continue
+            for read in reads(root.path, tmp_path / "out.zt"):
+                with pytest.raises(zten.Error) as raised:
+                    read()
+                assert raised.value.rule == root.rule
+            rules.append(root.rule)
+    assert sorted(rules) == ["shard-digest", "shard-digest", "unsupported-digest"]
+    assert not (tmp_path / "out.zt").exists()
+    for read in reads(copied(corpus.CORPUS / "v2/shards/dense.zt", tmp_path), tmp_path / "out.zt"):
+        read()
+
+
+def test_what_is_handed_out_of_a_shard_is_what_was_verified(tmp_path: Path) -> None:
+    path = copied(corpus.CORPUS / "v2/shards/dense.zt", tmp_path)
+    with zten.open(path) as file, zten.safe_open(path, framework="np") as safe:
+        tensor = file["w"]
+        wanted = tensor.numpy().tobytes()
+        assert safe.get_tensor("w").tobytes() == wanted
+        with (tmp_path / "m-s.zt").open("r+b") as shard:
+            shard.seek(4096)
+            shard.write(b"\0")
+        for read in (
+            tensor.numpy,
+            lambda: tensor[1:2].numpy(),
+            tensor.components["data"].tobytes,
+            tensor.verify,
+            file.verify,
+            lambda: safe.get_tensor("w"),
+            lambda: safe.get_slice("w")[1:2],
+        ):
+            with pytest.raises(zten.Refused) as raised:
+                read()
+            assert raised.value.rule == "shard-digest"
+
+
+def test_a_file_is_invalid_to_every_function(tmp_path: Path) -> None:
+    """What is not supported hides nothing that is invalid."""
+    for root in corpus.sharded():
+        if root.rule in ("-", "limit-shards"):
+            continue
+        with pytest.raises(zten.Error) as raised:
+            zten.convert(root.path, tmp_path / "out.zt", generation="2")
+        assert raised.value.rule == root.rule, root.path
+
+
 def content_of(tensor: zten.Tensor) -> dict[str, bytes]:
     return {role: part.tobytes() for role, part in tensor.components.items()}
 
