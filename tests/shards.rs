@@ -61,8 +61,8 @@ fn check(path: &Path, options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(&file, options)?;
     let mut shards = archive.bind_shards(&Beside::new(path), options.limit())?;
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    let verified = verifier.file_in(&archive, &file[..], &mut shards)?;
-    assert!(verified.components() > 0, "{}", path.display());
+    let summary = verifier.file_in(&archive, &file[..], &mut shards)?;
+    assert!(summary.components() > 0, "{}", path.display());
     Ok(())
 }
 

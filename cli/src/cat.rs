@@ -217,7 +217,7 @@ fn print(
                 // Of a shard, more than the runs is read to be compared.
                 Parts::Runs(runs) if shard.is_none() => plan(&mut runs.ranges())?,
                 Parts::Runs(_) | Parts::Whole => {
-                    plan(&mut [component.extent().range()].into_iter())?
+                    plan(&mut [component.extent().range()].into_iter())?;
                 }
                 Parts::Frames => {}
             }

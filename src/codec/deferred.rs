@@ -8,8 +8,9 @@ use crate::error::Error;
 pub(crate) struct Deferred(Option<Error>);
 
 impl Deferred {
-    /// Keeps an error, if it says more than the one before.
-    pub(crate) fn note(&mut self, error: Error) {
+    /// Keeps an error, if there is one and it says more than the one before.
+    pub(crate) fn note(&mut self, error: impl Into<Option<Error>>) {
+        let Some(error) = error.into() else { return };
         if self.0.is_none_or(|first| first.is_unsupported() && !error.is_unsupported()) {
             self.0 = Some(error);
         }

@@ -114,6 +114,10 @@ impl Sum {
 }
 
 /// A digest that is being computed, and what it should be.
+#[cfg_attr(
+    feature = "v2",
+    expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
+)]
 pub(super) enum Hasher {
     /// There is no digest.
     Absent,

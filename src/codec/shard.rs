@@ -378,9 +378,7 @@ impl<S: ReadAt> Shards<'_, S> {
             deferred.note(shard.shard.error(Unsupported::Version));
             shard.verify(core::iter::empty(), limits, &mut deferred)?;
         }
-        if let Some(missing) = self.missing {
-            deferred.note(missing.error(Unsupported::Shard));
-        }
+        deferred.note(self.missing.map(|missing| missing.error(Unsupported::Shard)));
         self.verify_where(|_| true, limits, &mut deferred)?;
         deferred.finish(())
     }
@@ -485,13 +483,9 @@ where
         let Some(shard) = self.shards.get(name) else {
             let others = &self.shards.other_versions;
             let other = place(others, name).and_then(|place| others.get(place));
-            return Err(match other {
-                Some(other) => other.shard.error(Unsupported::Version),
-                None => {
-                    let error = Error::new(Unsupported::Shard, component.extent().offset());
-                    error.at(component.place())
-                }
-            });
+            let missing = Error::new(Unsupported::Shard, component.extent().offset());
+            let missing = missing.at(component.place());
+            return Err(other.map_or(missing, |other| other.shard.error(Unsupported::Version)));
         };
         if shard.is_pending() && component.digest().is_none() {
             return Err(Error::misuse(Misuse::UnverifiedShard).at(component.place()));

@@ -47,7 +47,7 @@ impl Verifier {
         let summary = self.objects(manifest, Files { root, shards }, &mut deferred);
         let summary = summary.map_err(ReadError::flatten)?;
         self.canonical(manifest, root)?;
-        whole.into_iter().for_each(|error| deferred.note(error));
+        deferred.note(whole);
         deferred.finish(summary)
     }
 
@@ -69,7 +69,7 @@ impl Verifier {
         let mut deferred = Deferred::default();
         let summary = self.objects(manifest, Single(source), &mut deferred)?;
         self.canonical(manifest, source)?;
-        elsewhere(manifest).into_iter().for_each(|error| deferred.note(error));
+        deferred.note(elsewhere(manifest));
         deferred.finish(summary)
     }
 

@@ -115,7 +115,7 @@ fn row(files: Read<'_, '_>, component: &Component<'_>) -> Option<Vec<u8>> {
     let dense = component.object().dense().ok()?;
     dense.shape().next().filter(|rows| *rows > 0)?;
     component.element_size()?;
-    let slice = dense.decoded_slice(&[0..1]).ok()?;
+    let slice = dense.decoded_slice(std::slice::from_ref(&(0..1))).ok()?;
     let mut bytes = vec![0; usize::try_from(slice.byte_len()).ok()?];
     slice.read(&source, &limits(), &mut bytes).ok()?;
     if let Ok(slice) = dense.rows(0..1) {

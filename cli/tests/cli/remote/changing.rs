@@ -88,9 +88,8 @@ fn what_is_handed_out_is_what_was_verified() {
             commands
                 .map(|command| command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
         };
-        let lies: [(fn(usize) -> bool, bool); 3] =
-            [(|number| number > 0, false), (|number| number == 0, true), (|_| true, true)];
-        for (lies, is_always_found) in lies {
+        let lies: [fn(usize) -> bool; 3] = [|number| number > 0, |number| number == 0, |_| true];
+        for (lies, is_always_found) in lies.into_iter().zip([false, true, true]) {
             for (number, no_sandbox) in (0..commands("").len()).zip([false, true].iter().cycle()) {
                 // Each command is lied to from its first request on.
                 let server = serve(&root, &shard, lies);
