@@ -87,8 +87,7 @@ fn verify(path: &Path) -> Result<u64, Box<dyn Error>> {
     let limits = root.limits();
     let mut shards = root.bind_shards(&Beside(path), limits)?;
     let mut verifier = Verifier::new(root.file_len(), limits);
-    let verified = verifier.file_in(&root, &root, &mut shards)?;
-    Ok(verified.components())
+    Ok(verifier.file_in(&root, &root, &mut shards)?.components())
 }
 
 #[test]

@@ -20,8 +20,8 @@ type Reading<T> = Result<T, ReadError<io::Error>>;
 /// Validates all of a file.
 pub(crate) fn verify(open: &Open, cancel: &Cancel) -> Result<Summary, Failure> {
     let verify = || {
-        let (mut shards, verified) = open.verified_shards(cancel)?;
-        if let Err(error @ ReadError::Source(_)) = verified {
+        let (mut shards, whole) = open.verified_shards(cancel)?;
+        if let Err(error @ ReadError::Source(_)) = whole {
             return Err(error);
         }
         open.plan_components(open.manifest.objects().flat_map(|object| object.components()))?;
