@@ -26,13 +26,24 @@ pub fn build(name: &str, features: &str) -> Result<Image> {
     let target = target.join("images");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(path("."));
+    cargo.arg("--config").arg(remap(&[])?.trim());
     cargo.args(["build", "--locked", "--release", "-p", "zten-images", "--target", TARGET]);
     cargo.args(["--bin", name, "--no-default-features", "--features", features]);
     if !cargo.arg("--target-dir").arg(&target).status()?.success() {
         return Err(format!("the image {name} cannot be built").into());
     }
     let path = target.join(TARGET).join("release").join(name);
+    remap(&[&path])?;
     Ok(Image { flash: flash(&path)?, path })
+}
+
+/// Runs `.ci/remap`, which keeps paths of this machine out of images, and returns its output.
+fn remap(files: &[&Path]) -> Result<String> {
+    let output = Command::new(path("../.ci/remap")).args(files).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Bytes of flash that an ELF file fills.
