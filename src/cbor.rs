@@ -8,7 +8,6 @@
 
 #[cfg(feature = "write")]
 mod deterministic;
-mod different;
 #[cfg(feature = "write")]
 mod encode;
 mod entries;
@@ -68,12 +67,6 @@ impl Remaining {
     #[inline(always)]
     pub(crate) fn of(input: Input<'_>) -> Self {
         Self(len_u32(input.len()))
-    }
-
-    /// The place with so many bytes from there to the end of the manifest.
-    #[inline(always)]
-    pub(crate) fn from_left(left: u32) -> Self {
-        Self(left)
     }
 
     /// The bytes from there to the end of the manifest.

@@ -40,7 +40,7 @@ pub(crate) use shape::{Shape, Text, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
 #[cfg(feature = "v2")]
-pub(crate) use v2::{by_length, content};
+pub(crate) use v2::content;
 
 /// Reads the manifest of a file with that container.
 pub(crate) fn walk<'m, C: Claims<'m>>(

@@ -148,16 +148,15 @@ mod digest;
 pub mod element;
 pub mod error;
 mod format;
-mod hash;
 mod layout;
 mod limits;
 #[cfg(feature = "std")]
 pub mod load;
 pub mod manifest;
+mod names;
 mod num;
 pub mod open;
 pub mod rules;
-mod sort;
 pub mod source;
 pub mod verify;
 #[cfg(feature = "write")]

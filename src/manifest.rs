@@ -10,7 +10,6 @@ mod blobs;
 mod canonical;
 mod component;
 mod extent;
-mod hash;
 mod index;
 mod missing;
 mod names;
@@ -22,8 +21,6 @@ mod roles;
 mod shard;
 #[cfg(feature = "v2")]
 mod shards;
-#[cfg(feature = "std")]
-mod table;
 
 use core::ops::Range;
 
@@ -34,8 +31,6 @@ pub(crate) use admit::extent;
 pub(crate) use canonical::VERSION;
 pub use component::{Component, ElementType};
 pub use extent::Extent;
-#[cfg(feature = "write")]
-pub(crate) use hash::hash;
 pub use missing::NotFound;
 pub use object::{Object, Shape};
 pub(crate) use parts::{Admitted, ManifestRef};
@@ -130,7 +125,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     }
 
     /// The object of that name. In O(log n); or, with `std`, in a few steps, for which the
-    /// first call puts 256 names or more into a table, of 6 bytes each.
+    /// first call puts 256 names or more into a table, of 8 bytes each.
     #[inline]
     pub fn get(&self, name: &str) -> Option<Object<'_>> {
         self.parts().get(name)

@@ -66,5 +66,5 @@ pub use writer::Writer;
 /// The order of names of objects, and of roles in an object, in canonical form: shorter ones
 /// first, those of one length by their bytes. RFC 8949 §4.2.1.
 pub fn canonical_order(a: &str, b: &str) -> Ordering {
-    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    crate::names::by_length(a.as_bytes(), b.as_bytes())
 }

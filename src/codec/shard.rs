@@ -15,10 +15,10 @@ use super::hasher::{Hasher, Verified};
 use super::{ReadAt, ReadError};
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
-use crate::format::by_length;
 use crate::format::frame::{Container, Frame};
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Object, Shard};
+use crate::names::by_length;
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 

@@ -95,7 +95,7 @@ pub(crate) fn pass_attributes<'m>(
         input = skip(value, open.saturating_add(1), limits.depth())?.0;
     }
     let rest = entries.end(input, at, Limit::Keys)?;
-    keys.finish(at, input)?;
+    keys.finish(input)?;
     Ok((rest, ()))
 }
 

@@ -170,12 +170,9 @@ macro_rules! table {
                                 }
                             )+
                         }
-                        if !DETERMINISTIC {
-                            keys.jump(value, input);
-                        }
                     }
                     let rest = entries.end(input, at, Limit::Keys)?;
-                    keys.finish(at, input)?;
+                    keys.finish(input)?;
                     Ok((rest, self))
                 }
             }

@@ -291,7 +291,7 @@ impl<'m> Slot<'m> for Components {
         }
         walk.place = walk.place.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
-        if let Err(error) = keys.finish(at, input) {
+        if let Err(error) = keys.finish(input) {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
                 walk.place = walk.place.in_component(Some(keys_before(at, fault.remaining)));

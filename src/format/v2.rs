@@ -13,7 +13,7 @@ use nom::Parser as _;
 pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey};
 use self::shards::Table;
-pub(crate) use self::shards::{Listed, Shards, by_length};
+pub(crate) use self::shards::{Listed, Shards};
 #[cfg(feature = "write")]
 pub(crate) use self::shards::{ShardKey, validate_shard_name};
 use self::values::{

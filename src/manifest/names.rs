@@ -1,33 +1,34 @@
 //! Names of objects: no two are equal, and finding one takes a few steps, or O(log n).
 
-use alloc::vec::Vec;
 use core::cmp::Ordering;
-
-use super::hash::{ORDINAL, Read, hash};
 #[cfg(feature = "std")]
-use super::table::Later;
+use std::sync::OnceLock;
 
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
-use crate::sort::{by_text, numbers, runs};
+use crate::names::{NameTable, by_length};
+use crate::num::usize_from_u32;
 
 /// How to find an object by its name.
 #[derive(Debug)]
-pub(super) struct Names {
-    sorted: Sorted,
-    #[cfg(feature = "std")]
-    later: Later,
+pub(super) enum Names {
+    /// The names are strictly ascending in the manifest, and can be searched there.
+    Sorted {
+        order: Order,
+        /// The table that the first look-up makes, if it has the memory: a caller that looks for nothing does not
+        /// pay for it.
+        #[cfg(feature = "std")]
+        table: OnceLock<Option<NameTable>>,
+    },
+    Hashed(NameTable),
 }
 
-/// What can be searched.
-#[derive(Debug)]
-enum Sorted {
-    /// The names themselves, which are strictly ascending in the manifest.
-    Names(Order),
-    /// 38 bits of the name's hash above its ordinal, sorted; where hashes are equal, in the
-    /// order of the names.
-    Hashes(Vec<u64>),
-}
+/// Fewer names than these are found as quickly by searching them in order.
+#[cfg(feature = "std")]
+const FEW: u32 = 256;
+
+/// Reads the name of an ordinal.
+pub(super) trait Read<'m>: Fn(u32) -> &'m [u8] {}
+impl<'m, F: Fn(u32) -> &'m [u8]> Read<'m> for F {}
 
 /// What sorted names are sorted by: their bytes or, in 2, their lengths first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +41,7 @@ pub(super) enum Order {
 impl Order {
     fn compare(self, one: &[u8], other: &[u8]) -> Ordering {
         match self {
-            Self::Length if cfg!(feature = "v2") => {
-                one.len().cmp(&other.len()).then_with(|| one.cmp(other))
-            }
+            Self::Length if cfg!(feature = "v2") => by_length(one, other),
             Self::Length | Self::Bytes => one.cmp(other),
         }
     }
@@ -57,126 +56,72 @@ pub(super) enum Clash {
     Memory,
 }
 
-fn ordinal(entry: u64) -> u32 {
-    u32::try_from(entry & ORDINAL).assured()
-}
-
 impl Names {
     /// The index of `count` names that are not sorted.
     pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
-        let mut entries = Vec::new();
-        entries.try_reserve_exact(usize_from_u32(count)).map_err(|_| Clash::Memory)?;
-        entries.extend((0..count).map(|ordinal| hash(read(ordinal)) | u64::from(ordinal)));
-        numbers(&mut entries, u64::MAX);
-        let mut duplicate = None;
-        let name = |entry| read(ordinal(entry));
-        // Names that only look alike are put in order, which finding one of them relies on.
-        let alike = runs(&mut entries, |a, b| (a ^ b) & !ORDINAL == 0);
-        for run in alike.filter(|run| run.len() > 1) {
-            by_text(run, name, |equal| {
-                duplicate = [duplicate, Some(second(equal))].into_iter().flatten().min();
-            })
-            .map_err(|OutOfMemory| Clash::Memory)?;
+        let table = table(count, &read).map_err(|OutOfMemory| Clash::Memory)?;
+        match table.duplicate(read) {
+            Some(ordinal) => Err(Clash::Duplicate(ordinal)),
+            None => Ok(Self::Hashed(table)),
         }
-        let names = Self::new(Sorted::Hashes(entries));
-        duplicate.map_or(Ok(names), |ordinal| Err(Clash::Duplicate(ordinal)))
     }
 
     /// The index of names that are strictly ascending.
     pub(super) fn sorted(order: Order) -> Self {
-        Self::new(Sorted::Names(order))
-    }
-
-    fn new(sorted: Sorted) -> Self {
-        Self {
-            sorted,
+        Self::Sorted {
+            order,
             #[cfg(feature = "std")]
-            later: Later::default(),
+            table: OnceLock::new(),
         }
     }
 
-    /// Bytes of heap.
+    fn table(&self) -> Option<&NameTable> {
+        match self {
+            #[cfg(feature = "std")]
+            Self::Sorted { table, .. } => table.get()?.as_ref(),
+            #[cfg(not(feature = "std"))]
+            Self::Sorted { .. } => None,
+            Self::Hashed(table) => Some(table),
+        }
+    }
+
+    /// Bytes of heap, so far.
     pub(super) fn bytes(&self) -> usize {
-        let sorted = match &self.sorted {
-            Sorted::Names(_) => 0,
-            Sorted::Hashes(entries) => size_of_val(entries.as_slice()),
-        };
-        #[cfg(feature = "std")]
-        let sorted = sorted.saturating_add(self.later.bytes());
-        sorted
+        self.table().map_or(0, NameTable::bytes)
     }
 
     /// The ordinal of the object of that name, among `count`.
     pub(super) fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
         #[cfg(feature = "std")]
-        if let Some(table) = self.later.table(count, &read) {
-            return table.find(name, read);
+        if let Self::Sorted { table: later, .. } = self
+            && count >= FEW
+        {
+            later.get_or_init(|| table(count, &read).ok());
         }
-        self.sorted.find(name, count, read)
-    }
-}
-
-impl Sorted {
-    /// The ordinal of the object of that name, among `count`, in O(log n).
-    fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
-        match self {
-            Self::Names(order) => {
-                let (mut low, mut high) = (0, count);
-                while low < high {
-                    let middle = u32::midpoint(low, high);
-                    match order.compare(read(middle), name) {
-                        Ordering::Less => low = middle.saturating_add(1),
-                        Ordering::Equal => return Some(middle),
-                        Ordering::Greater => high = middle,
-                    }
-                }
-                None
-            }
-            Self::Hashes(entries) => {
-                let wanted = hash(name);
-                let order = |entry: &u64| {
-                    let by_hash = (entry & !ORDINAL).cmp(&wanted);
-                    by_hash.then_with(|| read(ordinal(*entry)).cmp(name))
-                };
-                let near = near(entries, wanted);
-                let at = near.binary_search_by(order).ok()?;
-                near.get(at).map(|entry| ordinal(*entry))
-            }
+        match (self.table(), self) {
+            (None, Self::Sorted { order, .. }) => search(*order, name, count, read),
+            (table, _) => table?.find(name, read),
         }
     }
 }
 
-/// A part of sorted entries that has all those of that hash. Hashes that no attacker has chosen are
-/// spread evenly, and the part is short; at worst it takes O(log n) steps to find.
-fn near(entries: &[u64], wanted: u64) -> &[u64] {
-    let count = u128::from(u64_from_usize(entries.len()));
-    let share = |hash: u64| usize::try_from(u128::from(hash).wrapping_mul(count) >> 64).assured();
-    let hash = |at: usize| entries.get(at).map(|entry| entry & !ORDINAL);
-    // What stands where the entry should be says how far off it is.
-    let guess = share(wanted);
-    let guess = match hash(guess) {
-        Some(found) if found < wanted => guess.saturating_add(share(wanted.abs_diff(found))),
-        Some(found) => guess.saturating_sub(share(wanted.abs_diff(found))),
-        None => guess,
-    };
-    let mut width = 8_usize;
-    loop {
-        let (from, to) = (guess.saturating_sub(width), guess.saturating_add(width));
-        let begins = from == 0 || hash(from).is_some_and(|found| found < wanted);
-        if begins && hash(to).is_none_or(|found| found > wanted) {
-            return entries.get(from..to.min(entries.len())).assured_or(entries);
-        }
-        width = width.saturating_mul(8);
-    }
+fn table<'m>(count: u32, read: &impl Read<'m>) -> Result<NameTable, OutOfMemory> {
+    let names = (0..count).map(|ordinal| (ordinal, read(ordinal)));
+    NameTable::new(usize_from_u32(count), names, read)
 }
 
-/// The second ordinal of entries that have the same name.
-fn second(entries: &[u64]) -> u32 {
-    let both = entries.iter().fold((u32::MAX, u32::MAX), |(first, second), entry| {
-        let ordinal = ordinal(*entry);
-        (first.min(ordinal), second.min(first.max(ordinal)))
-    });
-    both.1
+/// The ordinal of that name, among `count` that are in that order, in O(log n).
+fn search<'m>(order: Order, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = u32::midpoint(low, high);
+        match order.compare(read(middle), name) {
+            Ordering::Less => low = middle.saturating_add(1),
+            Ordering::Equal => return Some(middle),
+            Ordering::Greater => high = middle,
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -184,112 +129,50 @@ fn second(entries: &[u64]) -> u32 {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, Order, Sorted, hash, near};
-    use crate::hash::alike;
+    use super::{Clash, Names, Order};
 
-    fn check(names: &[Vec<u8>]) {
-        let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
-        let count = u32::try_from(names.len()).unwrap();
-        let mut before = alloc::collections::BTreeSet::new();
-        let first = names.iter().position(|name| !before.insert(name));
-        match (Names::hashed(count, read), first) {
-            (Err(clash), first) => {
-                let first = u32::try_from(first.expect("a duplicate")).unwrap();
-                assert_eq!(clash, Clash::Duplicate(first));
-            }
-            (Ok(index), first) => {
-                assert_eq!(first, None, "a duplicate was not found");
-                for (ordinal, name) in (0..).zip(names) {
-                    assert_eq!(index.find(name, count, read), Some(ordinal));
-                    assert_eq!(index.sorted.find(name, count, read), Some(ordinal));
+    #[test]
+    fn names_are_found_in_any_order() {
+        for count in [0, 1, 9, if cfg!(miri) { 260 } else { 5_000 }] {
+            let mut names: Vec<_> = (0..count).map(|n| alloc::format!("{}", n * 7)).collect();
+            for order in [Some(Order::Bytes), cfg!(feature = "v2").then_some(Order::Length), None] {
+                match order {
+                    Some(Order::Length) => names.sort_by_key(|name| (name.len(), name.clone())),
+                    Some(Order::Bytes) => names.sort(),
+                    None => names.reverse(),
                 }
-                assert_eq!(index.find(b"no such name", count, read), None);
-                assert_eq!(index.sorted.find(b"no such name", count, read), None);
+                let read = |ordinal: u32| names[ordinal as usize].as_bytes();
+                let hashed = Names::hashed(count, read).unwrap();
+                let index = order.map_or(hashed, Names::sorted);
+                assert!((0..count).all(|at| index.find(read(at), count, read) == Some(at)));
+                for missing in ["", "1", "no such name"] {
+                    assert_eq!(index.find(missing.as_bytes(), count, read), None);
+                }
+                let order = order.unwrap_or(Order::Bytes);
+                let found = |at| super::search(order, read(at), count, read) == Some(at);
+                assert!(order == Order::Length || names.is_sorted() == (0..count).all(found));
             }
         }
     }
 
     #[test]
-    fn names_of_all_kinds() {
-        let mut rng = fastrand::Rng::with_seed(5);
-        let mut random = |bound: u64| rng.u64(..bound);
-        for round in 0..if cfg!(miri) { 6 } else { 400 } {
-            let (letters, longest) = ([2, 26, 256][round % 3], [3, 9, 30][round % 3]);
-            let count = random([3, 30, 150][round % 3]);
-            let name = |random: &mut dyn FnMut(u64) -> u64| -> Vec<u8> {
-                (0..random(longest)).map(|_| random(letters).to_le_bytes()[0]).collect()
-            };
-            let names: Vec<Vec<u8>> = (0..count).map(|_| name(&mut random)).collect();
-            check(&names);
-        }
+    fn the_first_name_that_comes_again_is_reported() {
+        let names = ["c", "a", "b", "a", "c", "a"];
+        let read = |ordinal: u32| names[ordinal as usize].as_bytes();
+        assert_eq!(Names::hashed(6, read).unwrap_err(), Clash::Duplicate(3));
+        assert!(Names::hashed(3, read).is_ok());
     }
 
+    /// A caller that looks for nothing pays nothing; few names are searched where they are.
     #[test]
-    fn many_names() {
-        let count = if cfg!(miri) { 300 } else { 20_000 };
-        let mut names: Vec<Vec<u8>> =
-            (0..count).map(|n| alloc::format!("layer.{n:05}.weight").into_bytes()).collect();
-        let read = |ordinal: u32| -> &[u8] { &names[ordinal as usize] };
-        let ascending = Names::sorted(Order::Bytes);
-        for ordinal in 0..count {
-            assert_eq!(ascending.find(read(ordinal), count, read), Some(ordinal));
-            assert_eq!(ascending.sorted.find(read(ordinal), count, read), Some(ordinal));
-        }
-        assert_eq!(ascending.find(b"layer.0000", count, read), None);
-        names.reverse();
-        check(&names);
-    }
-
-    /// Of 20,000 entries, those close to where one should be have to be searched.
-    #[test]
-    #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-    fn few_entries_are_searched() {
-        let names: Vec<_> = (0..20_000).rev().map(|n| alloc::format!("layer.{n:05}")).collect();
-        let index = Names::hashed(20_000, |ordinal| names[ordinal as usize].as_bytes());
-        let Ok(Names { sorted: Sorted::Hashes(entries), .. }) = index else {
-            panic!("they differ")
-        };
-        let searched = names.iter().map(|name| near(&entries, hash(name.as_bytes())).len());
-        let searched = searched.sum::<usize>() / 20_000;
-        assert!(searched < 100, "{searched} entries for a name");
-    }
-
-    /// Sorted names are found by the table: reading one of them, and seldom another.
-    #[test]
-    #[cfg(feature = "std")]
-    fn few_names_are_read() {
-        let names: Vec<_> = (0..1000).map(|n| alloc::format!("layer.{n:05}")).collect();
-        let reads = core::cell::Cell::new(0);
-        let read = |ordinal: u32| {
-            reads.set(reads.get() + 1);
-            names[ordinal as usize].as_bytes()
-        };
+    fn a_table_is_made_when_it_is_needed() {
+        let names: Vec<_> = (100..1000).map(|n| alloc::format!("{n}")).collect();
+        let read = |ordinal: u32| names[ordinal as usize].as_bytes();
         let index = Names::sorted(Order::Bytes);
-        assert_eq!(index.find(b"layer.00500", 1000, read), Some(500));
-        reads.set(0);
-        assert!((0..1000).all(|at| index.find(read(at), 1000, read) == Some(at)));
-        assert!(reads.get() < 2200, "{} names were read", reads.get());
-    }
-
-    #[test]
-    fn a_few_names_collide() {
-        let others = || (0..200).map(|n| alloc::format!("layer.{n}").into_bytes());
-        for count in (0..80).step_by(if cfg!(miri) { 40 } else { 1 }) {
-            // The end that they have in common says where among the others they come.
-            let end = u128::from(count).to_le_bytes();
-            let group = (0..count).map(|word| [alike(word).as_slice(), &end].concat());
-            check(&others().chain(group).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "it is a matter of sizes")]
-    fn names_that_collide() {
-        let mut names: Vec<Vec<u8>> = (0..3000).map(alike).collect();
-        assert!(names.iter().all(|name| hash(name) == hash(&names[0])), "they do not collide");
-        check(&names);
-        let again = names[1234].clone();
-        names.push(again);
-        check(&names);
+        assert_eq!(index.find(b"150", 100, read), Some(50));
+        assert_eq!(index.bytes(), 0);
+        assert_eq!(index.find(b"150", 900, read), Some(50));
+        assert_eq!(index.bytes(), if cfg!(feature = "std") { 900 * 8 } else { 0 });
+        assert_eq!(Names::hashed(900, read).unwrap().bytes(), 900 * 8);
     }
 }

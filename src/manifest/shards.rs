@@ -11,7 +11,6 @@ use crate::format::v2::Shards;
 use crate::limits::Limits;
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
-use crate::sort::numbers;
 
 /// A broken rule, and the component that breaks it.
 pub(super) struct Clash {
@@ -41,7 +40,7 @@ pub(super) fn validate(
         }
         entries.push(u64_from_usize(shard) << 32 | u64::from(component));
     }
-    numbers(&mut entries, u64::MAX);
+    entries.sort_unstable();
     for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
         let shard = group.first().map(|entry| entry >> 32);
         let end = shard.and_then(|shard| shards.end(usize::try_from(shard).ok()?)).assured();

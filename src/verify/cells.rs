@@ -11,7 +11,6 @@ use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule};
-use crate::sort::numbers;
 
 /// The cells of a list of coordinates, as those come: 8 bytes each, which grow as bytes do.
 ///
@@ -154,7 +153,6 @@ fn repeated(cells: &mut [u64]) -> Option<u64> {
     if pairs(cells).all(|(cell, next)| cell < next) {
         return None;
     }
-    let greatest = cells.iter().copied().max()?;
-    numbers(cells, greatest);
+    cells.sort_unstable();
     pairs(cells).find(|(cell, next)| cell == next).map(|(cell, _)| *cell)
 }

@@ -40,7 +40,6 @@ use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Object};
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::Unsupported;
-use crate::sort::{by_length, by_text};
 use crate::verify::{Verifier, foreign};
 
 /// What a source fails with.
@@ -169,7 +168,9 @@ impl Copier {
             .try_reserve_exact(usize_from_u32(manifest.len()))
             .map_err(|_| Error::from(OutOfMemory))?;
         order.extend(0..manifest.len());
-        sort(&mut order, |ordinal| manifest.name(ordinal), &target)?;
+        if target.canonical {
+            order.sort_unstable_by(|a, b| target.order(manifest.name(*a), manifest.name(*b)));
+        }
         for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
             self.one(&object, files, &mut writer)?;
         }
@@ -202,7 +203,9 @@ impl Copier {
         let count = object.components().len();
         parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
         parts.extend(object.components());
-        sort(&mut parts, |part: Component<'_>| part.role_bytes(), &target)?;
+        if target.canonical {
+            parts.sort_unstable_by(|a, b| target.order(a.role_bytes(), b.role_bytes()));
+        }
         let mut identities = Vec::new();
         if target.sharing {
             identities.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
@@ -307,23 +310,6 @@ impl Copier {
             _ => Ok(None),
         }
     }
-}
-
-/// In canonical form, puts names, or roles, into the order that it asks for.
-fn sort<'t, P: Copy>(
-    places: &mut [P],
-    read: impl Fn(P) -> &'t [u8],
-    target: &Target,
-) -> Result<(), Error> {
-    if !target.canonical {
-        return Ok(());
-    }
-    let sorted = if target.writing.deterministic {
-        by_text(places, read, |_| ())
-    } else {
-        by_length(places, read)
-    };
-    sorted.map_err(Error::from)
 }
 
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.

@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 use super::settings::Target;
 use crate::cbor::{Input, key, pass};
 use crate::error::{ErrorKind, OutOfMemory};
-use crate::manifest::hash;
+use crate::names::hash;
 use crate::num::{Assured as _, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
@@ -107,10 +107,13 @@ pub(super) fn encoded(entries: Input<'_>, at: u32) -> &[u8] {
 /// Hashes of names and where they stand, at most half full.
 #[derive(Debug, Default)]
 struct Table {
-    /// 32 bits of hash, then one more than the place; 0 is free.
-    slots: Vec<u64>,
+    /// A hash, and one more than the place; 0 is free.
+    slots: Vec<(u32, u32)>,
     count: usize,
 }
+
+/// A slot with nothing in it.
+const FREE: (u32, u32) = (0, 0);
 
 /// How far a name may be from where it belongs. Honest names never are so far in a table that
 /// is half full.
@@ -118,9 +121,9 @@ const REACH: usize = 64;
 
 impl Table {
     /// The slots for a hash, nearest first.
-    fn near(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+    fn near(&self, hash: u32) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len().wrapping_sub(1);
-        let home = usize_from_u32(short_hash(hash));
+        let home = usize_from_u32(hash);
         (0..REACH).map(move |step| home.wrapping_add(step) & mask)
     }
 
@@ -130,22 +133,21 @@ impl Table {
             self.grow()?;
         }
         let name = name(entries, at);
-        let hash = hash(name) & HASH;
+        let hash = hash(name);
         for place in self.near(hash) {
-            let slot = self.slots.get(place).copied().assured();
-            if slot == 0 {
-                self.put(place, hash | u64::from(at).wrapping_add(1));
+            let (found, there) = self.slots.get(place).copied().assured();
+            let Some(there) = there.checked_sub(1) else {
+                self.put(place, (hash, at.wrapping_add(1)));
                 return Ok(true);
-            }
-            let there = short_hash(slot << 32).wrapping_sub(1);
-            if slot & HASH == hash && self::name(entries, there) == name {
+            };
+            if found == hash && self::name(entries, there) == name {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn put(&mut self, place: usize, slot: u64) {
+    fn put(&mut self, place: usize, slot: (u32, u32)) {
         if let Some(free) = self.slots.get_mut(place) {
             *free = slot;
             self.count = self.count.saturating_add(1);
@@ -156,25 +158,17 @@ impl Table {
         let size = self.slots.len().saturating_mul(2).max(64);
         let mut slots = Vec::new();
         slots.try_reserve_exact(size).map_err(|_| OutOfMemory)?;
-        slots.resize(size, 0);
+        slots.resize(size, FREE);
         let old = core::mem::replace(&mut self.slots, slots);
         self.count = 0;
-        for slot in old.into_iter().filter(|slot| *slot != 0) {
-            let free = |place: &usize| self.slots.get(*place) == Some(&0);
-            if let Some(place) = self.near(slot & HASH).find(free) {
+        for slot in old.into_iter().filter(|slot| *slot != FREE) {
+            let free = |place: &usize| self.slots.get(*place) == Some(&FREE);
+            if let Some(place) = self.near(slot.0).find(free) {
                 self.put(place, slot);
             }
         }
         Ok(())
     }
-}
-
-/// The bits of a slot that are hash.
-const HASH: u64 = !0 << 32;
-
-/// The upper half.
-fn short_hash(hash: u64) -> u32 {
-    u32::try_from(hash >> 32).assured()
 }
 
 #[cfg(test)]
@@ -243,7 +237,7 @@ mod tests {
         // Names whose hashes share the bits that decide where they belong.
         let colliding: Vec<String> = (0..4_000_000_u32)
             .map(|n| alloc::format!("{n:07}"))
-            .filter(|name| hash(name.as_bytes()) >> 32 & 0x7ff == 5)
+            .filter(|name| hash(name.as_bytes()) & 0x7ff == 5)
             .take(1500)
             .collect();
         assert_eq!(colliding.len(), 1500);

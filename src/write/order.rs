@@ -6,7 +6,6 @@ use super::names::{encoded, places};
 use crate::cbor::Output;
 use crate::error::OutOfMemory;
 use crate::num::{Assured as _, len_u32, usize_from_u32};
-use crate::sort::by_text;
 
 /// Where an entry begins and ends.
 #[derive(Clone, Copy)]
@@ -32,7 +31,7 @@ pub(super) fn sort(out: &mut Output, from: usize) -> Result<(), OutOfMemory> {
     if let Some(last) = last {
         entries.push(last);
     }
-    by_text(&mut entries, |entry: Entry| encoded(written, entry.start), |_| ())?;
+    entries.sort_unstable_by(|a, b| encoded(written, a.start).cmp(encoded(written, b.start)));
     let mut sorted = Output::default();
     sorted.reserve(written.len())?;
     for entry in entries {

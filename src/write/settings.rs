@@ -6,6 +6,7 @@ use crate::error::{Error, Misuse};
 use crate::format::frame::Container;
 use crate::format::{Generation, Writing, written};
 use crate::limits::{Limits, Options};
+use crate::names::by_length;
 
 /// Which digest each component gets: over its stored bytes in 1.2 (v1.2 §1), over its decoded ones in
 /// 2 (v2 §3.4).
@@ -207,8 +208,8 @@ impl Target {
     }
 
     /// The order in which names of objects, and roles in an object, come in canonical form.
-    pub(super) fn order(&self, a: &str, b: &str) -> Ordering {
-        if self.writing.deterministic { a.cmp(b) } else { super::canonical_order(a, b) }
+    pub(super) fn order(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if self.writing.deterministic { a.cmp(b) } else { by_length(a, b) }
     }
 
     /// The next place for a blob; none beyond the last that there is.

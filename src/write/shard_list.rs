@@ -7,9 +7,9 @@ use super::names::places;
 use crate::cbor::{Output, Remaining, fault, key};
 use crate::digest::{Digest, Spelled};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::format::by_length;
 use crate::format::v2::{Listed, ShardKey, validate_shard_name, validate_shards};
 use crate::limits::Limits;
+use crate::names::by_length;
 use crate::num::{Assured as _, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 

@@ -32,7 +32,6 @@ use crate::manifest::extent;
 use crate::manifest::{ElementType, Part, Roles};
 use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
-use crate::sort::by_text;
 
 /// What an object is validated for: readers with those options, without their tolerances, of a file of
 /// that target.
@@ -258,16 +257,16 @@ fn compressed(decoded: u64, options: &Options) -> Result<(), Error> {
 /// Validates that no role stands twice; in canonical form, that they are in order.
 fn roles_differ(components: &[NewComponent<'_>], target: &Target) -> Result<(), Error> {
     let roles = || components.iter().map(|component| component.role);
-    let sorted = roles().zip(roles().skip(1)).all(|(a, b)| target.order(a, b).is_lt());
+    let sorted =
+        roles().zip(roles().skip(1)).all(|(a, b)| target.order(a.as_bytes(), b.as_bytes()).is_lt());
     if sorted {
         return Ok(());
     }
     let mut sorted = alloc::vec::Vec::new();
     sorted.try_reserve_exact(components.len()).map_err(|_| OutOfMemory)?;
     sorted.extend(roles());
-    let mut twice = false;
-    by_text(&mut sorted, str::as_bytes, |_| twice = true).map_err(|_| OutOfMemory)?;
-    if twice {
+    sorted.sort_unstable();
+    if sorted.iter().zip(sorted.iter().skip(1)).any(|(a, b)| a == b) {
         return Err(Error::nowhere(Rule::DuplicateKey));
     }
     if target.canonical { Err(Error::misuse(Misuse::Order)) } else { Ok(()) }

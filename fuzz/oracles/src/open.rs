@@ -42,10 +42,7 @@ fn bounded<'d>(bytes: &'d [u8], options: &Options) -> Result<Archive<&'d [u8]>, 
         Ok(archive) => archive.as_bytes().len() as u64,
         Err(_) => manifest(bytes, options).unwrap_or_default(),
     };
-    assert!(
-        peak <= 8 * manifest + (64 << 10),
-        "{peak} bytes of heap to open {manifest} of manifest"
-    );
+    assert!(peak <= bound(manifest), "{peak} bytes of heap to open {manifest} of manifest");
     opened
 }
 

@@ -218,7 +218,7 @@ fn attributes() -> Vec<Generator> {
             .call(Copy, 1240),
         kind("4,096 attributes each, shuffled", attributes::shuffled).call(Open, 175),
         kind("attributes with prefixes in common", attributes::prefixes).call(Open, 85),
-        kind("attributes whose hashes crowd", attributes::crowded).call(Open, 290),
+        kind("attributes whose hashes collide", attributes::colliding).call(Open, 290),
         kind("9 attributes each", |size| attributes::maps(size, 9, 1))
             .call(Open, 100)
             .call(Copy, 870),
@@ -241,14 +241,13 @@ fn found() -> Vec<Generator> {
     vec![
         kind(
             "found: attributes",
-            "attributes count=82 digits=2 letters=2 order=2 crowd=5 crowded=28 alike=1 shuffle=8 \
+            "attributes count=82 digits=2 letters=2 order=2 shuffle=8 \
              open=4 other=1 every=2 inner=2 head=2",
         )
         .call(Open, 620),
         kind(
             "found: entries of 0.1",
-            "entries count=117 digits=2 spread=29 prefix=1 letters=3 order=1 crowd=2 crowded=2049 \
-             alike=1 shuffle=97 other=4 every=1 inner=2",
+            "entries count=117 digits=2 spread=29 prefix=1 letters=3 order=1 shuffle=97 other=4 every=1 inner=2",
         )
         .call(Open, 625),
         kind(
@@ -259,8 +258,7 @@ fn found() -> Vec<Generator> {
         .refused(Open, "duplicate-key", 370),
         kind(
             "found: roles",
-            "roles count=331 digits=2 spread=30 prefix=2 letters=3 order=6 crowd=1 crowded=447 \
-             alike=1 shuffle=19 head=2 component-head=2 fields=2",
+            "roles count=331 digits=2 spread=30 prefix=2 letters=3 order=6 shuffle=19 head=2 component-head=2 fields=2",
         )
         .call(Open, 335),
         kind("found: items", "items open=7 other=8 every=1 depth=61 inner=2").call(Open, 170),

@@ -10,7 +10,6 @@ use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::Rule;
-use crate::sort::by_text;
 
 /// A map, array or tag that is being written.
 #[derive(Clone, Copy, Default)]
@@ -146,10 +145,9 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
         entry.end = end;
         end = entry.key;
     }
-    let mut twice = false;
-    by_text(entries, |entry: Entry| entry.key(out.as_bytes()), |_| twice = true)
-        .map_err(|_| OutOfMemory)?;
-    if twice {
+    let key = |entry: &Entry| entry.key(out.as_bytes());
+    entries.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+    if entries.iter().zip(entries.iter().skip(1)).any(|(a, b)| key(a) == key(b)) {
         return Err(Rule::DuplicateKey.into());
     }
     // `end` is now where the first entry began.

@@ -6,52 +6,9 @@ use alloc::vec::Vec;
 use fastrand::Rng;
 use nom::Parser as _;
 
-#[cfg(not(feature = "small"))]
-use super::{Entered, Gone, Jump, may_be_hashed};
-use super::{Keys, UNLIMITED, duplicate, key, map_head, pass};
+use super::{Keys, UNLIMITED, key, map_head, pass};
 use crate::cbor::{Fault, Remaining, fault};
 use crate::rules::Rule;
-
-#[test]
-#[cfg(not(feature = "small"))]
-fn the_longest_values_are_jumped_over() {
-    let bytes = [0; 20];
-    let mut keys = Keys::of(&bytes);
-    // Where each value begins and ends, as what is left: the lengths are 2, 5, 5, 3, 4 and 1.
-    for (from, to) in [(20, 18), (18, 13), (13, 8), (8, 5), (5, 1), (1, 0)] {
-        keys.jump(&bytes[20 - from..], &bytes[20 - to..]);
-    }
-    let Gone { count, longest, next } = keys.gone;
-    let places = [longest, next].map(|jump| (jump.from.left(), jump.to.left()));
-    assert_eq!((count, places), (6, [(18, 13), (13, 8)]));
-    let mut keys = Keys::of(&bytes);
-    keys.jump(&bytes[..], &bytes[5..]);
-    for start in [5, 8, 11] {
-        keys.jump(&bytes[start..], &bytes[start + 3..]);
-    }
-    let Jump { from, to } = keys.gone.next;
-    assert_eq!((from.left(), to.left()), (15, 12));
-}
-
-/// A jump says where a value ends, and what it says is not read again.
-#[test]
-#[cfg(not(feature = "small"))]
-fn a_jump_is_taken() {
-    let map = [0x61, b'a', 0, 0x61, b'b', 0, 0x61, b'c', 0];
-    let jump = Jump { from: Remaining::of(&map[2..]), to: Remaining::of(&map[6..]) };
-    let count = |gone| Entered { input: &map, end: &[], gone }.count();
-    assert_eq!(count(Gone::default()), 3);
-    assert_eq!(count(Gone { longest: jump, ..Gone::default() }), 2);
-    assert_eq!(count(Gone { next: jump, ..Gone::default() }), 2);
-}
-
-#[test]
-#[cfg(not(feature = "small"))]
-fn a_table_takes_no_more_than_the_map() {
-    for (count, span, fits) in [(0, 0, true), (128, 0, true), (129, 3, false), (129, 4, true)] {
-        assert_eq!(may_be_hashed(count, span), fits, "{count} {span}");
-    }
-}
 
 /// Values, and whether they have a reader of their own.
 const VALUES: [(&[u8], bool); 6] = [
@@ -98,9 +55,8 @@ fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remainin
         assert!(entries.next(input));
         let (value, text) = key(input).unwrap();
         let rest = pass(value).unwrap();
-        if entry.is_known {
-            keys.jump(value, rest);
-        } else {
+        // Those with a reader of their own do not stand there twice.
+        if !entry.is_known {
             keys.note(text);
             if again.is_none() && seen.contains(&text) {
                 again = Some(Remaining::of(input));
@@ -110,7 +66,7 @@ fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remainin
         input = rest;
     }
     assert!(!entries.next(input));
-    (keys.finish(at, input).map_err(fault), again)
+    (keys.finish(input).map_err(fault), again)
 }
 
 #[test]
@@ -145,21 +101,4 @@ fn the_first_key_that_comes_again_is_found() {
         }
     }
     assert!(found.iter().all(|times| *times >= 5), "{found:?}");
-}
-
-/// Keys that look alike may be different, and another may come again.
-#[test]
-fn what_looks_alike_is_compared() {
-    let texts: [&[u8]; 5] = [b"d", b"b", b"c", b"a", b"b"];
-    // Places are counted from the end.
-    let read = |place: u16| texts[5 - usize::from(place)];
-    let of = |places: &[u16], alike| {
-        duplicate(places.iter().copied(), places.len(), alike, read).unwrap()
-    };
-    for alike in [None, Some(0), Some(2), Some(4)] {
-        assert_eq!(of(&[5, 4, 3, 2, 1], alike), Some(1), "{alike:?}");
-    }
-    for alike in [None, Some(0), Some(2), Some(3)] {
-        assert_eq!(of(&[5, 4, 3, 2], alike), None, "{alike:?}");
-    }
 }

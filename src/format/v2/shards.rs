@@ -1,7 +1,6 @@
 //! `shards`: other files that hold blobs, by name. v2 §7.1.
 
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 
 use nom::Parser as _;
 
@@ -16,6 +15,7 @@ use crate::format::claims::{Claims, Walk};
 use crate::format::shape::Uint;
 use crate::format::slots::Slot;
 use crate::format::table::table;
+use crate::names::by_length;
 use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
@@ -177,9 +177,4 @@ impl<'m> Shards<'m> {
     pub(crate) fn end(&self, place: usize) -> Option<u64> {
         self.ends.get(place).copied()
     }
-}
-
-/// The order of texts in deterministic CBOR: the shorter first, equal lengths by their bytes.
-pub(crate) fn by_length(one: &[u8], other: &[u8]) -> Ordering {
-    one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }

@@ -10,7 +10,6 @@ use crate::format::v2::{ObjectKey, PartKey, RootKey};
 use crate::manifest::component::{Component, string};
 use crate::num::{Assured as _, usize_from_u32};
 use crate::rules::Rule;
-use crate::sort::by_text;
 
 /// Validates a manifest of 2 that keeps all other rules; its blobs are at multiples of `alignment`.
 pub(super) fn validate(form: &Form<'_>, alignment: u64) -> Result<(), Error> {
@@ -84,7 +83,7 @@ fn blobs(form: &Form<'_>, alignment: u64) -> Result<u64, Error> {
     let manifest = form.manifest;
     let mut objects = Vec::new();
     ordinals(&mut objects, manifest.len())?;
-    by_text(&mut objects, |ordinal| manifest.name(ordinal), |_| ())?;
+    objects.sort_unstable_by(|a, b| manifest.name(*a).cmp(manifest.name(*b)));
     let mut parts = Vec::new();
     let mut cursor = alignment;
     for object in objects.iter().filter_map(|ordinal| manifest.object(*ordinal)) {
@@ -92,7 +91,7 @@ fn blobs(form: &Form<'_>, alignment: u64) -> Result<u64, Error> {
         ordinals(&mut parts, u32::try_from(count).unwrap_or(u32::MAX))?;
         let part = |ordinal| object.component_at(ordinal);
         let role = |ordinal| part(ordinal).map_or(<&[u8]>::default(), |part| part.role_bytes());
-        by_text(&mut parts, role, |_| ())?;
+        parts.sort_unstable_by(|a, b| role(*a).cmp(role(*b)));
         for part in parts.iter().filter_map(|ordinal| part(*ordinal)) {
             let extent = part.extent();
             let new = extent.offset() == cursor;

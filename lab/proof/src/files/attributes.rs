@@ -58,14 +58,12 @@ pub(super) fn prefixes(size: usize) -> Vec<u8> {
     objects(&vec![own; count])
 }
 
-/// Objects with 4,096 attributes each, in no order, whose hashes crowd together in a table, by the seeds that
-/// are used where a process has none of its own.
-pub(super) fn crowded(size: usize) -> Vec<u8> {
-    let crowds = |key: &String| known::hash(key.as_bytes()) >> 56 == 0;
-    let mut own: Vec<String> =
-        (0_u32..).map(|n| format!("{n:08x}")).filter(crowds).take(4096).collect();
+/// Objects with 500 attributes each, in no order, whose hashes are equal by the seeds that are used where a process
+/// has none of its own.
+pub(super) fn colliding(size: usize) -> Vec<u8> {
+    let mut own: Vec<String> = (0..500).map(known::colliding).collect();
     super::names::shuffle(&mut own);
-    let count = super::count(size, OBJECT + 4096 * 10);
+    let count = super::count(size, OBJECT + 500 * 47);
     objects(&vec![own; count])
 }
 

@@ -2,6 +2,8 @@
 
 use zten_corpus::base::{empty_object, v1};
 
+use crate::search::known;
+
 /// In which order names come.
 #[derive(Clone, Copy)]
 pub(super) enum Order {
@@ -47,24 +49,12 @@ pub(super) fn huge(size: usize) -> Vec<u8> {
     named(&(0..count).rev().map(|n| format!("{prefix}{n:03}")).collect::<Vec<_>>())
 }
 
-/// Names of the same 16 bytes of hash state. A first word that is the state which their length has
-/// made is cancelled, and with it the word after it: `src/manifest/names.rs`.
+/// Names in no order whose hashes are equal, by the seeds that are used where a process has none of its own.
 pub(super) fn colliding(size: usize) -> Vec<u8> {
-    let (length, word) = (16_u64..1 << 16)
-        .map(|length| (length, state(length).to_le_bytes()))
-        .find_map(|(length, word)| Some((length, std::str::from_utf8(&word).ok()?.to_owned())))
-        .expect("a state that is UTF-8");
-    let fill = "a".repeat(usize::try_from(length).expect("a short name") - 16);
-    let count = super::count(size, OBJECT + fill.len() + 16);
-    named(&(0..count).rev().map(|n| format!("{word}{n:08}{fill}")).collect::<Vec<_>>())
-}
-
-/// The state of the hash after the length.
-fn state(length: u64) -> u64 {
-    const SEEDS: (u64, u64) = (0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
-    let product = u128::from(length ^ SEEDS.0) * u128::from(SEEDS.1);
-    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).expect("64 bits");
-    half(product) ^ half(product >> 64)
+    let count = super::count(size, OBJECT + 46);
+    let mut names: Vec<String> = (0..count).map(known::colliding).collect();
+    shuffle(&mut names);
+    named(&names)
 }
 
 /// Names each of which begins with the one before, the longest first.

@@ -7,7 +7,7 @@ use zten_corpus::v2;
 
 use super::texts::{TEXTS, texts};
 use super::values::{VALUES, array_of, value};
-use super::{Description, Kind, Trait, known, traits};
+use super::{Description, Kind, Trait, traits};
 
 /// How the head of a map is written.
 const HEAD: &[Trait] = &traits([("head", 2)]);
@@ -31,7 +31,7 @@ fn attributes(of: &Description) -> Vec<u8> {
 /// Fields that are unknown, at each level; in the innermost of them, items of any kind.
 pub(super) const FIELDS: Kind = Kind {
     name: "fields",
-    traits: &[VALUES, &LEVELS, &traits([("objects", 30), ("alike", 1), ("twice", 1)])],
+    traits: &[VALUES, &LEVELS, &traits([("objects", 30), ("twice", 1)])],
     make: unknown,
 };
 
@@ -54,11 +54,7 @@ fn unknown(of: &Description) -> Vec<u8> {
     let items = || array_of(of, of.size() / objects);
     // Those of a level are descending, before the field that the next level is in.
     let level = |name: &str, known: Vec<(Item, Item)>, value: fn() -> Item| {
-        let mut keys: Vec<String> = (0..of.get(name)).rev().map(|n| format!("x{n}")).collect();
-        if of.get("alike") == 1 && !keys.is_empty() {
-            keys.splice(.., known::alike());
-        }
-        let more = keys.iter().map(|key| (text(key), value()));
+        let more = (0..of.get(name)).rev().map(|n| (text(&format!("x{n}")), value()));
         Item::Map(head(of, &format!("{name}-head")), more.chain(known).collect())
     };
     let zero = || uint(0);

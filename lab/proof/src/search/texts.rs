@@ -16,30 +16,20 @@ pub(super) const TEXTS: &[Trait] = &traits([
     ("order", 8),
     // Whether the last stands there once more.
     ("twice", 1),
-    // How many bits of the hashes, by the known seeds, are equal; and of how many texts.
-    ("crowd", 8),
-    ("crowded", 4096),
-    // Whether there are two at the end that look alike by the known seeds.
-    ("alike", 1),
+    // Whether all have one hash, by the known seeds.
+    ("colliding", 1),
     ("shuffle", 99),
 ]);
 
 /// The texts.
 pub(super) fn texts(of: &Description) -> Vec<String> {
     let count = of.get("count") + 1;
-    let crowded = if of.get("crowd") == 0 { 0 } else { of.get("crowded").min(count) };
-    let write = writer(of, count << of.get("crowd"));
-    let mut made = Vec::with_capacity(count + 3);
-    let tried = crowded << (of.get("crowd") + 2);
-    made.extend((0..tried).map(&write).filter(|text| crowds(text, of.get("crowd"))).take(crowded));
-    // Others that may be among those would make a key stand there twice.
-    let rest = count - made.len();
-    let taken: std::collections::HashSet<String> = made.iter().cloned().collect();
-    made.extend((0..).map(&write).filter(|text| !taken.contains(text)).take(rest));
+    let mut made: Vec<String> = if of.get("colliding") == 1 {
+        (0..count).map(known::colliding).collect()
+    } else {
+        (0..count).map(writer(of, count)).collect()
+    };
     arrange(of, &mut made);
-    if of.get("alike") == 1 {
-        made.extend(known::alike());
-    }
     if of.get("twice") == 1 {
         made.push(made[0].clone());
     }
@@ -49,6 +39,11 @@ pub(super) fn texts(of: &Description) -> Vec<String> {
 /// Those that any name may have, and others.
 const DIGITS: &[u8] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz-!#$%&'()*+,:;<=>?@[]^`{|}~";
+
+/// The last digit of a number.
+pub(super) fn digit(n: usize) -> char {
+    char::from(DIGITS[n % DIGITS.len()])
+}
 
 /// What writes one of so many numbers as a text.
 fn writer(of: &Description, count: usize) -> impl Fn(usize) -> String + use<> {
@@ -68,11 +63,6 @@ fn writer(of: &Description, count: usize) -> impl Fn(usize) -> String + use<> {
         let (first, others) = digits.split_at(1);
         format!("{shared}{first}{fill}{others}{end}")
     }
-}
-
-/// Whether so many bits of the hash, the first ones, are 0.
-fn crowds(text: &str, bits: usize) -> bool {
-    bits == 0 || known::hash(text.as_bytes()) >> (64 - bits) == 0
 }
 
 fn arrange(of: &Description, texts: &mut [String]) {

@@ -1,0 +1,181 @@
+//! Names of objects and keys of maps: which stands there twice, and finding one again.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use crate::error::OutOfMemory;
+use crate::num::{Assured as _, len_u32, u64_from_usize};
+
+/// Texts by their hashes: 32 bits of hash above the place where the text is read, sorted.
+///
+/// Equal hashes are in the order of the texts, so that no choice of texts makes finding one of them, or sorting
+/// them, take more than a logarithm.
+#[derive(Debug)]
+pub(crate) struct NameTable(Vec<u64>);
+
+impl NameTable {
+    /// The table of `count` texts, which `read` finds again at their places.
+    pub(crate) fn new<'t>(
+        count: usize,
+        texts: impl Iterator<Item = (u32, &'t [u8])>,
+        read: impl Fn(u32) -> &'t [u8],
+    ) -> Result<Self, OutOfMemory> {
+        let seeds = Seeds::of_process();
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+        let entry = |(place, text)| u64::from(seeds.hash(text)) << 32 | u64::from(place);
+        entries.extend(texts.take(count).map(entry));
+        entries.sort_unstable_by(|a, b| {
+            let hashes = hash_in(*a).cmp(&hash_in(*b));
+            hashes.then_with(|| by_text(*a, *b, &read))
+        });
+        Ok(Self(entries))
+    }
+
+    /// The first place, in order of places, whose text stands at one before it.
+    pub(crate) fn duplicate<'t>(&self, read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
+        let pairs = self.0.iter().zip(self.0.iter().skip(1));
+        let alike = pairs.filter(|(a, b)| hash_in(**a) == hash_in(**b));
+        let equal = alike.filter(|(a, b)| read(place_in(**a)) == read(place_in(**b)));
+        equal.map(|(_, second)| place_in(*second)).min()
+    }
+
+    /// The place of that text.
+    #[inline]
+    pub(crate) fn find<'t>(&self, text: &[u8], read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
+        let Self(entries) = self;
+        let wanted = hash(text);
+        let (count, last) = (i64::try_from(entries.len()).ok()?, entries.len().checked_sub(1)?);
+        // Hashes are spread evenly: how far the one that is found is off says how far to go from there.
+        let share = |hashes: i64| isize::try_from(hashes.wrapping_mul(count) >> 32).assured();
+        let mut at = 0_usize.saturating_add_signed(share(wanted.into()));
+        for step in 0..STEPS {
+            let entry = *entries.get(at)?;
+            if hash_in(entry) == wanted {
+                if read(place_in(entry)) == text {
+                    return Some(place_in(entry));
+                }
+                break;
+            }
+            let off = i64::from(wanted).wrapping_sub(hash_in(entry).into());
+            // Both move by one at least: a shift rounds down.
+            let far = share(off).wrapping_add(isize::from(off > 0));
+            let near = if off > 0 { 1 } else { -1 };
+            let off = if step < INTERPOLATIONS { far } else { near };
+            at = at.saturating_add_signed(off).min(last);
+        }
+        // There is no such text, or hashes are not spread evenly, as those that were chosen.
+        let order = |entry: &u64| {
+            let hashes = hash_in(*entry).cmp(&wanted);
+            hashes.then_with(|| read(place_in(*entry)).cmp(text))
+        };
+        let at = entries.binary_search_by(order).ok()?;
+        entries.get(at).map(|entry| place_in(*entry))
+    }
+
+    /// Bytes of heap.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.0.as_slice())
+    }
+}
+
+/// Steps by interpolation, which lead to a few entries beside the one that is wanted.
+const INTERPOLATIONS: u32 = 4;
+/// Steps before entries are bisected, the others from one entry to the next. Hardly a text takes more.
+const STEPS: u32 = 12;
+
+fn hash_in(entry: u64) -> u32 {
+    len_u32(usize::try_from(entry >> 32).assured())
+}
+
+fn place_in(entry: u64) -> u32 {
+    u32::try_from(entry & u64::from(u32::MAX)).assured()
+}
+
+/// The order of entries of one hash: of their texts, and of places where those are equal.
+#[cold]
+#[inline(never)]
+fn by_text<'t>(a: u64, b: u64, read: impl Fn(u32) -> &'t [u8]) -> Ordering {
+    read(place_in(a)).cmp(read(place_in(b))).then(a.cmp(&b))
+}
+
+/// The order of texts in deterministic CBOR: the shorter first, equal lengths by their bytes.
+pub(crate) fn by_length(one: &[u8], other: &[u8]) -> Ordering {
+    one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+}
+
+/// The hash of a text: the same as long as the process runs.
+#[inline]
+pub(crate) fn hash(text: &[u8]) -> u32 {
+    Seeds::of_process().hash(text)
+}
+
+/// What a hash depends on but the text: odd numbers without a pattern.
+#[derive(Clone, Copy, Debug)]
+struct Seeds(u64, u64);
+
+/// What the length of a text is multiplied by: an odd number without a pattern.
+const LENGTH: u64 = 0xa076_1d64_78bd_642f;
+
+impl Seeds {
+    /// Those that anyone can read here.
+    #[cfg(any(test, not(feature = "std")))]
+    const KNOWN: Self = Self(0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
+
+    /// Numbers that are drawn when the process first asks for them, so that nobody can choose texts of one hash;
+    /// known ones, where there is no source of such: then sorting them takes longer, and no more.
+    #[cfg(all(feature = "std", not(test)))]
+    #[inline]
+    fn of_process() -> Self {
+        use std::hash::{BuildHasher as _, RandomState};
+        use std::sync::OnceLock;
+
+        static DRAWN: OnceLock<Seeds> = OnceLock::new();
+        *DRAWN.get_or_init(|| {
+            let random = RandomState::new();
+            Self(random.hash_one(0_u8), random.hash_one(1_u8))
+        })
+    }
+
+    #[cfg(any(test, not(feature = "std")))]
+    fn of_process() -> Self {
+        Self::KNOWN
+    }
+
+    #[inline]
+    fn hash(self, text: &[u8]) -> u32 {
+        let Self(state, other) = self;
+        let mix = |state: u64, [low, high]: [u64; 2]| fold(low ^ state, high ^ other);
+        // The last 16 bytes may overlap the block before them, and of a short text its two ends.
+        let blocks = text.as_chunks::<16>().0.iter();
+        let state = blocks.fold(state, |state, block| mix(state, ends(block)));
+        let hash = mix(state, ends(text.last_chunk::<16>().map_or(text, |last| last)));
+        // Lengths tell texts of the same ends apart, where no text that is chosen can take them away.
+        let hash = hash.wrapping_add(u64_from_usize(text.len()).wrapping_mul(LENGTH));
+        hash_in(hash)
+    }
+}
+
+/// The first and the last bytes of at most 16, as numbers.
+#[inline(always)]
+fn ends(text: &[u8]) -> [u64; 2] {
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return [u64::from_le_bytes(*first), u64::from_le_bytes(*last)];
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return [u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into()];
+    }
+    let byte = |at: usize| text.get(at).map_or(0, |byte| u64::from(*byte));
+    [byte(0) | byte(1) << 8 | byte(2) << 16, 0]
+}
+
+/// The halves of a product, one over the other.
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a).wrapping_mul(u128::from(b));
+    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).assured();
+    half(product) ^ half(product >> 64)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
