@@ -58,7 +58,8 @@ use crate::num::{len_u32, usize_from_u32};
 ///
 /// `B` is asked for its bytes again by each call here, and has to give the same ones. Where it
 /// does not (a map whose file has been changed by another process), what is returned is
-/// unspecified, and nothing panics but debug assertions, in builds that have them.
+/// unspecified, and nothing panics but debug assertions, in builds that have them, and sorting names of one
+/// hash that change meanwhile.
 pub struct Manifest<B> {
     bytes: B,
     admitted: Admitted,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, len_u32, u64_from_usize};
+use crate::num::{Assured as _, u64_from_usize};
 
 /// Texts by their hashes: 32 bits of hash above the place where the text is read, sorted.
 ///
@@ -85,7 +85,7 @@ const INTERPOLATIONS: u32 = 4;
 const STEPS: u32 = 12;
 
 fn hash_in(entry: u64) -> u32 {
-    len_u32(usize::try_from(entry >> 32).assured())
+    u32::try_from(entry >> 32).assured()
 }
 
 fn place_in(entry: u64) -> u32 {

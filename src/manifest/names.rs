@@ -26,10 +26,6 @@ pub(super) enum Names {
 #[cfg(feature = "std")]
 const FEW: u32 = 256;
 
-/// Reads the name of an ordinal.
-pub(super) trait Read<'m>: Fn(u32) -> &'m [u8] {}
-impl<'m, F: Fn(u32) -> &'m [u8]> Read<'m> for F {}
-
 /// What sorted names are sorted by: their bytes or, in 2, their lengths first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -58,7 +54,7 @@ pub(super) enum Clash {
 
 impl Names {
     /// The index of `count` names that are not sorted.
-    pub(super) fn hashed<'m>(count: u32, read: impl Read<'m>) -> Result<Self, Clash> {
+    pub(super) fn hashed<'m>(count: u32, read: impl Fn(u32) -> &'m [u8]) -> Result<Self, Clash> {
         let table = table(count, &read).map_err(|OutOfMemory| Clash::Memory)?;
         match table.duplicate(read) {
             Some(ordinal) => Err(Clash::Duplicate(ordinal)),
@@ -91,7 +87,12 @@ impl Names {
     }
 
     /// The ordinal of the object of that name, among `count`.
-    pub(super) fn find<'m>(&self, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
+    pub(super) fn find<'m>(
+        &self,
+        name: &[u8],
+        count: u32,
+        read: impl Fn(u32) -> &'m [u8],
+    ) -> Option<u32> {
         #[cfg(feature = "std")]
         if let Self::Sorted { table: later, .. } = self
             && count >= FEW
@@ -105,13 +106,18 @@ impl Names {
     }
 }
 
-fn table<'m>(count: u32, read: &impl Read<'m>) -> Result<NameTable, OutOfMemory> {
+fn table<'m>(count: u32, read: &impl Fn(u32) -> &'m [u8]) -> Result<NameTable, OutOfMemory> {
     let names = (0..count).map(|ordinal| (ordinal, read(ordinal)));
     NameTable::new(usize_from_u32(count), names, read)
 }
 
 /// The ordinal of that name, among `count` that are in that order, in O(log n).
-fn search<'m>(order: Order, name: &[u8], count: u32, read: impl Read<'m>) -> Option<u32> {
+fn search<'m>(
+    order: Order,
+    name: &[u8],
+    count: u32,
+    read: impl Fn(u32) -> &'m [u8],
+) -> Option<u32> {
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = u32::midpoint(low, high);

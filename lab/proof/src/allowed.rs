@@ -73,7 +73,7 @@ pub const SITES: &[Allowed] = &[
         caller: "core::slice::sort::",
         callees: &["core::slice::sort::shared::smallsort::panic_on_ord_violation"],
         reason: "Only an order that contradicts itself is told so. Ours compare integers, lengths \
-                 or bytes.",
+                 or bytes, which stay the same unless another process changes them.",
     },
     Allowed {
         caller: "core::fmt::",

@@ -138,10 +138,10 @@ fn names_and_blobs() -> Vec<Generator> {
             .from(1024)
             .call(Open, 40)
             .call(Check, 40)
-            .call(Copy, 195),
+            .call(Copy, 345),
         kind("names whose hashes collide", names::colliding)
-            .call(Open, 40)
-            .call(Check, 70)
+            .call(Open, 175)
+            .call(Check, 210)
             .call(Copy, 710),
         kind("names within names", names::nested).call(Open, 45).call(Check, 60).call(Copy, 420),
         kind("one huge name, then tiny ones", names::growing).call(Open, 30).call(Check, 45),
@@ -210,24 +210,24 @@ fn attributes() -> Vec<Generator> {
         value("attribute: the last key twice", items::twice_map).refused(
             Copy,
             "duplicate-key",
-            500,
+            1180,
         ),
         value("attribute: empty chunks", |size| items::chunks(size, &[0x60])).call(Copy, 670),
         kind("4,096 attributes each", |size| attributes::maps(size, 4096, 1))
-            .call(Open, 175)
-            .call(Copy, 1240),
-        kind("4,096 attributes each, shuffled", attributes::shuffled).call(Open, 175),
-        kind("attributes with prefixes in common", attributes::prefixes).call(Open, 85),
-        kind("attributes whose hashes collide", attributes::colliding).call(Open, 290),
+            .call(Open, 395)
+            .call(Copy, 1960),
+        kind("4,096 attributes each, shuffled", attributes::shuffled).call(Open, 395),
+        kind("attributes with prefixes in common", attributes::prefixes).call(Open, 175),
+        kind("attributes whose hashes collide", attributes::colliding).call(Open, 340),
         kind("9 attributes each", |size| attributes::maps(size, 9, 1))
-            .call(Open, 100)
+            .call(Open, 155)
             .call(Copy, 870),
-        kind("attributes that divide slowly", attributes::slow).call(Open, 85).call(Copy, 620),
-        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 230),
+        kind("attributes that divide slowly", attributes::slow).call(Open, 125).call(Copy, 620),
+        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 395),
         kind("fields behind unknown keys", attributes::unknown)
-            .call(Open, 180)
-            .call(Check, 290)
-            .call(Copy, 470),
+            .call(Open, 440)
+            .call(Check, 545)
+            .call(Copy, 665),
     ]
 }
 
@@ -255,7 +255,7 @@ fn found() -> Vec<Generator> {
             "fields open=8 other=8 every=2 depth=57 inner=8 root=1 object=2 components=1 \
              component=2 component-head=2 twice=1",
         )
-        .refused(Open, "duplicate-key", 370),
+        .refused(Open, "duplicate-key", 835),
         kind(
             "found: roles",
             "roles count=331 digits=2 spread=30 prefix=2 letters=3 order=6 shuffle=19 head=2 component-head=2 fields=2",
@@ -284,7 +284,7 @@ fn content() -> Vec<Generator> {
         kind("sha256, wrong", content::bad_sha256).refused(Check, "digest-mismatch", 105),
         kind("crc32c, wrong", content::bad_crc32c).refused(Check, "digest-mismatch", 19),
         kind("csr: empty rows", content::rows).call(Check, 8).call(Copy, 120),
-        kind("csr: tiny objects", content::tiny_csr).call(Open, 30).call(Check, 75).call(Copy, 530),
+        kind("csr: tiny objects", content::tiny_csr).call(Open, 40).call(Check, 75).call(Copy, 530),
         kind("coo: 64 dimensions", content::coo).call(Check, 9).call(Copy, 120),
         kind("coo: i8 in 1.1", content::narrow_coo).call(Check, 60).call(Copy, 1010),
         kind("coo: the last index is too large", content::bad_coo).refused(Check, "index-range", 8),
@@ -350,7 +350,7 @@ fn packed() -> Vec<Generator> {
         kind("0.1: the last name twice", old::twice).refused(Open, "duplicate-name", 25),
         kind("0.1: big-endian", old::big_endian).call(Check, 25),
         kind("0.1: tiny zstd", old::zstd).call(Check, 130).call(Copy, 610),
-        kind("0.1: unknown fields", old::fields).call(Open, 145).call(Copy, 1280),
+        kind("0.1: unknown fields", old::fields).call(Open, 230).call(Copy, 1280),
     ]
 }
 

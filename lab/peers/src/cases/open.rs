@@ -155,7 +155,7 @@ pub(super) fn hostile(course: &Course) -> Result<Group> {
         races: races.collect(),
         claims: Vec::new(),
     };
-    group.claim(format!("the worst, {}: × an ordinary byte", worst.0), worst.1, AtMost(10.0));
+    group.claim(format!("the worst, {}: × an ordinary byte", worst.0), worst.1, AtMost(50.0));
     Ok(group)
 }
 

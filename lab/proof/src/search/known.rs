@@ -4,17 +4,6 @@ use std::sync::OnceLock;
 
 const SEEDS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-/// What the length of a text is multiplied by.
-const LENGTH: u64 = 0xa076_1d64_78bd_642f;
-
-/// The hash of a text.
-#[cfg(test)]
-fn hash(text: &[u8]) -> u64 {
-    let state = text.as_chunks::<16>().0.iter().fold(SEEDS[0], |state, block| mix(state, block));
-    let hash = mix(state, text.last_chunk::<16>().map_or(text, |last| last));
-    hash.wrapping_add((text.len() as u64).wrapping_mul(LENGTH)) >> 32
-}
-
 /// The state after a block of at most 16 bytes.
 fn mix(state: u64, block: &[u8]) -> u64 {
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
@@ -52,7 +41,17 @@ pub(crate) fn colliding(n: usize) -> String {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{colliding, hash};
+    use super::{SEEDS, colliding, mix};
+
+    /// What the length of a text is multiplied by.
+    const LENGTH: u64 = 0xa076_1d64_78bd_642f;
+
+    fn hash(text: &[u8]) -> u64 {
+        let blocks = text.as_chunks::<16>().0.iter();
+        let state = blocks.fold(SEEDS[0], |state, block| mix(state, block));
+        let hash = mix(state, text.last_chunk::<16>().map_or(text, |last| last));
+        hash.wrapping_add((text.len() as u64).wrapping_mul(LENGTH)) >> 32
+    }
 
     #[test]
     fn the_hash_is_that_of_the_library() {
