@@ -15,13 +15,14 @@ pub(crate) struct Keys<'m> {
     first: Input<'m>,
     last: Option<&'m [u8]>,
     disorder: bool,
+    count: u32,
 }
 
 impl<'m> Keys<'m> {
     /// For the entries of a map from the one at `first` on.
     #[inline(always)]
     pub(crate) fn of(first: Input<'m>) -> Self {
-        Self { first, last: None, disorder: false }
+        Self { first, last: None, disorder: false, count: 0 }
     }
 
     /// Notes a key that may stand there twice.
@@ -29,23 +30,30 @@ impl<'m> Keys<'m> {
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
         self.last = Some(key);
+        self.count();
+    }
+
+    /// Counts an entry whose key does not stand there twice.
+    #[inline(always)]
+    pub(crate) fn count(&mut self) {
+        self.count = self.count.wrapping_add(1);
     }
 
     /// Validates the entries that have gone by, which end at `end`.
     #[inline(always)]
     pub(crate) fn finish(&self, end: Input<'m>) -> Checked<()> {
-        if self.disorder { unsorted(self.first, end) } else { Ok(()) }
+        if self.disorder { unsorted(self.first, end, self.count) } else { Ok(()) }
     }
 }
 
-/// Looks for the first key that stands there twice, among entries that are not sorted.
+/// Looks for the first key that stands there twice, among so many entries that are not sorted.
 #[inline(never)]
-fn unsorted(first: Input<'_>, end: Input<'_>) -> Checked<()> {
+fn unsorted(first: Input<'_>, end: Input<'_>, count: u32) -> Checked<()> {
     // Places are counted from the first key.
-    let entries = || entries(first).take_while(|(at, _)| at.len() > end.len());
-    let texts = entries().map(|(at, key)| (len_u32(first.len().wrapping_sub(at.len())), key));
+    let entries = entries(first).take_while(|(at, _)| at.len() > end.len());
+    let texts = entries.map(|(at, key)| (len_u32(first.len().wrapping_sub(at.len())), key));
     let read = |place| first.get(usize_from_u32(place)..).and_then(entry).assured().1;
-    let table = NameTable::new(entries().count(), texts, read)
+    let table = NameTable::new(usize_from_u32(count), texts, read)
         .map_err(|out| nom::Err::Failure(Fault::new(out, Remaining::of(first))))?;
     match table.duplicate(read).and_then(|place| first.get(usize_from_u32(place)..)) {
         None => Ok(()),

@@ -157,6 +157,9 @@ macro_rules! table {
                         if self.seen & field.bit() != 0 {
                             return fail(Rule::DuplicateKey, input);
                         }
+                        if !DETERMINISTIC {
+                            keys.count();
+                        }
                         match field {
                             $(
                                 Field::$slot => {

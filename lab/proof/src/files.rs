@@ -214,18 +214,18 @@ fn attributes() -> Vec<Generator> {
         ),
         value("attribute: empty chunks", |size| items::chunks(size, &[0x60])).call(Copy, 670),
         kind("4,096 attributes each", |size| attributes::maps(size, 4096, 1))
-            .call(Open, 395)
+            .call(Open, 325)
             .call(Copy, 1960),
-        kind("4,096 attributes each, shuffled", attributes::shuffled).call(Open, 395),
-        kind("attributes with prefixes in common", attributes::prefixes).call(Open, 175),
-        kind("attributes whose hashes collide", attributes::colliding).call(Open, 340),
+        kind("4,096 attributes each, shuffled", attributes::shuffled).call(Open, 325),
+        kind("attributes with prefixes in common", attributes::prefixes).call(Open, 140),
+        kind("attributes whose hashes collide", attributes::colliding).call(Open, 330),
         kind("9 attributes each", |size| attributes::maps(size, 9, 1))
-            .call(Open, 155)
+            .call(Open, 115)
             .call(Copy, 870),
-        kind("attributes that divide slowly", attributes::slow).call(Open, 125).call(Copy, 620),
-        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 395),
+        kind("attributes that divide slowly", attributes::slow).call(Open, 95).call(Copy, 620),
+        kind("the last attribute twice", attributes::twice).refused(Open, "duplicate-key", 325),
         kind("fields behind unknown keys", attributes::unknown)
-            .call(Open, 440)
+            .call(Open, 325)
             .call(Check, 545)
             .call(Copy, 665),
     ]
@@ -241,26 +241,31 @@ fn found() -> Vec<Generator> {
     vec![
         kind(
             "found: attributes",
-            "attributes count=82 digits=2 letters=2 order=2 shuffle=8 \
-             open=4 other=1 every=2 inner=2 head=2",
+            "attributes count=3882 digits=3 spread=20 prefix=60 suffix=38 letters=1 order=1 twice=1 \
+             colliding=1 shuffle=5 other=8 every=8 inner=8",
         )
-        .call(Open, 620),
+        .from(256)
+        .refused(Open, "duplicate-key", 465),
         kind(
             "found: entries of 0.1",
-            "entries count=117 digits=2 spread=29 prefix=1 letters=3 order=1 shuffle=97 other=4 every=1 inner=2",
+            "entries count=3753 digits=3 spread=15 prefix=3 suffix=43 letters=2 order=1 twice=1 \
+             colliding=1 shuffle=1 open=10 other=12 inner=2",
         )
-        .call(Open, 625),
+        .from(256)
+        .refused(Open, "duplicate-key", 465),
         kind(
             "found: unknown fields",
-            "fields open=8 other=8 every=2 depth=57 inner=8 root=1 object=2 components=1 \
-             component=2 component-head=2 twice=1",
+            "fields open=8 other=8 depth=54 inner=8 root=2 object=2 components=1 component=2 \
+             attributes-head=1 objects=8",
         )
-        .refused(Open, "duplicate-key", 835),
+        .call(Open, 500),
         kind(
             "found: roles",
-            "roles count=331 digits=2 spread=30 prefix=2 letters=3 order=6 shuffle=19 head=2 component-head=2 fields=2",
+            "roles count=3155 digits=5 spread=1 prefix=60 suffix=13 letters=3 order=1 twice=1 \
+             colliding=1 head=2 component-head=2 fields=2",
         )
-        .call(Open, 335),
+        .from(256)
+        .refused(Open, "duplicate-key", 350),
         kind("found: items", "items open=7 other=8 every=1 depth=61 inner=2").call(Open, 170),
     ]
 }
@@ -284,7 +289,7 @@ fn content() -> Vec<Generator> {
         kind("sha256, wrong", content::bad_sha256).refused(Check, "digest-mismatch", 105),
         kind("crc32c, wrong", content::bad_crc32c).refused(Check, "digest-mismatch", 19),
         kind("csr: empty rows", content::rows).call(Check, 8).call(Copy, 120),
-        kind("csr: tiny objects", content::tiny_csr).call(Open, 40).call(Check, 75).call(Copy, 530),
+        kind("csr: tiny objects", content::tiny_csr).call(Open, 30).call(Check, 75).call(Copy, 530),
         kind("coo: 64 dimensions", content::coo).call(Check, 9).call(Copy, 120),
         kind("coo: i8 in 1.1", content::narrow_coo).call(Check, 60).call(Copy, 1010),
         kind("coo: the last index is too large", content::bad_coo).refused(Check, "index-range", 8),
@@ -350,7 +355,7 @@ fn packed() -> Vec<Generator> {
         kind("0.1: the last name twice", old::twice).refused(Open, "duplicate-name", 25),
         kind("0.1: big-endian", old::big_endian).call(Check, 25),
         kind("0.1: tiny zstd", old::zstd).call(Check, 130).call(Copy, 610),
-        kind("0.1: unknown fields", old::fields).call(Open, 230).call(Copy, 1280),
+        kind("0.1: unknown fields", old::fields).call(Open, 195).call(Copy, 1280),
     ]
 }
 

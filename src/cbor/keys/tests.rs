@@ -56,7 +56,9 @@ fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remainin
         let (value, text) = key(input).unwrap();
         let rest = pass(value).unwrap();
         // Those with a reader of their own do not stand there twice.
-        if !entry.is_known {
+        if entry.is_known {
+            keys.count();
+        } else {
             keys.note(text);
             if again.is_none() && seen.contains(&text) {
                 again = Some(Remaining::of(input));
