@@ -1,4 +1,4 @@
-#![expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers are small")]
+#![expect(clippy::as_conversions, reason = "numbers are small")]
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
