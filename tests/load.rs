@@ -119,3 +119,21 @@ fn the_first_failure_is_told() {
         }
     }
 }
+
+/// A component that is not supported keeps no other from being found invalid, in whichever thread.
+#[test]
+#[cfg(feature = "v2")]
+fn what_is_invalid_comes_before_what_is_not_supported() {
+    let file = std::fs::read("corpus/v2/reject/digest-mismatch--v2-behind-a-digest.zt").unwrap();
+    let archive = Archive::open(&file).unwrap();
+    let components: Vec<_> = archive.objects().flat_map(|object| object.components()).collect();
+    for threads in [1, 2, 5] {
+        let id = |components: &[Component<'_>]| {
+            let loader = loader(&file, &Limits::default(), threads);
+            let result = loader.decode(components.iter().copied(), &file[..]);
+            result.err().and_then(|error| Error::from(error).id())
+        };
+        assert_eq!(id(&components), Some("digest-mismatch"));
+        assert_eq!(id(&components[..1]), Some("unsupported-digest"));
+    }
+}

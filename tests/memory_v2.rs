@@ -268,3 +268,48 @@ fn every_corpus_file_is_bounded() {
         assert!(peak <= heap_bound(file.len() as u64), "{}: {peak}", path.display());
     }
 }
+
+/// Verifying a shard takes what SECURITY.md says, of many parts without digests as of a large one.
+#[test]
+fn verifying_shards_is_bounded() {
+    use zten::Limits;
+    use zten::shards::{Candidate, Find, Shard};
+    use zten_corpus::cbor::{fields, text as name, uint};
+    use zten_corpus::v2::{FileV2, file, object, part};
+
+    struct Given<'d>(&'d [u8]);
+
+    impl<'d> Find for Given<'d> {
+        type Source = &'d [u8];
+
+        fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
+            Ok(Some(Candidate { source: self.0, length: self.0.len() as u64 }))
+        }
+    }
+
+    for (count, length) in [(0, 0), (1, 8 << 20), (2000, 1), (500, 5000)] {
+        let stride = u64::next_multiple_of(length.max(1), 4096);
+        let end = 4096 + stride * count;
+        let shard = FileV2::shard().blob(4096, &vec![1; usize::try_from(end).unwrap()]).bytes();
+        let digest = format!("xxh3:{:016x}", twox_hash::XxHash3_64::oneshot(&shard));
+        let entry = fields([("size", uint(shard.len() as u64)), ("digest", name(&digest))]);
+        let names: Vec<String> = (0..count).map(|at| format!("{at:05}")).collect();
+        let blob = |at: u64| part("u8", 4096 + stride * at, length);
+        let objects = names.iter().zip(0..);
+        let objects = objects
+            .map(|(own, at)| (own.as_str(), object(&[length], "dense", vec![("data", blob(at))])));
+        let mut root = file(objects.collect()).set("shards", fields([("s", entry)]));
+        for own in &names {
+            root = root.set(&format!("{own}:data/shard"), name("s"));
+        }
+        let root = root.bytes();
+        let archive = zten::Archive::open(&root).unwrap();
+        let mut shards = archive.bind_shards(&Given(&shard), &Limits::default()).unwrap();
+        let (peak, verified) = peak(|| shards.verify(&Limits::default()));
+        verified.unwrap();
+        let blocks = count * length.div_ceil(256 << 10);
+        let bound = 2 * (24 * count + 56 * blocks) + 512;
+        println!("{count} parts of {length}: {peak} of {bound}");
+        assert!(peak <= bound, "{count} parts of {length}: {peak}");
+    }
+}

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zten::{
-    Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::Find,
-    shards::Shard, verify::Verifier,
+    Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::ComponentSource,
+    shards::Files, shards::Find, shards::Shard, verify::Verifier,
 };
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, corpus, sharded};
@@ -286,6 +286,74 @@ fn damage_of_a_shard_is_refused() {
         shard[at] ^= 0x10;
         assert!(verify(&shard[..at]).is_err(), "{at}");
     }
+}
+
+/// A part without a digest is not read before that of its shard has been compared.
+#[test]
+fn a_part_without_a_digest_waits_for_its_shard() {
+    let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
+    let archive = Archive::open(&root).unwrap();
+    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, shard);
+    let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
+    let part = archive.get("w").unwrap().component("data").unwrap();
+    let own = Lends { copies: Counted::default(), most: 0 };
+    let locate = |shards: &_| {
+        let files = Files { root: &own, shards };
+        files.locate(&part).map(|(_, source)| match source {
+            ComponentSource::Shard(reader) => format!("{reader:?}"),
+            ComponentSource::Root(_) => "the root".to_owned(),
+        })
+    };
+    let misuse = zten::ErrorKind::Misuse(zten::error::Misuse::UnverifiedShard);
+    assert_eq!(locate(&shards).unwrap_err().kind(), misuse);
+    shards.verify_for([part], archive.limits()).unwrap();
+    assert_eq!(locate(&shards).unwrap(), "ShardReader { verified: true }");
+    // It is not read again, here or where it was verified before.
+    let source = || &shards.bound()[0];
+    let count = source().source().copies.read.get();
+    let mut again = archive.bind_shards(&find, archive.limits()).unwrap();
+    let before = again.bound()[0].source().copies.read.get();
+    again.bound_mut()[0].set_verified(source().verified().unwrap());
+    again.verify(archive.limits()).unwrap();
+    assert_eq!(again.bound()[0].source().copies.read.get(), before);
+    assert!(count > before);
+}
+
+/// Of small frames beside their table, each byte is read a few times, whatever the size of a block.
+#[test]
+#[cfg(feature = "zstd")]
+fn comparing_reads_each_byte_a_few_times() {
+    use zten_corpus::cbor::uints;
+    use zten_corpus::v2::{FileV2, dense, frame, table};
+
+    const FRAMES: usize = 50_000;
+    let one = frame(&[7]);
+    let entries = vec![(one.len(), 1); FRAMES];
+    let blob = [one.repeat(FRAMES), table(&entries, 0)].concat();
+    let data = fields([
+        ("blob", uints(&[4096, blob.len() as u64])),
+        ("dtype", text("u8")),
+        ("encoding", text("zt.zstd-seekable/1")),
+        ("decoded_length", uint(FRAMES as u64)),
+    ]);
+    let shard = FileV2::shard().blob(4096, &blob).bytes();
+    let digest = format!("xxh3:{:016x}", twox_hash::XxHash3_64::oneshot(&shard));
+    let entry = fields([("size", uint(shard.len() as u64)), ("digest", text(&digest))]);
+    let root = dense(&[FRAMES as u64], data, &[])
+        .set("shards", fields([("s", entry)]))
+        .set("w:data/shard", text("s"))
+        .bytes();
+    let archive = Archive::open(&root).unwrap();
+    let find = One(|bytes| Lends { copies: Counted { bytes, read: Cell::new(0) }, most: 0 }, shard);
+    let mut shards = archive.bind_shards(&find, archive.limits()).unwrap();
+    shards.verify(archive.limits()).unwrap();
+    let read = || shards.bound()[0].source().copies.read.get();
+    let before = read();
+    let files = Files { root: &Lends { copies: Counted::default(), most: 0 }, shards: &shards };
+    let mut verifier = Verifier::new(1 << 30, archive.limits());
+    verifier.object_in(&archive.get("w").unwrap(), files, |_, _| ()).unwrap();
+    let read = read() - before;
+    assert!(blob.len() > 1 << 20 && read < 5 * blob.len(), "{read} of {}", blob.len());
 }
 
 /// Blobs of a shard are read as often as they are shared.
