@@ -4,7 +4,7 @@ use super::Verifier;
 use crate::codec::{Deferred, Locate, ReadAt, ReadError, Single};
 #[cfg(feature = "v2")]
 use crate::codec::{Files, Shards};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::manifest::{Manifest, ManifestRef};
 
 impl Verifier {
@@ -39,7 +39,8 @@ impl Verifier {
         S: ReadAt<Error = R::Error>,
     {
         let whole = match shards.verify(&self.limits) {
-            Err(ReadError::Refused(error)) => Some(error),
+            // Without memory they are not verified, and nothing can be read of them.
+            Err(ReadError::Refused(error)) if error.kind() != ErrorKind::OutOfMemory => Some(error),
             other => other.map(|()| None)?,
         };
         let manifest = manifest.parts();

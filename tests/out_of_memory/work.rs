@@ -11,7 +11,7 @@ use zten::{
 #[cfg(feature = "v2")]
 use zten::{
     Generation,
-    shards::{Candidate, Files, Find, Shard},
+    shards::{Candidate, Find, Shard},
     verify::Verifier,
     write::ShardWriter,
 };
@@ -156,13 +156,9 @@ pub(crate) fn with_shards(
 ) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     let mut shards = archive.bind_shards(beside, options.limit())?;
-    let whole = shards.verify(options.limit());
-    let files = Files { root: file, shards: &shards };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
-    for object in archive.objects() {
-        verifier.object_in(&object, files, |_, _| ())?;
-    }
-    Ok(whole?)
+    verifier.file_in(&archive, file, &mut shards)?;
+    Ok(())
 }
 
 /// Passes over any error but the one that is tested here.
