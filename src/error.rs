@@ -309,7 +309,7 @@ impl Error {
         self
     }
 
-    /// Whether the file may be valid, and this reader does not know what it uses.
+    /// Returns whether the file may be valid, and this reader does not know what it uses.
     pub fn is_unsupported(&self) -> bool {
         matches!(self.kind, ErrorKind::Unsupported(_))
     }

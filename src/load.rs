@@ -269,13 +269,13 @@ struct Share<O, E> {
 
 /// An item that failed, and its position.
 struct Failure<E> {
-    /// Whether nothing further on can say more about the file.
+    /// True if nothing further on can say more about the file.
     is_final: bool,
     at: usize,
     error: E,
 }
 
-/// Whether other items are not worth trying.
+/// Returns whether other items are not worth trying.
 fn is_final<E>(error: &ReadError<E>) -> bool {
     !matches!(error, ReadError::Refused(error) if error.is_unsupported())
 }

@@ -110,15 +110,15 @@ pub(crate) fn hash(text: &[u8]) -> u32 {
     Seeds::of_process().hash(text)
 }
 
-/// What a hash depends on but the text: odd numbers without a pattern.
+/// The seeds of a hash: odd numbers without a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Seeds(u64, u64);
 
-/// What the length of a text is multiplied by: an odd number without a pattern.
+/// The factor of the length of a text: an odd number without a pattern.
 const LENGTH: u64 = 0xa076_1d64_78bd_642f;
 
 impl Seeds {
-    /// Those that anyone can read here.
+    /// The seeds that anyone can read here.
     #[cfg(any(test, not(feature = "std")))]
     const KNOWN: Self = Self(0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03);
 

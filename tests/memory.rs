@@ -118,7 +118,7 @@ fn order_takes_no_more_than_the_index() {
     assert!(peak < index + index / 8, "{peak} bytes of heap for an index of {index}");
 }
 
-/// What the index says that it takes is what it takes, with the table of sorted names that looking up makes.
+/// The index takes the heap that it says, with the table of sorted names that looking up makes.
 #[test]
 fn the_index_knows_its_heap() {
     let mut names = generate::names(10_000);

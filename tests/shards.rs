@@ -319,7 +319,7 @@ fn a_part_without_a_digest_waits_for_its_shard() {
     assert!(count > before);
 }
 
-/// Of small frames beside their table, each byte is read a few times, whatever the size of a block.
+/// Each byte of small frames beside their table is read a few times, whatever the size of a block.
 #[test]
 #[cfg(feature = "zstd")]
 fn comparing_reads_each_byte_a_few_times() {

@@ -103,7 +103,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Whether the file may be valid for another reader.
+/// Returns whether the file may be valid for another reader.
 pub(crate) fn is_unsupported(failure: &Failure) -> bool {
     matches!(failure, Failure::Refused(error) if error.is_unsupported())
 }

@@ -34,7 +34,7 @@ const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Those of version 6 that lie within global unicast (`2000::/3`). Outside of it nothing is public.
+/// The blocks of version 6 that lie within global unicast (`2000::/3`). Outside of it nothing is public.
 const RESERVED_V6: [(Ipv6Addr, u32); 3] = [
     // Protocols, and Teredo, which tunnels. What is globally reachable in it serves no files.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
@@ -83,7 +83,7 @@ pub(crate) enum Policy {
     Any,
     /// Public ones.
     Public,
-    /// Those that the first answer has, for the one name that is ever asked for. If any of them is public, the others do
+    /// The addresses of the first answer, for the one name that is ever asked for. If any of them is public, the others do
     /// not count, so that a name which leads to a public server leads to no private one later.
     First(Arc<OnceLock<Vec<SocketAddr>>>),
 }
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// What a name leads to, asked again and again.
+    /// The addresses of a name, one list for each time that it is asked for.
     fn resolved(policy: Policy, answers: &[&'static [&'static str]]) -> Vec<Option<Vec<String>>> {
         let answers = Answers(Arc::new(Mutex::new(answers.iter().copied().rev().collect())));
         let resolver = Resolver { inner: answers, policy };

@@ -59,7 +59,7 @@ fn secured(tcp: HttpConnector<Resolver>) -> Result<Connector, RemoteError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
 }
 
-/// What kept TLS from being established, in words of our own: those of the error repeat what a certificate says.
+/// The reason why TLS was not established, in words of our own: those of the error repeat what a certificate says.
 #[cfg(feature = "tls")]
 fn tls_failure(error: &rustls::Error) -> RemoteError {
     use rustls::{CertificateError, Error};

@@ -85,7 +85,7 @@ pub enum RemoteError {
     OutOfMemory,
     /// No thread for the network could be started.
     Runtime(io::ErrorKind),
-    /// What talks to the server has panicked.
+    /// The code that talks to the server has panicked.
     Panic,
 }
 

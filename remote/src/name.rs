@@ -40,7 +40,7 @@ pub enum NameError {
     Fragment,
     /// Its bucket is not 3 to 63 lower-case letters, digits, dots, hyphens and underscores.
     Bucket,
-    /// Its key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
+    /// The key is empty, longer than 1,024 bytes, begins with a slash, or has a part `.` or `..`.
     Key,
     /// It needs TLS, which was not built in: the feature `tls`.
     NoTls,
@@ -104,7 +104,7 @@ pub(crate) fn has_tls(url: &Url) -> Result<(), NameError> {
     if url.scheme() == "https" && !cfg!(feature = "tls") { Err(NameError::NoTls) } else { Ok(()) }
 }
 
-/// Whether a URL would be read as if it were another text: without control characters, without blanks at its ends, and
+/// Returns whether a URL would be read as if it were another text: without control characters, without blanks at its ends, and
 /// with slashes for backslashes.
 pub(crate) fn is_read_otherwise(url: &str) -> bool {
     url.contains(char::is_control) || url.contains('\\') || url.trim_matches(' ') != url

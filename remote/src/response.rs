@@ -79,7 +79,7 @@ pub(crate) fn single<'h>(
     Ok(first)
 }
 
-/// Whether a tag has no characters, by which no version could be told from another.
+/// Returns whether a tag has no characters, by which no version could be told from another.
 fn is_empty_tag(tag: &HeaderValue) -> bool {
     let tag = tag.as_bytes();
     matches!(tag.strip_prefix(b"W/").unwrap_or(tag), b"" | b"\"\"")
@@ -174,7 +174,7 @@ fn unsatisfiable(headers: &HeaderMap, known: Option<&Known>) -> Result<Answer, R
     }
 }
 
-/// What the header of that name says, if that is a text.
+/// Returns the value of the header of that name, if it is a text.
 fn content_range(headers: &HeaderMap) -> Result<Option<&str>, RemoteError> {
     Ok(single(headers, "Content-Range")?.and_then(|value| value.to_str().ok()))
 }

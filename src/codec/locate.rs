@@ -14,7 +14,7 @@ pub(crate) trait Locate: Copy {
     /// The component as it is read from the file that it is in, and that file.
     ///
     /// # Errors
-    /// Why there is no such file.
+    /// The reason why there is no such file.
     fn locate<'c>(self, component: &Component<'c>) -> Result<Located<'c, Self::Source>, Error>;
 }
 

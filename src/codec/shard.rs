@@ -138,7 +138,7 @@ impl<'a, S> BoundShard<'a, S> {
         self.shard
     }
 
-    /// Its bytes, whatever they are by now. [`reader`](Self::reader) holds them against what was verified.
+    /// The bytes of the shard, whatever they are by now. [`reader`](Self::reader) holds them against what was verified.
     pub fn source(&self) -> &S {
         &self.source
     }
@@ -157,7 +157,7 @@ impl<'a, S> BoundShard<'a, S> {
         self.digest = Comparison::Equal(Cow::Borrowed(blocks));
     }
 
-    /// Whether its digest is still to be compared.
+    /// Returns whether its digest is still to be compared.
     fn is_pending(&self) -> bool {
         matches!(self.digest, Comparison::Pending)
     }
@@ -168,7 +168,7 @@ impl<'a, S> BoundShard<'a, S> {
 }
 
 impl<S: ReadAt> BoundShard<'_, S> {
-    /// Its bytes: once it has been verified, those and no others.
+    /// The bytes of the shard: once it has been verified, those and no others.
     ///
     /// Parts with a digest that is as strong as that of the shard are read as they come: whoever reads all of one
     /// compares that.
@@ -241,7 +241,7 @@ pub struct Shards<'a, S> {
     manifest: Option<ManifestRef<'a>>,
     /// In the order of the table.
     bound: Vec<BoundShard<'a, S>>,
-    /// Those of a version that is not supported: they have a digest to compare, and nothing is read of them.
+    /// Shards of a version that is not supported: they have a digest to compare, and nothing is read of them.
     other_versions: Vec<BoundShard<'a, S>>,
     missing: Option<Shard<'a>>,
 }

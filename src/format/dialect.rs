@@ -22,9 +22,9 @@ pub(crate) struct Dialect {
     pub(crate) generation: Generation,
     pub(crate) nesting: Nesting,
 
-    /// Whether objects have attributes.
+    /// True if objects have attributes.
     pub(crate) has_attributes: bool,
-    /// Whether components may be in other files.
+    /// True if components may be in other files.
     pub(crate) has_shards: bool,
 
     /// Fields of a component for which its record has no place.

@@ -58,7 +58,7 @@ struct Validator<'m, 'o> {
     last_name: Option<&'m [u8]>,
     names_are_sorted: bool,
 
-    /// Of the current object: its name, the ordinal of its first component, its parts.
+    /// The current object: its name, the ordinal of its first component, its parts.
     name: Text<'m>,
     first: u32,
     parts: Roles,

@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, OutOfMemory};
 use crate::num::usize_from_u32;
 use crate::rules::{Limit, Rule};
 
-/// Whether blobs have come in order so far: each begins where the one before has ended, or later. Then no two
+/// True if blobs have come in order so far: each begins where the one before has ended, or later. Then no two
 /// overlap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InOrder {
@@ -44,7 +44,7 @@ pub(super) struct Sharing {
 /// The component that is at fault, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// Its ordinal among all components.
+    /// The ordinal among all components.
     pub(super) component: u32,
     pub(super) kind: ErrorKind,
     pub(super) found: u64,

@@ -103,7 +103,7 @@ impl<'a> Component<'a> {
         core::str::from_utf8(self.role_bytes()).assured()
     }
 
-    /// Its role, not looked at as text.
+    /// Returns the bytes of the role, not checked as text.
     pub(crate) fn role_bytes(&self) -> &'a [u8] {
         self.parts.records().role(self.record)
     }

@@ -2,7 +2,7 @@
 
 use crate::num::Assured as _;
 
-/// Where a blob lies: all of it before the manifest, and starting at a multiple of 64; in 2, before
+/// The range of a blob: all of it before the manifest, and starting at a multiple of 64; in 2, before
 /// the footer, and at a multiple of 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
@@ -37,7 +37,7 @@ impl Extent {
         self.offset.checked_add(self.length).assured_or(u64::MAX)
     }
 
-    /// As a range of the file.
+    /// Returns the range of the file.
     pub fn range(&self) -> core::ops::Range<u64> {
         self.offset..self.end()
     }

@@ -75,7 +75,7 @@ impl ComponentRecord {
         }
     }
 
-    /// Whether its blob is in another file.
+    /// Returns whether its blob is in another file.
     #[inline(always)]
     pub(super) fn in_shard(&self) -> bool {
         self.shard != Remaining::END
@@ -209,7 +209,7 @@ impl Index {
 mod tests {
     use super::{ComponentRecord, ObjectRecord};
 
-    /// What an ordinary object takes: docs/limits.md.
+    /// Records of an ordinary object take 80 bytes: SECURITY.md.
     #[test]
     fn records_are_small() {
         assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (32, 48));

@@ -149,7 +149,7 @@ impl<'a> Object<'a> {
         Component { parts, record, owner, object: ordinal, ordinal: place }
     }
 
-    /// Its map.
+    /// Returns the map of the object.
     pub(super) fn map(&self) -> Input<'a> {
         self.parts.records().object_map(self.record)
     }

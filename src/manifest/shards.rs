@@ -15,7 +15,7 @@ use crate::rules::Rule;
 /// A broken rule, and the component that breaks it.
 pub(super) struct Clash {
     pub(super) fault: Fault,
-    /// Its ordinal among all components.
+    /// The ordinal among all components.
     pub(super) component: u32,
 }
 

@@ -103,7 +103,7 @@ pub(crate) struct Writer {
     level: Option<Level>,
     /// The order of roles that the canonical form asks for.
     order: fn(&str, &str) -> Ordering,
-    /// Whether components of equal bytes share them, so that digests have to be known before.
+    /// True if components of equal bytes share them, so that digests have to be known before.
     shares: bool,
 }
 
@@ -273,7 +273,7 @@ impl Writer {
 /// Bytes that are copied at a time.
 const PIECE: usize = 256 << 10;
 
-/// Where copies begin: into and out of memory so aligned, copying takes half the time.
+/// The alignment of copies: into and out of memory so aligned, copying takes half the time.
 const ALIGNMENT: usize = 4096;
 
 /// Hands out copies of the bytes of an array, piece by piece, and sees signals in between.

@@ -5,7 +5,7 @@ use zten::{Component, Format, Object, verify::Verified, view::Mx};
 use super::feed::{ComponentReader, Failure, Take};
 use crate::args::Cat;
 
-/// Whether the values of such an object are asked for, and not one of its components.
+/// Returns whether the values of such an object are asked for, and not one of its components.
 pub(super) fn is_asked(object: &Object<'_>, args: &Cat) -> bool {
     object.format() == Format::Mx && args.component.is_none() && !args.raw
 }

@@ -89,7 +89,7 @@ pub fn honest(content: &[u8], request: &Request) -> Reply {
         .with_body(body)
 }
 
-/// What a server says that claims a file of that length: of ranges it has what begins and ends the file, and zeros
+/// Replies of a server that claims a file of that length: of ranges it has what begins and ends the file, and zeros
 /// between; of those that are longer than 64 KiB no more than the claim.
 pub fn claimed(begins: &[u8], ends: &[u8], length: u64, request: &Request) -> Reply {
     let Some(range) = request.range(length) else { return Reply::status(200) };

@@ -58,7 +58,7 @@ fn shards_are_where_the_name_says() {
     assert!(matches!(root.find(&shard("v")), Err(RemoteError::Denied(403))));
 }
 
-/// What is requested is what is named, whatever characters are in it, and nothing else.
+/// The name that is requested is the one that was given, whatever characters are in it.
 #[test]
 fn names_are_requested_as_they_are() {
     let server = Server::start(|_, request| match &*request.path {

@@ -31,7 +31,7 @@ fn peaks(process: u32) -> Vec<u64> {
     all.iter().filter(|(id, _, _)| family.contains(id)).map(|(_, _, peak)| *peak).collect()
 }
 
-/// What a file is called, how it begins and ends, and how long it is claimed to be.
+/// The name of a file, its beginning and end, and its claimed length.
 type Lie = (&'static str, Vec<u8>, Vec<u8>, u64);
 
 fn lies() -> Vec<Lie> {

@@ -107,7 +107,7 @@ pub(crate) fn cases(t: &mut Table) {
     });
 }
 
-/// What is wrong, where another shard is missing or of another version.
+/// Files in which something is wrong, and another shard is missing or of another version.
 fn behind_what_is_not_supported(t: &mut Table, indptr: &[u8]) {
     let newer = FileV2::shard().blob(4096, &words(&[0, 2, 3])).version(3).bytes();
     let mut reject = |rule, case: &str, root: FileV2, files: &[(&str, &[u8])]| {

@@ -43,7 +43,7 @@ mod tests {
 
     use super::{SEEDS, colliding, mix};
 
-    /// What the length of a text is multiplied by.
+    /// The factor of the length of a text.
     const LENGTH: u64 = 0xa076_1d64_78bd_642f;
 
     fn hash(text: &[u8]) -> u64 {
