@@ -23,8 +23,10 @@ pub(crate) struct Dialect {
     pub(crate) nesting: Nesting,
 
     /// True if objects have attributes.
+    #[cfg(feature = "write")]
     pub(crate) has_attributes: bool,
     /// True if components may be in other files.
+    #[cfg(feature = "write")]
     pub(crate) has_shards: bool,
 
     /// Fields of a component for which its record has no place.

@@ -37,7 +37,9 @@ table! {
 pub(crate) static V0_1: Dialect = Dialect {
     generation: Generation::V0_1,
     nesting: Nesting::Flat("data"),
+    #[cfg(feature = "write")]
     has_attributes: false,
+    #[cfg(feature = "write")]
     has_shards: false,
     encoding: EntryKey::encoding.field(),
     blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),

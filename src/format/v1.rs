@@ -6,6 +6,8 @@ mod values;
 use nom::Parser as _;
 
 use self::values::{DigestText, DtypeName, FormatName, TypeName};
+#[cfg(feature = "write")]
+use super::Format;
 use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
 #[cfg(feature = "write")]
 use super::dialect::Writing;
@@ -13,7 +15,7 @@ use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
 use super::shape::{Shape, Text, Uint};
 use super::slots::{Attributes, Slot};
 use super::table::table;
-use super::{Encoding, Format, Generation, Role, Version};
+use super::{Encoding, Generation, Role, Version};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
     map_head, nth_key, pass, short_text, skip, text, utf8,
@@ -66,7 +68,9 @@ const FACTS: Facts = Facts::BEFORE_2;
 pub(crate) static V1_2: Dialect = Dialect {
     generation: Generation::V1_2,
     nesting: Nesting::Named,
+    #[cfg(feature = "write")]
     has_attributes: true,
+    #[cfg(feature = "write")]
     has_shards: false,
     encoding: ComponentKey::encoding.field(),
     blob: Blob::Fields(ComponentKey::offset.field(), ComponentKey::length.field()),

@@ -84,7 +84,9 @@ const FACTS: Facts = Facts {
 pub(crate) static V2: Dialect = Dialect {
     generation: Generation::V2,
     nesting: Nesting::Named,
+    #[cfg(feature = "write")]
     has_attributes: true,
+    #[cfg(feature = "write")]
     has_shards: true,
     encoding: PartKey::encoding.field(),
     blob: Blob::Pair(PartKey::blob.field()),

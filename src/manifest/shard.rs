@@ -11,7 +11,7 @@ use crate::rules::Unsupported;
 
 /// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
 ///
-/// It becomes one that can be read from by [`bind`](Self::bind).
+/// [`Manifest::bind_shards`] finds the files.
 #[derive(Clone, Copy)]
 pub struct Shard<'a> {
     name: &'a str,
