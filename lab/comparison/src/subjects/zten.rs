@@ -15,7 +15,9 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
     let Some(archive) = report.opened(opened.map_err(rule)) else { return };
     let shards = archive.bind_shards(&Beside(path), options.limit());
     let Some(mut shards) = report.read(shards.map_err(rule)) else { return };
-    let whole = shards.verify(options.limit());
+    let mut verifier = Verifier::new(file.len() as u64, options.limit());
+    let whole = verifier.file_in(archive.manifest(), &file[..], &mut shards);
+    report.read(whole.map_err(rule));
     let files = Files { root: &file[..], shards: &shards };
     let mut verifier = Verifier::new(file.len() as u64, options.limit());
     for object in archive.objects() {
@@ -33,7 +35,6 @@ pub(super) fn read(path: &Path, options: &str, report: &mut Report) {
             }
         }
     }
-    report.read(whole.map_err(rule));
     if options == options.canonical() {
         let validated = verifier.padding(archive.manifest(), &file[..]);
         report.read(validated.map_err(rule));
