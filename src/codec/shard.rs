@@ -187,7 +187,8 @@ impl<S: ReadAt> BoundShard<'_, S> {
         if self.is_pending() {
             self.digest = match self.compare(blobs, limits) {
                 Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
-                Err(ReadError::Refused(error)) => Comparison::Failed(error),
+                // What is not the shard's fault may be otherwise next time.
+                Err(ReadError::Refused(error)) if error.id().is_some() => Comparison::Failed(error),
                 Err(error) => return Err(error),
             };
         }

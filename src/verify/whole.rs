@@ -4,7 +4,7 @@ use super::Verifier;
 use crate::codec::{Deferred, Locate, ReadAt, ReadError, Single};
 #[cfg(feature = "v2")]
 use crate::codec::{Files, Shards};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::manifest::{Manifest, ManifestRef};
 
 impl Verifier {
@@ -40,7 +40,7 @@ impl Verifier {
     {
         let whole = match shards.verify(&self.limits) {
             // Without memory they are not verified, and nothing can be read of them.
-            Err(ReadError::Refused(error)) if error.kind() != ErrorKind::OutOfMemory => Some(error),
+            Err(ReadError::Refused(error)) if error.id().is_some() => Some(error),
             other => other.map(|()| None)?,
         };
         let manifest = manifest.parts();

@@ -117,9 +117,10 @@ fn read(
     let failed = |failure| Box::new(Problem::reading(path, archive, &failure));
     let mut files = Sources::bind(archive, &source, limits).map_err(failed)?;
     let whole = files.verify(limits);
-    if let Err(failure @ ReadError::Source(_)) = whole {
-        return Err(failed(failure));
-    }
+    let whole = match whole {
+        Err(ReadError::Refused(error)) if error.id().is_some() => Some(ReadError::Refused(error)),
+        other => other.map(|()| None).map_err(failed)?,
+    };
     let validate =
         |verifier: &mut Verifier, object: &Object<'_>| files.object(verifier, object, |_, _| ());
     let results = Work { archive, limits, passes, validate }.run();
@@ -129,7 +130,7 @@ fn read(
         .filter_map(|(result, ordinal)| Some((ordinal, result.as_ref().err()?)))
         .collect();
     let blamed = failures.iter().position(|(_, failure)| !is_unsupported(failure));
-    if let Err(failure) = whole
+    if let Some(failure) = whole
         && blamed.is_none()
         && (failures.is_empty() || !is_unsupported(&failure))
     {
