@@ -4,7 +4,7 @@ use zten::rules::{self, Row};
 
 /// Every row, those of zTensor first.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    rules::rows().chain(zten_foreign::rules::rows())
+    rules::rows().chain(zten_formats::rules::rows())
 }
 
 /// The row of that id.

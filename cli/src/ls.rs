@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use zten::Options;
-use zten_foreign::Input;
+use zten_formats::Input;
 
 use crate::app::App;
 use crate::args::Ls;

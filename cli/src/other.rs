@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zten::write::{Checksum, Encoded, Settings, Writer};
 use zten::{Archive, Error, Limits, Options};
-use zten_foreign::{Beside, Detected, Input, START, Source, Trouble, by_start};
+use zten_formats::{Beside, Detected, Input, START, Source, Trouble, by_start};
 use zten_shards::Want;
 
 use crate::companion::Companion;
@@ -26,7 +26,7 @@ pub(crate) fn detect(opened: &Opened) -> io::Result<Option<Detected>> {
         return Ok(None);
     }
     let start = opened.start(u64::try_from(START).unwrap_or(u64::MAX))?;
-    Ok(by_start(&start, &opened.path).or_else(|| zten_foreign::by_name(&opened.path)))
+    Ok(by_start(&start, &opened.path).or_else(|| zten_formats::by_name(&opened.path)))
 }
 
 /// Whether a file begins as zTensor files of any version do.
@@ -38,7 +38,7 @@ pub(crate) fn is_tensors(start: &[u8]) -> bool {
 pub(crate) fn listed(opened: &Opened, limits: &Limits) -> io::Result<Result<Vec<String>, Trouble>> {
     // A confined process cannot open a file again, nor take a second descriptor of it.
     let bytes = opened.start(opened.length.min(LONGEST))?;
-    Ok(zten_foreign::listed(&Source::from(bytes), limits))
+    Ok(zten_formats::listed(&Source::from(bytes), limits))
 }
 
 /// Opens a file of another format, and validates everything but its data.
@@ -49,7 +49,7 @@ pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input
         .into_iter()
         .chain(found)
         .map(|Companion { name, file, length }| Beside { name, source: source(file, length) });
-    zten_foreign::open(source(file, length), beside.collect(), path, limits)
+    zten_formats::open(source(file, length), beside.collect(), path, limits)
 }
 
 fn source(file: Handle, length: u64) -> Source {
@@ -62,7 +62,7 @@ fn source(file: Handle, length: u64) -> Source {
 /// Finds the files that an index lists which is read over the network: those beside others have been opened.
 fn find_listed(opened: &Opened, limits: &Limits) -> io::Result<Vec<Companion>> {
     let mut found = Vec::new();
-    if opened.file.is_local() || zten_foreign::opened_beside(&opened.path).is_none() {
+    if opened.file.is_local() || zten_formats::opened_beside(&opened.path).is_none() {
         return Ok(found);
     }
     let Ok(names) = listed(opened, limits)? else { return Ok(found) };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zten::rules::Unsupported;
 use zten::source::OpenError;
 use zten::{Component, Error, ErrorKind, Manifest, ReadError, error::Place};
-use zten_foreign::Trouble;
+use zten_formats::Trouble;
 use zten_present::finding::{self, Finding};
 
 use crate::escape;

@@ -116,7 +116,7 @@ pub(crate) fn files<'a>(
 
 /// Opens the files beside one that is an index, as its name says; at most so many, and none if none are asked for.
 fn beside(opened: &mut Opened, most: u32) -> io::Result<()> {
-    match zten_foreign::opened_beside(&opened.path).filter(|_| most > 0 && opened.file.is_local()) {
+    match zten_formats::opened_beside(&opened.path).filter(|_| most > 0 && opened.file.is_local()) {
         Some(suffix) => shards::open_beside(opened, suffix, most.into()),
         None => Ok(()),
     }
@@ -127,7 +127,7 @@ pub(crate) fn later(opened: &Opened, task: Task, strictness: &Strictness) -> Lat
     if opened.file.is_local() || !strictness.looks_for_shards() {
         return Later::Nothing;
     }
-    match zten_foreign::opened_beside(&opened.path) {
+    match zten_formats::opened_beside(&opened.path) {
         Some(_) => Later::Headers,
         None if task == Task::Look => Later::Nothing,
         None => Later::Shards,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zten_foreign::{Detected, Format};
+use zten_formats::{Detected, Format};
 use zten_present::finding::Verdict;
 
 use super::kind::{Outcome, Valid};

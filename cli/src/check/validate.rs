@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zten::rules::Limit;
 use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
-use zten_foreign::Detected;
+use zten_formats::Detected;
 use zten_present::finding::{Scope, ZTENSOR, summary};
 use zten_shards::{Beside, Want};
 

@@ -13,7 +13,7 @@ use crate::progress::Watched;
 use crate::report::Problem;
 use archived::Archived;
 use foreign::Foreign;
-use zten_foreign::Input;
+use zten_formats::Input;
 
 /// Writes all of a zTensor file, and returns where it was written.
 pub(super) fn archive<S: Output>(

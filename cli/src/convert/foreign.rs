@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
 use zten::{ElementType, Error, ErrorKind, Generation, LogicalType, StorageType};
-use zten_foreign::{Failure, Input, Kind, Tensor, Trouble};
+use zten_formats::{Failure, Input, Kind, Tensor, Trouble};
 
 use super::plan::Plan;
 use crate::args::Convert;

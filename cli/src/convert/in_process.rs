@@ -34,7 +34,7 @@ pub(super) fn run(args: &Convert, plan: &Plan) -> Result<u64, Box<Problem>> {
 pub(super) fn open(args: &Convert) -> Result<Opened, Box<Problem>> {
     let failed = |error| Box::new(Problem::io(&args.input, &error));
     let mut file = Opened::open(&args.input, args.strictness.most_beside()).map_err(failed)?;
-    if let Some(suffix) = zten_foreign::opened_beside(&args.input).filter(|_| file.file.is_local())
+    if let Some(suffix) = zten_formats::opened_beside(&args.input).filter(|_| file.file.is_local())
     {
         zten_sandbox::allow_many_files();
         let most = args.strictness.options().limit().shards();

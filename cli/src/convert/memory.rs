@@ -7,7 +7,7 @@ use clap::Parser as _;
 use zten::write::{NewObject, Settings, Sink, Writer};
 use zten::{Limits, StorageType};
 use zten_corpus::other::{gguf, safetensors};
-use zten_foreign::Input;
+use zten_formats::Input;
 
 use super::plan::Plan;
 use super::{foreign, tensors};

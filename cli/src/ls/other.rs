@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use zten_foreign::{Input, Kind, Tensor};
+use zten_formats::{Input, Kind, Tensor};
 use zten_present::finding::counted;
 
 use super::totals::FileTotals;

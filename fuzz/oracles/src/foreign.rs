@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zten_foreign::{Beside, Failure, Input, Source, Trouble, open};
+use zten_formats::{Beside, Failure, Input, Source, Trouble, open};
 
 use crate::heap;
 use crate::limits;
@@ -58,7 +58,7 @@ fn named(bytes: &[u8], name: &str) -> bool {
 }
 
 fn validate(bytes: &[u8], name: &str) -> Result<Input, Trouble> {
-    let is_index = zten_foreign::opened_beside(Path::new(name)).is_some();
+    let is_index = zten_formats::opened_beside(Path::new(name)).is_some();
     let split = bytes.iter().position(|byte| *byte == 0).filter(|_| is_index);
     let (bytes, beside) = bytes.split_at(split.unwrap_or(bytes.len()));
     let beside = beside.get(1..).unwrap_or_default().to_vec();

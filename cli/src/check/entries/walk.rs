@@ -64,8 +64,8 @@ impl Suffixes {
 /// with constants, and not interpreted. One that cannot be opened is none: its name does not say that it should be.
 fn is_of_tensors(path: &Path) -> bool {
     let Ok(opened) = Opened::open_unlinked(path) else { return false };
-    let start = opened.start(u64::try_from(zten_foreign::START).unwrap_or(u64::MAX));
-    start.is_ok_and(|start| is_tensors(&start) || zten_foreign::by_start(&start, path).is_some())
+    let start = opened.start(u64::try_from(zten_formats::START).unwrap_or(u64::MAX));
+    start.is_ok_and(|start| is_tensors(&start) || zten_formats::by_start(&start, path).is_some())
 }
 
 /// What is left of a folder.

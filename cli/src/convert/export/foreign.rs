@@ -2,7 +2,7 @@
 
 use zten::attributes::Attributes;
 use zten::{Archive, StorageType};
-use zten_foreign::{Input, Kind, Trouble};
+use zten_formats::{Input, Kind, Trouble};
 
 use crate::args::Convert;
 use crate::convert::foreign::troubled;
@@ -76,10 +76,10 @@ impl Source for Foreign<'_> {
             return Err(Failure::Input(troubled(&self.args.input, &trouble)));
         }
         read.map_err(|failure| match failure {
-            zten_foreign::Failure::Input(trouble) => {
+            zten_formats::Failure::Input(trouble) => {
                 Failure::Input(troubled(&self.args.input, &trouble))
             }
-            zten_foreign::Failure::Taker(error) => Failure::Output(error),
+            zten_formats::Failure::Taker(error) => Failure::Output(error),
         })
     }
 }

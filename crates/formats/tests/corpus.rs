@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zten::Limits;
-use zten_foreign::{Beside, Failure, Rule, Source, Trouble, open, opened_beside};
+use zten_formats::{Beside, Failure, Rule, Source, Trouble, open, opened_beside};
 
 fn source(path: &Path) -> Source {
     Source::from(fs::read(path).unwrap())
