@@ -135,6 +135,8 @@ pub enum ErrorKind {
     Misuse(Misuse),
     /// There is not as much memory as is needed.
     OutOfMemory,
+    /// An invariant of this library does not hold: a defect of it, or bytes that changed while they were read.
+    Internal,
 }
 
 impl ErrorKind {
@@ -144,7 +146,7 @@ impl ErrorKind {
             Self::Malformed(rule) => Some(rule.row()),
             Self::Unsupported(feature) => Some(feature.row()),
             Self::Limit(limit) => Some(limit.row()),
-            Self::Misuse(_) | Self::OutOfMemory => None,
+            Self::Misuse(_) | Self::OutOfMemory | Self::Internal => None,
         }
     }
 }
@@ -280,6 +282,16 @@ impl Error {
         Self::unplaced(ErrorKind::Misuse(misuse))
     }
 
+    /// An invariant of this library does not hold.
+    #[allow(
+        dead_code,
+        clippy::allow_attributes,
+        reason = "not all builds have code that checks one"
+    )]
+    pub(crate) const fn internal() -> Self {
+        Self::unplaced(ErrorKind::Internal)
+    }
+
     /// Not marked as cold, so that it can be made before it is known to be needed.
     const fn unplaced(kind: ErrorKind) -> Self {
         Self { kind, place: Place::NOWHERE, offset: None, found: 0 }
@@ -356,6 +368,9 @@ impl fmt::Display for Sentence {
             }
             ErrorKind::Misuse(misuse) => misuse.sentence(),
             ErrorKind::OutOfMemory => "out of memory",
+            ErrorKind::Internal => {
+                "internal error: the library is at fault, or the bytes changed while they were read"
+            }
             kind => kind.row().map(|row| row.broken).assured(),
         };
         match text.split_once('{') {
