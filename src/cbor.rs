@@ -23,7 +23,7 @@ use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
 
 use crate::error::ErrorKind;
-use crate::num::{Assured as _, SMALL, Word, len_u32, usize_from_u32};
+use crate::num::{SMALL, Word, len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 #[cfg(feature = "write")]
@@ -96,6 +96,13 @@ impl Fault {
     #[inline(never)]
     pub(crate) fn with(kind: impl Into<ErrorKind>, remaining: Remaining, found: u64) -> Self {
         Self { kind: kind.into(), remaining, found }
+    }
+
+    /// An invariant of this library does not hold at `at`.
+    #[cfg(any(feature = "v2", feature = "write"))]
+    #[cold]
+    pub(crate) fn internal(at: Input<'_>) -> Self {
+        Self::new(ErrorKind::Internal, Remaining::of(at))
     }
 }
 
@@ -304,10 +311,18 @@ pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> 
     (length < 8).then(|| (rest, content, Word::spelled(word, length)))
 }
 
-/// The bytes of `whole` from `mark` on.
+/// The last bytes of `whole`, as many as remain at `remaining`; all, where there are no more.
 pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
-    let start = whole.len().checked_sub(usize_from_u32(remaining.left())).assured();
-    whole.get(start..).assured()
+    let start = whole.len().saturating_sub(usize_from_u32(remaining.left()));
+    whole.get(start..).unwrap_or(whole)
+}
+
+/// The bytes at `at` before `rest`, which is what is left after them.
+#[cfg(any(feature = "v2", feature = "write"))]
+#[inline(always)]
+pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Fault> {
+    let length = at.len().checked_sub(rest.len());
+    length.and_then(|length| at.get(..length)).ok_or_else(|| Fault::internal(at))
 }
 
 #[cfg(test)]

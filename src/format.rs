@@ -6,16 +6,19 @@
 //! asks a [`Dialect`] for what it has to know of a generation; no field is named outside this
 //! module.
 
-use crate::cbor::{Input, Parsed};
+use crate::cbor::{Checked, Fault, Input, Parsed, Remaining};
+use crate::error::ErrorKind;
 use crate::num::listed;
 use frame::Container;
 
-mod claims;
+mod context;
 mod dialect;
+mod extent;
 pub(crate) mod frame;
 mod named;
 #[cfg(feature = "v2")]
 mod profile;
+mod record;
 mod shape;
 mod slots;
 mod table;
@@ -26,35 +29,91 @@ pub(crate) mod v1;
 #[cfg(feature = "v2")]
 pub(crate) mod v2;
 
-#[cfg(feature = "write")]
-pub(crate) use claims::Dtype;
-pub(crate) use claims::{Claims, ComponentClaim, Logical, ObjectClaim, ObjectFault, Walk, Walked};
+pub(crate) use context::{Header, ParseContext, push, reserve};
 #[cfg(feature = "write")]
 pub(crate) use dialect::Writing;
 pub(crate) use dialect::{Dialect, Facts, Field, IndexTypes, Nesting};
+pub use extent::Extent;
 pub use named::Named;
 pub(crate) use named::named;
 #[cfg(feature = "v2")]
 pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
-pub(crate) use shape::{Shape, Text, Uint};
+pub(crate) use record::{ComponentRecord, Logical, RawObject};
+#[cfg(feature = "write")]
+pub(crate) use record::{Dtype, RawComponent};
+pub use shape::{Dimensions, Shape};
+pub(crate) use shape::{Product, ShapeSpan, Shapes, Text, Uint};
 #[cfg(feature = "write")]
 pub(crate) use slots::pass_attributes;
 #[cfg(feature = "v2")]
-pub(crate) use v2::content;
+pub(crate) use v2::{ShardRecord, content};
 
-/// Reads the manifest of a file with that container.
-pub(crate) fn walk<'m, C: Claims<'m>>(
+/// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
+pub(crate) enum Objects<'m> {
+    #[cfg(feature = "v0")]
+    V0(v0_1::Objects<'m>),
+    #[cfg(feature = "v1")]
+    V1(v1::Objects<'m>),
+    #[cfg(feature = "v2")]
+    V2(v2::Objects<'m>),
+}
+
+impl<'m> Objects<'m> {
+    /// Begins to parse the manifest of a file with that container.
+    pub(crate) fn open(
+        container: Container,
+        cx: &mut ParseContext<'_>,
+        manifest: Input<'m>,
+    ) -> Checked<Self> {
+        Ok(match container {
+            #[cfg(feature = "v0")]
+            Container::V0 => Self::V0(v0_1::Objects::open(cx, manifest)?),
+            #[cfg(feature = "v1")]
+            Container::V1 => Self::V1(v1::Objects::open(cx, manifest)?),
+            #[cfg(feature = "v2")]
+            Container::V2 => Self::V2(v2::Objects::open(cx, manifest)?),
+        })
+    }
+
+    /// The next object; none at the end of the manifest.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+        match self {
+            #[cfg(feature = "v0")]
+            Self::V0(objects) => objects.next(cx),
+            #[cfg(feature = "v1")]
+            Self::V1(objects) => objects.next(cx),
+            #[cfg(feature = "v2")]
+            Self::V2(objects) => objects.next(cx),
+        }
+    }
+
+    /// The fields beside the objects, once there are no more objects, and the bytes behind the manifest.
+    pub(crate) fn finish(self) -> Parsed<'m, Header> {
+        let header = match self {
+            #[cfg(feature = "v0")]
+            Self::V0(objects) => return objects.finish(),
+            #[cfg(feature = "v1")]
+            Self::V1(objects) => objects.finish(),
+            #[cfg(feature = "v2")]
+            Self::V2(objects) => objects.finish(),
+        };
+        header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
+    }
+}
+
+/// Validates the form of a manifest as a whole, where its container asks for one form.
+#[cold]
+pub(crate) fn check_form(
     container: Container,
-    walk: &mut Walk<'_, C>,
-    manifest: Input<'m>,
-) -> Parsed<'m, Walked> {
+    cx: &mut ParseContext<'_>,
+    manifest: Input<'_>,
+) -> Checked<()> {
     match container {
-        #[cfg(feature = "v0")]
-        Container::V0 => v0_1::walk(walk, manifest),
-        #[cfg(feature = "v1")]
-        Container::V1 => v1::walk(walk, manifest),
         #[cfg(feature = "v2")]
-        Container::V2 => v2::walk(walk, manifest),
+        Container::V2 => v2::check_form(cx, manifest),
+        #[cfg(any(feature = "v0", feature = "v1"))]
+        _ => Ok(()),
     }
 }
 

@@ -4,19 +4,19 @@
 //! its last bytes. Names, shapes, digests and attributes are read from those bytes when asked
 //! for, which cannot fail, because they have been checked.
 
-mod admit;
 mod blobs;
+mod builder;
 #[cfg(feature = "write")]
 mod canonical;
 mod component;
-mod extent;
 mod index;
+mod layouts;
 mod missing;
 mod names;
 mod object;
+mod parse;
 mod parts;
 mod refused;
-mod roles;
 #[cfg(feature = "v2")]
 mod shard;
 #[cfg(feature = "v2")]
@@ -24,19 +24,16 @@ mod shards;
 
 use core::ops::Range;
 
-pub use crate::format::Version;
-#[cfg(all(feature = "write", feature = "v2"))]
-pub(crate) use admit::extent;
+pub use crate::format::{Dimensions, Extent, Shape, Version};
 #[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;
 pub use component::{Component, ElementType};
-pub use extent::Extent;
-pub use missing::NotFound;
-pub use object::{Object, Shape};
-pub(crate) use parts::{Admitted, ManifestRef};
-pub use refused::RefusedManifest;
 #[cfg(feature = "write")]
-pub(crate) use roles::{Part, Roles};
+pub(crate) use layouts::{Candidate, ObjectFault};
+pub use missing::NotFound;
+pub use object::Object;
+pub(crate) use parts::{Admitted, ManifestRef, TextIn};
+pub use refused::RefusedManifest;
 #[cfg(feature = "v2")]
 pub use shard::{Shard, ShardTable};
 
@@ -44,6 +41,8 @@ pub use shard::{Shard, ShardTable};
 use crate::cbor::item;
 use crate::cbor::{Attributes, seek};
 use crate::error::Error;
+#[cfg(feature = "write")]
+use crate::error::Misuse;
 use crate::format::Generation;
 use crate::format::frame::Frame;
 use crate::limits::{Limits, Options};
@@ -80,7 +79,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 
     /// The manifest that was found at `section` of the file whose bytes are `file`.
     pub(crate) fn within(file: B, section: Range<usize>, mut admitted: Admitted) -> Self {
-        admitted.section = Some(section);
+        admitted.text = TextIn::File(section);
         Self { bytes: file, admitted }
     }
 
@@ -110,9 +109,9 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         self.parts().fields()
     }
 
-    /// The manifest's CBOR; none in a data shard.
+    /// The manifest's CBOR; none in a data shard and in other formats.
     pub fn as_bytes(&self) -> &[u8] {
-        self.parts().as_bytes()
+        self.parts().manifest().unwrap_or_default()
     }
 
     /// The objects, in the order of the manifest.
@@ -144,8 +143,13 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 }
 
 impl<B> Manifest<B> {
-    /// Which rules the file follows.
-    pub fn generation(&self) -> Generation {
+    /// The name of the file format: `zTensor`, or that of another one.
+    pub fn file_format(&self) -> &'static str {
+        self.admitted.index.dialect.format
+    }
+
+    /// The generation of zTensor that the file follows; none in other formats.
+    pub fn generation(&self) -> Option<Generation> {
         self.admitted.index.dialect.generation
     }
 
@@ -156,20 +160,20 @@ impl<B> Manifest<B> {
 
     /// Whether the file has no manifest, and holds blobs for other files only (2): v2 §7.2.
     pub fn is_data_shard(&self) -> bool {
-        self.admitted.frame.is_data_shard()
+        self.admitted.frame.as_ref().is_some_and(Frame::is_data_shard)
     }
 
     /// Where in the file the manifest lies. Before 2, all blobs end before it. Empty, and at the
     /// footer, in a data shard.
     pub fn extent(&self) -> Range<u64> {
-        self.admitted.frame.manifest().clone()
+        self.admitted.header.clone()
     }
 
     /// How many of the file's first bytes are kept by what [appends](crate::write::Writer::append) to
-    /// it: in 1.x those before its manifest, in 2 all of them.
+    /// it: in 1.x those before its manifest, in 2 all of them; none of another format.
     #[cfg(feature = "write")]
     pub fn appends_at(&self) -> u64 {
-        self.admitted.frame.appends_at()
+        self.admitted.frame.as_ref().map_or(0, Frame::appends_at)
     }
 
     /// How many objects there are.
@@ -198,8 +202,15 @@ impl Admitted {
     pub(crate) fn admit(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
         #[cfg(feature = "v2")]
         frame.validate_hash(bytes)?;
-        let index = admit::admit(frame, bytes, options)?;
-        let admitted = Self { frame: frame.clone(), section: None, index, options: *options };
+        let index = parse::parse(frame, bytes, options)?;
+        let admitted = Self {
+            frame: Some(frame.clone()),
+            header: frame.manifest().clone(),
+            file_len: frame.file_len(),
+            text: TextIn::Held,
+            index,
+            options: *options,
+        };
         #[cfg(feature = "write")]
         if options.is_canonical() {
             canonical::validate(&ManifestRef::new(bytes, &admitted))?;
@@ -214,17 +225,18 @@ impl<'a> ManifestRef<'a> {
     }
 
     pub(crate) fn fields(&self) -> Option<Attributes<'a>> {
-        if self.as_bytes().is_empty() {
-            // A data shard has no manifest.
-            return None;
-        }
-        // The root of 0.1 is an array.
-        Attributes::read(self.as_bytes())
+        Attributes::read(self.manifest()?)
+    }
+
+    /// The manifest's CBOR; none in a data shard and in other formats.
+    fn manifest(&self) -> Option<&'a [u8]> {
+        let manifest = self.admitted.frame.as_ref().map(|_| self.as_bytes())?;
+        (!manifest.is_empty()).then_some(manifest)
     }
 
     /// Where in the file the manifest lies.
     pub(crate) fn extent(&self) -> Range<u64> {
-        self.admitted.frame.manifest().clone()
+        self.admitted.header.clone()
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -268,16 +280,23 @@ impl<'a> ManifestRef<'a> {
         item(seek(self.as_bytes(), self.index().attributes?))
     }
 
-    /// Its container.
+    /// Its container, if it is of zTensor.
     #[cfg(feature = "write")]
-    pub(crate) fn frame(&self) -> &Frame {
-        &self.admitted.frame
+    pub(crate) fn frame(&self) -> Option<&'a Frame> {
+        self.admitted.frame.as_ref()
+    }
+
+    /// The bytes of the file.
+    #[cfg(feature = "write")]
+    pub(crate) fn file_len(&self) -> u64 {
+        self.admitted.file_len
     }
 
     /// Validates the same bytes by other options.
     #[cfg(feature = "write")]
     pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
-        Admitted::admit(&self.admitted.frame, self.as_bytes(), options)?;
+        let frame = self.frame().ok_or(Error::misuse(Misuse::Append))?;
+        Admitted::admit(frame, self.as_bytes(), options)?;
         Ok(())
     }
 }

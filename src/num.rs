@@ -15,6 +15,13 @@ pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
     (a.wrapping_mul(b), false)
 }
 
+/// The high and the low half of a number.
+#[inline(always)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "each is a half")]
+pub(crate) const fn halves(number: u64) -> [u32; 2] {
+    [(number >> 32) as u32, number as u32]
+}
+
 /// How often a divisor is in a number, and what remains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Division {
@@ -124,6 +131,7 @@ macro_rules! listed {
 
             /// Its place in the list.
             #[inline(always)]
+            #[allow(dead_code, clippy::allow_attributes, reason = "not all are numbered")]
             #[expect(clippy::as_conversions, reason = "a variant's number is its place")]
             pub(crate) const fn ordinal(self) -> u8 {
                 const { assert!(Self::COUNT <= 256) };

@@ -18,7 +18,7 @@ use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
-use crate::manifest::{Component, Object, Shape};
+use crate::manifest::{Component, Dimensions, Object};
 #[cfg(feature = "write")]
 use crate::manifest::{Manifest, ManifestRef};
 use crate::num::{Assured as _, u64_from_usize};
@@ -180,7 +180,7 @@ impl Verifier {
     pub(crate) fn component<R, E>(
         &mut self,
         component: &Component<'_>,
-        sparse: &Sparse<Shape<'_>>,
+        sparse: &Sparse<Dimensions<'_>>,
         source: R,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E>
@@ -231,7 +231,7 @@ impl Verifier {
         &self,
         object: &Object<'a>,
         files: L,
-    ) -> Result<Sparse<Shape<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
+    ) -> Result<Sparse<Dimensions<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
         let nnz = self.nnz(object, files)?;
         Ok(Sparse { nnz, ..Sparse::uncounted(object) })
     }
@@ -266,7 +266,7 @@ impl Verifier {
         if let Some(indptr) = object.component("indptr").filter(|_| per_value == 1)
             && object.format() == Format::SparseCsr
         {
-            let rows = object.shape().next().assured();
+            let rows = object.shape().first().assured();
             let found = self.count(&indptr, files)?.assured();
             if rows.checked_add(1) != Some(found) {
                 let error = Error::nowhere(Rule::CsrIndptrSize).found(found);

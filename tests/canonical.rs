@@ -31,7 +31,7 @@ fn content(file: &[u8]) -> Vec<String> {
     let mut content: Vec<String> = archive
         .objects()
         .flat_map(|object| {
-            let shape: Vec<u64> = object.shape().collect();
+            let shape: Vec<u64> = object.shape().to_vec();
             let head = format!(
                 "{:?} {:?} {shape:?} {:?}",
                 object.name(),

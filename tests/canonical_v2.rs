@@ -34,7 +34,7 @@ fn content(file: &[u8]) -> Vec<String> {
     let attributes = archive.attributes().map(|all| format!("{:?}", all.collect::<Vec<_>>()));
     let mut content = vec![format!("{attributes:?}")];
     for object in archive.objects() {
-        let shape: Vec<u64> = object.shape().collect();
+        let shape: Vec<u64> = object.shape().to_vec();
         let own = object.attributes().map(|all| format!("{:?}", all.collect::<Vec<_>>()));
         content.push(format!("{:?} {:?} {shape:?} {own:?}", object.name(), object.format_name()));
         for part in object.components() {
@@ -68,7 +68,7 @@ fn any_file_has_one_canonical_form() {
                 let unknown = [Some("unsupported-format"), Some("unsupported-type")];
                 assert!(verdict.is_ok() || unknown.contains(&verdict.unwrap_err()), "{name}");
                 assert!(rewritten(&form).unwrap() == form, "{name}");
-                if Archive::open(&bytes).unwrap().generation() == Generation::V2 {
+                if Archive::open(&bytes).unwrap().generation() == Some(Generation::V2) {
                     assert_eq!(content(&form), content(&bytes), "{name}");
                 }
                 forms += 1;

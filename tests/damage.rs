@@ -19,7 +19,7 @@ fn walk(file: &[u8]) -> bool {
     };
     let mut verifier = Verifier::new(file.len() as u64, &limits);
     for object in archive.objects() {
-        let _ = (object.name(), object.shape().collect::<Vec<_>>(), object.format_name());
+        let _ = (object.name(), object.shape().to_vec(), object.format_name());
         if let Some(attributes) = object.attributes() {
             let _ = format!("{:?}", attributes.collect::<Vec<_>>());
         }

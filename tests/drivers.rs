@@ -19,10 +19,10 @@ use zten_testkit::{accepted, reject_index};
 /// All that a manifest says, as text.
 fn facts(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
     let mut text = String::new();
-    let (generation, version) = (manifest.generation(), manifest.version());
+    let (generation, version) = (manifest.generation().unwrap(), manifest.version());
     writeln!(text, "{generation:?} {version:?} {:?}", manifest.attributes()).unwrap();
     for object in manifest.objects() {
-        let shape: Vec<u64> = object.shape().collect();
+        let shape: Vec<u64> = object.shape().to_vec();
         writeln!(text, "{:?} {shape:?} {:?}", object.name(), object.format_name()).unwrap();
         writeln!(text, " {:?}", object.attributes()).unwrap();
         for component in object.components() {

@@ -232,7 +232,7 @@ fn slices_of_real_files_are_parts_of_their_content() {
         let archive = Archive::open(&file).unwrap();
         for dense in archive.objects().filter_map(|object| object.dense().ok()) {
             let Some(size) = dense.component().element_size() else { continue };
-            let Some(rows) = dense.shape().next() else { continue };
+            let Some(rows) = dense.shape().first() else { continue };
             let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
             let row = all.len() / usize::try_from(rows.max(1)).unwrap();
             for range in [0..rows, rows / 2..rows, rows / 3..rows - rows / 3, rows..rows] {

@@ -102,7 +102,7 @@ fn views_are_of_the_file() {
             assert_eq!(view.as_bytes().as_ptr_range(), bound.as_bytes().as_ptr_range());
         }
         let dense = object.dense().unwrap();
-        let rows = dense.shape().next().unwrap();
+        let rows = dense.shape().first().unwrap();
         let all = dense.rows(0..rows).unwrap().view().unwrap().unwrap();
         assert_eq!(all.as_bytes(), dense.view().unwrap().as_bytes());
     }
@@ -326,7 +326,7 @@ fn bytes_that_change_are_survived() {
         let mut read = 0;
         for ordinal in 0..archive.len() {
             let Some(object) = archive.object(ordinal) else { continue };
-            let _ = (object.name(), object.format_name(), object.shape().count());
+            let _ = (object.name(), object.format_name(), object.shape().len());
             let _ = (object.attributes(), object.fields().map(Iterator::count));
             for component in object.components() {
                 let _ = (component.role(), component.element_type(), component.digest());

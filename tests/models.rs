@@ -44,7 +44,7 @@ fn generations_become_each_other() {
         let level = (seed % 2 == 0).then(Level::default);
         match copy(&file, &two, level) {
             Ok(second) => {
-                assert_eq!(Archive::open(&*second).unwrap().generation(), Generation::V2);
+                assert_eq!(Archive::open(&*second).unwrap().generation(), Some(Generation::V2));
                 let verdict = check(&second, &Options::default()).map_err(|error| error.id());
                 let unknown = [Some("unsupported-format"), Some("unsupported-type")];
                 assert!(verdict.is_ok() || unknown.contains(&verdict.unwrap_err()), "{seed}");

@@ -29,7 +29,7 @@ fn names_are_those_of_a_manifest_that_can_be_asked() {
         let (body, manifest) = body(&file.bytes, &Options::default()).unwrap();
         for component in archive.objects().flat_map(|object| object.components()) {
             let named = body.named(manifest, component.place());
-            assert_eq!(named.generation, Some(archive.generation()), "{}", file.name);
+            assert_eq!(named.generation, archive.generation(), "{}", file.name);
             assert_eq!(named.object, Some(component.object().name()), "{}", file.name);
             assert_eq!(named.component, Some(component.role()), "{}", file.name);
             compared += 1;

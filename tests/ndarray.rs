@@ -37,7 +37,7 @@ struct Seen {
 /// An array that is borrowed has the shape of the object and its elements, in row-major order.
 fn same<T: Element + std::fmt::Debug>(dense: &Dense<'_>, seen: &mut Seen) {
     let Ok(array) = dense.array::<T>() else { return };
-    let shape: Vec<u64> = dense.shape().collect();
+    let shape: Vec<u64> = dense.shape().to_vec();
     assert!(array.shape().iter().map(|dimension| *dimension as u64).eq(shape.iter().copied()));
     let elements = dense.view().unwrap().elements::<T>().unwrap();
     assert_eq!(array.len(), elements.len());

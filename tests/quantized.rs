@@ -53,7 +53,7 @@ fn expected() -> BTreeMap<String, Vec<Row>> {
 
 fn check(group: &QuantizedGroup<'_>, quantized: &zten::view::Quantized<'_>, row: &Row) {
     let name = &row.object;
-    assert_eq!(group.shape().collect::<Vec<_>>(), row.shape, "{name}");
+    assert_eq!(group.shape().to_vec(), row.shape, "{name}");
     assert_eq!([quantized.inputs(), quantized.outputs()], row.shape, "{name}");
     assert_eq!(quantized.quantization(), group.quantization().unwrap());
     assert_eq!(quantized.packed_weight().storage_type(), quantized.quantization().packing().word());

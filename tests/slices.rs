@@ -51,7 +51,7 @@ fn naive(blob: &[u8], kind: Kind, shape: &[u64], ranges: &[Range<u64>]) -> Vec<u
 
 /// Checks a slice of a file against a copy of it.
 fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u64 {
-    let shape: Vec<u64> = dense.shape().collect();
+    let shape: Vec<u64> = dense.shape().to_vec();
     let blob = &file[64..64 + dense.component().extent().length() as usize];
     let mut all = ranges.to_vec();
     all.extend(shape[ranges.len()..].iter().map(|dimension| 0..*dimension));

@@ -48,7 +48,7 @@ fn every_accepted_file_is_good_or_opens() {
             Some(id) => assert_eq!(verdict, Err(Some(id.as_str())), "{}", file.name),
         }
         let archive = Archive::open(&file.bytes).unwrap();
-        assert_eq!(archive.generation(), Generation::V2);
+        assert_eq!(archive.generation(), Some(Generation::V2));
         assert_eq!(archive.is_data_shard(), file.name == "data-shard.zt", "{}", file.name);
         for object in archive.objects() {
             let found = archive.get(object.name()).map(|object| object.ordinal());

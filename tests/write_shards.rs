@@ -266,7 +266,7 @@ fn any_file_of_2_may_be_a_shard() {
             let bytes = part.decoded_length().unwrap();
             NewComponent::of_bytes(part.role(), part.element_type(), bytes).stored(blob)
         });
-        let (parts, shape): (Vec<_>, Vec<_>) = (parts.collect(), object.shape().collect());
+        let (parts, shape): (Vec<_>, Vec<_>) = (parts.collect(), object.shape().to_vec());
         let new = NewObject::custom(object.name(), &shape, object.format_name(), &parts);
         let new = if object.has_attributes() { new.attributes(&mx) } else { new };
         writer.add(&new, &[]).unwrap();

@@ -135,7 +135,7 @@ fn file(settings: &Settings, compressed: Option<Level>) -> Vec<u8> {
 /// Compares what is in a file with what was written.
 fn compare(file: &[u8]) {
     let archive = Archive::open(file).unwrap();
-    assert_eq!(archive.generation(), Generation::V2);
+    assert_eq!(archive.generation(), Some(Generation::V2));
     let mut count = 0;
     each(&mut |_, _| count += 1);
     assert_eq!(archive.len(), count);

@@ -168,7 +168,8 @@ fn print(
         None if args.raw => Kind::of_component(component).unwrap_or(Kind::Plain(StorageType::U8)),
         None => Kind::of_component(component).ok_or_else(|| unsupported("unsupported-dtype"))?,
     };
-    let foreign = component.generation() == Generation::V0_1 && object.format() == Format::Unknown;
+    let foreign =
+        component.generation() == Some(Generation::V0_1) && object.format() == Format::Unknown;
     if foreign && !args.raw {
         return Err(unsupported("unsupported-layout"));
     }
@@ -193,7 +194,7 @@ fn print(
         }
         let reader = ComponentReader { packed: None, ..reader };
         let kind = Kind::Plain(StorageType::F32);
-        let printer = printer(args, kind, Some(object.shape().collect()), component)?;
+        let printer = printer(args, kind, Some(object.shape().to_vec()), component)?;
         let mut held = HoldUntilVerified::new(printer, &mut app.out);
         let mut take = |bytes: &[u8]| held.push(bytes);
         let not = dequantized::read(&mx, &reader, &mut take).map_err(failed)?;
@@ -291,5 +292,5 @@ fn shape(
     let elements = object.shape().elements()?;
     let bytes = elements.checked_mul(u64::try_from(kind.width()).ok()?);
     let whole = bytes.is_some() && bytes == component.decoded_length() || packed == Some(elements);
-    whole.then(|| object.shape().collect())
+    whole.then(|| object.shape().to_vec())
 }

@@ -74,7 +74,7 @@ pub(crate) fn run(app: &mut App, args: &Diff, mode: Mode) -> io::Result<()> {
 
 fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
     // 0.1 has none to compare.
-    let has_attributes = |side: &Side| side.archive.generation() != Generation::V0_1;
+    let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
     let attributes = has_attributes(old) && has_attributes(new);
     let own = |side: &'a Side| side.archive.fields()?.item("attributes");
     let differ = |old: Option<_>, new: Option<_>| attributes && !value::same(old, new);

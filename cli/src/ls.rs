@@ -129,13 +129,16 @@ fn list(app: &mut App, archive: &TensorFile) -> io::Result<()> {
     }
     write!(
         app.out,
-        "{}, {}, {} stored, {} decoded, zTensor {}",
+        "{}, {}, {} stored, {} decoded, {}",
         counted(archive.len().into(), "object"),
         counted(totals.all.components, "component"),
         human(totals.all.stored),
         row::size(totals.all.decoded),
-        archive.generation().as_str(),
+        archive.file_format(),
     )?;
+    if let Some(generation) = archive.generation() {
+        write!(app.out, " {generation}")?;
+    }
     if let Some(version) = version(archive) {
         write!(app.out, " (version {version})")?;
     }

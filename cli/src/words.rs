@@ -36,6 +36,6 @@ pub(crate) fn format(object: &Object<'_>) -> String {
 
 /// The shape of an object.
 pub(crate) fn shape(object: &Object<'_>) -> String {
-    let dimensions: Vec<_> = object.shape().map(|dimension| dimension.to_string()).collect();
+    let dimensions: Vec<_> = object.shape().iter().map(|dimension| dimension.to_string()).collect();
     escape::cut(&format!("[{}]", dimensions.join(", ")), SHAPE)
 }

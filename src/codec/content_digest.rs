@@ -30,13 +30,15 @@ pub enum NoContentDigest {
     /// The digest of the part at that place is weaker than the content digest would be, or of an
     /// algorithm that is not known.
     WeakPart(Place),
+    /// The manifest is not what was validated: its holder gives other bytes by now.
+    Internal,
 }
 
 impl NoContentDigest {
     /// The place of the part that is to blame, if one is.
     pub fn place(&self) -> Place {
         match self {
-            Self::NotDefined => Place::default(),
+            Self::NotDefined | Self::Internal => Place::default(),
             Self::Undigested(place) | Self::WeakPart(place) => *place,
         }
     }
@@ -46,6 +48,7 @@ impl fmt::Display for NoContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotDefined => "files of this kind have no content digest, those of 2 do",
+            Self::Internal => "internal error: the manifest changed since it was validated",
             Self::Undigested(_) => "no content digest: the part has no digest",
             Self::WeakPart(_) => {
                 "no content digest: the digest of the part is weaker, or of an unknown algorithm"
@@ -85,7 +88,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         &self,
         algorithm: DigestAlgorithm,
     ) -> Result<Digest<'static>, NoContentDigest> {
-        if self.generation() != Generation::V2 || self.is_data_shard() {
+        if self.generation() != Some(Generation::V2) || self.is_data_shard() {
             return Err(NoContentDigest::NotDefined);
         }
         for part in self.objects().flat_map(|object| object.components()) {
@@ -99,7 +102,8 @@ impl<B: AsRef<[u8]>> Manifest<B> {
             #[cfg(feature = "digest")]
             DigestAlgorithm::Sha256 => Sum::sha256(),
         };
-        content(self.as_bytes(), |bytes| sum.update(bytes));
+        let fed = content(self.as_bytes(), |bytes| sum.update(bytes));
+        fed.map_err(|_| NoContentDigest::Internal)?;
         Ok(sum.finish())
     }
 }

@@ -10,16 +10,19 @@ use crate::digest::Digest;
 #[cfg(feature = "write")]
 use crate::element::LogicalType;
 use crate::element::StorageType;
+use crate::error::ErrorKind;
 #[cfg(any(feature = "v0", feature = "v1"))]
 use crate::limits::format;
-use crate::num::Assured as _;
 use crate::rules::{Rule, Unsupported};
 
 /// A generation of the format. There is one constant for each; no other code asks which it is.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Dialect {
-    pub(crate) generation: Generation,
+    /// The name of the file format.
+    pub(crate) format: &'static str,
+    /// The generation, if the format is zTensor.
+    pub(crate) generation: Option<Generation>,
     pub(crate) nesting: Nesting,
 
     /// True if objects have attributes.
@@ -29,9 +32,11 @@ pub(crate) struct Dialect {
     #[cfg(feature = "write")]
     pub(crate) has_shards: bool,
 
-    /// Fields of a component for which its record has no place.
-    pub(crate) encoding: Field,
-    pub(crate) blob: Blob,
+    /// The rule that two objects of one name break.
+    pub(crate) duplicate_name: ErrorKind,
+    /// The rule that a bool breaks that is neither 0 nor 1; none if bools are any byte, and all but 0 are true.
+    pub(crate) bool_value: Option<ErrorKind>,
+    pub(crate) fields: Fields,
 
     /// Reads a digest; none if it is malformed.
     pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
@@ -39,8 +44,6 @@ pub(crate) struct Dialect {
     pub(crate) index_types: IndexTypes,
     /// Whether a dtype may stand for a logical type.
     pub(crate) logical_dtypes: bool,
-    /// Whether bools are bytes 0 and 1; else any byte, and all but 0 are true.
-    pub(crate) strict_bools: bool,
     /// Whether a compressed component has to say how long it is when decoded.
     pub(crate) needs_decoded_length: bool,
     /// Why an object of a format that is not known cannot be validated, if its components being
@@ -59,7 +62,7 @@ pub(crate) struct Dialect {
     pub(crate) is_object_field: fn(&[u8]) -> bool,
 }
 
-/// Facts that hold for all of a container. Its walker hands them on as a constant, so that what only
+/// Facts that hold for all of a container. Its parser hands them on as a constant, so that what only
 /// 2 has costs the others nothing.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
@@ -69,7 +72,7 @@ pub(crate) struct Facts {
     /// Whether blobs may be identical, the manifest being one of them.
     pub(crate) shares_blobs: bool,
     /// Whether names are sorted by length first, and by their bytes where lengths are equal; the
-    /// walker has validated that.
+    /// parser has validated that.
     pub(crate) sorted_by_length: bool,
     /// Whether objects of a known format have no components but those of the format.
     pub(crate) exact_roles: bool,
@@ -94,6 +97,7 @@ impl Facts {
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Writing {
+    pub(crate) generation: Generation,
     /// What its manifest follows.
     pub(crate) dialect: &'static Dialect,
     /// How components are compressed.
@@ -116,6 +120,16 @@ pub(crate) struct Writing {
     pub(crate) format_name: fn(Format) -> Option<&'static str>,
 }
 
+/// The fields of a component that are looked up again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    pub(crate) blob: Blob,
+    pub(crate) dtype: Field,
+    pub(crate) logical_type: Option<Field>,
+    pub(crate) encoding: Field,
+    pub(crate) decoded_length: Option<Field>,
+}
+
 /// How the records of objects and components nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nesting {
@@ -123,6 +137,8 @@ pub(crate) enum Nesting {
     Flat(&'static str),
     /// The record of an object follows its name, and that of a component its role.
     Named,
+    /// There are no records: the format is no zTensor.
+    Absent,
 }
 
 /// Where a component says where its blob lies.
@@ -178,19 +194,12 @@ impl Dialect {
 }
 
 impl Dialect {
-    /// The record of the component that begins at `at`.
-    pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Input<'m> {
+    /// The record of the component that begins at `at`, if there is one.
+    pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
-            Nesting::Flat(_) => at,
-            Nesting::Named => key(at).assured().0,
-        }
-    }
-
-    /// The role of the component that begins at `at`.
-    pub(crate) fn role<'m>(&self, at: Input<'m>) -> &'m [u8] {
-        match self.nesting {
-            Nesting::Flat(role) => role.as_bytes(),
-            Nesting::Named => key(at).assured().1,
+            Nesting::Absent => None,
+            Nesting::Flat(_) => Some(at),
+            Nesting::Named => Some(key(at).ok()?.0),
         }
     }
 }

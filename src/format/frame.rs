@@ -31,7 +31,7 @@ use super::v1;
 use super::v2;
 use crate::error::Error;
 use crate::limits::{Limits, format};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule, Unsupported};
 
 /// The first 8 bytes of a file, and the last 8 of a 1.x file.
@@ -85,7 +85,7 @@ impl Magic {
     /// Validates the magic at the end of a file of `file_len` bytes.
     #[cfg(any(feature = "v1", feature = "v2"))]
     fn ends(self, wanted: Self, file_len: u64) -> Result<(), Error> {
-        let offset = file_len.checked_sub(HEADER).assured();
+        let offset = file_len.saturating_sub(HEADER);
         if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
     }
 }

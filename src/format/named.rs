@@ -40,8 +40,8 @@ pub(crate) fn named(container: Container, manifest: Input<'_>, place: Place) -> 
         #[cfg(feature = "v0")]
         Container::V0 => {
             let name = place.object().and_then(|ordinal| v0_1::name(manifest, ordinal));
-            let role = || v0_1::V0_1.role(manifest);
-            (Some(&v0_1::V0_1), name.map(|name| (name, place.component().map(|_| role()))))
+            let role = place.component().map(|_| &b"data"[..]);
+            (Some(&v0_1::V0_1), name.map(|name| (name, role)))
         }
         #[cfg(feature = "v1")]
         Container::V1 => {
@@ -57,7 +57,7 @@ pub(crate) fn named(container: Container, manifest: Input<'_>, place: Place) -> 
     let text = |bytes| core::str::from_utf8(bytes).ok();
     let object = names.and_then(|(object, _)| text(object));
     Named {
-        generation: dialect.map(|dialect| dialect.generation),
+        generation: dialect.and_then(|dialect| dialect.generation),
         object,
         // A role without its object names no place.
         component: object.and(names).and_then(|(_, role)| text(role?)),

@@ -2,8 +2,8 @@
 
 use nom::Parser as _;
 
-use super::shape::{Product, Shape, Text, Uint};
-use super::{Claims, Walk};
+use super::context::ParseContext;
+use super::shape::{Product, ShapeSpan, Text, Uint};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, array_head, key, map_head, skip,
 };
@@ -17,15 +17,14 @@ pub(crate) trait Slot<'m>: Sized {
     const BLANK: Self;
 
     /// Reads the value at `at`; one of another type breaks `wrong`.
-    fn parse<C: Claims<'m>>(walk: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>)
-    -> Parsed<'m, Self>;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
 }
 
 impl<'m> Slot<'m> for Text<'m> {
     const BLANK: Self = Self::NONE;
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         Ok((rest, Self { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
     }
@@ -50,30 +49,36 @@ impl<'m> Slot<'m> for Uint {
     const BLANK: Self = Self { remaining: Remaining::END, value: 0 };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, value) = uint(wrong).parse(at)?;
         Ok((rest, Self { remaining: Remaining::of(at), value }))
     }
 }
 
-impl<'m> Slot<'m> for Shape {
-    const BLANK: Self = Self { remaining: Remaining::END, rank: 0, product: None, first: 0 };
+/// A shape: where it stands, where it is kept, and its product.
+#[derive(Clone, Copy)]
+pub(crate) struct ShapeField {
+    pub(super) remaining: Remaining,
+    pub(super) span: ShapeSpan,
+    pub(super) product: Product,
+}
+
+impl<'m> Slot<'m> for ShapeField {
+    const BLANK: Self =
+        Self { remaining: Remaining::END, span: ShapeSpan::EMPTY, product: Product::ONE };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let limit = walk.limits.rank();
-        let (mut input, mut entries) = array_head(wrong, limit).parse(at)?;
-        let mut product = Product::default();
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (mut input, mut entries) = array_head(wrong, cx.limits.rank()).parse(at)?;
+        let (start, mut product) = (cx.shapes.begin(), Product::ONE);
         while entries.next(input) {
             let dimension;
             (input, dimension) = uint(wrong).parse(input)?;
             product.multiply(dimension);
+            cx.push_dimension(dimension)?;
         }
-        let shape = product.shape(Remaining::of(at));
+        let span = cx.shapes.end(start);
+        let shape = Self { remaining: Remaining::of(at), span, product };
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }
 }
@@ -106,12 +111,8 @@ pub(crate) struct Attributes<const OPEN: u8>(pub(super) Remaining);
 impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
     const BLANK: Self = Self(Remaining::END);
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, ()) = pass_attributes(walk.limits, wrong, at, OPEN)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, ()) = pass_attributes(cx.limits, wrong, at, OPEN)?;
         Ok((rest, Self(Remaining::of(at))))
     }
 }

@@ -8,7 +8,7 @@
 macro_rules! table {
     (
         $(#[$outer:meta])*
-        $name:ident<$m:lifetime>, keys $key_name:ident, within $level:literal levels of $form:ident CBOR,
+        $name:ident<$m:lifetime>, keys $key_name:ident, reader $reader:ident, within $level:literal levels of $form:ident CBOR,
         else $wrong_map:path;
         $( $key:literal => $slot:ident: $type:ty, $presence:ident $(($missing:path))?, else $wrong:path; )+
     ) => {
@@ -17,6 +17,20 @@ macro_rules! table {
         pub(crate) struct $name<$m> {
             $( $slot: $crate::format::table::table!(@type $presence $type), )+
             marker: core::marker::PhantomData<&$m ()>,
+        }
+
+        #[doc = concat!("Reads [`", stringify!($name), "`] field by field, in any order.")]
+        pub(crate) struct $reader<$m> {
+            at: $crate::cbor::Input<$m>,
+            input: $crate::cbor::Input<$m>,
+            entries: $crate::cbor::Entries,
+            keys: $crate::cbor::Keys<$m>,
+            /// True once the map is known to have the form that it has to have.
+            proven: bool,
+            /// The fields that have been seen, and those of them that are null.
+            seen: u32,
+            null: u32,
+            $( $slot: $type, )+
         }
 
         #[doc = concat!("The fields of [`", stringify!($name), "`].")]
@@ -97,11 +111,11 @@ macro_rules! table {
 
         const _: () = {
             use nom::Parser as _;
-            use $crate::cbor::{Checked, Entries, Input, Keys, Remaining, Parsed};
+            use $crate::cbor::{Checked, Entries, Fault, Input, Keys, Remaining, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
-            use $crate::format::claims::{Claims, Walk};
+            use $crate::format::context::ParseContext;
             use $crate::format::slots::Slot;
-            use $crate::num::{Assured as _, SMALL};
+            use $crate::num::SMALL;
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;
 
@@ -116,32 +130,50 @@ macro_rules! table {
                 "a set of fields has room for each"
             );
 
-            /// What has been read of a record.
-            struct Slots<$m> {
-                /// The fields that have been seen, and those of them that are null.
-                seen: u32,
-                null: u32,
-                $( $slot: $type, )+
-                marker: core::marker::PhantomData<&$m ()>,
-            }
+            #[allow(dead_code, clippy::allow_attributes, reason = "the root alone is opened and finished by itself")]
+            impl<$m> $reader<$m> {
+                /// Opens the map at `at`.
+                #[inline(always)]
+                pub(crate) fn open(cx: &ParseContext<'_>, at: Input<$m>) -> Checked<Self> {
+                    let (input, entries) =
+                        $crate::format::table::table!(@head $form $wrong_map, cx).parse(at)?;
+                    Ok(Self::of(at, (input, entries)))
+                }
 
-            impl<$m> Slots<$m> {
-                /// Reads what is left of the map at `at`: fields in any order, and any others.
-                #[inline(never)]
-                fn read<C: Claims<$m>>(
-                    mut self,
-                    walk: &mut Walk<'_, C>,
-                    at: Input<$m>,
-                    (mut input, mut entries): (Input<$m>, Entries),
-                ) -> Parsed<$m, Self> {
-                    $crate::format::table::table!(@prove $form walk at $level);
-                    // Those before are in the order of the table.
-                    let mut keys = Keys::of(input);
-                    while entries.next(input) {
+                #[inline(always)]
+                fn of(at: Input<$m>, (input, entries): (Input<$m>, Entries)) -> Self {
+                    Self {
+                        at,
+                        input,
+                        entries,
+                        keys: Keys::of(input),
+                        proven: !DETERMINISTIC,
+                        seen: 0,
+                        null: 0,
+                        $( $slot: <$type as Slot<$m>>::BLANK, )+
+                    }
+                }
+
+                /// The next known field and its value, in any order; other fields are passed over.
+                pub(crate) fn next_field(
+                    &mut self,
+                    cx: &mut ParseContext<'_>,
+                ) -> Checked<Option<(Field, Input<$m>)>> {
+                    while self.entries.next(self.input) {
+                        let input = self.input;
+                        if !self.proven {
+                            // A field that stands where the table has it needs no proof.
+                            if let Some((field, value)) = self.in_order() {
+                                self.seen |= field.bit();
+                                return Ok(Some((field, value)));
+                            }
+                            $crate::format::table::table!(@prove $form cx self.at $level);
+                            self.proven = true;
+                        }
                         let (value, name) = match key(input) {
                             Err(_) if DETERMINISTIC => {
-                                let (value, ()) = skip(input, $level + 1, walk.limits.depth())?;
-                                input = skip(value, $level + 1, walk.limits.depth())?.0;
+                                let (value, ()) = skip(input, $level + 1, cx.limits.depth())?;
+                                self.input = skip(value, $level + 1, cx.limits.depth())?.0;
                                 continue;
                             }
                             read => read?,
@@ -149,47 +181,107 @@ macro_rules! table {
                         let Some(field) = Field::named(name) else {
                             if !DETERMINISTIC {
                                 check_utf8(Remaining::of(input), name)?;
-                                keys.note(name);
+                                self.keys.note(name);
                             }
-                            input = skip(value, $level + 1, walk.limits.depth())?.0;
+                            self.input = skip(value, $level + 1, cx.limits.depth())?.0;
                             continue;
                         };
                         if self.seen & field.bit() != 0 {
-                            return fail(Rule::DuplicateKey, input);
+                            return Err(Fault::new(Rule::DuplicateKey, Remaining::of(input)).into());
                         }
                         if !DETERMINISTIC {
-                            keys.count();
+                            self.keys.count();
                         }
-                        match field {
-                            $(
-                                Field::$slot => {
-                                    self.seen |= field.bit();
-                                    if $crate::format::table::table!(@is_null $presence value) {
-                                        self.null |= field.bit();
-                                        input = value.get(1..).assured();
-                                    } else {
-                                        (input, self.$slot) = Slot::parse(walk, $wrong, value)?;
-                                    }
-                                }
-                            )+
-                        }
+                        self.seen |= field.bit();
+                        return Ok(Some((field, value)));
                     }
-                    let rest = entries.end(input, at, Limit::Keys)?;
-                    keys.finish(input)?;
-                    Ok((rest, self))
+                    Ok(None)
+                }
+
+                /// The field at the input, if it comes after those before in the table and has the shortest head.
+                fn in_order(&self) -> Option<(Field, Input<$m>)> {
+                    $(
+                        if !SMALL
+                            && self.seen < const { Field::$slot.bit() }
+                            && let Some(value) = starts(self.input, &const { spell::<{ $key.len() + 1 }>($key) })
+                        {
+                            return Some((Field::$slot, value));
+                        }
+                    )+
+                    None
+                }
+
+                /// Reads the value of a field.
+                pub(crate) fn read_field(
+                    &mut self,
+                    cx: &mut ParseContext<'_>,
+                    field: Field,
+                    value: Input<$m>,
+                ) -> Checked<()> {
+                    match field {
+                        $(
+                            Field::$slot => {
+                                match $crate::format::table::table!(@null $presence value) {
+                                    Some(rest) => {
+                                        self.null |= field.bit();
+                                        self.input = rest;
+                                    }
+                                    None => (self.input, self.$slot) = Slot::parse(cx, $wrong, value)?,
+                                }
+                            }
+                        )+
+                    }
+                    Ok(())
+                }
+
+                /// Returns whether the field has been seen.
+                pub(crate) fn has(&self, field: Field) -> bool {
+                    self.seen & field.bit() != 0
+                }
+
+                /// Continues behind the value of a field, where `rest` begins.
+                pub(crate) fn resume(&mut self, rest: Input<$m>) {
+                    self.input = rest;
+                }
+
+                /// Ends the map, after its last field: what is left after it, and the record.
+                #[inline(always)]
+                pub(crate) fn finish(self) -> Parsed<$m, $name<$m>> {
+                    let rest = self.entries.end(self.input, self.at, Limit::Keys)?;
+                    self.keys.finish(self.input)?;
+                    let (at, given) = (self.at, self.seen & !self.null);
+                    let record = $name {
+                        $( $slot: {
+                            let slot = self.$slot;
+                            let is_given = given & const { Field::$slot.bit() } != 0;
+                            $crate::format::table::table!(@finish $presence slot is_given at $($missing)?)
+                        }, )+
+                        marker: core::marker::PhantomData,
+                    };
+                    Ok((rest, record))
+                }
+
+                /// Reads the fields that are left, in any order, and any others.
+                #[inline(never)]
+                fn read_all(mut self, cx: &mut ParseContext<'_>) -> Checked<Self> {
+                    while let Some((field, value)) = self.next_field(cx)? {
+                        self.read_field(cx, field, value)?;
+                    }
+                    Ok(self)
                 }
             }
 
+            #[allow(dead_code, clippy::allow_attributes, reason = "the root is not read at once")]
             impl<$m> $name<$m> {
                 /// Reads the map at `at` and hands the record to `then`, which spares moving it.
                 #[inline(always)]
-                pub(crate) fn read<C: Claims<$m>, O>(
-                    walk: &mut Walk<'_, C>,
+                pub(crate) fn read<O>(
+                    cx: &mut ParseContext<'_>,
                     at: Input<$m>,
-                    then: impl FnOnce(&mut Walk<'_, C>, Self) -> Checked<O>,
+                    then: impl FnOnce(&mut ParseContext<'_>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let (mut input, mut entries) =
-                        $crate::format::table::table!(@head $form $wrong_map, walk).parse(at)?;
+                        $crate::format::table::table!(@head $form $wrong_map, cx).parse(at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
                     // Writers put fields in the order of the table and spell them with short heads.
@@ -201,22 +293,24 @@ macro_rules! table {
                             if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {
                                 entries = entries.but_one();
                                 seen |= const { Field::$slot.bit() };
-                                if $crate::format::table::table!(@is_null $presence value) {
-                                    null |= const { Field::$slot.bit() };
-                                    input = value.get(1..).assured();
-                                } else {
-                                    (input, $slot) = <$type as Slot<$m>>::parse(walk, $wrong, value)?;
+                                match $crate::format::table::table!(@null $presence value) {
+                                    Some(rest) => {
+                                        null |= const { Field::$slot.bit() };
+                                        input = rest;
+                                    }
+                                    None => (input, $slot) = <$type as Slot<$m>>::parse(cx, $wrong, value)?,
                                 }
                             }
                         )+
                     }
                     if !entries.are_over() {
-                        let marker = core::marker::PhantomData;
-                        let slots = Slots { seen, null, $( $slot, )+ marker };
-                        let (rest, slots) = slots.read(walk, at, (input, entries))?;
-                        input = rest;
-                        (seen, null) = (slots.seen, slots.null);
-                        $( $slot = slots.$slot; )+
+                        // The keys before are in the order of the table, so that none of them stands there twice.
+                        let reader = $reader { seen, null, $( $slot, )+ ..$reader::of(at, (input, entries)) };
+                        let reader = reader.read_all(cx)?;
+                        input = reader.entries.end(reader.input, at, Limit::Keys)?;
+                        reader.keys.finish(reader.input)?;
+                        (seen, null) = (reader.seen, reader.null);
+                        $( $slot = reader.$slot; )+
                     }
                     let given = seen & !null;
                     let record = Self {
@@ -226,23 +320,26 @@ macro_rules! table {
                         }, )+
                         marker: core::marker::PhantomData,
                     };
-                    Ok((input, then(walk, record)?))
+                    Ok((input, then(cx, record)?))
                 }
             }
         };
     };
     (@is_deterministic any) => { false };
     (@is_deterministic deterministic) => { true };
-    (@prove any $walk:ident $at:ident $level:literal) => {};
-    (@prove deterministic $walk:ident $at:ident $level:literal) => { $walk.prove($at, $level)? };
-    (@head any $wrong:path, $walk:ident) => { $crate::cbor::map_head($wrong, $walk.limits.keys()) };
+    (@prove any $cx:ident $self:ident.$at:ident $level:literal) => {};
+    (@prove deterministic $cx:ident $self:ident.$at:ident $level:literal) => { $cx.prove($self.$at, $level)? };
+    (@head any $wrong:path, $cx:ident) => { $crate::cbor::map_head($wrong, $cx.limits.keys()) };
     // Order proves that keys are unique, so that there may be any number of them.
-    (@head deterministic $wrong:path, $walk:ident) => { $crate::cbor::strict_map_head($wrong) };
+    (@head deterministic $wrong:path, $cx:ident) => {{
+        let _ = &$cx;
+        $crate::cbor::strict_map_head($wrong)
+    }};
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };
     (@type nullable $type:ty) => { Option<$type> };
-    (@is_null nullable $value:ident) => { $value.first() == Some(&$crate::cbor::NULL) };
-    (@is_null $presence:ident $value:ident) => { false };
+    (@null nullable $value:ident) => { $value.strip_prefix(&[$crate::cbor::NULL]) };
+    (@null $presence:ident $value:ident) => { None::<Input<'_>> };
     (@finish required $slot:ident $is_given:ident $at:ident $missing:path) => {
         if $is_given { $slot } else { return fail($missing, $at) }
     };

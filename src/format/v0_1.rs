@@ -2,32 +2,33 @@
 
 use nom::Parser as _;
 
-use super::claims::{Claims, ComponentClaim, Dtype, Logical, ObjectClaim, Walk, Walked};
-use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
-use super::shape::{Shape, Text, Uint};
-use super::slots::Slot;
+use super::context::{Header, ParseContext};
+use super::dialect::{Blob, Dialect, Facts, Fields, IndexTypes, Nesting};
+use super::record::{Dtype, Logical, RawComponent, RawObject};
+use super::shape::{Text, Uint};
+use super::slots::{ShapeField, Slot};
 use super::table::table;
 use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
-    Checked, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, pass, text,
+    Checked, Entries, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, pass, text,
 };
 use crate::digest::Digest;
 use crate::element::StorageType;
-use crate::error::Place;
-use crate::num::SMALL;
+use crate::error::{ErrorKind, Place};
+use crate::num::{SMALL, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
     /// that is not known is listed and cannot be read.
-    Entry<'m>, keys EntryKey, within 1 levels of any CBOR, else Rule::ObjectType;
+    Entry<'m>, keys EntryKey, reader EntryReader, within 1 levels of any CBOR, else Rule::ObjectType;
     // key                slot         type            presence                         else
     "name"            => name:         Text<'m>,       required(Rule::NameMissing),     else Rule::NameType;
     "offset"          => offset:       Uint,           required(Rule::OffsetMissing),   else Rule::OffsetType;
     "size"            => size:         Uint,           required(Rule::LengthMissing),   else Rule::LengthType;
     "dtype"           => dtype:        Open<'m>,       required(Rule::DtypeMissing),    else Rule::DtypeType;
     "layout"          => layout:       Open<'m>,       optional,                        else Rule::LayoutType;
-    "shape"           => shape:        Shape,          required(Rule::ShapeMissing),    else Rule::ShapeType;
+    "shape"           => shape:        ShapeField,     required(Rule::ShapeMissing),    else Rule::ShapeType;
     "encoding"        => encoding:     Open<'m>,       required(Rule::EncodingMissing), else Rule::EncodingType;
     "data_endianness" => endianness:   Endianness,     optional,                        else Rule::EndiannessType;
     "checksum"        => checksum:     Open<'m>,       optional,                        else Rule::DigestType;
@@ -35,18 +36,25 @@ table! {
 
 /// The rules of 0.1.
 pub(crate) static V0_1: Dialect = Dialect {
-    generation: Generation::V0_1,
+    format: "zTensor",
+    generation: Some(Generation::V0_1),
     nesting: Nesting::Flat("data"),
     #[cfg(feature = "write")]
     has_attributes: false,
     #[cfg(feature = "write")]
     has_shards: false,
-    encoding: EntryKey::encoding.field(),
-    blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
+    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
+    bool_value: None,
+    fields: Fields {
+        blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
+        dtype: EntryKey::dtype.field(),
+        logical_type: None,
+        encoding: EntryKey::encoding.field(),
+        decoded_length: None,
+    },
     read_digest: |text| Digest::read_v0(text),
     index_types: IndexTypes::Integers,
     logical_dtypes: false,
-    strict_bools: false,
     needs_decoded_length: false,
     unknown_format: Some(Unsupported::Layout),
     unknown_type: None,
@@ -60,44 +68,59 @@ pub(crate) static V0_1: Dialect = Dialect {
 
 const FACTS: Facts = Facts { whole_elements: false, ..Facts::BEFORE_2 };
 
-/// Walks a 0.1 manifest.
-pub(crate) fn walk<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
+/// The objects of a 0.1 manifest: entries of an array.
+pub(crate) struct Objects<'m> {
     manifest: Input<'m>,
-) -> Parsed<'m, Walked> {
-    walk.dialect = Some(&V0_1);
-    let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
-    walk.claims.begin(&V0_1, entries.claimed(), Remaining::of(input))?;
-    let mut ordinal = 0_u32;
-    while entries.next(input) {
-        walk.place = Place::new(Some(ordinal), None);
-        input = object(walk, input)?;
-        ordinal = ordinal.wrapping_add(1);
-    }
-    walk.place = Place::NOWHERE;
-    let walked = Walked { attributes: None, shards: None, version: None };
-    Ok((entries.end(input, manifest, Limit::Keys)?, walked))
+    input: Input<'m>,
+    entries: Entries,
+    ordinal: u32,
 }
 
-/// Reads the entry at `at`, and has it validated: an object and its one component.
-fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
-    let (rest, ()) = Entry::read(walk, at, |walk, entry| {
+impl<'m> Objects<'m> {
+    pub(super) fn open(cx: &mut ParseContext<'_>, manifest: Input<'m>) -> Checked<Self> {
+        let (input, entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
+        cx.expect(entries.claimed(), Remaining::of(input))?;
+        Ok(Self { manifest, input, entries, ordinal: 0 })
+    }
+
+    pub(super) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+        if !self.entries.next(self.input) {
+            cx.place = Place::NOWHERE;
+            return Ok(None);
+        }
+        cx.place = Place::new(Some(self.ordinal), None);
+        let (rest, object) = object(cx, self.input)?;
+        self.input = rest;
+        self.ordinal = self.ordinal.wrapping_add(1);
+        Ok(Some(object))
+    }
+
+    pub(super) fn finish(self) -> Parsed<'m, Header> {
+        let header = Header { attributes: None, version: None };
+        Ok((self.entries.end(self.input, self.manifest, Limit::Keys)?, header))
+    }
+}
+
+/// Reads the entry at `at`: an object and its one component.
+fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<'m>> {
+    Entry::read(cx, at, |cx, entry| {
         check_utf8(entry.name.remaining, entry.name.bytes)?;
-        walk.claims.name(entry.name, FACTS);
-        walk.place = walk.place.in_component(Some(0));
-        walk.claims.component(&entry.component(at)?)?;
-        walk.place = walk.place.in_component(None);
-        let claim = ObjectClaim {
-            shape: entry.shape,
-            format: entry.format(),
-            layout: entry.layout.map(|layout| layout.0.remaining),
+        let first = len_u32(cx.components.len());
+        cx.place = cx.place.in_component(Some(0));
+        cx.component(&entry.component(at)?, FACTS)?;
+        cx.place = cx.place.in_component(None);
+        Ok(RawObject {
+            name: entry.name,
+            shape: entry.shape.span,
+            product: entry.shape.product,
+            layout: entry.layout(),
+            first,
+            layout_at: entry.layout.map(|layout| layout.0.remaining),
             attributes: None,
-            components: Remaining::of(at),
-            facts: FACTS,
-        };
-        walk.object(&claim)
-    })?;
-    Ok(rest)
+            shape_at: entry.shape.remaining,
+            components_at: Remaining::of(at),
+        })
+    })
 }
 
 /// The name of an entry, in a manifest that need be in order up to there only.
@@ -114,11 +137,11 @@ pub(super) fn name(manifest: Input<'_>, ordinal: u32) -> Option<Input<'_>> {
 
 impl Entry<'_> {
     #[inline(always)]
-    fn component(&self, at: Input<'_>) -> Checked<ComponentClaim> {
+    fn component(&self, at: Input<'_>) -> Checked<RawComponent> {
         if let Some(Open(text)) = self.checksum {
             digest_form(text)?;
         }
-        Ok(ComponentClaim {
+        Ok(RawComponent {
             at: Remaining::of(at),
             map: Remaining::of(at),
             role: Some(Role::Data),
@@ -143,11 +166,10 @@ impl Entry<'_> {
                 _ => None,
             },
             shard: None,
-            facts: FACTS,
         })
     }
 
-    fn format(&self) -> Format {
+    fn layout(&self) -> Format {
         match self.layout.map(|layout| layout.0.bytes) {
             None | Some(b"dense") => Format::Dense,
             _ => Format::Unknown,
@@ -162,12 +184,8 @@ pub(crate) struct Open<'m>(Text<'m>);
 impl<'m> Slot<'m> for Open<'m> {
     const BLANK: Self = Self(Text::BLANK);
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(cx, wrong, at)?;
         check_utf8(text.remaining, text.bytes)?;
         Ok((rest, Self(text)))
     }
@@ -192,12 +210,8 @@ pub(crate) enum Endianness {
 impl<'m> Slot<'m> for Endianness {
     const BLANK: Self = Self::Little;
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(cx, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),
             b"big" => Ok((rest, Self::Big(text.remaining))),

@@ -8,12 +8,13 @@ use nom::Parser as _;
 use self::values::{DigestText, DtypeName, FormatName, TypeName};
 #[cfg(feature = "write")]
 use super::Format;
-use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
+use super::context::{Header, OpenMap, ParseContext};
 #[cfg(feature = "write")]
 use super::dialect::Writing;
-use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
-use super::shape::{Shape, Text, Uint};
-use super::slots::{Attributes, Slot};
+use super::dialect::{Blob, Dialect, Facts, Fields, IndexTypes, Nesting};
+use super::record::{RawComponent, RawObject};
+use super::shape::{Text, Uint};
+use super::slots::{Attributes, ShapeField, Slot};
 use super::table::table;
 use super::{Encoding, Generation, Role, Version};
 use crate::cbor::{
@@ -23,26 +24,26 @@ use crate::cbor::{
 use crate::digest::Digest;
 #[cfg(feature = "write")]
 use crate::element::LogicalType;
-use crate::error::Place;
+use crate::error::{ErrorKind, Place};
 #[cfg(feature = "write")]
 use crate::limits::format;
-use crate::num::{Assured as _, Word, impossible};
+use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// The root: v1.1 II.1, v1.2 §1.
-    Root<'m>, keys RootKey, within 0 levels of any CBOR, else Rule::RootType;
+    Root<'m>, keys RootKey, reader RootReader, within 0 levels of any CBOR, else Rule::RootType;
     // key           slot       type           presence                        else
     "version"    => version:    Version,       required(Rule::VersionMissing), else Rule::VersionType;
     "attributes" => attributes: Attributes<1>, optional,                       else Rule::AttributesType;
-    "objects"    => objects:    Objects<'m>,   required(Rule::ObjectsMissing), else Rule::ObjectsType;
+    "objects"    => objects:    Deferred<'m>,  required(Rule::ObjectsMissing), else Rule::ObjectsType;
 }
 
 table! {
     /// One object: v1.1 II.2, v1.2 §1.
-    Object<'m>, keys ObjectKey, within 2 levels of any CBOR, else Rule::ObjectType;
+    Object<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
-    "shape"      => shape:      Shape,         required(Rule::ShapeMissing),      else Rule::ShapeType;
+    "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
     "format"     => format:     FormatName,    required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
     "components" => components: Components,    required(Rule::ComponentsMissing), else Rule::ComponentsType;
@@ -51,7 +52,7 @@ table! {
 table! {
     /// One component: v1.1 II.3, v1.2 §1. `type` and `uncompressed_length` came with 1.2 and are
     /// honoured in every 1.x file, because an appended file keeps its old version.
-    Component<'m>, keys ComponentKey, within 4 levels of any CBOR, else Rule::ComponentType;
+    Component<'m>, keys ComponentKey, reader ComponentReader, within 4 levels of any CBOR, else Rule::ComponentType;
     // key                    slot            type        presence                       else
     "dtype"               => dtype:          DtypeName,  required(Rule::DtypeMissing),  else Rule::DtypeType;
     "offset"              => offset:         Uint,       required(Rule::OffsetMissing), else Rule::OffsetType;
@@ -66,18 +67,25 @@ const FACTS: Facts = Facts::BEFORE_2;
 
 /// The rules of 1.2, which canonical files follow and those that are written.
 pub(crate) static V1_2: Dialect = Dialect {
-    generation: Generation::V1_2,
+    format: "zTensor",
+    generation: Some(Generation::V1_2),
     nesting: Nesting::Named,
     #[cfg(feature = "write")]
     has_attributes: true,
     #[cfg(feature = "write")]
     has_shards: false,
-    encoding: ComponentKey::encoding.field(),
-    blob: Blob::Fields(ComponentKey::offset.field(), ComponentKey::length.field()),
+    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
+    bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    fields: Fields {
+        blob: Blob::Fields(ComponentKey::offset.field(), ComponentKey::length.field()),
+        dtype: ComponentKey::dtype.field(),
+        logical_type: Some(ComponentKey::logical_type.field()),
+        encoding: ComponentKey::encoding.field(),
+        decoded_length: Some(ComponentKey::decoded_length.field()),
+    },
     read_digest: |text| Digest::read_v1(text),
     index_types: IndexTypes::U64,
     logical_dtypes: false,
-    strict_bools: true,
     needs_decoded_length: true,
     unknown_format: None,
     unknown_type: None,
@@ -92,6 +100,7 @@ pub(crate) static V1_2: Dialect = Dialect {
 /// How 1.2 is written.
 #[cfg(feature = "write")]
 static WRITING: Writing = Writing {
+    generation: Generation::V1_2,
     dialect: &V1_2,
     compression: Encoding::Zstd,
     deterministic: false,
@@ -111,29 +120,84 @@ static WRITING: Writing = Writing {
 
 /// The rules of 1.1: v1.1 II.3, II.4, III.2.
 static V1_1: Dialect = Dialect {
-    generation: Generation::V1_1,
+    generation: Some(Generation::V1_1),
     index_types: IndexTypes::Integers,
     logical_dtypes: true,
     needs_decoded_length: false,
     ..V1_2
 };
 
-/// Walks a 1.x manifest.
-pub(crate) fn walk<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
-    manifest: Input<'m>,
-) -> Parsed<'m, Walked> {
-    Root::read(walk, manifest, |walk, root| {
-        if let Objects::Deferred { at, rest } = root.objects
-            && Objects::walk(walk, at)?.len() != rest.len()
-        {
-            // What is well-formed was passed over as it was walked.
-            impossible();
-            return Err(Fault::new(Rule::ObjectsType, Remaining::of(at)).into());
+/// The objects of a 1.x manifest, as they come.
+pub(crate) struct Objects<'m> {
+    /// The fields of the root, until all of them have been read.
+    root: Option<RootReader<'m>>,
+    /// The map of objects, while it is read.
+    map: Option<OpenMap<'m>>,
+    /// The fields of the root, and the bytes after them.
+    header: Option<(Input<'m>, Header)>,
+    ordinal: u32,
+}
+
+impl<'m> Objects<'m> {
+    pub(super) fn open(cx: &mut ParseContext<'_>, manifest: Input<'m>) -> Checked<Self> {
+        let root = Some(RootReader::open(cx, manifest)?);
+        Ok(Self { root, map: None, header: None, ordinal: 0 })
+    }
+
+    /// The next object. The fields of the root around the objects are read on the way.
+    #[inline(always)]
+    pub(super) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+        loop {
+            if let Some(map) = &mut self.map
+                && map.entries.next(map.input)
+            {
+                cx.place = Place::new(Some(self.ordinal), None);
+                let (rest, object) = object(cx, map.input)?;
+                map.input = rest;
+                self.ordinal = self.ordinal.wrapping_add(1);
+                return Ok(Some(object));
+            }
+            if !self.advance(cx)? {
+                return Ok(None);
+            }
         }
+    }
+
+    /// Reads fields of the root up to the next objects. Returns whether there are some.
+    #[inline(never)]
+    fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<bool> {
+        cx.place = Place::NOWHERE;
+        let behind = match self.map.take() {
+            Some(map) => Some(map.end()?),
+            None => None,
+        };
+        // Where the version stands behind the objects, all of the root has been read before them.
+        let Some(mut root) = self.root.take() else { return Ok(false) };
+        if let Some(rest) = behind {
+            root.resume(rest);
+        }
+        while let Some((field, value)) = root.next_field(cx)? {
+            if field == RootKey::objects && root.has(RootKey::version) {
+                self.map =
+                    Some(OpenMap::objects(cx, map_head(Rule::ObjectsType, UNLIMITED), value)?);
+                self.root = Some(root);
+                return Ok(true);
+            }
+            root.read_field(cx, field, value)?;
+        }
+        let (rest, root) = root.finish()?;
         let attributes = root.attributes.map(|attributes| attributes.0);
-        Ok(Walked { attributes, shards: None, version: Some(root.version) })
-    })
+        let header = Header { attributes, version: Some(root.version) };
+        self.header = Some((rest, header));
+        if let Deferred(Some(at)) = root.objects {
+            self.map = Some(OpenMap::objects(cx, map_head(Rule::ObjectsType, UNLIMITED), at)?);
+        }
+        Ok(self.map.is_some())
+    }
+
+    pub(super) fn finish(self) -> Option<(Input<'m>, Header)> {
+        self.header
+    }
 }
 
 /// The dialect of a manifest that need not be in order, as far as can be told.
@@ -161,11 +225,7 @@ pub(super) fn names(
 impl<'m> Slot<'m> for Version {
     const BLANK: Self = Self { major: 0, minor: 0, patch: None };
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         let remaining = Remaining::of(at);
         let version = version(utf8(remaining, bytes)?)
@@ -173,7 +233,7 @@ impl<'m> Slot<'m> for Version {
         if version.major != 1 {
             return Err(Fault::with(Unsupported::Version, remaining, version.major.into()).into());
         }
-        walk.dialect = Some(version.dialect());
+        cx.dialect = version.dialect();
         Ok((rest, version))
     }
 }
@@ -206,99 +266,69 @@ fn decimal(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// The objects: walked as they come, or, where the version stands after them, later.
-pub(crate) enum Objects<'m> {
-    Walked,
-    Deferred { at: Input<'m>, rest: Input<'m> },
-}
+/// The place of the objects, if the version stands after them. They are read at the end then.
+#[derive(Clone, Copy)]
+pub(crate) struct Deferred<'m>(Option<Input<'m>>);
 
-impl<'m> Slot<'m> for Objects<'m> {
-    const BLANK: Self = Self::Walked;
+impl<'m> Slot<'m> for Deferred<'m> {
+    const BLANK: Self = Self(None);
 
-    #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        if walk.dialect.is_some() {
-            return Ok((Self::walk(walk, at)?, Self::Walked));
-        }
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         map_head(wrong, UNLIMITED).parse(at)?;
-        // What is wrong in them is found when they are walked.
+        // A fault in them is found when they are read.
         let rest = match pass(at) {
             Some(rest) => rest,
-            None => skip(at, 1, walk.limits.depth())?.0,
+            None => skip(at, 1, cx.limits.depth())?.0,
         };
-        Ok((rest, Self::Deferred { at, rest }))
+        Ok((rest, Self(Some(at))))
     }
 }
 
-impl<'m> Objects<'m> {
-    #[inline(never)]
-    fn walk<C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
-        let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(at)?;
-        let dialect = walk.dialect.assured_or(&V1_2);
-        walk.claims.begin(dialect, entries.claimed(), Remaining::of(input))?;
-        let mut ordinal = 0_u32;
-        while entries.next(input) {
-            walk.place = Place::new(Some(ordinal), None);
-            input = object(walk, input)?;
-            ordinal = ordinal.wrapping_add(1);
-        }
-        walk.place = Place::NOWHERE;
-        entries.end(input, at, Limit::Keys)
-    }
-}
-
-/// Reads the object whose name is at `at`, and has it validated.
+/// Reads the object whose name is at `at`.
 #[inline(always)]
-fn object<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, at: Input<'m>) -> Checked<Input<'m>> {
+fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<'m>> {
     let (value, name) = key(at)?;
     check_utf8(Remaining::of(at), name)?;
-    let behind = Remaining::of(value);
-    walk.claims.name(Text { remaining: Remaining::of(at), bytes: name, behind }, FACTS);
-    let (rest, ()) = Object::read(walk, value, |walk, object| {
-        let claim = ObjectClaim {
-            shape: object.shape,
-            format: object.format.format,
-            layout: Some(object.format.remaining),
+    let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
+    let first = len_u32(cx.components.len());
+    Object::read(cx, value, |_, object| {
+        Ok(RawObject {
+            name,
+            shape: object.shape.span,
+            product: object.shape.product,
+            layout: object.format.format,
+            first,
+            layout_at: Some(object.format.remaining),
             attributes: object.attributes.map(|attributes| attributes.0),
-            components: object.components.0,
-            facts: FACTS,
-        };
-        walk.object(&claim)
-    })?;
-    Ok(rest)
+            shape_at: object.shape.remaining,
+            components_at: object.components.0,
+        })
+    })
 }
 
-/// Where an object's components are; each has been validated.
+/// The place of an object's components, each of which has been kept.
 pub(crate) struct Components(Remaining);
 
 impl<'m> Slot<'m> for Components {
     const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let limit = walk.limits.keys();
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let limit = cx.limits.keys();
         let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
         let mut keys = Keys::of(input);
         let mut ordinal = 0_u32;
         while entries.next(input) {
-            walk.place = walk.place.in_component(Some(ordinal));
-            input = component(walk, &mut keys, input)?;
+            cx.place = cx.place.in_component(Some(ordinal));
+            input = component(cx, &mut keys, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
-        walk.place = walk.place.in_component(None);
+        cx.place = cx.place.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
         if let Err(error) = keys.finish(input) {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
-                walk.place = walk.place.in_component(Some(keys_before(at, fault.remaining)));
+                cx.place = cx.place.in_component(Some(keys_before(at, fault.remaining)));
             }
             return Err(fault.into());
         }
@@ -317,10 +347,10 @@ fn any_role(at: Input<'_>) -> Checked<(Input<'_>, Input<'_>, Option<Role>)> {
     Ok((rest, name, role))
 }
 
-/// Reads the component whose role is at `at`, and has it validated.
+/// Reads the component whose role is at `at`, and keeps it.
 #[inline(never)]
-fn component<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
+fn component<'m>(
+    cx: &mut ParseContext<'_>,
     keys: &mut Keys<'m>,
     at: Input<'m>,
 ) -> Checked<Input<'m>> {
@@ -331,28 +361,17 @@ fn component<'m, C: Claims<'m>>(
         _ => any_role(at)?,
     };
     keys.note(name);
-    fields(walk, Remaining::of(at), role, value)
-}
-
-/// Reads the fields at `value` of the component whose role stands at `at`.
-#[inline(always)]
-fn fields<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
-    at: Remaining,
-    role: Option<Role>,
-    value: Input<'m>,
-) -> Checked<Input<'m>> {
-    let (rest, ()) = Component::read(walk, value, |walk, component| {
-        let claim = component.claim(at, Remaining::of(value), role);
-        Ok(walk.claims.component(&claim)?)
+    let (at, map) = (Remaining::of(at), Remaining::of(value));
+    let (rest, ()) = Component::read(cx, value, |cx, component| {
+        cx.component(&component.raw(at, map, role), FACTS)
     })?;
     Ok(rest)
 }
 
 impl Component<'_> {
     #[inline(always)]
-    fn claim(self, at: Remaining, map: Remaining, role: Option<Role>) -> ComponentClaim {
-        ComponentClaim {
+    fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> RawComponent {
+        RawComponent {
             at,
             map,
             role,
@@ -364,7 +383,6 @@ impl Component<'_> {
             digest: self.digest.map(|digest| digest.0),
             big_endian: None,
             shard: None,
-            facts: FACTS,
         }
     }
 }

@@ -11,47 +11,46 @@ mod write;
 use nom::Parser as _;
 
 pub(crate) use self::content::content;
-pub(crate) use self::profiles::{GgufKey, MxKey, QuantKey};
+pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
+pub(crate) use self::shards::ShardRecord;
 use self::shards::Table;
-pub(crate) use self::shards::{Listed, Shards};
 #[cfg(feature = "write")]
-pub(crate) use self::shards::{ShardKey, validate_shard_name};
+pub(crate) use self::shards::{ShardKey, blobs_end, validate_shard_name};
 use self::values::{
     Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, NAME_CAP,
     ShapeOf64, ShardName, TypeName, validate_name,
 };
 #[cfg(feature = "write")]
-pub(crate) use self::write::{
-    RANK, pass_attributes, profile, validate_shards, validate_written_name,
-};
-use super::claims::{Claims, ComponentClaim, ObjectClaim, Walk, Walked};
-use super::dialect::{Blob, Dialect, Facts, IndexTypes, Nesting};
+pub(crate) use self::write::{RANK, pass_attributes, validate_shards, validate_written_name};
+use super::context::{Header, OpenMap, ParseContext};
+use super::dialect::{Blob, Dialect, Facts, Fields, IndexTypes, Nesting};
+use super::record::{RawComponent, RawObject};
 use super::shape::Text;
 use super::slots::Slot;
 use super::table::table;
-use super::{Encoding, Format, Generation, Role};
+use super::{Encoding, Generation, Role};
 use crate::cbor::{
-    Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, is_ascii, nth_key, short_text,
-    strict, strict_map_head, strict_text,
+    Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, fail, is_ascii, nth_key,
+    short_text, strict, strict_map_head, strict_text,
 };
 use crate::digest::Digest;
-use crate::error::Place;
+use crate::error::{ErrorKind, Place};
 use crate::limits::format;
-use crate::num::{SMALL, Word};
+use crate::num::{SMALL, Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
     /// The root: v2 §3.2.
-    Root<'m>, keys RootKey, within 0 levels of deterministic CBOR, else Rule::RootType;
+    Root<'m>, keys RootKey, reader RootReader, within 0 levels of deterministic CBOR, else Rule::RootType;
     // key           slot       type        presence                        else
     "shards"     => shards:     Table,      optional,                       else Rule::ShardsType;
-    "objects"    => objects:    Objects,    required(Rule::ObjectsMissing), else Rule::ObjectsType;
+    "objects"    => objects:    PulledObjects, required(Rule::ObjectsMissing), else Rule::ObjectsType;
     "attributes" => attributes: Attributes<1>, optional,                    else Rule::AttributesType;
 }
 
 table! {
     /// One object: v2 §3.3.
-    Object<'m>, keys ObjectKey, within 2 levels of deterministic CBOR, else Rule::ObjectType;
+    Object<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           slot       type        presence                           else
     "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
     "shape"      => shape:      ShapeOf64,  required(Rule::ShapeMissing),      else Rule::ShapeType;
@@ -61,7 +60,7 @@ table! {
 
 table! {
     /// One part: v2 §3.4.
-    Part<'m>, keys PartKey, within 4 levels of deterministic CBOR, else Rule::ComponentType;
+    Part<'m>, keys PartKey, reader PartReader, within 4 levels of deterministic CBOR, else Rule::ComponentType;
     // key               slot            type           presence                     else
     "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
     "type"           => logical_type:   TypeName,      optional,                     else Rule::LogicalTypeType;
@@ -82,18 +81,25 @@ const FACTS: Facts = Facts {
 
 /// The rules of 2.
 pub(crate) static V2: Dialect = Dialect {
-    generation: Generation::V2,
+    format: "zTensor",
+    generation: Some(Generation::V2),
     nesting: Nesting::Named,
     #[cfg(feature = "write")]
     has_attributes: true,
     #[cfg(feature = "write")]
     has_shards: true,
-    encoding: PartKey::encoding.field(),
-    blob: Blob::Pair(PartKey::blob.field()),
+    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
+    bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    fields: Fields {
+        blob: Blob::Pair(PartKey::blob.field()),
+        dtype: PartKey::dtype.field(),
+        logical_type: Some(PartKey::logical_type.field()),
+        encoding: PartKey::encoding.field(),
+        decoded_length: Some(PartKey::decoded_length.field()),
+    },
     read_digest: |text| Digest::read_v2(text),
     index_types: IndexTypes::Unsigned,
     logical_dtypes: false,
-    strict_bools: true,
     needs_decoded_length: true,
     unknown_format: Some(Unsupported::Format),
     unknown_type: Some(Unsupported::LogicalType),
@@ -105,44 +111,90 @@ pub(crate) static V2: Dialect = Dialect {
     is_object_field: |key| ObjectKey::named(key).is_some(),
 };
 
-/// Walks the manifest of a file of generation 2.
-pub(crate) fn walk<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
-    manifest: Input<'m>,
-) -> Parsed<'m, Walked> {
-    walk.dialect = Some(&V2);
-    if manifest.is_empty() {
-        // A data shard: v2 §7.2.
-        walk.claims.begin(&V2, None, Remaining::END)?;
-        return Ok((manifest, Walked { attributes: None, shards: None, version: None }));
-    }
-    let read = root(walk, manifest);
-    debug_assert!(
-        read.is_err() || malformed(walk, manifest).is_ok(),
-        "what is read is in that form"
-    );
-    read.map_err(|error| malformed(walk, manifest).err().unwrap_or(error))
+/// The objects of a manifest of generation 2, as they come.
+pub(crate) struct Objects<'m> {
+    /// The fields of the root, until all of them have been read; none in a data shard.
+    root: Option<RootReader<'m>>,
+    /// The map of objects, while it is read, and its names so far.
+    map: Option<OpenMap<'m>>,
+    names: Ascending<'m>,
+    /// The fields of the root, and the bytes after them.
+    header: Option<(Input<'m>, Header)>,
+    ordinal: u32,
 }
 
-fn root<'m, C: Claims<'m>>(walk: &mut Walk<'_, C>, manifest: Input<'m>) -> Parsed<'m, Walked> {
-    // What a record has to have lies no deeper than any limit is: `DEPTH_FLOOR`.
-    if SMALL {
-        walk.prove(manifest, 0)?;
+impl<'m> Objects<'m> {
+    pub(super) fn open(cx: &mut ParseContext<'_>, manifest: Input<'m>) -> Checked<Self> {
+        let (mut root, mut header) = (None, None);
+        if manifest.is_empty() {
+            // A data shard: v2 §7.2.
+            header = Some((manifest, Header { attributes: None, version: None }));
+        } else {
+            // A record that has to be there lies no deeper than any limit is: `DEPTH_FLOOR`.
+            if SMALL {
+                cx.prove(manifest, 0)?;
+            }
+            root = Some(RootReader::open(cx, manifest)?);
+        }
+        Ok(Self { root, map: None, names: Ascending::default(), header, ordinal: 0 })
     }
-    Root::read(walk, manifest, |_, root| {
+
+    /// The next object. The fields of the root around the objects are read on the way.
+    #[inline(always)]
+    pub(super) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+        loop {
+            if let Some(map) = &mut self.map
+                && map.entries.next(map.input)
+            {
+                cx.place = Place::new(Some(self.ordinal), None);
+                let (rest, object) = object(cx, &mut self.names, map.input)?;
+                map.input = rest;
+                self.ordinal = self.ordinal.wrapping_add(1);
+                return Ok(Some(object));
+            }
+            if !self.advance(cx)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads fields of the root up to the objects. Returns whether they come next.
+    #[inline(never)]
+    fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<bool> {
+        cx.place = Place::NOWHERE;
+        let Some(mut root) = self.root.take() else { return Ok(false) };
+        if let Some(map) = self.map.take() {
+            root.resume(map.end()?);
+        }
+        while let Some((field, value)) = root.next_field(cx)? {
+            if field == RootKey::objects {
+                let head = strict_map_head(Rule::ObjectsType);
+                self.map = Some(OpenMap::objects(cx, head, value)?);
+                self.root = Some(root);
+                return Ok(true);
+            }
+            root.read_field(cx, field, value)?;
+        }
+        let (rest, root) = root.finish()?;
         let attributes = root.attributes.map(|attributes| attributes.0);
-        let shards = root.shards.map(|shards| shards.0);
-        Ok(Walked { attributes, shards, version: None })
-    })
+        self.header = Some((rest, Header { attributes, version: None }));
+        Ok(false)
+    }
+
+    pub(super) fn finish(self) -> Option<(Input<'m>, Header)> {
+        self.header
+    }
 }
 
-/// Validates the form of a manifest as a whole. Of one that is refused, what is malformed is said
-/// before anything else, wherever it is, and of no object.
+/// Validates the form of a manifest as a whole. If it is refused, a fault in the form is told before any other,
+/// wherever it is, and of no object.
 #[cold]
-fn malformed<C>(walk: &mut Walk<'_, C>, manifest: Input<'_>) -> Checked<()> {
-    let place = core::mem::replace(&mut walk.place, Place::NOWHERE);
-    strict(manifest, 0, walk.limits.depth())?;
-    walk.place = place;
+pub(super) fn check_form(cx: &mut ParseContext<'_>, manifest: Input<'_>) -> Checked<()> {
+    let place = core::mem::replace(&mut cx.place, Place::NOWHERE);
+    if !manifest.is_empty() {
+        strict(manifest, 0, cx.limits.depth())?;
+    }
+    cx.place = place;
     Ok(())
 }
 
@@ -161,27 +213,15 @@ pub(super) fn names(
     Some((name, role))
 }
 
-/// The objects, each of which has been validated.
-pub(crate) struct Objects;
+/// The objects, which are read one by one: no value of this slot is ever read.
+#[derive(Clone, Copy)]
+pub(crate) struct PulledObjects;
 
-impl<'m> Slot<'m> for Objects {
+impl<'m> Slot<'m> for PulledObjects {
     const BLANK: Self = Self;
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = strict_map_head(wrong).parse(at)?;
-        walk.claims.begin(&V2, entries.claimed(), Remaining::of(input))?;
-        let (mut ordinal, mut names) = (0_u32, Ascending::default());
-        while entries.next(input) {
-            walk.place = Place::new(Some(ordinal), None);
-            input = object(walk, &mut names, input)?;
-            ordinal = ordinal.wrapping_add(1);
-        }
-        walk.place = Place::NOWHERE;
-        Ok((entries.end(input, at, Limit::Keys)?, Self))
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        fail(wrong, at)
     }
 }
 
@@ -197,67 +237,61 @@ fn name<'m>(names: &mut Ascending<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
     Ok((value, name))
 }
 
-/// Reads the object whose name is at `at`, and has it validated.
+/// Reads the object whose name is at `at`.
 #[inline(always)]
-fn object<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
+fn object<'m>(
+    cx: &mut ParseContext<'_>,
     names: &mut Ascending<'m>,
     at: Input<'m>,
-) -> Checked<Input<'m>> {
+) -> Parsed<'m, RawObject<'m>> {
     let (value, name) = name(names, at)?;
-    let behind = Remaining::of(value);
-    walk.claims.name(Text { remaining: Remaining::of(at), bytes: name, behind }, FACTS);
-    let (rest, ()) = Object::read(walk, value, |walk, object| {
-        let claim = ObjectClaim {
-            shape: object.shape.0,
-            format: object.layout.format,
-            layout: Some(object.layout.remaining),
+    let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
+    let first = len_u32(cx.components.len());
+    Object::read(cx, value, |_, object| {
+        if object.shape.0.product.elements().is_none() {
+            return Err(Fault::new(Rule::ShapeOverflow, object.shape.0.remaining).into());
+        }
+        Ok(RawObject {
+            name,
+            shape: object.shape.0.span,
+            product: object.shape.0.product,
+            layout: object.layout.format,
+            first,
+            layout_at: Some(object.layout.remaining),
             attributes: object.attributes.map(|attributes| attributes.0),
-            components: object.parts.0,
-            facts: FACTS,
-        };
-        if claim.shape.product.is_none() {
-            return Err(Fault::new(Rule::ShapeOverflow, claim.shape.remaining).into());
-        }
-        if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = claim.format {
-            profiles::validate(walk, value, &claim)?;
-        }
-        walk.object(&claim)
-    })?;
-    Ok(rest)
+            shape_at: object.shape.0.remaining,
+            components_at: object.parts.0,
+        })
+    })
 }
 
-/// Where an object's parts are; each has been validated.
+/// The place of an object's parts, each of which has been kept.
 pub(crate) struct Parts(Remaining);
 
 impl<'m> Slot<'m> for Parts {
     const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mut input, mut entries) = strict_map_head(wrong).parse(at)?;
         if entries.are_over() {
             return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
         }
         let (mut ordinal, mut names) = (0_u32, Ascending::default());
         while entries.next(input) {
-            walk.place = walk.place.in_component(Some(ordinal));
-            input = part(walk, &mut names, input)?;
+            cx.place = cx.place.in_component(Some(ordinal));
+            input = part(cx, &mut names, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
-        walk.place = walk.place.in_component(None);
+        cx.place = cx.place.in_component(None);
         Ok((entries.end(input, at, Limit::Keys)?, Self(Remaining::of(at))))
     }
 }
 
-/// Reads the part whose name is at `at`, and has it validated.
+/// Reads the part whose name is at `at`, and keeps it.
 #[inline(never)]
-fn part<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
+fn part<'m>(
+    cx: &mut ParseContext<'_>,
     names: &mut Ascending<'m>,
     at: Input<'m>,
 ) -> Checked<Input<'m>> {
@@ -271,16 +305,15 @@ fn part<'m, C: Claims<'m>>(
             (value, Role::from_name(name))
         }
     };
-    let (rest, ()) = Part::read(walk, value, |walk, part| {
-        let claim = part.claim(Remaining::of(at), Remaining::of(value), role)?;
-        Ok(walk.claims.component(&claim)?)
-    })?;
+    let (at, map) = (Remaining::of(at), Remaining::of(value));
+    let (rest, ()) =
+        Part::read(cx, value, |cx, part| cx.component(&part.raw(at, map, role)?, FACTS))?;
     Ok(rest)
 }
 
 impl Part<'_> {
     #[inline(always)]
-    fn claim(self, at: Remaining, map: Remaining, role: Option<Role>) -> Checked<ComponentClaim> {
+    fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> Checked<RawComponent> {
         let decoded = self.decoded_length.map(|length| length.0);
         match (&self.encoding, decoded) {
             (None, Some(decoded)) => {
@@ -289,7 +322,7 @@ impl Part<'_> {
             (Some(_), None) => return Err(Fault::new(Rule::DecodedLengthMissing, map).into()),
             _ => {}
         }
-        Ok(ComponentClaim {
+        Ok(RawComponent {
             at,
             map,
             role,
@@ -301,7 +334,6 @@ impl Part<'_> {
             digest: self.digest.map(|digest| digest.0),
             big_endian: None,
             shard: self.shard.map(|shard| shard.0),
-            facts: FACTS,
         })
     }
 }

@@ -82,7 +82,7 @@ impl Blocks {
         let size = object.number(MxKey::block_size.field())?;
         let elements = object.shape().elements()?;
         // Where there are no elements, the product of some dimensions may not fit in 64 bits.
-        let within = object.shape().zip(0_u32..).filter(|(_, at)| *at > axis);
+        let within = object.shape().iter().zip(0_u32..).filter(|(_, at)| *at > axis);
         let stride = within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(dimension));
         Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
     }

@@ -150,7 +150,7 @@ impl<'a> QuantizedGroup<'a> {
 
     /// Inputs and outputs.
     fn matrix(&self) -> Result<[u64; 2], Error> {
-        let mut shape = self.shape();
+        let mut shape = self.shape().iter();
         match (shape.next(), shape.next(), shape.next()) {
             (Some(inputs), Some(outputs), None) => Ok([inputs, outputs]),
             _ => Err(attributes::misfit(self.place())),

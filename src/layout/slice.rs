@@ -103,7 +103,7 @@ impl<'a> Dense<'a> {
         dimensions.try_reserve_exact(rank).map_err(|_| memory)?;
         axes.try_reserve_exact(rank).map_err(|_| memory)?;
         // Each dimension, the first index taken, and how many are.
-        for (at, dimension) in self.shape().enumerate() {
+        for (at, dimension) in self.shape().iter().enumerate() {
             let range = ranges.get(at).cloned().unwrap_or(0..dimension);
             let count = range.end.checked_sub(range.start);
             let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
@@ -247,9 +247,11 @@ impl<'a> Slice<'a> {
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
     fn validate(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
-            validate_bools(bytes, Some(offset))
-                .map_err(|error| error.at(self.component.place()))?;
+        if let Some(rule) = self.component.dialect().bool_value
+            && self.storage == StorageType::Bool
+        {
+            let checked = validate_bools(bytes, Some(offset), rule);
+            checked.map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())
     }

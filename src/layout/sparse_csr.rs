@@ -49,7 +49,7 @@ impl<'a> Object<'a> {
     /// is not known.
     pub fn sparse_csr(&self) -> Result<SparseCsr<'a>, Error> {
         let read = || {
-            let mut shape = self.shape();
+            let mut shape = self.shape().iter();
             Some(SparseCsr {
                 rows: shape.next()?,
                 columns: shape.next()?,

@@ -8,7 +8,7 @@ use super::elements::{Elements, Nibbles};
 use crate::brief::Bytes;
 use crate::codec::{Verified, validate_bools};
 use crate::element::{ByteOrder, Element, LogicalType, StorageType};
-use crate::error::{Described, Error, Misuse, OutOfMemory, Place};
+use crate::error::{Described, Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::{Component, Extent};
 use crate::num::{Assured as _, SMALL, u64_from_usize};
@@ -50,7 +50,7 @@ pub(crate) struct Kind {
     pub(crate) logical: Logical,
     pub(crate) order: ByteOrder,
     /// Whether bools are bytes 0 and 1.
-    pub(crate) strict_bools: bool,
+    pub(crate) bool_value: Option<ErrorKind>,
     /// Where in the file the bytes begin, unless they are compressed there.
     pub(crate) offset: Option<u64>,
     pub(crate) place: Place,
@@ -143,7 +143,7 @@ impl<'a> Component<'a> {
             storage,
             logical: self.logical(),
             order: self.byte_order(),
-            strict_bools: self.dialect().strict_bools,
+            bool_value: self.dialect().bool_value,
             offset: (self.encoding() == Encoding::Raw).then(|| extent.offset()),
             place: self.place(),
         }
@@ -338,9 +338,11 @@ impl<'d> View<'d> {
     /// Checks that the elements are of type `T`, and valid ones.
     fn checked<T: Element>(&self) -> Result<(), Error> {
         self.kind.is_of::<T>()?;
-        if self.kind.strict_bools && self.kind.storage == StorageType::Bool {
-            validate_bools(self.bytes, self.kind.offset)
-                .map_err(|error| error.at(self.kind.place))?;
+        if let Some(rule) = self.kind.bool_value
+            && self.kind.storage == StorageType::Bool
+        {
+            let checked = validate_bools(self.bytes, self.kind.offset, rule);
+            checked.map_err(|error| error.at(self.kind.place))?;
         }
         Ok(())
     }

@@ -2,9 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::extent::Extent;
-use super::index::ComponentRecord;
 use crate::error::{ErrorKind, OutOfMemory};
+use crate::format::{ComponentRecord, Extent};
 use crate::num::usize_from_u32;
 use crate::rules::{Limit, Rule};
 
@@ -73,20 +72,22 @@ pub(super) fn wrong(
         let by_length = || (length(one.1), one.1).cmp(&(length(other.1), other.1));
         one.0.cmp(&other.0).then_with(by_length)
     });
-    let (mut last, mut alike, mut clash) = (Extent::new(0, 0), false, None);
+    let (mut last, mut alike, mut clash) = (None::<Extent>, false, None);
     for (_, component) in &sorted {
         let Some(extent) = extent(*component) else { continue };
         match clash {
-            None if extent == last => {
+            None if last == Some(extent) => {
                 alike = true;
                 clash = (!sharing.identical).then_some((extent, *component));
             }
-            None if extent.offset() < last.end() => clash = Some((extent, *component)),
+            None if last.is_some_and(|last| extent.offset() < last.end()) => {
+                clash = Some((extent, *component))
+            }
             Some((clashing, _)) if extent == clashing => clash = Some((extent, *component)),
             Some(_) => break,
             None => {}
         }
-        last = extent;
+        last = Some(extent);
     }
     if let Some((extent, component)) = clash {
         return Ok(Some(Wrong {
@@ -110,8 +111,7 @@ pub(super) fn wrong(
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Extent, Sharing, Wrong, wrong};
-    use crate::manifest::index::ComponentRecord;
+    use super::{ComponentRecord, Extent, Sharing, Wrong, wrong};
     use crate::rules::Rule;
 
     /// Wherever blobs lie, what is found is what comparing each with each finds.
@@ -120,7 +120,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(11);
         let mut clashes = 0;
         for round in 0..if cfg!(miri) { 200 } else { 20_000 } {
-            let record = |offset, length| ComponentRecord::raw(Extent::new(offset, length));
+            let record = |offset, length| ComponentRecord::raw(Extent::part(offset, length));
             let records: Vec<_> = (0..random.usize(1..9))
                 .map(|_| {
                     record(random.u64(0..12) << 12, [0, 1, 4096, 8192, 8193][random.usize(0..5)])

@@ -8,7 +8,7 @@ use nom::Parser as _;
 
 use super::ManifestRef;
 use super::component::Component;
-use super::index::Records;
+use super::index::{FieldFault, Records, Site};
 use super::object::Object;
 use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
@@ -18,7 +18,6 @@ use crate::error::{Error, Place};
 use crate::format::v1::{ComponentKey, ObjectKey, RootKey};
 use crate::format::{Encoding, Logical, Version};
 use crate::limits::format::ALIGNMENT;
-use crate::num::Assured as _;
 use crate::rules::Rule;
 
 /// The version that canonical files have, and those that are written.
@@ -97,7 +96,7 @@ struct Form<'a> {
 
 impl<'a> Form<'a> {
     fn offset(&self, remaining: Remaining) -> u64 {
-        self.manifest.extent().end.checked_sub(remaining.left().into()).assured()
+        self.manifest.extent().end.saturating_sub(remaining.left().into())
     }
 
     fn version(&self) -> Result<(), Error> {
@@ -105,8 +104,17 @@ impl<'a> Form<'a> {
         {
             return Ok(());
         }
-        let value = RootKey::version.field().find(self.root).assured();
+        let value = RootKey::version.field().find(self.root).ok_or(Error::internal())?;
         Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value))))
+    }
+
+    /// The error of a blob that does not lie where the form has it.
+    fn blob(&self, component: &Component<'a>) -> Error {
+        let found = component.extent().offset();
+        let fault = FieldFault { kind: Rule::CanonicalBlob.into(), field: Site::Offset, found };
+        let fault = self.records.fault(component.record(), fault);
+        let error = Error::new(fault.kind, self.offset(fault.remaining));
+        error.found(found).at(component.place())
     }
 
     /// Validates the map at `map`, whose values `validate` validates: what is left after it.
@@ -186,8 +194,7 @@ impl<'a> Form<'a> {
             return Err(broken(Rule::CanonicalDigest, Remaining::of(map)));
         }
         if extent.offset() != *cursor {
-            let remaining = self.records.blob_places(component.record()).0;
-            return Err(broken(Rule::CanonicalBlob, remaining).found(extent.offset()));
+            return Err(self.blob(component));
         }
         // The manifest, whose start is there, lies behind it.
         *cursor = aligned(extent.end()).unwrap_or(u64::MAX);

@@ -3,16 +3,16 @@
 use nom::Parser as _;
 
 use super::ManifestRef;
-use super::extent::Extent;
-use super::index::{ComponentRecord, ObjectRecord};
+use super::index::{ObjectRecord, utf8};
 use crate::brief::Start;
 use crate::cbor::{Attributes, Input, Remaining, text};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-use crate::format::{Dialect, Encoding, Format, Generation, Logical, Role};
+use crate::format::{
+    ComponentRecord, Dialect, Encoding, Extent, Format, Generation, Logical, Role,
+};
 use crate::limits::Limits;
-use crate::num::Assured as _;
 use crate::rules::Rule;
 
 /// What the elements of a component are.
@@ -100,7 +100,7 @@ impl<'a> Component<'a> {
 
     /// Its role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
-        core::str::from_utf8(self.role_bytes()).assured()
+        utf8(self.role_bytes())
     }
 
     /// Returns the bytes of the role, not checked as text.
@@ -114,8 +114,8 @@ impl<'a> Component<'a> {
         Place::new(Some(self.object), Some(self.ordinal))
     }
 
-    /// Which rules it follows.
-    pub fn generation(&self) -> Generation {
+    /// The generation of zTensor that it follows; none in other formats.
+    pub fn generation(&self) -> Option<Generation> {
         self.dialect().generation
     }
 
@@ -137,7 +137,7 @@ impl<'a> Component<'a> {
 
     /// The text at a place, which has been checked.
     fn text(&self, at: Remaining) -> &'a str {
-        core::str::from_utf8(self.parts.records().text(at)).assured()
+        utf8(self.parts.records().text(at))
     }
 
     /// How its elements are stored; none where a 0.1 dtype is not known.
@@ -171,7 +171,8 @@ impl<'a> Component<'a> {
             Encoding::Unknown => {
                 // It is the one text that no record has a place for: it is rare.
                 let map = self.parts.records().component_map(self.record);
-                self.dialect().encoding.find(map).and_then(string).assured()
+                let field = map.and_then(|map| self.dialect().fields.encoding.find(map));
+                field.and_then(string).unwrap_or(Encoding::Unknown.name())
             }
             known => known.name(),
         }
@@ -194,9 +195,8 @@ impl<'a> Component<'a> {
     /// neither tells.
     pub fn decoded_length(&self) -> Option<u64> {
         match self.encoding() {
-            Encoding::Raw => Some(self.extent().length()),
-            Encoding::Zstd => self.said_length().or_else(|| self.shaped_length()),
-            Encoding::ZstdSeekable | Encoding::Unknown => self.said_length(),
+            Encoding::Zstd => self.record.size().or_else(|| self.shaped_length()),
+            _ => self.record.size(),
         }
     }
 
@@ -212,17 +212,12 @@ impl<'a> Component<'a> {
         self.record.in_shard().then(|| self.text(self.record.shard))
     }
 
-    /// What `uncompressed_length` (`decoded_length` in 2) says, which 0.1 does not have.
-    fn said_length(&self) -> Option<u64> {
-        self.record.has_decoded.then_some(self.record.decoded)
-    }
-
     /// What format and shape ask for.
     fn shaped_length(&self) -> Option<u64> {
         let object = self.object();
         let elements = match (object.format(), Role::from_name(self.role().as_bytes())) {
             (Format::Dense, Some(Role::Data)) => object.shape().elements()?,
-            (Format::SparseCsr, Some(Role::Indptr)) => object.shape().next()?.checked_add(1)?,
+            (Format::SparseCsr, Some(Role::Indptr)) => object.shape().first()?.checked_add(1)?,
             _ => return None,
         };
         elements.checked_mul(self.element_size()?)
@@ -231,8 +226,7 @@ impl<'a> Component<'a> {
     /// Bytes of one logical element, where its types are known: width of the storage type times
     /// the ratio of the logical one. None for `f4_e2m1`, of which a byte holds two.
     pub fn element_size(&self) -> Option<u64> {
-        let size = self.record.logical.element_size(self.record.storage?)?;
-        Some(size.get().into())
+        Some(self.record.element_size()?.get().into())
     }
 
     /// Bytes of which it holds a whole number, in 1.x: those of a logical element, or, where its
@@ -274,13 +268,15 @@ impl<'a> Component<'a> {
         if self.record.digest == Remaining::END {
             return None;
         }
-        (self.dialect().read_digest)(self.text(self.record.digest))
+        let text = self.text(self.record.digest);
+        // It was well-formed: of bytes that have changed since, nothing can be verified.
+        Some((self.dialect().read_digest)(text).unwrap_or(Digest::Unverifiable(text)))
     }
 
     /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these
     /// are the fields of the entry.
     pub fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.parts.records().component_map(self.record))
+        Attributes::read(self.parts.records().component_map(self.record)?)
     }
 }
 

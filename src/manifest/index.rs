@@ -2,15 +2,18 @@
 
 use alloc::vec::Vec;
 
-use super::extent::Extent;
-use super::names::Names;
-use crate::cbor::{Fault, Input, Remaining, seek, text};
-use crate::element::StorageType;
-use crate::error::{OutOfMemory, Place};
-use crate::format::{Dialect, Encoding, Format, Logical, Nesting, Role, Version};
-use crate::num::{Assured as _, len_u32, usize_from_u32};
-use crate::rules::Rule;
 use nom::Parser as _;
+
+use super::names::Names;
+use crate::cbor::{Fault, Input, Remaining, key, seek, text};
+use crate::error::{ErrorKind, Place};
+#[cfg(feature = "v2")]
+use crate::format::ShardRecord;
+use crate::format::{
+    ComponentRecord, Dialect, Encoding, Format, Nesting, ShapeSpan, Shapes, Version,
+};
+use crate::num::{len_u32, usize_from_u32};
+use crate::rules::Rule;
 
 /// One object. Places that are [`Remaining::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +22,8 @@ pub(super) struct ObjectRecord {
     pub(super) name: Remaining,
     pub(super) name_head: u8,
     pub(super) name_length: u32,
-    /// The shape, an array.
-    pub(super) shape: Remaining,
+    /// The shape, among those of the index.
+    pub(super) shape: ShapeSpan,
     /// The name of the layout, a text.
     pub(super) layout: Remaining,
     /// The attributes, a map.
@@ -29,74 +32,6 @@ pub(super) struct ObjectRecord {
     pub(super) first: u32,
     pub(super) count: u32,
     pub(super) format: Format,
-}
-
-/// One component. Places that are [`Remaining::END`] stand for a field that is not there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ComponentRecord {
-    pub(super) extent: Extent,
-    /// The length that the manifest gives for the decoded bytes, if it gives one.
-    pub(super) decoded: u64,
-    pub(super) has_decoded: bool,
-    /// The role, a text; in 0.1 the entry, which is its map.
-    pub(super) at: Remaining,
-    /// The digest, a text.
-    pub(super) digest: Remaining,
-    /// The name of the shard, a text.
-    pub(super) shard: Remaining,
-    /// The name of a type that is not known: that of the dtype if [`storage`](Self::storage) is none.
-    pub(super) type_name: Remaining,
-    /// The role, if some layout gives it a meaning.
-    pub(super) role: Option<Role>,
-    /// None if the dtype, of 0.1, is not known.
-    pub(super) storage: Option<StorageType>,
-    pub(super) logical: Logical,
-    pub(super) encoding: Encoding,
-    pub(super) big_endian: bool,
-}
-
-impl ComponentRecord {
-    /// The record of raw bytes without a type.
-    #[cfg(test)]
-    pub(super) fn raw(extent: Extent) -> Self {
-        Self {
-            extent,
-            decoded: 0,
-            has_decoded: false,
-            at: Remaining::END,
-            digest: Remaining::END,
-            shard: Remaining::END,
-            type_name: Remaining::END,
-            role: None,
-            storage: Some(StorageType::U8),
-            logical: Logical::NONE,
-            encoding: Encoding::Raw,
-            big_endian: false,
-        }
-    }
-
-    /// Returns whether its blob is in another file.
-    #[inline(always)]
-    pub(super) fn in_shard(&self) -> bool {
-        self.shard != Remaining::END
-    }
-}
-
-/// Adds an item. Its room grows with what was added, never with what the manifest claims.
-#[inline(always)]
-pub(super) fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), Fault> {
-    if items.len() == items.capacity() {
-        reserve(items, 1)?;
-    }
-    items.push(item);
-    Ok(())
-}
-
-/// Makes room for more items.
-#[inline(never)]
-pub(super) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
-    let reserved = items.try_reserve(usize_from_u32(more));
-    reserved.map_err(|_| Fault::new(OutOfMemory, Remaining::END))
 }
 
 /// The records of a manifest, and its bytes, in which their texts stand.
@@ -112,39 +47,39 @@ impl<'a> Records<'a> {
     /// The name of an object.
     #[inline]
     pub(super) fn name(&self, object: &ObjectRecord) -> &'a [u8] {
-        let content = seek(self.bytes, object.name).get(usize::from(object.name_head)..).assured();
-        content.get(..usize_from_u32(object.name_length)).assured()
+        let start = self.bytes.len().wrapping_sub(usize_from_u32(object.name.left()));
+        let start = start.wrapping_add(object.name_head.into());
+        let end = start.wrapping_add(usize_from_u32(object.name_length));
+        // A holder that gives fewer bytes by now has no names.
+        self.bytes.get(start..end).unwrap_or_default()
     }
 
     /// The name of the object at an ordinal.
     #[inline]
     pub(super) fn name_at(&self, ordinal: u32) -> &'a [u8] {
-        self.objects.get(usize_from_u32(ordinal)).map(|object| self.name(object)).assured()
+        let object = self.objects.get(usize_from_u32(ordinal));
+        object.map(|object| self.name(object)).unwrap_or_default()
     }
 
-    /// The map of an object: after its name; in 0.1 the entry, as that of its component.
-    pub(super) fn object_map(&self, object: &ObjectRecord) -> Input<'a> {
+    /// The map of an object, if its format has one: after its name; in 0.1 the entry, as that of its component.
+    pub(super) fn object_map(&self, object: &ObjectRecord) -> Option<Input<'a>> {
         match self.dialect.nesting {
-            Nesting::Flat(_) => {
-                self.components(object).first().map(|entry| self.component_map(entry)).assured()
-            }
-            Nesting::Named => {
-                let behind =
-                    usize::from(object.name_head).checked_add(usize_from_u32(object.name_length));
-                behind.and_then(|behind| seek(self.bytes, object.name).get(behind..)).assured()
-            }
+            Nesting::Absent => None,
+            Nesting::Flat(_) => self.component_map(self.components(object).first()?),
+            Nesting::Named => Some(key(seek(self.bytes, object.name)).ok()?.0),
         }
     }
 
     /// The components of an object.
     #[inline]
     pub(super) fn components(&self, object: &ObjectRecord) -> &'a [ComponentRecord] {
-        let components = self.components.get(usize_from_u32(object.first)..).assured();
-        components.get(..usize_from_u32(object.count)).assured()
+        let start = usize_from_u32(object.first);
+        let end = start.wrapping_add(usize_from_u32(object.count));
+        self.components.get(start..end).unwrap_or_default()
     }
 
-    /// The map of a component: after its role, or the entry itself.
-    pub(super) fn component_map(&self, component: &ComponentRecord) -> Input<'a> {
+    /// The map of a component, if its format has one: after its role, or the entry itself.
+    pub(super) fn component_map(&self, component: &ComponentRecord) -> Option<Input<'a>> {
         self.dialect.component_map(seek(self.bytes, component.at))
     }
 
@@ -158,17 +93,37 @@ impl<'a> Records<'a> {
 
     /// The text at a place; empty if there is none.
     pub(super) fn text(&self, at: Remaining) -> &'a [u8] {
-        match text(Rule::NameType).parse(seek(self.bytes, at)) {
-            Ok((_, text)) => text,
-            Err(_) => &[],
-        }
+        text(Rule::NameType).parse(seek(self.bytes, at)).map_or(&[], |(_, text)| text)
     }
 
-    /// The places of a component's offset and length, for errors about them.
+    /// The fault of a component's field, at its place.
     #[cold]
-    pub(super) fn blob_places(&self, component: &ComponentRecord) -> (Remaining, Remaining) {
-        let (offset, length) = self.dialect.blob.find(self.component_map(component)).assured();
-        (Remaining::of(offset), Remaining::of(length))
+    pub(super) fn fault(&self, component: &ComponentRecord, fault: FieldFault) -> Fault {
+        let place = || {
+            let (fields, map) = (&self.dialect.fields, self.component_map(component)?);
+            match fault.field {
+                Site::Offset => Some(fields.blob.find(map)?.0),
+                Site::Length => Some(fields.blob.find(map)?.1),
+                Site::Size => {
+                    let decoded = fields.decoded_length.filter(|_| component.has_decoded);
+                    match decoded.filter(|_| component.encoding != Encoding::Raw) {
+                        Some(decoded) => decoded.find(map),
+                        None => Some(fields.blob.find(map)?.1),
+                    }
+                }
+                Site::Dtype => fields.dtype.find(map),
+                Site::Type => fields
+                    .logical_type
+                    .filter(|_| component.has_type)
+                    .unwrap_or(fields.dtype)
+                    .find(map),
+            }
+        };
+        match place() {
+            Some(at) => Fault::with(fault.kind, Remaining::of(at), fault.found),
+            // The records of other formats have no fields: the object has a place.
+            None => Fault::with(fault.kind, component.at, fault.found),
+        }
     }
 
     /// The place of the component at an ordinal among all components.
@@ -176,10 +131,40 @@ impl<'a> Records<'a> {
     pub(super) fn place(&self, component: u32) -> Place {
         // Objects without components share their ordinal with the next object that has one.
         let after = self.objects.partition_point(|object| object.first <= component);
-        let object = after.checked_sub(1).assured();
-        let first = self.objects.get(object).map(|object| object.first).assured();
-        Place::new(Some(len_u32(object)), component.checked_sub(first))
+        let object = after.checked_sub(1);
+        let first = object.and_then(|object| self.objects.get(object)).map(|object| object.first);
+        let within = first.and_then(|first| component.checked_sub(first));
+        Place::new(object.map(len_u32), within)
     }
+}
+
+/// Returns checked bytes as text: of a holder that gives other bytes by now, as many of them as are text.
+pub(super) fn utf8(bytes: &[u8]) -> &str {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid()),
+    }
+}
+
+/// The field of a component that a fault is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Site {
+    Offset,
+    /// The stored length.
+    Length,
+    /// The decoded length, or the stored one if that says it.
+    Size,
+    Dtype,
+    /// The `type`, or the dtype if that says it.
+    Type,
+}
+
+/// A fault in a field of a component, wherever the field stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FieldFault {
+    pub(super) kind: ErrorKind,
+    pub(super) field: Site,
+    pub(super) found: u64,
 }
 
 /// Everything that opening finds out.
@@ -189,9 +174,11 @@ pub(super) struct Index {
     pub(super) names: Names,
     /// The attributes of the file, a map.
     pub(super) attributes: Option<Remaining>,
+    /// The dimensions of the shapes.
+    pub(super) shapes: Shapes,
     /// The table of shards.
     #[cfg(feature = "v2")]
-    pub(super) shards: Option<Remaining>,
+    pub(super) shards: Vec<ShardRecord>,
     pub(super) dialect: &'static Dialect,
     pub(super) version: Option<Version>,
 }
@@ -201,7 +188,11 @@ impl Index {
     pub(super) fn bytes(&self) -> usize {
         let objects = self.objects.capacity().saturating_mul(size_of::<ObjectRecord>());
         let components = self.components.capacity().saturating_mul(size_of::<ComponentRecord>());
-        objects.saturating_add(components).saturating_add(self.names.bytes())
+        let records = objects.saturating_add(components).saturating_add(self.shapes.heap());
+        #[cfg(feature = "v2")]
+        let records =
+            records.saturating_add(self.shards.capacity().saturating_mul(size_of::<ShardRecord>()));
+        records.saturating_add(self.names.bytes())
     }
 }
 
@@ -209,9 +200,9 @@ impl Index {
 mod tests {
     use super::{ComponentRecord, ObjectRecord};
 
-    /// Records of an ordinary object take 80 bytes: SECURITY.md.
+    /// Records of an ordinary object take 84 bytes: SECURITY.md.
     #[test]
     fn records_are_small() {
-        assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (32, 48));
+        assert_eq!((size_of::<ObjectRecord>(), size_of::<ComponentRecord>()), (36, 48));
     }
 }

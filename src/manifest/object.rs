@@ -1,18 +1,22 @@
 //! One object of a manifest.
 
+#[cfg(feature = "v2")]
 use nom::Parser as _;
 
 use super::ManifestRef;
 use super::component::Component;
-use super::index::{ComponentRecord, ObjectRecord};
+use super::index::{ObjectRecord, utf8};
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::cbor::item;
-use crate::cbor::{Attributes, Entries, Input, Remaining, UNLIMITED, array_head, seek, uint};
+#[cfg(feature = "v2")]
+use crate::cbor::uint;
+use crate::cbor::{Attributes, Input, Remaining, seek};
 #[cfg(feature = "v2")]
 use crate::format::Field;
-use crate::format::{Dialect, Format, Role};
-use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::format::{ComponentRecord, Dialect, Format, Role, Shape};
+use crate::num::{len_u32, usize_from_u32};
+#[cfg(feature = "v2")]
 use crate::rules::Rule;
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
@@ -42,7 +46,7 @@ impl<'a> Object<'a> {
 
     /// Its name: any UTF-8, the empty string and control characters included.
     pub fn name(&self) -> &'a str {
-        core::str::from_utf8(self.parts.records().name(self.record)).assured()
+        utf8(self.parts.records().name(self.record))
     }
 
     /// How its components make up a tensor.
@@ -55,16 +59,14 @@ impl<'a> Object<'a> {
     pub fn format_name(&self) -> &'a str {
         match self.record.layout {
             Remaining::END => "dense",
-            at => core::str::from_utf8(self.parts.records().text(at)).assured(),
+            at => utf8(self.parts.records().text(at)),
         }
     }
 
     /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
+    #[inline]
     pub fn shape(&self) -> Shape<'a> {
-        let at = seek(self.parts.as_bytes(), self.record.shape);
-        let read = array_head(Rule::ShapeType, UNLIMITED).parse(at);
-        let (rest, entries) = read.assured_or((&[], Entries::NONE));
-        Shape { rest, entries }
+        self.parts.index().shapes.get(self.record.shape)
     }
 
     /// Its attributes (1.x): v1.2 §1.
@@ -104,7 +106,7 @@ impl<'a> Object<'a> {
 
     /// All fields of its map as the manifest spells them, unknown ones included.
     pub fn fields(&self) -> Option<Attributes<'a>> {
-        Attributes::read(self.map())
+        Attributes::read(self.map()?)
     }
 
     /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
@@ -149,8 +151,8 @@ impl<'a> Object<'a> {
         Component { parts, record, owner, object: ordinal, ordinal: place }
     }
 
-    /// Returns the map of the object.
-    pub(super) fn map(&self) -> Input<'a> {
+    /// Returns the map of the object, if its format has one.
+    pub(super) fn map(&self) -> Option<Input<'a>> {
         self.parts.records().object_map(self.record)
     }
 }
@@ -168,44 +170,5 @@ impl<'a> Component<'a> {
     /// The object it is a component of.
     pub fn object(&self) -> Object<'a> {
         Object::new(self.parts, self.object, self.owner)
-    }
-}
-
-/// The dimensions of a shape, outermost first.
-#[derive(Clone)]
-pub struct Shape<'a> {
-    rest: Input<'a>,
-    entries: Entries,
-}
-
-impl Shape<'_> {
-    /// The number of dimensions; 0 for a scalar.
-    pub fn rank(&self) -> u32 {
-        self.entries.claimed().unwrap_or_else(|| len_u32(self.clone().count()))
-    }
-
-    /// The number of elements: 0 where a dimension is 0, none where it overflows.
-    pub fn elements(&self) -> Option<u64> {
-        if self.clone().any(|dimension| dimension == 0) {
-            return Some(0);
-        }
-        self.clone().try_fold(1_u64, u64::checked_mul)
-    }
-}
-
-impl core::fmt::Debug for Shape<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
-    }
-}
-
-impl Iterator for Shape<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.entries.next(self.rest).then_some(())?;
-        let (rest, dimension) = uint(Rule::ShapeType).parse(self.rest).ok()?;
-        self.rest = rest;
-        Some(dimension)
     }
 }

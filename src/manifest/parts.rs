@@ -1,5 +1,6 @@
 //! What a manifest says, read from its bytes: the same code whatever holds them.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::index::{Index, Records};
@@ -9,19 +10,32 @@ use crate::limits::Options;
 
 /// That a manifest has been validated, and what is known of it beside its bytes.
 pub(crate) struct Admitted {
-    pub(super) frame: Frame,
-    /// Where in the bytes that are held the manifest lies, if those are the whole file.
-    pub(super) section: Option<Range<usize>>,
+    /// The container of zTensor; none of other formats.
+    pub(super) frame: Option<Frame>,
+    /// The range of the file that was parsed: the manifest, or the header of another format.
+    pub(super) header: Range<u64>,
+    pub(super) file_len: u64,
+    pub(super) text: TextIn,
     pub(super) index: Index,
     /// What it was opened with: its limits hold for its content, and it opens with them again
     /// when it has been appended to.
     pub(super) options: Options,
 }
 
+/// The bytes in which names, attributes and other texts stand.
+pub(crate) enum TextIn {
+    /// All that are held.
+    Held,
+    /// A range of those that are held, which are the whole file.
+    File(Range<usize>),
+    /// Those of a front end. The bytes that are held are the whole file.
+    Own(Vec<u8>),
+}
+
 /// What objects and components read from.
 #[derive(Clone, Copy)]
 pub(crate) struct ManifestRef<'a> {
-    /// The manifest's own, or all of the file's, where [`Admitted::section`] says so.
+    /// The manifest's own, or all of the file's, where [`Admitted::text`] says so.
     pub(super) held: &'a [u8],
     pub(super) admitted: &'a Admitted,
     /// The name of the shard that is read from; none where it is the file itself.
@@ -64,9 +78,10 @@ impl<'a> ManifestRef<'a> {
 
     #[inline]
     pub(crate) fn as_bytes(&self) -> &'a [u8] {
-        match &self.admitted.section {
-            None => self.held,
-            Some(section) => self.held.get(section.clone()).unwrap_or_default(),
+        match &self.admitted.text {
+            TextIn::Held => self.held,
+            TextIn::File(section) => self.held.get(section.clone()).unwrap_or_default(),
+            TextIn::Own(text) => text,
         }
     }
 
@@ -76,6 +91,9 @@ impl<'a> ManifestRef<'a> {
         if self.at_hand.is_some() {
             return None;
         }
-        self.admitted.section.as_ref().map(|_| self.held)
+        match self.admitted.text {
+            TextIn::Held => None,
+            TextIn::File(_) | TextIn::Own(_) => Some(self.held),
+        }
     }
 }

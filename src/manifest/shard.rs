@@ -1,12 +1,12 @@
 //! Shards: other files that hold blobs, as the manifest lists them, and which of them is read from.
 //! v2 §7.1.
 
+use super::index::utf8;
 use super::{Component, Manifest, ManifestRef, Object};
 use crate::brief::Start;
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
-use crate::format::v2::Listed;
-use crate::num::{Assured as _, usize_from_u32};
+use crate::format::ShardRecord;
 use crate::rules::Unsupported;
 
 /// Another file that holds blobs of this one, as the table `shards` gives it: v2 §7.1.
@@ -62,15 +62,13 @@ impl core::fmt::Debug for Shard<'_> {
 /// The shards that a manifest lists, in its order.
 #[derive(Clone)]
 pub struct ShardTable<'a> {
-    listed: Listed<'a>,
-    /// Where in the file the manifest ends.
-    end: u64,
-    left: usize,
+    manifest: ManifestRef<'a>,
+    left: core::slice::Iter<'a, ShardRecord>,
 }
 
 impl core::fmt::Debug for ShardTable<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ShardTable").field("len", &self.left).finish()
+        f.debug_struct("ShardTable").field("len", &self.left.len()).finish()
     }
 }
 
@@ -78,14 +76,11 @@ impl<'a> Iterator for ShardTable<'a> {
     type Item = Shard<'a>;
 
     fn next(&mut self) -> Option<Shard<'a>> {
-        let entry = self.listed.next()?;
-        self.left = self.left.saturating_sub(1);
-        let offset = self.end.checked_sub(entry.at.left().into()).assured();
-        Some(Shard { name: entry.name, size: entry.size, digest: entry.digest, offset })
+        self.left.next().map(|record| self.manifest.shard(record))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.left.size_hint()
     }
 }
 
@@ -99,17 +94,27 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 }
 
 impl<'a> ManifestRef<'a> {
-    fn shards(&self) -> ShardTable<'a> {
-        let listed = Listed::new(self.as_bytes(), self.index().shards);
-        let left = usize_from_u32(listed.len());
-        ShardTable { listed, end: self.extent().end, left }
+    pub(crate) fn shards(self) -> ShardTable<'a> {
+        ShardTable { manifest: self, left: self.index().shards.iter() }
+    }
+
+    fn shard(&self, record: &ShardRecord) -> Shard<'a> {
+        let text = |at| utf8(self.records().text(at));
+        let digest = text(record.digest);
+        Shard {
+            name: text(record.name),
+            size: record.size,
+            // It was well-formed: of bytes that have changed since, nothing can be verified.
+            digest: Digest::read_v2(digest).unwrap_or(Digest::Unverifiable(digest)),
+            offset: self.extent().end.saturating_sub(record.name.left().into()),
+        }
     }
 
     /// Bytes of the file and of all its shards.
     #[cfg(feature = "write")]
     pub(crate) fn all_bytes(&self) -> u64 {
         let add = |sum: u64, shard: Shard<'_>| sum.saturating_add(shard.size);
-        self.shards().fold(self.frame().file_len(), add)
+        self.shards().fold(self.file_len(), add)
     }
 
     /// The error of a file that lists a shard where none has been found.

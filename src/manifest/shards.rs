@@ -3,74 +3,72 @@
 
 use alloc::vec::Vec;
 
-use super::blobs::{InOrder, Sharing, Wrong, wrong};
-use super::index::Records;
+use super::blobs::{InOrder, Sharing, wrong};
+use super::builder::{PlacedFault, overlap};
+use super::index::{FieldFault, Records, Site};
 use crate::cbor::Fault;
 use crate::error::OutOfMemory;
-use crate::format::v2::Shards;
+use crate::format::ShardRecord;
 use crate::limits::Limits;
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::names::by_length;
+use crate::num::{halves, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
-/// A broken rule, and the component that breaks it.
-pub(super) struct Clash {
-    pub(super) fault: Fault,
-    /// The ordinal among all components.
-    pub(super) component: u32,
-}
-
-/// Validates the components that are in other files; they are `in_shards`.
-pub(super) fn validate(
+/// Checks the components that are in other files; they are `in_shards`.
+pub(super) fn check(
     records: Records<'_>,
     in_shards: u32,
-    shards: &Shards<'_>,
+    shards: &[ShardRecord],
     limits: &Limits,
-) -> Result<Option<Clash>, OutOfMemory> {
+) -> Result<(), PlacedFault> {
     let mut entries = Vec::new();
     // The ordinal of each below that of its shard, so that those of one shard come together, in order.
     entries.try_reserve_exact(usize_from_u32(in_shards)).map_err(|_| OutOfMemory)?;
     for (component, record) in (0..).zip(records.components).filter(|(_, it)| it.in_shard()) {
-        let found = |fault| Ok(Some(Clash { fault, component }));
-        let Some((shard, end)) = shards.find(records.text(record.shard)) else {
-            return found(Fault::new(Rule::ShardReference, record.shard));
+        let broken = |fault| Err(PlacedFault { fault, place: records.place(component) });
+        let name = records.text(record.shard);
+        let order = |shard: &ShardRecord| by_length(records.text(shard.name), name);
+        let Ok(shard) = shards.binary_search_by(order) else {
+            return broken(Fault::new(Rule::ShardReference, record.shard));
         };
+        let end = shards.get(shard).map_or(0, ShardRecord::blobs_end);
         if record.extent.end() > end {
-            let (_, remaining) = records.blob_places(record);
-            return found(Fault::with(Rule::BlobBounds, remaining, record.extent.length()));
+            let found = record.extent.length();
+            let kind = Rule::BlobBounds.into();
+            return broken(records.fault(record, FieldFault { kind, field: Site::Length, found }));
         }
         entries.push(u64_from_usize(shard) << 32 | u64::from(component));
     }
     entries.sort_unstable();
     for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
-        let shard = group.first().map(|entry| entry >> 32);
-        let end = shard.and_then(|shard| shards.end(usize::try_from(shard).ok()?)).assured();
-        let of_shard =
-            group.iter().map(|entry| u32::try_from(entry & u64::from(u32::MAX)).assured());
-        if let Some(clash) = clash(records, of_shard, limits.shared_total(end))? {
-            return Ok(Some(clash));
-        }
+        let shard = group.first().and_then(|entry| usize::try_from(entry >> 32).ok());
+        let end = shard.and_then(|shard| shards.get(shard)).map_or(0, ShardRecord::blobs_end);
+        let of_shard = group.iter().map(|entry| {
+            let [_, component] = halves(*entry);
+            component
+        });
+        check_blobs(records, of_shard, limits.shared_total(end))?;
     }
-    Ok(None)
+    Ok(())
 }
 
-/// What is wrong with the components of one shard together: the last that overlaps another and is not
-/// identical to it, or the first beyond `most` bytes of all of them.
-fn clash(
+/// Checks the blobs of one shard together: none overlaps another and is not identical to it, and no more than
+/// `most` bytes are shared.
+fn check_blobs(
     records: Records<'_>,
     of_shard: impl Iterator<Item = u32> + Clone,
     most: u64,
-) -> Result<Option<Clash>, OutOfMemory> {
-    let record = |component| records.components.get(usize_from_u32(component));
+) -> Result<(), PlacedFault> {
     let mut seen = InOrder::default();
+    let record = |component| records.components.get(usize_from_u32(component));
     for record in of_shard.clone().filter_map(record) {
         seen.note(record.extent);
     }
     if seen.holds() {
-        return Ok(None);
+        return Ok(());
     }
-    let wrong = wrong(records.components, of_shard, Sharing { identical: true, most })?;
-    Ok(wrong.and_then(|Wrong { component, kind, found }| {
-        let (at, _) = records.blob_places(record(component)?);
-        Some(Clash { fault: Fault::with(kind, at, found), component })
-    }))
+    match wrong(records.components, of_shard, Sharing { identical: true, most })? {
+        Some(found) => Err(overlap(records, found)),
+        None => Ok(()),
+    }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::layout::{BadIndex, Widened};
 use crate::limits::Limits;
-use crate::manifest::{Component, Object, Shape};
+use crate::manifest::{Component, Dimensions, Object};
 use crate::num::{Assured as _, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
@@ -79,7 +79,7 @@ impl<D: Iterator<Item = u64>> CellList<D> {
 /// The cells of an object that is read.
 pub(super) struct Cells<'a> {
     coords: Component<'a>,
-    list: CellList<Shape<'a>>,
+    list: CellList<Dimensions<'a>>,
 }
 
 impl<'a> Cells<'a> {
@@ -100,11 +100,12 @@ impl<'a> Cells<'a> {
         let indices =
             coords.decoded_length().and_then(|all| all.checked_div(storage.width().into()));
         let count = indices.and_then(|indices| indices.checked_div(rank)).assured();
-        let list = CellList::new(object.shape(), storage, count, limits).map_err(|over| {
-            let found = count.saturating_mul(u64_from_usize(size_of::<u64>()));
-            let own = Error::new(over.kind(), coords.extent().offset()).found(found);
-            own.at(coords.place())
-        })?;
+        let list =
+            CellList::new(object.shape().iter(), storage, count, limits).map_err(|over| {
+                let found = count.saturating_mul(u64_from_usize(size_of::<u64>()));
+                let own = Error::new(over.kind(), coords.extent().offset()).found(found);
+                own.at(coords.place())
+            })?;
         Ok(Some(Self { coords, list }))
     }
 

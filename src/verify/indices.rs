@@ -3,7 +3,7 @@
 use crate::element::{ByteOrder, StorageType};
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
-use crate::manifest::{Object, Shape};
+use crate::manifest::{Dimensions, Object};
 use crate::num::{Assured as _, u64_from_usize};
 
 /// What the indices of a sparse object are held against.
@@ -15,10 +15,10 @@ pub(crate) struct Sparse<D> {
     pub(crate) nnz: Option<u64>,
 }
 
-impl<'a> Sparse<Shape<'a>> {
+impl<'a> Sparse<Dimensions<'a>> {
     /// The indices of an object whose values have not been counted: nothing is asked of them.
     pub(crate) fn uncounted(object: &Object<'a>) -> Self {
-        Self { format: object.format(), shape: object.shape(), nnz: None }
+        Self { format: object.format(), shape: object.shape().iter(), nnz: None }
     }
 }
 

@@ -36,7 +36,8 @@ impl Stream<'_> {
         content: &mut Content<'_>,
     ) -> Result<(), Error> {
         if self.resolved.storage == StorageType::Bool {
-            validate_bools(piece, None).map_err(|error| error.at(self.place))?;
+            validate_bools(piece, None, Rule::BoolValue.into())
+                .map_err(|error| error.at(self.place))?;
         }
         if self.check.asks() {
             self.indices(piece, content)?;

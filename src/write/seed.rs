@@ -18,7 +18,7 @@ use crate::rules::{Limit, Rule};
 pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
     #[cfg(feature = "v2")]
     if manifest.dialect().writing.is_some_and(|writing| writing.deterministic) {
-        return sorted(manifest.as_bytes());
+        return sorted(manifest);
     }
     let (mut root, mut objects) = (Root::default(), Output::default());
     for (name, item) in manifest.fields().into_iter().flatten() {
@@ -40,7 +40,7 @@ pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), O
 
 /// The same of a root of 2, whose keys are sorted, and need not be text.
 #[cfg(feature = "v2")]
-fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
+fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
     use crate::cbor::Entries;
     use crate::format::v2::RootKey;
 
@@ -49,7 +49,7 @@ fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
     let (mut shards_key, mut attributes_key) = (Output::default(), Output::default());
     RootKey::shards.write(&mut shards_key)?;
     RootKey::attributes.write(&mut attributes_key)?;
-    let head = map_head(Rule::RootType, UNLIMITED).parse(manifest);
+    let head = map_head(Rule::RootType, UNLIMITED).parse(manifest.as_bytes());
     let (mut input, mut left) = head.assured_or((&[], Entries::NONE));
     let mut begun = false;
     while left.next(input) {
@@ -62,7 +62,9 @@ fn sorted(manifest: &[u8]) -> Result<(Root, Output), OutOfMemory> {
                 objects.raw(entries(item))?;
             }
             Some(RootKey::attributes) => root.attributes.insert(Output::default()).raw(item)?,
-            Some(RootKey::shards) => root.shards = ShardList::from_table(item, entries(item))?,
+            Some(RootKey::shards) => {
+                root.shards = ShardList::from_table(manifest.shards(), entries(item))?
+            }
             None => {
                 let own = input.get(..until(input, value)).assured();
                 let others = match begun {
@@ -121,7 +123,7 @@ pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64,
     #[cfg(feature = "v2")]
     let bytes = manifest.all_bytes();
     #[cfg(not(feature = "v2"))]
-    let bytes = manifest.frame().file_len();
+    let bytes = manifest.file_len();
     let allowed = limits.decoded_total(bytes);
     if said > allowed {
         return Err(Error::nowhere(Limit::DecodedTotal).found(said));

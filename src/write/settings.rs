@@ -187,7 +187,7 @@ pub(super) struct Target {
 impl Target {
     /// The generation that is written.
     pub(super) fn generation(&self) -> Generation {
-        self.writing.dialect.generation
+        self.writing.generation
     }
 
     /// Whether it may have shards.

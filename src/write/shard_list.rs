@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::names::places;
-use crate::cbor::{Output, Remaining, fault, key};
+use crate::cbor::{Output, fault, key};
 use crate::digest::{Digest, Spelled};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::format::v2::{Listed, ShardKey, validate_shard_name, validate_shards};
+use crate::format::v2::{ShardKey, blobs_end, validate_shard_name, validate_shards};
 use crate::limits::Limits;
+use crate::manifest::ShardTable;
 use crate::names::by_length;
 use crate::num::{Assured as _, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -46,17 +47,16 @@ const FIELDS: u64 = 128;
 
 impl ShardList {
     /// Those of a file that is appended to: its table, and what is in that.
-    pub(super) fn from_table(table: &[u8], entries: &[u8]) -> Result<Self, OutOfMemory> {
+    pub(super) fn from_table(shards: ShardTable<'_>, entries: &[u8]) -> Result<Self, OutOfMemory> {
         let mut list = Self::default();
         list.entries.raw(entries)?;
-        let listed = Listed::new(table, Some(Remaining::of(table)));
-        let count = usize_from_u32(listed.len());
-        list.rows.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+        list.rows.try_reserve_exact(shards.len()).map_err(|_| OutOfMemory)?;
         let starts = places(entries, entries.len());
         let ends = places(entries, entries.len()).skip(1).chain([len_u32(entries.len())]);
-        for ((shard, start), end) in listed.zip(starts).zip(ends).take(count) {
-            list.bytes = list.bytes.saturating_add(shard.size);
-            list.rows.push(ListedShard { entry: start..end, blobs_end: Some(shard.blobs_end()) });
+        for ((shard, start), end) in shards.zip(starts).zip(ends) {
+            list.bytes = list.bytes.saturating_add(shard.size());
+            list.rows
+                .push(ListedShard { entry: start..end, blobs_end: Some(blobs_end(shard.size())) });
         }
         Ok(list)
     }
@@ -153,12 +153,11 @@ impl ShardList {
             let fault = fault(error);
             Error::nowhere(fault.kind).found(fault.found)
         })?;
-        let listed = Listed::new(table.as_bytes(), Some(Remaining::of(table.as_bytes()))).next();
         let start = len_u32(self.entries.len());
         self.entries.raw(table.as_bytes().get(head..).assured())?;
         let entry = start..len_u32(self.entries.len());
         if let Some(row) = self.rows.get_mut(place) {
-            *row = ListedShard { entry, blobs_end: listed.map(|shard| shard.blobs_end()) };
+            *row = ListedShard { entry, blobs_end: Some(blobs_end(record.size)) };
         }
         self.begun = self.begun.saturating_sub(1);
         self.bytes = self.bytes.saturating_add(record.size);

@@ -1,35 +1,29 @@
 //! Validating what is to be written by the same code that validates what is read.
 
-#[cfg(feature = "v2")]
-use core::cell::Cell;
+use alloc::vec::Vec;
 
 use nom::Parser as _;
 
 #[cfg(feature = "v2")]
 use super::declare::BlobInShard;
 use super::declare::{NewComponent, NewObject, Resolved};
-#[cfg(feature = "v2")]
-use super::entry;
 use super::settings::Target;
 #[cfg(feature = "v2")]
 use super::shard_list::ShardList;
-use crate::cbor::{Fault, Remaining, UNLIMITED, fault, map_head};
 #[cfg(feature = "v2")]
-use crate::cbor::{Output, skip};
+use crate::cbor::{Checked, skip};
+use crate::cbor::{Fault, Remaining, UNLIMITED, fault, map_head};
 #[cfg(feature = "v2")]
 use crate::digest::{Digest, Spelled};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
-#[cfg(feature = "v2")]
-use crate::format::v2;
 use crate::format::{
-    ComponentClaim, Dtype, Encoding, Format, ObjectClaim, ObjectFault, Role, Shape, Uint, Writing,
-    pass_attributes,
+    Dtype, Encoding, Extent, Format, Product, RawComponent, Role, Uint, Writing, pass_attributes,
 };
-use crate::limits::{Limits, Options};
 #[cfg(feature = "v2")]
-use crate::manifest::extent;
-use crate::manifest::{ElementType, Part, Roles};
+use crate::format::{ParseContext, Profile, v2};
+use crate::limits::{Limits, Options};
+use crate::manifest::{Candidate, ElementType, ObjectFault};
 use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
@@ -65,49 +59,46 @@ pub(super) fn object(
         forms(object, ordinal)?;
     }
     roles_differ(components, target)?;
-    let mut roles = Roles::default();
+    let mut records = Vec::new();
+    records.try_reserve_exact(components.len()).map_err(|_| OutOfMemory)?;
     let mut decoded = 0_u64;
     for (component, own) in (0..).zip(components) {
         let place = Place::new(Some(ordinal), Some(component));
         let dtype = Error::nowhere(Unsupported::Dtype).at(place);
         let resolved = own.resolve(writing).ok_or(dtype)?;
-        let claim = claim(own, &resolved, writing).map_err(|error| error.at(place))?;
+        let raw = raw(own, &resolved, writing).map_err(|error| error.at(place))?;
         #[cfg(feature = "v2")]
         if let Some(stored) = own.stored {
-            elsewhere(stored, &resolved, &claim, readers).map_err(|error| error.at(place))?;
+            check_stored(stored, &resolved, &raw, readers).map_err(|error| error.at(place))?;
         }
         if resolved.compressed {
-            let bytes = claim.decoded.map_or(0, |decoded| decoded.value);
+            let bytes = raw.decoded.map_or(0, |decoded| decoded.value);
             decoded = decoded.saturating_add(bytes);
             compressed(bytes, options).map_err(|error| error.at(place))?;
         }
-        let part = Part::new(&claim, component, writing.dialect);
-        let part = part.map_err(|fault| refused(fault).at(place))?;
-        match claim.role {
-            Some(role) => roles.note(role, part),
-            None => roles.note_other(),
-        }
+        // Its place is found when it is written.
+        let extent = Extent::part(raw.offset.value, raw.length.value);
+        let record = raw.record(writing.dialect, writing.dialect.facts, extent);
+        records.push(record.map_err(|fault| refused(fault).at(place))?);
     }
-    let format = object.format(writing);
-    let claim = ObjectClaim {
-        shape: Shape::from_dimensions(object.shape),
-        format,
-        layout: None,
-        attributes: None,
-        components: Remaining::END,
-        facts: writing.dialect.facts,
-    };
-    if writing.bounded_shapes && claim.shape.product.is_none() {
+    let product = Product::of(object.shape.iter().copied());
+    if writing.bounded_shapes && product.elements().is_none() {
         return Err(Error::nowhere(Rule::ShapeOverflow));
     }
-    let placed =
-        |ObjectFault { fault, component }| refused(fault).at(Place::new(Some(ordinal), component));
+    let layout = object.format(writing);
+    let candidate = Candidate { layout, product, components: &records, dialect: writing.dialect };
+    let placed = |fault: ObjectFault| {
+        let place = Place::new(Some(ordinal), fault.component());
+        Error::nowhere(fault.kind()).found(fault.found()).at(place)
+    };
     #[cfg(feature = "v2")]
-    if writing.deterministic {
-        profile(object, &claim, (&roles, limits), attributes).map_err(placed)?;
+    if let Some(profile) = profile(object, layout, limits, attributes)
+        .map_err(|error| refused(fault(error)).at(Place::new(Some(ordinal), None)))?
+    {
+        candidate.check_profile(&profile).map_err(placed)?;
     }
     let _ = attributes;
-    roles.validate(&claim, writing.dialect, &Options::default()).map_err(placed)?;
+    candidate.check(&Options::default()).map_err(placed)?;
     coordinates(object, writing).map_err(|(rule, component)| {
         Error::nowhere(rule).at(Place::new(Some(ordinal), Some(component)))
     })?;
@@ -116,16 +107,16 @@ pub(super) fn object(
 
 /// Validates a component whose bytes are in a shard already: v2 §2.4, §7.1.
 #[cfg(feature = "v2")]
-fn elsewhere(
+fn check_stored(
     stored: &BlobInShard<'_>,
     resolved: &Resolved<'_>,
-    claim: &ComponentClaim,
+    raw: &RawComponent,
     readers: Readers<'_>,
 ) -> Result<(), Error> {
     readers.target.has_shards()?;
     let BlobInShard { shard, blob } = stored;
     let end = readers.shards.blobs_end(shard).ok_or(Error::misuse(Misuse::UnknownShard))?;
-    extent(claim, end).map_err(refused)?;
+    raw.extent(readers.target.writing.dialect.facts, end).map_err(refused)?;
     if !blob.compressed && resolved.bytes != Some(blob.length) {
         return Err(Error::misuse(Misuse::Length));
     }
@@ -158,30 +149,28 @@ fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Validates what the attributes of a profile ask of the parts: v2 §5.2.
+/// Reads the attributes of an object of a profile, if it is one: v2 §5.2.
 #[cfg(feature = "v2")]
 fn profile(
     object: &NewObject<'_>,
-    claim: &ObjectClaim,
-    (roles, limits): (&Roles, &Limits),
+    layout: Format,
+    limits: &Limits,
     attributes: Option<&[u8]>,
-) -> Result<(), ObjectFault> {
-    if !matches!(claim.format, Format::Mx | Format::QuantGroup | Format::GgufBlocks) {
-        return Ok(());
+) -> Checked<Option<Profile>> {
+    if !matches!(layout, Format::Mx | Format::QuantGroup | Format::GgufBlocks) {
+        return Ok(None);
     }
-    let memory = |_| ObjectFault::from(Fault::new(OutOfMemory, Remaining::END));
-    let mut fields = Output::default();
-    entry::shape(&mut fields, object.shape).map_err(memory)?;
-    fields.raw(attributes.unwrap_or_default()).map_err(memory)?;
-    let fields = fields.as_bytes();
-    let shape = Shape { remaining: Remaining::of(fields), ..claim.shape };
-    let claim = ObjectClaim { shape, attributes: attributes.map(Remaining::of), ..*claim };
-    // The fault of a part has its place.
-    let part = Cell::new(None);
-    let asked = v2::profile(limits, fields, &claim, |claim, asked| {
-        roles.profile(claim, asked).inspect_err(|fault| part.set(fault.component))
-    });
-    asked.map_err(|error| ObjectFault { fault: fault(error), component: part.get() })
+    let attributes =
+        attributes.ok_or_else(|| Fault::new(Rule::AttributeMissing, Remaining::END))?;
+    let mut cx = ParseContext::of_items(limits);
+    let start = cx.shapes.begin();
+    for dimension in object.shape {
+        let pushed = cx.shapes.push(*dimension);
+        pushed.map_err(|out| Fault::new(out, Remaining::END))?;
+    }
+    let shape = cx.shapes.end(start);
+    let shape_at = Remaining::END;
+    v2::profile(&mut cx, v2::Profiled { layout, shape, shape_at, attributes }).map(Some)
 }
 
 /// A fault in something that is in no file yet.
@@ -189,12 +178,12 @@ fn refused(fault: Fault) -> Error {
     Error::nowhere(fault.kind).found(fault.found)
 }
 
-/// What the manifest will claim of a component, as far as the rules ask.
-fn claim(
+/// Returns the component as a manifest will spell it, as far as the rules ask.
+fn raw(
     component: &NewComponent<'_>,
     resolved: &Resolved<'_>,
     writing: &Writing,
-) -> Result<ComponentClaim, Error> {
+) -> Result<RawComponent, Error> {
     let Resolved { element, storage, logical, bytes, compressed, .. } = *resolved;
     if let ElementType::UnknownLogical(name, _) = element
         && ((writing.logical_type)(name.as_bytes()).is_some()
@@ -214,7 +203,7 @@ fn claim(
         None => (0, bytes),
     };
     let encoding = if compressed { writing.compression } else { Encoding::Raw };
-    Ok(ComponentClaim {
+    Ok(RawComponent {
         at: Remaining::END,
         map: Remaining::END,
         role: Role::from_name(component.role.as_bytes()),
@@ -231,8 +220,7 @@ fn claim(
         encoding,
         digest: None,
         big_endian: None,
-        shard: component.stored.map(|_| Remaining::END),
-        facts: writing.dialect.facts,
+        shard: None,
     })
 }
 
@@ -262,7 +250,7 @@ fn roles_differ(components: &[NewComponent<'_>], target: &Target) -> Result<(), 
     if sorted {
         return Ok(());
     }
-    let mut sorted = alloc::vec::Vec::new();
+    let mut sorted = Vec::new();
     sorted.try_reserve_exact(components.len()).map_err(|_| OutOfMemory)?;
     sorted.extend(roles());
     sorted.sort_unstable();

@@ -80,7 +80,7 @@ impl<S: Sink> Writer<S> {
     ) -> Result<Self, WriteError<S::Error>> {
         let manifest = manifest.parts();
         let misuse = Error::misuse(Misuse::Append);
-        let frame = manifest.frame();
+        let frame = manifest.frame().ok_or(misuse)?;
         if settings.is_canonical() || frame.is_data_shard() {
             return Err(misuse.into());
         }

@@ -96,9 +96,9 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
             if !compressed {
                 dense.bind(file)?;
                 ignore(dense.rows(0..0).map(drop))?;
-                let all = dense.shape().map(|dimension| 0..dimension);
+                let all = dense.shape().iter().map(|dimension| 0..dimension);
                 let mut ranges = Vec::new();
-                reserve(&mut ranges, dense.shape().count())?;
+                reserve(&mut ranges, dense.shape().len())?;
                 ranges.extend(all);
                 ignore(dense.slice(&ranges).map(drop))?;
             }

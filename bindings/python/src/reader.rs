@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::element::ByteOrder;
-use zten::{Component, ElementType, Encoding, Format, Object};
+use zten::{Component, ElementType, Encoding, Format, Generation, Object};
 use zten_present::finding::stored;
 use zten_present::json::Json;
 use zten_present::{spelled, value as json_value};
@@ -72,8 +72,8 @@ impl Reader {
     }
 
     #[getter]
-    fn generation(&self) -> PyResult<&'static str> {
-        Ok(self.open()?.manifest.generation().as_str())
+    fn generation(&self) -> PyResult<Option<&'static str>> {
+        Ok(self.open()?.manifest.generation().map(Generation::as_str))
     }
 
     #[getter]
@@ -333,7 +333,7 @@ fn stored_of(object: &Object<'_>) -> u64 {
 }
 
 fn shape<'py>(py: Python<'py>, object: &Object<'_>) -> PyResult<Bound<'py, PyTuple>> {
-    let shape: Vec<u64> = object.shape().collect();
+    let shape: Vec<u64> = object.shape().to_vec();
     PyTuple::new(py, shape)
 }
 

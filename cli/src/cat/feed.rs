@@ -128,7 +128,7 @@ impl ComponentReader<'_> {
         let little = component.byte_order() == ByteOrder::Little;
         let storage = component.storage_type();
         let strict =
-            storage == Some(StorageType::Bool) && component.generation() != Generation::V0_1;
+            storage == Some(StorageType::Bool) && component.generation() != Some(Generation::V0_1);
         let whole = little && !strict && self.packed.is_none();
         component.encoding() == Encoding::Raw && component.digest().is_none() && whole
     }

@@ -39,7 +39,7 @@ pub(super) fn changes(old: &Summed<'_, '_>, new: &Summed<'_, '_>) -> Vec<Change>
     if one.format_name() != other.format_name() {
         add("format", from_to(&format(one), &format(other)));
     }
-    if !one.shape().eq(other.shape()) {
+    if !one.shape().iter().eq(other.shape()) {
         add("shape", from_to(&shape(one), &shape(other)));
     }
     let (mut types, mut roles, mut bytes) = (List::default(), List::default(), List::default());

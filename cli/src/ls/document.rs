@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use zten::{Component, ElementType, Format, Object, attributes::Attributes, element::ByteOrder};
+use zten::{
+    Component, ElementType, Format, Generation, Object, attributes::Attributes, element::ByteOrder,
+};
 
 use zten_present::finding::ZTENSOR;
 
@@ -23,7 +25,7 @@ pub(super) fn write(out: &mut impl Write, path: &Path, archive: &TensorFile) -> 
     json.key("format")?;
     json.string(ZTENSOR)?;
     json.key("generation")?;
-    json.string(archive.generation().as_str())?;
+    json.string_or_null(archive.generation().map(Generation::as_str))?;
     json.key("version")?;
     json.string_or_null(version(archive).as_deref())?;
     attributes(&mut json, archive.attributes())?;

@@ -74,7 +74,7 @@ pub fn summary(
     });
     let contents = format!(
         "{}, {}, {}",
-        manifest.generation().as_str(),
+        manifest.generation().map_or(manifest.file_format(), Generation::as_str),
         counted(manifest.len().into(), "object"),
         counted(components, "component"),
     );
@@ -228,7 +228,7 @@ impl Finding {
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
         self.format = Some(ZTENSOR);
-        self.generation = Some(manifest.generation());
+        self.generation = manifest.generation();
         self.place = place;
         let component = object
             .zip(place.component())

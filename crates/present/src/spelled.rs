@@ -13,7 +13,7 @@ pub fn version(manifest: &Manifest<impl AsRef<[u8]>>) -> Option<String> {
 pub fn digest<'a>(component: &Component<'a>) -> Option<&'a str> {
     component.digest()?;
     let key = match component.generation() {
-        Generation::V0_1 => "checksum",
+        Some(Generation::V0_1) => "checksum",
         _ => "digest",
     };
     match component.fields()?.item(key)?.value() {

@@ -51,7 +51,7 @@ impl Layer {
     pub fn apply(&self, inputs: &[f32], outputs: &mut [f32]) -> Result<(), Error> {
         let object = self.archive.object(self.ordinal).ok_or(Misuse::NoObject)?;
         let view: View<'_> = object.dense()?.view()?;
-        if !object.shape().eq([outputs.len(), inputs.len()].map(|length| length as u64)) {
+        if !object.shape().iter().eq([outputs.len(), inputs.len()].map(|length| length as u64)) {
             return Err(Misuse::Buffer.into());
         }
         let mut weights = view.elements::<f32>()?;

@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use zten::source::{FileArchive, OpenError};
 use zten::verify::Verifier;
-use zten::{Object, Options, ReadError};
+use zten::{Generation, Object, Options, ReadError};
 use zten_present::finding::{self, Finding, Scope};
 use zten_sandbox::{Budget, Role, confine};
 
@@ -124,7 +124,11 @@ fn check(file: File, length: u64, order: &mut Order) -> Result<Facts, Box<Findin
         content.seal().map_err(|error| Box::new(Finding::io(&error)))?;
     }
     let (_, summary) = finding::summary(archive.manifest(), Scope::All, false, length);
-    Ok(Facts { generation: archive.generation().as_str().to_owned(), summary, objects })
+    Ok(Facts {
+        generation: archive.generation().map_or("", Generation::as_str).to_owned(),
+        summary,
+        objects,
+    })
 }
 
 fn not_opened(error: OpenError) -> Box<Finding> {
@@ -145,7 +149,7 @@ fn facts(object: &Object<'_>) -> answer::Object {
     answer::Object {
         name: object.name().to_owned(),
         format: object.format_name().to_owned(),
-        shape: object.shape().collect(),
+        shape: object.shape().to_vec(),
         components: object.components().map(component).collect(),
     }
 }

@@ -48,7 +48,7 @@ impl Model {
     /// Where there is no object of that name.
     pub fn shape(&self, name: &str) -> Result<Vec<u64>, String> {
         let object = self.archive.require(name).map_err(|missing| missing.to_string())?;
-        Ok(object.shape().collect())
+        Ok(object.shape().to_vec())
     }
 
     /// All elements of a dense object of `f32`, in row-major order.

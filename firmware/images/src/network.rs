@@ -71,10 +71,10 @@ fn rows<W: Weights>(
     [weight, scale, bias]: [&str; 3],
     width: usize,
 ) -> Result<usize, NotThatNetwork> {
-    let mut shape = weights.object(weight).ok_or(NotThatNetwork)?.shape();
+    let mut shape = weights.object(weight).ok_or(NotThatNetwork)?.shape().iter();
     let (rows, columns, more) = (shape.next(), shape.next(), shape.next());
     let one_each = |name| match weights.object(name) {
-        Some(object) => object.shape().eq(rows),
+        Some(object) => object.shape().iter().eq(rows),
         None => name == scale,
     };
     let fits = columns == u64::try_from(width).ok() && more.is_none();

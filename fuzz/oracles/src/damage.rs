@@ -102,7 +102,7 @@ impl Broken {
         let archive = Archive::open(file).expect("a file that was written");
         let start = usize::try_from(archive.extent().start).expect("a small file");
         Self {
-            is_v2: archive.generation() == Generation::V2,
+            is_v2: archive.generation() == Some(Generation::V2),
             data: file[..start].to_vec(),
             manifest: archive.as_bytes().to_vec(),
             more: 0,

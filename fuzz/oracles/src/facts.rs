@@ -14,12 +14,13 @@ pub(crate) fn said(manifest: &Manifest<impl AsRef<[u8]>>) -> String {
 }
 
 fn write(manifest: &Manifest<impl AsRef<[u8]>>, to: &mut String) -> core::fmt::Result {
-    let (generation, version) = (manifest.generation(), manifest.version());
+    let generation = manifest.generation().expect("a zTensor file");
+    let version = manifest.version();
     writeln!(to, "{generation:?} {version:?} {:?}", manifest.extent())?;
     let fields = (manifest.attributes(), manifest.fields());
     writeln!(to, "{:?}", (fields.0.map(Iterator::count), fields.1.map(Iterator::count)))?;
     for object in manifest.objects() {
-        let shape: Vec<u64> = object.shape().collect();
+        let shape: Vec<u64> = object.shape().to_vec();
         writeln!(to, "{:?} {shape:?} {:?}", object.name(), object.format_name())?;
         for component in object.components() {
             let (length, digest) = (component.decoded_length(), component.digest());

@@ -18,7 +18,7 @@ pub(crate) fn read(object: &Object<'_>, archive: &Archive<&[u8]>, work: &mut Wor
     let dense = object.dense();
     assert_eq!(dense.is_ok(), is(Format::Dense));
     if let Ok(dense) = dense {
-        assert!(dense.shape().eq(object.shape()));
+        assert!(dense.shape().iter().eq(object.shape()));
         assert_eq!(dense.bind(file).is_ok(), dense.component().bind(file).is_ok());
         slices::cut(&dense, file);
     }
@@ -177,7 +177,7 @@ fn small(product: Option<u64>) -> Option<usize> {
 
 fn quantized(object: &Object<'_>, file: &[u8]) {
     let Ok(group) = object.quantized_group() else { return };
-    assert!(group.shape().eq(object.shape()));
+    assert!(group.shape().iter().eq(object.shape()));
     let bound = group.bind(file);
     let decoded = group.decode(file, &limits()).map_err(Error::from);
     let one = bound.as_ref().ok().and_then(weights);

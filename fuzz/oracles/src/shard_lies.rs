@@ -113,7 +113,7 @@ fn content(files: Read<'_, '_>, component: &Component<'_>) -> Option<Vec<u8>> {
 fn row(files: Read<'_, '_>, component: &Component<'_>) -> Option<Vec<u8>> {
     let (component, source) = files.locate(component).ok()?;
     let dense = component.object().dense().ok()?;
-    dense.shape().next().filter(|rows| *rows > 0)?;
+    dense.shape().first().filter(|rows| *rows > 0)?;
     component.element_size()?;
     let slice = dense.decoded_slice(std::slice::from_ref(&(0..1))).ok()?;
     let mut bytes = vec![0; usize::try_from(slice.byte_len()).ok()?];

@@ -16,7 +16,7 @@ const MOST: u64 = 64 << 10;
 
 /// Cuts an array in several ways.
 pub(crate) fn cut(dense: &Dense<'_>, file: &[u8]) {
-    let shape: Vec<u64> = dense.shape().collect();
+    let shape: Vec<u64> = dense.shape().to_vec();
     let whole: Vec<Range<u64>> = shape.iter().map(|dimension| 0..*dimension).collect();
     let middle: Vec<_> = shape.iter().map(|n| n / 3..n - n / 3).collect();
     let last: Vec<_> = shape.iter().map(|n| n.saturating_sub(1)..*n).collect();

@@ -49,9 +49,11 @@ impl Reading<'_> {
 
     /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
     fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
-        if self.component.dialect().strict_bools && self.storage == StorageType::Bool {
-            validate_bools(bytes, self.offset_of(self.position))
-                .map_err(|error| error.at(self.component.place()))?;
+        if let Some(rule) = self.component.dialect().bool_value
+            && self.storage == StorageType::Bool
+        {
+            let checked = validate_bools(bytes, self.offset_of(self.position), rule);
+            checked.map_err(|error| error.at(self.component.place()))?;
         }
         Ok(())
     }

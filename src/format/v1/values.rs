@@ -5,8 +5,9 @@ use nom::Parser as _;
 use crate::cbor::{Input, Parsed, Remaining, check_utf8, short_text, text};
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::format::claims::{Claims, Dtype, Logical, Walk};
+use crate::format::context::ParseContext;
 use crate::format::dialect::Dialect;
+use crate::format::record::{Dtype, Logical};
 use crate::format::shape::Text;
 use crate::format::slots::Slot;
 use crate::format::{Encoding, Format};
@@ -26,17 +27,13 @@ impl<'m> Slot<'m> for DtypeName {
     const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8, implied: None };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word(word)
         {
             return Ok((rest, Self { remaining: Remaining::of(at), storage, implied: None }));
         }
-        let (rest, dtype) = Self::any(walk.dialect, wrong, at)?;
+        let (rest, dtype) = Self::any(cx.dialect, wrong, at)?;
         Ok((rest, dtype))
     }
 }
@@ -45,14 +42,13 @@ impl DtypeName {
     /// A dtype that only 1.1 has, or one that is spelled at length.
     #[cold]
     #[inline(never)]
-    fn any<'m>(dialect: Option<&Dialect>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn any<'m>(dialect: &Dialect, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (remaining, (rest, bytes)) = (Remaining::of(at), text(wrong).parse(at)?);
         if let Some(storage) = StorageType::from_v1(bytes) {
             return Ok((rest, Self { remaining, storage, implied: None }));
         }
-        let stands_for = dialect.is_some_and(|dialect| dialect.logical_dtypes);
         match LogicalType::from_dtype_v1_1(bytes) {
-            Some(logical) if stands_for => {
+            Some(logical) if dialect.logical_dtypes => {
                 Ok((rest, Self { remaining, storage: logical.storage(), implied: Some(logical) }))
             }
             _ => {
@@ -111,12 +107,8 @@ impl<'m> Slot<'m> for TypeName {
     const BLANK: Self =
         Self { remaining: Remaining::END, logical: None, spelled: Spelled::Neither };
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, Text { remaining, bytes, .. }) = Text::parse(walk, wrong, at)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, Text { remaining, bytes, .. }) = Text::parse(cx, wrong, at)?;
         check_utf8(remaining, bytes)?;
         let logical = LogicalType::from_name(bytes);
         let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
@@ -134,12 +126,8 @@ impl<'m> Slot<'m> for DigestText {
     const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(cx, wrong, at)?;
         if SMALL || !Digest::is_known(text.bytes) {
             text.validate(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
         }
@@ -151,12 +139,8 @@ impl<'m> Slot<'m> for Encoding {
     const BLANK: Self = Self::Raw;
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = Text::parse(cx, wrong, at)?;
         match text.bytes {
             b"raw" => Ok((rest, Self::Raw)),
             b"zstd" => Ok((rest, Self::Zstd)),
@@ -189,17 +173,13 @@ impl<'m> Slot<'m> for FormatName {
     const BLANK: Self = Self { remaining: Remaining::END, format: Format::Unknown };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
             return Ok((rest, Self { remaining: Remaining::of(at), format: Format::Dense }));
         }
-        let (rest, text) = Text::parse(walk, wrong, at)?;
+        let (rest, text) = Text::parse(cx, wrong, at)?;
         let format = Format::named(text.bytes);
         if format == Format::Unknown {
             check_utf8(text.remaining, text.bytes)?;

@@ -4,8 +4,9 @@
 use nom::Parser as _;
 
 use super::{ObjectKey, PartKey, RootKey};
-use crate::cbor::{Checked, Input, UNLIMITED, key, map_head, pass};
-use crate::num::{Assured as _, len_u32};
+use crate::cbor::{Checked, Fault, Input, UNLIMITED, key, map_head, pass, span};
+use crate::format::Field;
+use crate::num::len_u32;
 use crate::rules::Rule;
 
 /// An array of two, and its first element.
@@ -15,65 +16,69 @@ const MAP: u8 = 5 << 5;
 const TEXT: u8 = 3 << 5;
 
 /// Hands all of it to `feed`, of a manifest that has been validated and each of whose parts has a digest.
-pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) {
+///
+/// # Errors
+/// An internal error, if the manifest is not what was validated.
+pub(crate) fn content(manifest: Input<'_>, mut feed: impl FnMut(&[u8])) -> Checked<()> {
     feed(BEGIN);
-    let objects = RootKey::objects.field().find(manifest).assured();
-    each(objects, &mut feed, object).assured();
+    each(value(manifest, RootKey::objects.field())?, &mut feed, object)
 }
 
-/// Writes the head of a map, and for each entry the key; `value` writes the value.
+/// The value of a field that a record has to have.
+fn value(map: Input<'_>, field: Field) -> Checked<Input<'_>> {
+    field.find(map).ok_or_else(|| Fault::internal(map).into())
+}
+
+/// Writes the head of a map, and for each entry the key; `write` writes the value.
 fn each<F: FnMut(&[u8])>(
     map: Input<'_>,
     feed: &mut F,
-    value: impl Fn(Input<'_>, &mut F),
+    write: impl Fn(Input<'_>, &mut F) -> Checked<()>,
 ) -> Checked<()> {
     let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(map)?;
-    head(MAP, entries.claimed().assured(), feed);
+    head(MAP, entries.claimed().ok_or_else(|| Fault::internal(map))?, feed);
     while entries.next(input) {
         let (at, _) = key(input)?;
-        feed(before(input, at));
-        value(at, feed);
-        input = pass(at).assured();
+        feed(span(input, at)?);
+        write(at, feed)?;
+        input = pass(at).ok_or_else(|| Fault::internal(at))?;
     }
     Ok(())
 }
 
 /// An object, whose fields stand in the order of their keys' encodings.
-fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) {
+fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = ObjectKey::attributes.field().find(map);
     head(MAP, if own.is_some() { 4 } else { 3 }, feed);
     text(ObjectKey::parts.as_str(), feed);
-    each(ObjectKey::parts.field().find(map).assured(), feed, part).assured();
+    each(value(map, ObjectKey::parts.field())?, feed, part)?;
     for key in [ObjectKey::shape, ObjectKey::layout] {
-        field(key.as_str(), key.field().find(map).assured(), feed);
+        field(key.as_str(), value(map, key.field())?, feed)?;
     }
-    if let Some(own) = own {
-        field(ObjectKey::attributes.as_str(), own, feed);
+    match own {
+        Some(own) => field(ObjectKey::attributes.as_str(), own, feed),
+        None => Ok(()),
     }
 }
 
 /// A part, whose fields stand in that order, too.
-fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) {
+fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = PartKey::logical_type.field().find(map);
     head(MAP, if own.is_some() { 3 } else { 2 }, feed);
     for key in [PartKey::logical_type, PartKey::dtype, PartKey::digest] {
         if let Some(value) = key.field().find(map) {
-            field(key.as_str(), value, feed);
+            field(key.as_str(), value, feed)?;
         }
     }
+    Ok(())
 }
 
 /// A key and the value at `at`, which is deterministic as it stands.
-fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) {
+fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) -> Checked<()> {
     text(key, feed);
-    let rest = pass(at).assured();
-    feed(before(at, rest));
-}
-
-/// What stands at `at` and ends where `rest` begins.
-fn before<'m>(at: Input<'m>, rest: Input<'_>) -> Input<'m> {
-    let length = at.len().checked_sub(rest.len());
-    length.and_then(|length| at.get(..length)).assured()
+    let rest = pass(at).ok_or_else(|| Fault::internal(at))?;
+    feed(span(at, rest)?);
+    Ok(())
 }
 
 fn text(text: &str, feed: &mut impl FnMut(&[u8])) {

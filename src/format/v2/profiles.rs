@@ -1,15 +1,12 @@
 //! The attributes that the profiles of generation 2 give a meaning to: v2 §5.2.
 
-use nom::Parser as _;
-
-use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, seek, skip, uint,
-};
+use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, skip};
 use crate::element::StorageType;
+use crate::error::ErrorKind;
 use crate::format::Format;
-use crate::format::claims::{Claims, ObjectClaim, Walk};
+use crate::format::context::ParseContext;
 use crate::format::profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
-use crate::format::shape::{Shape, Text, Uint};
+use crate::format::shape::{Shape, ShapeSpan, Text, Uint};
 use crate::format::slots::Slot;
 use crate::format::table::table;
 use crate::limits::format::DEPTH_CAP;
@@ -18,7 +15,7 @@ use crate::rules::Rule;
 
 table! {
     /// Those of `zt.mx/1`.
-    Mx<'m>, keys MxKey, within 3 levels of deterministic CBOR, else Rule::AttributesType;
+    Mx<'m>, keys MxKey, reader MxReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type      presence                          else
     "axis"       => axis:       Uint,     optional,                         else Rule::AttributeType;
     "block_size" => block_size: Uint,     required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -27,7 +24,7 @@ table! {
 
 table! {
     /// Those of `zt.quant_group/1`.
-    Quant<'m>, keys QuantKey, within 3 levels of deterministic CBOR, else Rule::AttributesType;
+    Quant<'m>, keys QuantKey, reader QuantReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key           slot        type       presence                          else
     "axis"       => axis:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
     "bits"       => bits:       Uint,      required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -39,7 +36,7 @@ table! {
 
 table! {
     /// How codes lie in words.
-    PackingFields<'m>, keys PackingKey, within 4 levels of deterministic CBOR, else Rule::AttributeType;
+    PackingFields<'m>, keys PackingKey, reader PackingReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key         slot      type      presence                          else
     "word"     => word:     Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
     "order"    => order:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -48,7 +45,7 @@ table! {
 
 table! {
     /// Where zero points are.
-    ZeroPointFields<'m>, keys ZeroPointKey, within 4 levels of deterministic CBOR, else Rule::AttributeType;
+    ZeroPointFields<'m>, keys ZeroPointKey, reader ZeroPointReader, within 4 levels of deterministic CBOR, else Rule::AttributeType;
     // key        slot     type      presence                          else
     "form"    => form:    Text<'m>, required(Rule::AttributeMissing), else Rule::AttributeType;
     "value"   => value:   Integer,  optional,                         else Rule::AttributeType;
@@ -57,7 +54,7 @@ table! {
 
 table! {
     /// Those of `gguf.NAME/1`.
-    Gguf<'m>, keys GgufKey, within 3 levels of deterministic CBOR, else Rule::AttributesType;
+    Gguf<'m>, keys GgufKey, reader GgufReader, within 3 levels of deterministic CBOR, else Rule::AttributesType;
     // key                slot             type  presence                          else
     "block_bytes"     => block_bytes:     Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
     "elems_per_block" => elems_per_block: Uint, required(Rule::AttributeMissing), else Rule::AttributeType;
@@ -82,64 +79,51 @@ pub(super) fn named(layout: &[u8]) -> Format {
     }
 }
 
-/// Validates the attributes of an object of a profile, which is at `at`, and has its parts validated
-/// by what they say.
+/// An object of a profile: its shape, which the context has, the place of that, and its attributes, a map.
+#[derive(Clone, Copy)]
+pub(crate) struct Profiled<'m> {
+    pub(crate) layout: Format,
+    pub(crate) shape: ShapeSpan,
+    pub(crate) shape_at: Remaining,
+    pub(crate) attributes: Input<'m>,
+}
+
+/// Reads the attributes of a profile: the numbers of elements that they and the shape ask for.
 #[inline(never)]
-pub(super) fn validate<'m, C: Claims<'m>>(
-    walk: &mut Walk<'_, C>,
-    at: Input<'m>,
-    claim: &ObjectClaim,
-) -> Checked<()> {
-    let Some(attributes) = claim.attributes else {
-        return Err(Fault::new(Rule::AttributeMissing, Remaining::of(at)).into());
-    };
-    let map = seek(at, attributes);
-    let shape = Dimensions { shape: claim.shape, at: seek(at, claim.shape.remaining) };
-    let (_, profile) = match claim.format {
-        Format::Mx => Mx::read(walk, map, |_, mx| Ok(mx.profile(&shape)?))?,
-        Format::QuantGroup => Quant::read(walk, map, |_, quant| Ok(quant.profile(&shape)?))?,
-        _ => Gguf::read(walk, map, |_, gguf| Ok(gguf.profile(&shape)?))?,
-    };
-    walk.profile(claim, &profile)
-}
-
-/// A shape, and where its dimensions are.
-struct Dimensions<'m> {
-    shape: Shape,
-    at: Input<'m>,
-}
-
-impl Dimensions<'_> {
-    /// The product, which has been found to fit in 64 bits.
-    fn product(&self) -> u64 {
-        self.shape.product.unwrap_or(0)
-    }
-
-    /// The dimension of that axis.
-    fn along(&self, axis: Uint) -> Result<u64, Fault> {
-        let none = Fault::with(Rule::AttributeAxis, axis.remaining, axis.value);
-        let head = array_head(Rule::ShapeType, UNLIMITED).parse(self.at);
-        let (mut input, mut entries) = head.map_err(|_| none)?;
-        let mut before = axis.value;
-        while entries.next(input) {
-            let (rest, dimension) = uint(Rule::ShapeType).parse(input).map_err(|_| none)?;
-            if before == 0 {
-                return Ok(dimension);
-            }
-            (input, before) = (rest, before.saturating_sub(1));
+pub(crate) fn profile(cx: &mut ParseContext<'_>, object: Profiled<'_>) -> Checked<Profile> {
+    let Profiled { layout, shape, shape_at, attributes } = object;
+    let (_, profile) = match layout {
+        Format::Mx => {
+            Mx::read(cx, attributes, |cx, mx| Ok(mx.profile(cx.shapes.get(shape), shape_at)?))?
         }
-        Err(none)
-    }
+        Format::QuantGroup => {
+            Quant::read(cx, attributes, |cx, quant| Ok(quant.profile(cx.shapes.get(shape))?))?
+        }
+        _ => Gguf::read(cx, attributes, |cx, gguf| Ok(gguf.profile(cx.shapes.get(shape))?))?,
+    };
+    Ok(profile)
+}
+
+/// The number of elements, which has been found to fit in 64 bits.
+fn elements(shape: Shape<'_>) -> Result<u64, Fault> {
+    shape.elements().ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END))
+}
+
+/// The dimension of an axis.
+fn along(shape: Shape<'_>, axis: Uint) -> Result<u64, Fault> {
+    let dimension = usize::try_from(axis.value).ok().and_then(|axis| shape.get(axis));
+    dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.remaining, axis.value))
 }
 
 impl Mx<'_> {
-    fn profile(&self, shape: &Dimensions<'_>) -> Result<Profile, Fault> {
-        let Shape { remaining, rank, .. } = shape.shape;
-        let last = Uint { remaining, value: u64::from(rank).saturating_sub(1) };
-        let along = shape.along(self.axis.unwrap_or(last))?;
+    fn profile(&self, shape: Shape<'_>, shape_at: Remaining) -> Result<Profile, Fault> {
+        let along = match self.axis {
+            Some(axis) => along(shape, axis)?,
+            None => shape.last().ok_or_else(|| Fault::new(Rule::AttributeAxis, shape_at))?,
+        };
         let Uint { remaining, value } = self.block_size;
         let whole = divide_exactly(along, value).is_some();
-        let blocks = divide(shape.product(), value).filter(|_| whole && value >= 2);
+        let blocks = divide(elements(shape)?, value).filter(|_| whole && value >= 2);
         let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
         match self.scale_form.bytes {
             b"e8m0_exponent" => Ok(Profile::Mx { scales: blocks.quotient }),
@@ -149,9 +133,9 @@ impl Mx<'_> {
 }
 
 impl Gguf<'_> {
-    fn profile(&self, shape: &Dimensions<'_>) -> Result<Profile, Fault> {
+    fn profile(&self, shape: Shape<'_>) -> Result<Profile, Fault> {
         let Uint { remaining, value } = self.elems_per_block;
-        let blocks = divide_exactly(shape.product(), value);
+        let blocks = divide_exactly(elements(shape)?, value);
         let blocks = blocks.ok_or(Fault::with(Rule::GgufBlock, remaining, value))?;
         let Uint { remaining, value } = self.block_bytes;
         if value == 0 {
@@ -162,8 +146,8 @@ impl Gguf<'_> {
 }
 
 impl Quant<'_> {
-    fn profile(&self, shape: &Dimensions<'_>) -> Result<Profile, Fault> {
-        let along = shape.along(self.axis)?;
+    fn profile(&self, shape: Shape<'_>) -> Result<Profile, Fault> {
+        let along = along(shape, self.axis)?;
         let Packing { word, per_word } = self.packing;
         let Uint { remaining, value: bits } = self.bits;
         let codes = divide_exactly(u64::from(word.width()).saturating_mul(8), bits);
@@ -174,7 +158,7 @@ impl Quant<'_> {
         }
         let Uint { remaining, value: size } = self.group_size;
         // Of an axis of 0 there are no lanes to count, and no scales.
-        let lanes = divide(shape.product(), along).map_or(0, |lanes| lanes.quotient);
+        let lanes = divide(elements(shape)?, along).map_or(0, |lanes| lanes.quotient);
         let scales = if size == 0 {
             Factors { by_size: lanes.checked_mul(along), by_text: Some(lanes) }
         } else {
@@ -192,7 +176,7 @@ impl Quant<'_> {
         Ok(Profile::QuantGroup(QuantGroup {
             word,
             per_word: codes,
-            words: divide_exactly(shape.product(), codes),
+            words: divide_exactly(elements(shape)?, codes),
             scales,
             scale_form,
             zeros: self.zero_point.0,
@@ -210,8 +194,8 @@ struct Packing {
 impl<'m> Slot<'m> for Packing {
     const BLANK: Self = Self { word: StorageType::U8, per_word: Uint::BLANK };
 
-    fn parse<C: Claims<'m>>(walk: &mut Walk<'_, C>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        PackingFields::read(walk, at, |_, PackingFields { word, order, per_word, .. }| {
+    fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        PackingFields::read(cx, at, |_, PackingFields { word, order, per_word, .. }| {
             let unknown = |text: Text<'_>| Fault::new(Rule::QuantPacking, text.remaining);
             if !matches!(order.bytes, b"lsb_first" | b"msb_first") {
                 return Err(unknown(order).into());
@@ -235,8 +219,8 @@ struct ZeroPoint(Zeros);
 impl<'m> Slot<'m> for ZeroPoint {
     const BLANK: Self = Self(Zeros::Absent);
 
-    fn parse<C: Claims<'m>>(walk: &mut Walk<'_, C>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        ZeroPointFields::read(walk, at, |_, ZeroPointFields { form, value, packing, .. }| {
+    fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        ZeroPointFields::read(cx, at, |_, ZeroPointFields { form, value, packing, .. }| {
             let unknown = |text: Text<'_>| Fault::new(Rule::QuantZeroPoint, text.remaining).into();
             let missing = Fault::new(Rule::AttributeMissing, Remaining::of(at));
             match form.bytes {
@@ -263,7 +247,7 @@ struct Integer;
 impl<'m> Slot<'m> for Integer {
     const BLANK: Self = Self;
 
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         // Major types 0 and 1.
         if at.first().is_none_or(|initial| *initial >= 0x40) {
             return Err(Fault::new(wrong, Remaining::of(at)).into());

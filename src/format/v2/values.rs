@@ -9,9 +9,10 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::format::claims::{Claims, Dtype, Logical, Walk};
-use crate::format::shape::{Product, Shape, Text, Uint};
-use crate::format::slots::Slot;
+use crate::format::context::ParseContext;
+use crate::format::record::{Dtype, Logical};
+use crate::format::shape::{Product, Text, Uint};
+use crate::format::slots::{ShapeField, Slot};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
 use crate::num::{Word, u64_from_usize};
@@ -51,13 +52,9 @@ pub(crate) struct Attributes<const OPEN: u8>(pub(super) Remaining);
 impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
     const BLANK: Self = Self(Remaining::END);
 
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
-        walk.prove(at, OPEN)?;
-        let (rest, ()) = attributes(walk.limits, wrong, at)?;
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        cx.prove(at, OPEN)?;
+        let (rest, ()) = attributes(cx.limits, wrong, at)?;
         Ok((rest, Self(Remaining::of(at))))
     }
 }
@@ -76,31 +73,29 @@ pub(super) fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Par
 
 /// `shape`, of at most 64 dimensions: v2 §3.3.
 #[derive(Clone, Copy)]
-pub(crate) struct ShapeOf64(pub(super) Shape);
+pub(crate) struct ShapeOf64(pub(super) ShapeField);
 
 impl<'m> Slot<'m> for ShapeOf64 {
-    const BLANK: Self = Self(Shape::BLANK);
+    const BLANK: Self = Self(ShapeField::BLANK);
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(
-        walk: &mut Walk<'_, C>,
-        wrong: Rule,
-        at: Input<'m>,
-    ) -> Parsed<'m, Self> {
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mut input, mut entries) = strict_array_head(wrong).parse(at)?;
         if let Some(rank @ 65..) = entries.claimed() {
             return Err(Fault::with(Rule::ShapeRank, Remaining::of(at), rank.into()).into());
         }
-        if entries.claimed() > Some(walk.limits.rank()) {
+        if entries.claimed() > Some(cx.limits.rank()) {
             return Err(Fault::new(Limit::Rank, Remaining::of(at)).into());
         }
-        let mut product = Product::default();
+        let (start, mut product) = (cx.shapes.begin(), Product::ONE);
         while entries.next(input) {
             let dimension;
             (input, dimension) = uint(wrong, input)?;
             product.multiply(dimension.value);
+            cx.push_dimension(dimension.value)?;
         }
-        Ok((input, Self(product.shape(Remaining::of(at)))))
+        let span = cx.shapes.end(start);
+        Ok((input, Self(ShapeField { remaining: Remaining::of(at), span, product })))
     }
 }
 
@@ -115,7 +110,7 @@ impl<'m> Slot<'m> for Layout {
     const BLANK: Self = Self { remaining: Remaining::END, format: Format::Unknown };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
@@ -154,7 +149,7 @@ impl<'m> Slot<'m> for BlobPlace {
     const BLANK: Self = Self { offset: Uint::BLANK, length: Uint::BLANK };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, entries) = strict_array_head(wrong).parse(at)?;
         if entries.claimed() != Some(2) {
             return Err(Fault::new(wrong, Remaining::of(at)).into());
@@ -176,7 +171,7 @@ impl<'m> Slot<'m> for DtypeName {
     const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8 };
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word_v2(word)
         {
@@ -240,7 +235,7 @@ enum Meaning {
 impl<'m> Slot<'m> for TypeName {
     const BLANK: Self = Self { remaining: Remaining::END, meaning: Meaning::Unknown };
 
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Text { remaining, bytes, .. }) = text(wrong, at)?;
         check_utf8(remaining, bytes)?;
         let meaning = match LogicalType::from_v2(bytes) {
@@ -260,7 +255,7 @@ impl<'m> Slot<'m> for DigestText {
     const BLANK: Self = Self(Remaining::END);
 
     #[inline(always)]
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = text(wrong, at)?;
         if !Digest::is_known_v2(text.bytes) {
             text.validate(|text| Digest::read_v2(text).is_some(), Rule::DigestForm)?;
@@ -276,7 +271,7 @@ pub(crate) struct EncodingName(pub(super) Encoding);
 impl<'m> Slot<'m> for EncodingName {
     const BLANK: Self = Self(Encoding::Raw);
 
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = text(wrong, at)?;
         let encoding = match text.bytes {
             b"zt.zstd-seekable/1" => Encoding::ZstdSeekable,
@@ -294,7 +289,7 @@ pub(crate) struct DecodedLength(pub(super) Uint);
 impl<'m> Slot<'m> for DecodedLength {
     const BLANK: Self = Self(Uint::BLANK);
 
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, length) = uint(wrong, at)?;
         Ok((rest, Self(length)))
     }
@@ -307,7 +302,7 @@ pub(crate) struct ShardName(pub(super) Remaining);
 impl<'m> Slot<'m> for ShardName {
     const BLANK: Self = Self(Remaining::END);
 
-    fn parse<C: Claims<'m>>(_: &mut Walk<'_, C>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = text(wrong, at)?;
         check_utf8(text.remaining, text.bytes)?;
         Ok((rest, Self(text.remaining)))

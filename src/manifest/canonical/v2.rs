@@ -8,12 +8,13 @@ use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::v2::{ObjectKey, PartKey, RootKey};
 use crate::manifest::component::{Component, string};
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::usize_from_u32;
 use crate::rules::Rule;
 
 /// Validates a manifest of 2 that keeps all other rules; its blobs are at multiples of `alignment`.
 pub(super) fn validate(form: &Form<'_>, alignment: u64) -> Result<(), Error> {
-    let (manifest, frame) = (form.manifest, form.manifest.frame());
+    let manifest = form.manifest;
+    let frame = manifest.frame().ok_or(Error::internal())?;
     let extent = manifest.extent();
     if frame.is_data_shard() {
         return Err(Error::new(Rule::CanonicalManifest, extent.start));
@@ -22,19 +23,20 @@ pub(super) fn validate(form: &Form<'_>, alignment: u64) -> Result<(), Error> {
         return Err(Error::new(Rule::CanonicalReserved, offset).found(reserved.into()));
     }
     form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
-        Some(RootKey::objects) => Ok(behind(value)),
-        Some(RootKey::attributes) if !is_empty(value) => Ok(behind(value)),
+        Some(RootKey::objects) => behind(value),
+        Some(RootKey::attributes) if !is_empty(value) => behind(value),
         _ => Err(Broken::Field),
     })?;
     for object in manifest.objects() {
         let place = Place::new(Some(object.ordinal()), None);
-        form.fields(object.map(), place, |key, value| match ObjectKey::named(key) {
-            Some(ObjectKey::shape | ObjectKey::layout) => Ok(behind(value)),
-            Some(ObjectKey::attributes) if !is_empty(value) => Ok(behind(value)),
+        let map = object.map().ok_or(Error::internal())?;
+        form.fields(map, place, |key, value| match ObjectKey::named(key) {
+            Some(ObjectKey::shape | ObjectKey::layout) => behind(value),
+            Some(ObjectKey::attributes) if !is_empty(value) => behind(value),
             Some(ObjectKey::parts) => {
                 let mut parts = object.components();
                 parts.try_for_each(|part| fields(form, &part)).map_err(Broken::Within)?;
-                Ok(behind(value))
+                behind(value)
             }
             _ => Err(Broken::Field),
         })?;
@@ -46,20 +48,20 @@ pub(super) fn validate(form: &Form<'_>, alignment: u64) -> Result<(), Error> {
     Err(Error::new(Rule::CanonicalManifest, extent.start).found(extent.start))
 }
 
-/// What is left after a value, which has its one form.
-fn behind(value: Input<'_>) -> Input<'_> {
-    pass(value).assured()
+/// Returns the bytes after a value, which has its one form.
+fn behind(value: Input<'_>) -> Result<Input<'_>, Broken> {
+    pass(value).ok_or(Broken::Within(Error::internal()))
 }
 
 /// Validates the fields of a part.
 fn fields(form: &Form<'_>, part: &Component<'_>) -> Result<(), Error> {
-    let map = form.records.component_map(part.record());
+    let map = form.records.component_map(part.record()).ok_or(Error::internal())?;
     let mut digest = false;
     form.fields(map, part.place(), |key, value| match PartKey::named(key) {
-        Some(PartKey::blob | PartKey::dtype | PartKey::logical_type) => Ok(behind(value)),
+        Some(PartKey::blob | PartKey::dtype | PartKey::logical_type) => behind(value),
         Some(PartKey::digest) if is_xxh3(value) => {
             digest = true;
-            Ok(behind(value))
+            behind(value)
         }
         Some(PartKey::digest) => Err(Broken::Value(Rule::CanonicalDigest)),
         Some(PartKey::encoding) => Err(Broken::Value(Rule::CanonicalEncoding)),
@@ -100,9 +102,7 @@ fn blobs(form: &Form<'_>, alignment: u64) -> Result<u64, Error> {
             let aligned = extent.offset() & alignment.wrapping_sub(1) == 0;
             let again = extent.offset() < cursor && extent.length() > 0 && aligned;
             if !new && !again {
-                let at = form.offset(form.records.blob_places(part.record()).0);
-                let error = Error::new(Rule::CanonicalBlob, at).found(extent.offset());
-                return Err(error.at(part.place()));
+                return Err(form.blob(&part));
             }
             if new {
                 let next = extent.end().checked_next_multiple_of(alignment);

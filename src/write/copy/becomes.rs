@@ -66,7 +66,7 @@ pub(super) fn change(object: &Object<'_>, part: &Component<'_>, target: &Target)
         Some(storage) if is_index(object, part) && !keeps_indices(object, target) => {
             if storage == StorageType::U64 { Change::Nothing } else { Change::Widen(storage) }
         }
-        Some(StorageType::Bool) if !part.dialect().strict_bools => Change::Bools,
+        Some(StorageType::Bool) if part.dialect().bool_value.is_none() => Change::Bools,
         _ => Change::Nothing,
     }
 }

@@ -4,7 +4,8 @@
 use std::io::{self, Write};
 
 use zten::{
-    Component, Digest, ElementType, Encoding, Format, Object, StorageType, attributes::Attributes,
+    Component, Digest, ElementType, Encoding, Format, Generation, Object, StorageType,
+    attributes::Attributes,
     element::ByteOrder,
 };
 
@@ -25,7 +26,7 @@ pub fn file(file: &File, out: &mut impl Write) -> io::Result<()> {
     json.key("verdict")?;
     json.string("manifest-valid")?;
     json.key("generation")?;
-    json.string(manifest.generation().as_str())?;
+    json.string_or_null(manifest.generation().map(Generation::as_str))?;
     json.key("version")?;
     json.string_or_null(version(manifest).as_deref())?;
     let (mut components, mut stored) = (0_u64, 0_u64);

@@ -59,7 +59,7 @@ fn write<R: ReadAt>(
     let object = component.object();
     let shaped = object.format() == Format::Dense && component.role() == "data";
     let shape: Vec<u64> = if shaped && object.shape().elements() == Some(elements) {
-        object.shape().collect()
+        object.shape().to_vec()
     } else {
         vec![elements]
     };

@@ -3,7 +3,7 @@
 use std::io;
 
 use zten::element::ByteOrder;
-use zten::{Component, Digest, ElementType, Format, Object, StorageType};
+use zten::{Component, Digest, ElementType, Format, Generation, Object, StorageType};
 use zten_guest::border::Answer;
 use zten_guest::session::File;
 use zten_present::json::Json;
@@ -14,7 +14,7 @@ pub(crate) fn file(file: &'static File, out: &mut Answer) -> io::Result<()> {
     let mut json = Json::new(out);
     json.open('{')?;
     json.key("generation")?;
-    json.string(manifest.generation().as_str())?;
+    json.string_or_null(manifest.generation().map(Generation::as_str))?;
     json.key("version")?;
     json.string_or_null(version(manifest).as_deref())?;
     json.key("objects")?;

@@ -82,7 +82,7 @@ impl Source for Archived<'_> {
             let name = escape::quoted(&escape::cut(element.name(), NAME));
             format!("its type {name} is not known")
         })?;
-        Ok(Array { shape: object.shape().collect(), element })
+        Ok(Array { shape: object.shape().to_vec(), element })
     }
 
     fn attributes(&self) -> Option<Attributes<'_>> {

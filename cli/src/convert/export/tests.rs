@@ -105,7 +105,7 @@ fn arrays(archive: &Archive<Vec<u8>>, holds: impl Fn(ElementType<'_>) -> bool) -
                 *byte = u8::from(*byte != 0);
             }
         }
-        arrays.insert(object.name().to_owned(), (object.shape().collect(), bytes));
+        arrays.insert(object.name().to_owned(), (object.shape().to_vec(), bytes));
     }
     Some(arrays)
 }

@@ -30,7 +30,7 @@ pub(super) fn read_back(model: &Model, objects: &[&Object], attributes: bool, fi
     let wanted: Vec<_> = objects.iter().map(|object| object.name.clone()).collect();
     assert_eq!(read, wanted, "names");
     for (read, wanted) in archive.objects().zip(objects) {
-        assert!(read.shape().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        assert!(read.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
         assert_eq!(read.format_name(), wanted.format);
         let given = wanted.attributes.as_deref();
         same_attributes(read.attributes(), read.fields(), given, model.canonical);

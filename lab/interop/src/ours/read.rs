@@ -41,7 +41,7 @@ pub(crate) fn compare(
     for wanted in &content.objects {
         let whole = || -> Result<()> {
             let object = archive.get(&wanted.name).context("there is none")?;
-            let shape: Vec<u64> = object.shape().collect();
+            let shape: Vec<u64> = object.shape().to_vec();
             ensure!(shape == wanted.shape, "shape {shape:?}");
             ensure!(object.format_name() == wanted.format, "format {}", object.format_name());
             let found = object.attributes().map(attributes);

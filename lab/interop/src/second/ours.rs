@@ -106,7 +106,7 @@ pub(super) fn compare(path: &Path, objects: &[Object], canonical: bool) -> Resul
     let file = std::fs::read(path)?;
     let options = if canonical { Options::default().canonical() } else { Options::default() };
     let archive = Archive::open_with(&file, &options)?;
-    ensure!(archive.generation() == Generation::V2, "another generation");
+    ensure!(archive.generation() == Some(Generation::V2), "another generation");
     ensure!(archive.len() as usize == objects.len(), "{} objects", archive.len());
     match archive.verify() {
         Err(error) if error.id() == Some("unsupported-format") => {}
@@ -114,7 +114,7 @@ pub(super) fn compare(path: &Path, objects: &[Object], canonical: bool) -> Resul
     }
     for wanted in objects {
         let object = archive.get(&wanted.name).context("there is none")?;
-        ensure!(object.shape().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
+        ensure!(object.shape().iter().eq(wanted.shape.iter().copied()), "shape of {wanted:?}");
         ensure!(object.format_name() == wanted.layout, "layout {}", object.format_name());
         let mut attributes = Vec::new();
         for (key, item) in object.attributes().into_iter().flatten() {

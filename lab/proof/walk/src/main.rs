@@ -65,7 +65,7 @@ fn named(manifest: &Manifest<impl AsRef<[u8]>>) {
 fn walk_object(object: &Object<'_>, file: &[u8]) {
     black_box((object.name(), object.format(), object.format_name()));
     let shape = object.shape();
-    black_box((shape.rank(), shape.elements(), shape.sum::<u64>()));
+    black_box((shape.len(), shape.elements(), shape.iter().sum::<u64>()));
     if let Some(attributes) = object.attributes() {
         black_box(attributes.get::<u64>(black_box("bits")).ok());
     }

@@ -1,7 +1,5 @@
 //! The byte range of a blob.
 
-use crate::num::Assured as _;
-
 /// The range of a blob: all of it before the manifest, and starting at a multiple of 64; in 2, before
 /// the footer, and at a multiple of 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +9,14 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// For extents that have been validated, or read again from a manifest that has.
-    pub(super) fn new(offset: u64, length: u64) -> Self {
-        Self { offset, length }
+    /// Returns the range of `length` bytes from `offset` on, if it ends at `most` at the latest.
+    #[inline(always)]
+    pub(crate) fn within(offset: u64, length: u64, most: u64) -> Option<Self> {
+        let end = offset.checked_add(length)?;
+        (end <= most).then_some(Self { offset, length })
     }
 
-    /// A part of one, which need not begin at a multiple of anything.
-    #[cfg(all(feature = "zstd", any(feature = "v2", feature = "std")))]
+    /// Returns a part of a range, which need not begin at a multiple of anything.
     pub(crate) fn part(offset: u64, length: u64) -> Self {
         Self { offset, length }
     }
@@ -34,7 +33,7 @@ impl Extent {
 
     /// One past the last byte.
     pub fn end(&self) -> u64 {
-        self.offset.checked_add(self.length).assured_or(u64::MAX)
+        self.offset.saturating_add(self.length)
     }
 
     /// Returns the range of the file.

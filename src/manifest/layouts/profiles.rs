@@ -1,22 +1,18 @@
 //! What the profiles of generation 2 require of the parts of an object: v2 §5.2.
 
-use super::{Part, Roles, in_object, in_part};
-use crate::cbor::Fault;
+use super::{Candidate, ObjectFault, Part, in_components};
 use crate::element::{LogicalType, StorageType};
-use crate::format::{
-    Factors, ObjectClaim, ObjectFault, Profile, QuantGroup, Role, ScaleForm, Zeros,
-};
+use crate::format::{Factors, Profile, QuantGroup, Role, ScaleForm, Zeros};
+use crate::manifest::index::Site;
 use crate::num::divide_exactly;
 use crate::rules::Rule;
 
-impl Roles {
-    /// Validates an object by what its attributes and its shape ask for.
+impl Candidate<'_> {
+    /// Checks the object by what its attributes and its shape ask for.
     #[inline(never)]
-    pub(crate) fn profile(
-        &self,
-        claim: &ObjectClaim,
-        profile: &Profile,
-    ) -> Result<(), ObjectFault> {
+    pub(crate) fn check_profile(&self, profile: &Profile) -> Result<(), ObjectFault> {
+        let wrong = || in_components(Rule::ProfileRoles);
+        let part = |role| self.get(role).ok_or_else(wrong);
         let roles: &[Role] = match profile {
             Profile::QuantGroup(group) if group.zeros != Zeros::Absent => {
                 &[Role::Data, Role::Scales, Role::Zeros]
@@ -24,62 +20,65 @@ impl Roles {
             Profile::QuantGroup(_) | Profile::Mx { .. } => &[Role::Data, Role::Scales],
             Profile::Gguf { .. } => &[Role::Data],
         };
-        let wrong = || in_object(Rule::ProfileRoles, claim.components);
-        if !self.exact(roles, claim.facts) {
+        for role in roles {
+            part(*role)?;
+        }
+        if !self.may_have_others(roles.len()) {
             return Err(wrong());
         }
-        let part = |role| self.get(role).ok_or_else(wrong);
         let data = part(Role::Data)?;
         match profile {
             Profile::Mx { scales } => {
-                data.typed(is_mx)?;
-                data.holds(claim.shape.product)?;
-                part(Role::Scales)?.typed(is_e8m0)?;
-                part(Role::Scales)?.holds(Some(*scales))
+                data.check_type(is_mx)?;
+                data.check_elements(self.product.elements())?;
+                part(Role::Scales)?.check_type(is_e8m0)?;
+                part(Role::Scales)?.check_elements(Some(*scales))
             }
             Profile::Gguf { bytes } => {
-                data.typed(|storage, logical| storage == StorageType::U8 && logical.is_none())?;
-                data.holds(*bytes)
+                data.check_type(|storage, logical| {
+                    storage == StorageType::U8 && logical.is_none()
+                })?;
+                data.check_elements(*bytes)
             }
             Profile::QuantGroup(group) => {
-                data.typed(|storage, logical| group.is_word(storage, logical))?;
-                data.holds(group.words)?;
+                data.check_type(|storage, logical| group.is_word(storage, logical))?;
+                data.check_elements(group.words)?;
                 let scales = part(Role::Scales)?;
-                scales.typed(|storage, logical| group.scale_form.allows(storage, logical))?;
+                scales.check_type(|storage, logical| group.scale_form.allows(storage, logical))?;
                 let Factors { by_size, by_text } = group.scales;
-                scales.holds(by_size).or_else(|_| scales.holds(by_text))?;
+                scales.check_elements(by_size).or_else(|_| scales.check_elements(by_text))?;
                 if group.zeros == Zeros::Absent {
                     return Ok(());
                 }
-                group.zeros(part(Role::Zeros)?, scales.count())
+                group.check_zeros(part(Role::Zeros)?, scales.count())
             }
         }
     }
 }
 
-impl Part {
-    /// Validates its types.
-    fn typed(
+impl Part<'_> {
+    /// Checks its types.
+    fn check_type(
         &self,
         allows: impl Fn(StorageType, Option<LogicalType>) -> bool,
     ) -> Result<(), ObjectFault> {
-        let known = self.storage.filter(|_| !self.logical.unknown);
-        if known.is_some_and(|storage| allows(storage, self.logical.known)) {
+        let logical = self.record.logical;
+        let known = self.record.storage.filter(|_| !logical.unknown);
+        if known.is_some_and(|storage| allows(storage, logical.known)) {
             return Ok(());
         }
-        let remaining = self.type_remaining.unwrap_or(self.dtype);
-        Err(in_part(self, Fault::new(Rule::ProfileDtype, remaining)))
+        Err(self.fault(Rule::ProfileDtype, Site::Type))
     }
 
-    /// Validates that it has the bytes of just so many elements.
-    fn holds(&self, count: Option<u64>) -> Result<(), ObjectFault> {
-        let bytes = count.and_then(|count| match self.each {
+    /// Checks that it has the bytes of just so many elements.
+    fn check_elements(&self, count: Option<u64>) -> Result<(), ObjectFault> {
+        let bytes = count.and_then(|count| match self.record.element_size() {
             Some(each) => count.checked_mul(each.get().into()),
             None => Some(count.div_ceil(2)),
         });
-        match self.size {
+        match self.record.size() {
             Some(size) if bytes != Some(size) => {
-                Err(in_part(self, Fault::with(Rule::ProfileSize, self.size_remaining, size)))
+                Err(self.found(Rule::ProfileSize, Site::Size, size))
             }
             _ => Ok(()),
         }
@@ -118,13 +117,13 @@ impl QuantGroup {
         logical.is_none() && storage.is_integer() && storage.width() == self.word.width()
     }
 
-    /// Validates the zero points, one for each of as many scales.
-    fn zeros(&self, zeros: &Part, scales: Option<u64>) -> Result<(), ObjectFault> {
+    /// Checks the zero points, one for each of as many scales.
+    fn check_zeros(&self, zeros: Part<'_>, scales: Option<u64>) -> Result<(), ObjectFault> {
         if self.zeros == Zeros::Plain {
-            zeros.typed(|_, logical| logical.is_none())?;
-            return zeros.holds(scales);
+            zeros.check_type(|_, logical| logical.is_none())?;
+            return zeros.check_elements(scales);
         }
-        zeros.typed(|storage, logical| self.is_word(storage, logical))?;
-        zeros.holds(scales.and_then(|scales| divide_exactly(scales, self.per_word)))
+        zeros.check_type(|storage, logical| self.is_word(storage, logical))?;
+        zeros.check_elements(scales.and_then(|scales| divide_exactly(scales, self.per_word)))
     }
 }

@@ -1,0 +1,194 @@
+//! The state of parsing a manifest, beside the bytes that are left of it.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use nom::Parser;
+
+use super::frame::Frame;
+use super::record::{ComponentRecord, RawComponent};
+use super::shape::Shapes;
+#[cfg(feature = "v2")]
+use super::v2::ShardRecord;
+#[cfg(all(feature = "write", feature = "v2"))]
+use super::v2::V2;
+use super::{Dialect, Facts, Version};
+#[cfg(feature = "v2")]
+use crate::cbor::strict;
+use crate::cbor::{Checked, Entries, Fault, Input, Remaining};
+use crate::error::{OutOfMemory, Place};
+use crate::limits::Limits;
+use crate::rules::Limit;
+#[cfg(feature = "v2")]
+use crate::rules::Rule;
+
+/// The limits and the place of a parser, and the lists into which components and shapes go as they are parsed.
+pub(crate) struct ParseContext<'o> {
+    pub(crate) limits: &'o Limits,
+    /// The dialect of the objects: that of the container, until the version is known.
+    pub(crate) dialect: &'static Dialect,
+    /// The object and component that is being parsed.
+    pub(crate) place: Place,
+    pub(crate) components: Vec<ComponentRecord>,
+    pub(crate) shapes: Shapes,
+    #[cfg(feature = "v2")]
+    pub(crate) shards: Vec<ShardRecord>,
+    /// The number of objects that the manifest claims, as far as its bytes can hold as many.
+    pub(crate) expected: u32,
+    /// The end of all blobs, and the range of the manifest.
+    blobs_end: u64,
+    #[cfg_attr(not(feature = "v2"), expect(dead_code, reason = "2 alone has blobs behind it"))]
+    manifest: Range<u64>,
+    /// The last item that was found to be deterministic CBOR as a whole.
+    #[cfg(feature = "v2")]
+    proven: Range<Remaining>,
+}
+
+/// The fewest bytes of CBOR that an object takes: a name and a map of three empty fields.
+const OBJECT_BYTES: u32 = 29;
+
+impl<'o> ParseContext<'o> {
+    /// The context of the manifest of `frame`.
+    pub(crate) fn new(limits: &'o Limits, frame: &Frame) -> Self {
+        let (manifest, blobs_end) = (frame.manifest().clone(), frame.blobs_end());
+        Self::within(limits, frame.container().dialect(), manifest, blobs_end)
+    }
+
+    /// The context of items of generation 2 that are in no manifest yet.
+    #[cfg(all(feature = "write", feature = "v2"))]
+    pub(crate) fn of_items(limits: &'o Limits) -> Self {
+        Self::within(limits, &V2, 0..0, 0)
+    }
+
+    fn within(
+        limits: &'o Limits,
+        dialect: &'static Dialect,
+        manifest: Range<u64>,
+        blobs_end: u64,
+    ) -> Self {
+        Self {
+            limits,
+            dialect,
+            place: Place::NOWHERE,
+            components: Vec::new(),
+            shapes: Shapes::default(),
+            #[cfg(feature = "v2")]
+            shards: Vec::new(),
+            expected: 0,
+            blobs_end,
+            manifest,
+            #[cfg(feature = "v2")]
+            proven: Remaining::END..Remaining::END,
+        }
+    }
+
+    /// Makes room for the objects that are claimed at `at`, each with one component, as most have: for no more
+    /// than the bytes that are left can hold.
+    pub(super) fn expect(&mut self, claimed: Option<u32>, at: Remaining) -> Checked<()> {
+        self.expected = claimed.unwrap_or(0).min(at.left() / OBJECT_BYTES);
+        Ok(reserve(&mut self.components, self.expected)?)
+    }
+
+    /// Keeps a dimension of the shape that is being read.
+    #[inline(always)]
+    pub(super) fn push_dimension(&mut self, dimension: u64) -> Checked<()> {
+        let pushed = self.shapes.push(dimension);
+        pushed.map_err(|out| Fault::new(out, Remaining::END).into())
+    }
+
+    /// Checks a component by itself and keeps its record.
+    #[inline(always)]
+    pub(super) fn component(&mut self, component: &RawComponent, facts: Facts) -> Checked<()> {
+        component.check_type()?;
+        // The length of a shard is looked at when all of them are known.
+        let blobs_end = if component.shard.is_none() { self.blobs_end } else { u64::MAX };
+        let extent = component.extent(facts, blobs_end)?;
+        let record = component.record(self.dialect, facts, extent)?;
+        #[cfg(feature = "v2")]
+        if facts.shares_blobs && component.shard.is_none() {
+            self.check_apart_from_manifest(component, &record)?;
+        }
+        Ok(push(&mut self.components, record)?)
+    }
+
+    /// Checks that a blob of this file is the manifest's own, or apart from it: v2 §2.4. Before 2, all blobs end
+    /// before it.
+    #[cfg(feature = "v2")]
+    fn check_apart_from_manifest(
+        &self,
+        component: &RawComponent,
+        record: &ComponentRecord,
+    ) -> Result<(), Fault> {
+        let (extent, manifest) = (record.extent, &self.manifest);
+        let apart = extent.length() == 0
+            || extent.end() <= manifest.start
+            || manifest.end <= extent.offset()
+            || extent.range() == *manifest;
+        if apart {
+            return Ok(());
+        }
+        Err(Fault::with(Rule::BlobOverlap, component.offset.remaining, extent.offset()))
+    }
+
+    /// Checks that the item at `at`, which lies within `open` levels, is deterministic CBOR, unless that is known.
+    #[cfg(feature = "v2")]
+    #[inline(never)]
+    pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
+        let from = Remaining::of(at);
+        if from > self.proven.start || from <= self.proven.end {
+            let (rest, ()) = strict(at, open, self.limits.depth())?;
+            self.proven = from..Remaining::of(rest);
+        }
+        Ok(())
+    }
+}
+
+/// Fields of a manifest beside its objects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    /// The place of the file's attributes.
+    pub(crate) attributes: Option<Remaining>,
+    pub(crate) version: Option<Version>,
+}
+
+/// A map of which some entries have been read.
+pub(super) struct OpenMap<'m> {
+    pub(super) at: Input<'m>,
+    pub(super) input: Input<'m>,
+    pub(super) entries: Entries,
+}
+
+impl<'m> OpenMap<'m> {
+    /// Opens the map of objects at `at`, whose head `head` reads.
+    pub(super) fn objects(
+        cx: &mut ParseContext<'_>,
+        mut head: impl Parser<Input<'m>, Output = Entries, Error = Fault>,
+        at: Input<'m>,
+    ) -> Checked<Self> {
+        let (input, entries) = head.parse(at)?;
+        cx.expect(entries.claimed(), Remaining::of(input))?;
+        Ok(Self { at, input, entries })
+    }
+
+    /// Ends the map, after its last entry: the bytes after it.
+    pub(super) fn end(self) -> Checked<Input<'m>> {
+        self.entries.end(self.input, self.at, Limit::Keys)
+    }
+}
+
+/// Adds an item. Its room grows with what was added, never with what the manifest claims.
+#[inline(always)]
+pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), Fault> {
+    if items.len() == items.capacity() {
+        reserve(items, 1)?;
+    }
+    items.push(item);
+    Ok(())
+}
+
+/// Makes room for more items.
+#[inline(never)]
+pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
+    let reserved = items.try_reserve(crate::num::usize_from_u32(more));
+    reserved.map_err(|_| Fault::new(OutOfMemory, Remaining::END))
+}

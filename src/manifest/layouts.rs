@@ -1,0 +1,281 @@
+//! The rules of each layout for an object: its roles, and how their sizes agree.
+
+#[cfg(feature = "v2")]
+mod profiles;
+
+use super::index::{FieldFault, Site};
+use crate::error::ErrorKind;
+use crate::format::{
+    ComponentRecord, Dialect, Encoding, Format, IndexTypes, Logical, Product, Role,
+};
+use crate::limits::{Options, Tolerance};
+use crate::num::{divide_exactly, len_u32, product};
+use crate::rules::Rule;
+
+/// One object whose components are valid by themselves.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate<'c> {
+    pub(crate) layout: Format,
+    pub(crate) product: Product,
+    pub(crate) components: &'c [ComponentRecord],
+    pub(crate) dialect: &'static Dialect,
+}
+
+/// A broken rule of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectFault {
+    pub(super) fault: FieldFault,
+    pub(super) at: FaultAt,
+}
+
+impl ObjectFault {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.fault.kind
+    }
+
+    /// The number that the rule's sentence names.
+    pub(crate) fn found(&self) -> u64 {
+        self.fault.found
+    }
+
+    /// The ordinal of the component that is at fault, if it is not the object as such.
+    pub(crate) fn component(&self) -> Option<u32> {
+        match self.at {
+            FaultAt::Component(ordinal) => Some(ordinal),
+            FaultAt::Shape | FaultAt::Components => None,
+        }
+    }
+}
+
+/// The part of an object that a fault is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FaultAt {
+    Shape,
+    Components,
+    Component(u32),
+}
+
+/// One component, and its ordinal in the object.
+#[derive(Clone, Copy)]
+struct Part<'c> {
+    ordinal: u32,
+    record: &'c ComponentRecord,
+}
+
+impl Part<'_> {
+    #[cold]
+    fn fault(&self, rule: Rule, field: Site) -> ObjectFault {
+        self.found(rule, field, 0)
+    }
+
+    #[cold]
+    fn found(&self, rule: Rule, field: Site, found: u64) -> ObjectFault {
+        let fault = FieldFault { kind: rule.into(), field, found };
+        ObjectFault { fault, at: FaultAt::Component(self.ordinal) }
+    }
+
+    /// The number of logical elements, if it is known.
+    fn count(&self) -> Option<u64> {
+        self.record.count()
+    }
+
+    /// Checks that it holds whole elements, as far as they are known.
+    fn check_whole(&self) -> Result<(), ObjectFault> {
+        match (self.record.size(), self.record.element_size()) {
+            (Some(size), Some(each)) if size & u64::from(each.get().wrapping_sub(1)) != 0 => {
+                Err(self.found(Rule::WholeElements, Site::Size, size))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn in_shape(rule: Rule, found: u64) -> ObjectFault {
+    let fault = FieldFault { kind: rule.into(), field: Site::Size, found };
+    ObjectFault { fault, at: FaultAt::Shape }
+}
+
+#[cold]
+fn in_components(rule: Rule) -> ObjectFault {
+    let fault = FieldFault { kind: rule.into(), field: Site::Size, found: 0 };
+    ObjectFault { fault, at: FaultAt::Components }
+}
+
+impl<'c> Candidate<'c> {
+    /// Checks the object by the rules of its layout, but for the attributes of profiles.
+    #[inline(always)]
+    pub(crate) fn check(&self, options: &Options) -> Result<(), ObjectFault> {
+        match self.layout {
+            Format::Dense => self.check_dense(),
+            Format::SparseCsr => self.check_csr(options),
+            Format::SparseCoo => self.check_coo(options),
+            Format::QuantizedGroup => self.check_quantized(options),
+            Format::Mx | Format::QuantGroup | Format::GgufBlocks | Format::Unknown => Ok(()),
+        }
+    }
+
+    /// The component of a role.
+    #[inline(always)]
+    fn get(&self, role: Role) -> Option<Part<'c>> {
+        let ordinal = self.components.iter().position(|record| record.role == Some(role))?;
+        Some(Part { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
+    }
+
+    /// Returns whether the object may have components beside `known`, all of which it has.
+    #[inline(always)]
+    fn may_have_others(&self, known: usize) -> bool {
+        !self.dialect.facts.exact_roles || self.components.len() == known
+    }
+
+    #[inline(always)]
+    fn check_dense(&self) -> Result<(), ObjectFault> {
+        let data = self.get(Role::Data).filter(|_| self.may_have_others(1));
+        let data = data.ok_or_else(|| in_components(Rule::DenseRoles))?;
+        let ComponentRecord { storage, encoding, logical, .. } = *data.record;
+        let size = data.record.size();
+        if storage.is_none() || encoding == Encoding::Unknown && size.is_none() {
+            // No size follows from the shape for the open sets of 0.1.
+            return Ok(());
+        }
+        let overflow = || in_shape(Rule::ShapeOverflow, 0);
+        let elements = self.product.elements().ok_or_else(overflow)?;
+        let wanted = match data.record.element_size() {
+            Some(each) => match product(elements, each.get().into()) {
+                (bytes, false) => Some(bytes),
+                (_, true) => None,
+            },
+            None if logical.is_packed() => Some(elements.div_ceil(2)),
+            None => return Ok(()),
+        };
+        match (wanted, size) {
+            (wanted, Some(size)) if wanted != Some(size) => {
+                Err(data.found(Rule::DenseSize, Site::Size, size))
+            }
+            (None, None) => Err(overflow()),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn check_csr(&self, options: &Options) -> Result<(), ObjectFault> {
+        let roles = (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr));
+        let (Some(values), Some(indices), Some(indptr)) = roles else {
+            return Err(in_components(Rule::CsrRoles));
+        };
+        if !self.may_have_others(3) {
+            return Err(in_components(Rule::CsrRoles));
+        }
+        let Product { rank, first: rows, .. } = self.product;
+        if rank != 2 {
+            return Err(in_shape(Rule::CsrRank, rank.into()));
+        }
+        self.check_index_type(indices, options)?;
+        self.check_index_type(indptr, options)?;
+        let bounds = rows.checked_add(1).ok_or_else(|| in_shape(Rule::SparseOverflow, 0))?;
+        if cfg!(feature = "v2") && self.dialect.index_types == IndexTypes::Unsigned {
+            check_same_type(indices, indptr)?;
+            for part in [values, indices, indptr] {
+                part.check_whole()?;
+            }
+        }
+        check_count(indptr, Rule::CsrIndptrSize, Some(bounds))?;
+        check_count(indices, Rule::CsrNnz, values.count())?;
+        check_packed(values, indices, Rule::CsrNnz, indices.count())
+    }
+
+    #[inline(never)]
+    fn check_coo(&self, options: &Options) -> Result<(), ObjectFault> {
+        let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
+            return Err(in_components(Rule::CooRoles));
+        };
+        if !self.may_have_others(2) {
+            return Err(in_components(Rule::CooRoles));
+        }
+        let rank = self.product.rank;
+        if rank == 0 {
+            return Err(in_shape(Rule::CooRank, 0));
+        }
+        self.check_index_type(coords, options)?;
+        if cfg!(feature = "v2") && self.dialect.index_types == IndexTypes::Unsigned {
+            values.check_whole()?;
+            coords.check_whole()?;
+        }
+        let Some(nnz) = values.count() else {
+            let nnz = whole_tuples(coords, rank)?;
+            return check_packed(values, coords, Rule::CooNnz, nnz);
+        };
+        let indices = nnz.checked_mul(rank.into());
+        let indices = indices.ok_or_else(|| in_shape(Rule::SparseOverflow, 0))?;
+        check_count(coords, Rule::CooNnz, Some(indices))
+    }
+
+    #[inline(never)]
+    fn check_quantized(&self, options: &Options) -> Result<(), ObjectFault> {
+        if self.get(Role::PackedWeight).is_none() || self.get(Role::Scales).is_none() {
+            return Err(in_components(Rule::QuantizedRoles));
+        }
+        if self.get(Role::Zeros).is_none() && !options.tolerates(Tolerance::MissingZeros) {
+            return Err(in_components(Rule::QuantizedZeros));
+        }
+        let elements = self.product.elements();
+        elements.map(|_| ()).ok_or_else(|| in_shape(Rule::ShapeOverflow, 0))
+    }
+
+    /// Checks that indices are of the types that the generation allows, and mean just that.
+    fn check_index_type(&self, part: Part<'_>, options: &Options) -> Result<(), ObjectFault> {
+        let ComponentRecord { logical, storage, has_type, .. } = *part.record;
+        if logical != Logical::NONE {
+            // A dtype of 1.1 may itself stand for a logical type.
+            let rule = if has_type { Rule::IndexLogicalType } else { Rule::IndexDtype };
+            return Err(part.fault(rule, Site::Type));
+        }
+        let narrow = options.tolerates(Tolerance::NarrowIndices);
+        let types = if narrow { IndexTypes::Integers } else { self.dialect.index_types };
+        if storage.is_some_and(|storage| types.allow(storage)) {
+            return Ok(());
+        }
+        Err(part.fault(Rule::IndexDtype, Site::Dtype))
+    }
+}
+
+/// Checks that indices and the pointers into them are of one type: v2 §5.2.
+fn check_same_type(indices: Part<'_>, indptr: Part<'_>) -> Result<(), ObjectFault> {
+    if indices.record.storage == indptr.record.storage {
+        return Ok(());
+    }
+    Err(indptr.fault(Rule::IndexDtype, Site::Dtype))
+}
+
+/// Checks that values that share bytes take as many as `count` of them do; if not, `indices` are at fault, as they
+/// are if each value has bytes of its own.
+fn check_packed(
+    values: Part<'_>,
+    indices: Part<'_>,
+    rule: Rule,
+    count: Option<u64>,
+) -> Result<(), ObjectFault> {
+    match (values.record.size(), count, indices.count()) {
+        (Some(size), Some(count), Some(found))
+            if values.record.logical.is_packed() && size != count.div_ceil(2) =>
+        {
+            Err(indices.found(rule, Site::Size, found))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the number of coordinates, tuples of `rank`, if it is known.
+fn whole_tuples(coords: Part<'_>, rank: u32) -> Result<Option<u64>, ObjectFault> {
+    let Some(count) = coords.count() else { return Ok(None) };
+    let broken = || coords.found(Rule::CooNnz, Site::Size, count);
+    divide_exactly(count, rank.into()).map(Some).ok_or_else(broken)
+}
+
+/// Checks that a component holds as many elements as `wanted`, as far as both are known.
+fn check_count(part: Part<'_>, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
+    match (part.count(), wanted) {
+        (Some(count), Some(wanted)) if count != wanted => Err(part.found(rule, Site::Size, count)),
+        _ => Ok(()),
+    }
+}
