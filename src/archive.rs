@@ -5,6 +5,8 @@ use core::ops::Deref;
 use crate::brief::Bytes;
 use crate::codec::ReadAt;
 use crate::error::Error;
+#[cfg(feature = "std")]
+use crate::front::Parsed;
 use crate::limits::Options;
 use crate::manifest::Manifest;
 use crate::num::u64_from_usize;
@@ -76,6 +78,18 @@ impl<B: AsRef<[u8]>> Archive<B> {
     /// The bytes of the file.
     pub fn data(&self) -> &[u8] {
         self.manifest.holder().as_ref()
+    }
+}
+
+#[cfg(feature = "std")]
+impl<B: AsRef<[u8]>> Archive<B> {
+    /// The archive of a file of another format, whose header has been parsed. Unstable.
+    ///
+    /// # Errors
+    /// [`Misuse::Supply`](crate::error::Misuse::Supply): the file has another length than the parser was told.
+    #[doc(hidden)]
+    pub fn from_front(file: B, parsed: Parsed) -> Result<Self, Error> {
+        Ok(Self { manifest: Manifest::of_front(file, parsed.into_parts())? })
     }
 }
 

@@ -8,7 +8,7 @@
 
 #[cfg(feature = "write")]
 mod deterministic;
-#[cfg(feature = "write")]
+#[cfg(any(feature = "std", feature = "write"))]
 mod encode;
 mod entries;
 mod head;
@@ -30,7 +30,7 @@ use crate::rules::Rule;
 pub(crate) use deterministic::{
     rewrite, validate as deterministic, validate_map as deterministic_map,
 };
-#[cfg(feature = "write")]
+#[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use encode::Output;
 use entries::entries;
 pub(crate) use entries::{Entries, array_head, map_head};
@@ -67,6 +67,19 @@ impl Remaining {
     #[inline(always)]
     pub(crate) fn of(input: Input<'_>) -> Self {
         Self(len_u32(input.len()))
+    }
+
+    /// The place that is `start` bytes behind the first of all bytes.
+    #[cfg(feature = "std")]
+    pub(crate) fn from_start(start: usize) -> Self {
+        Self(len_u32(start))
+    }
+
+    /// A place that was counted from the first of `total` bytes, counted from their end; [`END`](Self::END), the
+    /// first one, stays as it is.
+    #[cfg(feature = "std")]
+    pub(crate) fn rebased(self, total: u32) -> Self {
+        if self == Self::END { self } else { Self(total.saturating_sub(self.0)) }
     }
 
     /// The bytes from there to the end of the manifest.

@@ -121,12 +121,14 @@ impl Misuse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
-/// What kind of error it is. The file is to blame for the first three.
+/// What kind of error it is. The file is to blame for the first four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The file breaks a rule.
     Malformed(Rule),
+    /// The file, which is of another format, breaks a rule of that.
+    Format(&'static Row),
     /// The file may be valid; this reader does not read it.
     Unsupported(Unsupported),
     /// The file goes beyond a limit.
@@ -144,6 +146,7 @@ impl ErrorKind {
     pub fn row(self) -> Option<&'static Row> {
         match self {
             Self::Malformed(rule) => Some(rule.row()),
+            Self::Format(row) => Some(row),
             Self::Unsupported(feature) => Some(feature.row()),
             Self::Limit(limit) => Some(limit.row()),
             Self::Misuse(_) | Self::OutOfMemory | Self::Internal => None,

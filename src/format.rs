@@ -43,7 +43,7 @@ pub(crate) use record::{ComponentRecord, Logical, RawObject};
 pub(crate) use record::{Dtype, RawComponent};
 pub use shape::{Dimensions, Shape};
 pub(crate) use shape::{Product, ShapeSpan, Shapes, Text, Uint};
-#[cfg(feature = "write")]
+#[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use slots::pass_attributes;
 #[cfg(feature = "v2")]
 pub(crate) use v2::{ShardRecord, content};

@@ -148,6 +148,9 @@ mod digest;
 pub mod element;
 pub mod error;
 mod format;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod front;
 mod layout;
 mod limits;
 #[cfg(feature = "std")]

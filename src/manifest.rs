@@ -22,14 +22,24 @@ mod shard;
 #[cfg(feature = "v2")]
 mod shards;
 
+#[cfg(feature = "std")]
+use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
+#[cfg(feature = "std")]
+pub(crate) use blobs::BlobRule;
+#[cfg(feature = "std")]
+pub(crate) use builder::{Collected, IndexBuilder};
 #[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;
 pub use component::{Component, ElementType};
+#[cfg(feature = "std")]
+pub(crate) use index::ObjectRecord;
+#[cfg(any(feature = "std", feature = "write"))]
+pub(crate) use layouts::Candidate;
 #[cfg(feature = "write")]
-pub(crate) use layouts::{Candidate, ObjectFault};
+pub(crate) use layouts::ObjectFault;
 pub use missing::NotFound;
 pub use object::Object;
 pub(crate) use parts::{Admitted, ManifestRef, TextIn};
@@ -41,11 +51,13 @@ pub use shard::{Shard, ShardTable};
 use crate::cbor::item;
 use crate::cbor::{Attributes, seek};
 use crate::error::Error;
-#[cfg(feature = "write")]
+#[cfg(any(feature = "std", feature = "write"))]
 use crate::error::Misuse;
 use crate::format::Generation;
 use crate::format::frame::Frame;
 use crate::limits::{Limits, Options};
+#[cfg(feature = "std")]
+use crate::num::u64_from_usize;
 use crate::num::{len_u32, usize_from_u32};
 
 /// A manifest that has been read and found to keep every rule that needs no data bytes.
@@ -81,6 +93,19 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     pub(crate) fn within(file: B, section: Range<usize>, mut admitted: Admitted) -> Self {
         admitted.text = TextIn::File(section);
         Self { bytes: file, admitted }
+    }
+
+    /// The manifest of a file of another format, whose bytes are `file`.
+    #[cfg(feature = "std")]
+    pub(crate) fn of_front(
+        file: B,
+        (mut admitted, text): (Admitted, Vec<u8>),
+    ) -> Result<Self, Error> {
+        if u64_from_usize(file.as_ref().len()) != admitted.file_len {
+            return Err(Error::misuse(Misuse::Supply));
+        }
+        admitted.text = TextIn::Own(text);
+        Ok(Self { bytes: file, admitted })
     }
 
     /// What objects and components read from.
@@ -142,6 +167,15 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     }
 }
 
+#[cfg(feature = "std")]
+impl Manifest<Vec<u8>> {
+    /// The manifest of a file of another format, and the bytes of that.
+    pub(crate) fn of_front_alone((admitted, bytes): (Admitted, Vec<u8>)) -> (Self, u64) {
+        let file_len = admitted.file_len;
+        (Self { bytes, admitted }, file_len)
+    }
+}
+
 impl<B> Manifest<B> {
     /// The name of the file format: `zTensor`, or that of another one.
     pub fn file_format(&self) -> &'static str {
@@ -198,6 +232,17 @@ impl<B> Manifest<B> {
 }
 
 impl Admitted {
+    /// The index of a file of another format, whose header lies at `header`.
+    #[cfg(feature = "std")]
+    pub(crate) fn of_front(
+        header: Range<u64>,
+        file_len: u64,
+        index: index::Index,
+        options: Options,
+    ) -> Self {
+        Self { frame: None, header, file_len, text: TextIn::Held, index, options }
+    }
+
     /// Validates the bytes of a manifest.
     pub(crate) fn admit(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
         #[cfg(feature = "v2")]

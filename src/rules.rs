@@ -10,7 +10,7 @@ pub use beyond::{Limit, Unsupported};
 pub use malformed::Rule;
 
 /// Where a rule comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A specification says so, in the clauses named.
     Spec(&'static str),
@@ -21,7 +21,7 @@ pub enum Source {
 }
 
 /// Which generations of the format a rule holds for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Every generation.
     All,
@@ -45,7 +45,7 @@ pub enum Scope {
 
 /// What is known of one rule, limit or unsupported feature. With the feature `small`, what is no part of
 /// a message is empty.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Stable name, as messages, `zten explain` and the corpus spell it.
     pub id: &'static str,

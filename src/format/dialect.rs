@@ -184,6 +184,54 @@ impl IndexTypes {
     }
 }
 
+impl Dialect {
+    /// The dialect of another file format.
+    #[cfg(feature = "std")]
+    pub(crate) const fn other(
+        format: &'static str,
+        duplicate_name: ErrorKind,
+        bool_value: Option<ErrorKind>,
+    ) -> Self {
+        const NONE: Field = Field("");
+        Self {
+            format,
+            generation: None,
+            nesting: Nesting::Absent,
+            #[cfg(feature = "write")]
+            has_attributes: true,
+            #[cfg(feature = "write")]
+            has_shards: false,
+            duplicate_name,
+            bool_value,
+            fields: Fields {
+                blob: Blob::Pair(NONE),
+                dtype: NONE,
+                logical_type: None,
+                encoding: NONE,
+                decoded_length: None,
+            },
+            read_digest: |_| None,
+            index_types: IndexTypes::Integers,
+            logical_dtypes: false,
+            needs_decoded_length: true,
+            unknown_format: None,
+            unknown_type: None,
+            facts: Facts {
+                alignment: 1,
+                shares_blobs: false,
+                sorted_by_length: false,
+                exact_roles: true,
+                whole_elements: true,
+            },
+            single_cells: false,
+            #[cfg(feature = "write")]
+            writing: None,
+            #[cfg(feature = "write")]
+            is_object_field: |_| true,
+        }
+    }
+}
+
 // What only generation 2 has costs the others nothing where it is not compiled in.
 impl Dialect {
     /// Why a component of a type that is not known cannot be read, if it cannot.

@@ -212,7 +212,7 @@ pub(crate) struct ComponentRecord {
 
 impl ComponentRecord {
     /// The record of raw bytes without a type.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "std"))]
     pub(crate) fn raw(extent: Extent) -> Self {
         Self {
             extent,

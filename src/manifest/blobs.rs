@@ -30,14 +30,17 @@ impl InOrder {
     }
 }
 
-/// What blobs may be, beside disjoint.
+/// The ways in which blobs may overlap. Where some are shared, all of them may have `most` bytes together: these
+/// count as often as they are, because so often they are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sharing {
-    /// Any number of components may have the identical extent.
-    pub(super) identical: bool,
-    /// How many bytes all of them may have together, where some are shared. These count as often as they
-    /// are, because so often they are read.
-    pub(super) most: u64,
+pub(crate) enum BlobRule {
+    /// No two share a byte.
+    Disjoint,
+    /// Two are disjoint or the same.
+    Identical { most: u64 },
+    /// Any.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "no format of zTensor has them"))]
+    Any { most: u64 },
 }
 
 /// The component that is at fault, and why.
@@ -55,7 +58,7 @@ pub(super) struct Wrong {
 pub(super) fn wrong(
     components: &[ComponentRecord],
     of_file: impl Iterator<Item = u32> + Clone,
-    sharing: Sharing,
+    rule: BlobRule,
 ) -> Result<Option<Wrong>, OutOfMemory> {
     let extent = |component: u32| -> Option<Extent> {
         Some(components.get(usize_from_u32(component))?.extent)
@@ -72,16 +75,21 @@ pub(super) fn wrong(
         let by_length = || (length(one.1), one.1).cmp(&(length(other.1), other.1));
         one.0.cmp(&other.0).then_with(by_length)
     });
+    let identical = !matches!(rule, BlobRule::Disjoint);
     let (mut last, mut alike, mut clash) = (None::<Extent>, false, None);
     for (_, component) in &sorted {
         let Some(extent) = extent(*component) else { continue };
         match clash {
             None if last == Some(extent) => {
                 alike = true;
-                clash = (!sharing.identical).then_some((extent, *component));
+                clash = (!identical).then_some((extent, *component));
             }
             None if last.is_some_and(|last| extent.offset() < last.end()) => {
-                clash = Some((extent, *component))
+                if let BlobRule::Any { .. } = rule {
+                    alike = true;
+                } else {
+                    clash = Some((extent, *component));
+                }
             }
             Some((clashing, _)) if extent == clashing => clash = Some((extent, *component)),
             Some(_) => break,
@@ -96,14 +104,15 @@ pub(super) fn wrong(
             found: extent.offset(),
         }));
     }
-    if !alike {
-        return Ok(None);
-    }
+    let most = match rule {
+        BlobRule::Identical { most } | BlobRule::Any { most } if alike => most,
+        _ => return Ok(None),
+    };
     let (mut found, kind) = (0_u64, Limit::DecodedTotal.into());
     let mut extents = extents;
     Ok(extents.find_map(|(component, extent)| {
         found = found.saturating_add(extent.length());
-        (found > sharing.most).then_some(Wrong { component, kind, found })
+        (found > most).then_some(Wrong { component, kind, found })
     }))
 }
 
@@ -111,7 +120,7 @@ pub(super) fn wrong(
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{ComponentRecord, Extent, Sharing, Wrong, wrong};
+    use super::{BlobRule, ComponentRecord, Extent, Wrong, wrong};
     use crate::rules::Rule;
 
     /// Wherever blobs lie, what is found is what comparing each with each finds.
@@ -127,9 +136,10 @@ mod tests {
                 })
                 .collect();
             let identical = round % 2 == 0;
-            let sharing = Sharing { identical, most: u64::MAX };
+            let most = u64::MAX;
+            let rule = if identical { BlobRule::Identical { most } } else { BlobRule::Disjoint };
             let ordinals = 0..u32::try_from(records.len()).unwrap();
-            let found = wrong(&records, ordinals, sharing).unwrap();
+            let found = wrong(&records, ordinals, rule).unwrap();
             let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);
             let overlaps = filled.clone().filter(|(at, it)| {
                 filled.clone().any(|(other, before)| {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::blobs::{InOrder, Sharing, Wrong, wrong};
+use super::blobs::{BlobRule, InOrder, Wrong, wrong};
 use super::index::{FieldFault, Index, ObjectRecord, Records, Site};
 use super::names::{Clash, Names, Order};
 #[cfg(feature = "v2")]
@@ -11,13 +11,13 @@ use crate::cbor::{Fault, Input, Remaining};
 use crate::error::{ErrorKind, OutOfMemory, Place};
 #[cfg(feature = "v2")]
 use crate::format::ShardRecord;
-use crate::format::{ComponentRecord, Dialect, RawObject, Shapes, Text, Version, push, reserve};
+use crate::format::{ComponentRecord, Dialect, Shapes, Version, push, reserve};
 use crate::limits::Limits;
 use crate::num::{len_u32, usize_from_u32};
 
 /// The objects of a file, as they come. Their components have been checked, alone and together.
 #[derive(Debug)]
-pub(super) struct IndexBuilder {
+pub(crate) struct IndexBuilder {
     objects: Vec<ObjectRecord>,
     names_are_sorted: bool,
     blobs: InOrder,
@@ -27,23 +27,23 @@ pub(super) struct IndexBuilder {
 
 /// The records of a file beside its objects.
 #[derive(Debug)]
-pub(super) struct Collected<'m> {
+pub(crate) struct Collected<'m> {
     /// The bytes that the places of records are in.
-    pub(super) bytes: Input<'m>,
-    pub(super) components: Vec<ComponentRecord>,
-    pub(super) shapes: Shapes,
+    pub(crate) bytes: Input<'m>,
+    pub(crate) components: Vec<ComponentRecord>,
+    pub(crate) shapes: Shapes,
     #[cfg(feature = "v2")]
-    pub(super) shards: Vec<ShardRecord>,
-    pub(super) dialect: &'static Dialect,
-    pub(super) attributes: Option<Remaining>,
-    pub(super) version: Option<Version>,
+    pub(crate) shards: Vec<ShardRecord>,
+    pub(crate) dialect: &'static Dialect,
+    pub(crate) attributes: Option<Remaining>,
+    pub(crate) version: Option<Version>,
 }
 
 /// A broken rule, and the object and component that break it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PlacedFault {
-    pub(super) fault: Fault,
-    pub(super) place: Place,
+pub(crate) struct PlacedFault {
+    pub(crate) fault: Fault,
+    pub(crate) place: Place,
 }
 
 impl From<OutOfMemory> for PlacedFault {
@@ -53,7 +53,7 @@ impl From<OutOfMemory> for PlacedFault {
 }
 
 impl IndexBuilder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             objects: Vec::new(),
             names_are_sorted: true,
@@ -67,12 +67,18 @@ impl IndexBuilder {
         reserve(&mut self.objects, objects)
     }
 
+    /// The number of objects so far.
+    #[cfg(feature = "std")]
+    pub(crate) fn len(&self) -> u32 {
+        len_u32(self.objects.len())
+    }
+
     /// Adds an object whose components are `components`. `ascends` tells whether its name is behind the one
     /// before it.
     #[inline(always)]
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
-        raw: &RawObject<'_>,
+        record: ObjectRecord,
         components: &[ComponentRecord],
         ascends: bool,
     ) -> Result<(), Fault> {
@@ -84,30 +90,29 @@ impl IndexBuilder {
                 self.blobs.note(component.extent);
             }
         }
-        let Text { remaining, bytes, behind } = raw.name;
-        let length = len_u32(bytes.len());
-        // A head takes 9 bytes at most.
-        let [head, ..] =
-            remaining.left().wrapping_sub(behind.left()).wrapping_sub(length).to_le_bytes();
-        let record = ObjectRecord {
-            name: remaining,
-            name_head: head,
-            name_length: length,
-            shape: raw.shape,
-            layout: raw.layout_at.unwrap_or(Remaining::END),
-            attributes: raw.attributes.unwrap_or(Remaining::END),
-            first: raw.first,
-            count: len_u32(components.len()),
-            format: raw.layout,
-        };
         push(&mut self.objects, record)
     }
 
+    /// Counts places from the end of the bytes that they are in, of which there are `total`, and no longer from
+    /// their beginning.
+    #[cfg(feature = "std")]
+    pub(crate) fn rebase(&mut self, components: &mut [ComponentRecord], total: u32) {
+        let rebase = |place: &mut Remaining| *place = place.rebased(total);
+        for object in &mut self.objects {
+            rebase(&mut object.name);
+            rebase(&mut object.layout);
+            rebase(&mut object.attributes);
+        }
+        for component in components {
+            rebase(&mut component.at);
+        }
+    }
+
     /// Checks the rules that hold for all objects together.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         collected: Collected<'_>,
-        sharing: Sharing,
+        blob_rule: BlobRule,
         limits: &Limits,
     ) -> Result<Index, PlacedFault> {
         let Self { objects, names_are_sorted, blobs, in_shards } = self;
@@ -116,7 +121,7 @@ impl IndexBuilder {
         if !blobs.holds() {
             let here = (0..).zip(&components).filter(|(_, record)| !record.in_shard());
             let here = here.map(|(component, _)| component);
-            if let Some(found) = wrong(&components, here, sharing)? {
+            if let Some(found) = wrong(&components, here, blob_rule)? {
                 return Err(overlap(records, found));
             }
         }

@@ -10,28 +10,52 @@ use crate::error::{ErrorKind, Place};
 #[cfg(feature = "v2")]
 use crate::format::ShardRecord;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Format, Nesting, ShapeSpan, Shapes, Version,
+    ComponentRecord, Dialect, Encoding, Format, Nesting, RawObject, ShapeSpan, Shapes, Text,
+    Version,
 };
 use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// One object. Places that are [`Remaining::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ObjectRecord {
+pub(crate) struct ObjectRecord {
     /// The name, a text; the bytes that its head takes, and those of its content.
-    pub(super) name: Remaining,
-    pub(super) name_head: u8,
-    pub(super) name_length: u32,
+    pub(crate) name: Remaining,
+    pub(crate) name_head: u8,
+    pub(crate) name_length: u32,
     /// The shape, among those of the index.
-    pub(super) shape: ShapeSpan,
+    pub(crate) shape: ShapeSpan,
     /// The name of the layout, a text.
-    pub(super) layout: Remaining,
+    pub(crate) layout: Remaining,
     /// The attributes, a map.
-    pub(super) attributes: Remaining,
+    pub(crate) attributes: Remaining,
     /// The ordinal of its first component among all components, and the number of its components.
-    pub(super) first: u32,
-    pub(super) count: u32,
-    pub(super) format: Format,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) format: Format,
+}
+
+impl ObjectRecord {
+    /// The record of an object that has been parsed, and has so many components.
+    #[inline(always)]
+    pub(super) fn of(raw: &RawObject<'_>, count: usize) -> Self {
+        let Text { remaining, bytes, behind } = raw.name;
+        let length = len_u32(bytes.len());
+        // A head takes 9 bytes at most.
+        let [head, ..] =
+            remaining.left().wrapping_sub(behind.left()).wrapping_sub(length).to_le_bytes();
+        Self {
+            name: remaining,
+            name_head: head,
+            name_length: length,
+            shape: raw.shape,
+            layout: raw.layout_at.unwrap_or(Remaining::END),
+            attributes: raw.attributes.unwrap_or(Remaining::END),
+            first: raw.first,
+            count: len_u32(count),
+            format: raw.layout,
+        }
+    }
 }
 
 /// The records of a manifest, and its bytes, in which their texts stand.
@@ -168,7 +192,7 @@ pub(super) struct FieldFault {
 }
 
 /// Everything that opening finds out.
-pub(super) struct Index {
+pub(crate) struct Index {
     pub(super) objects: Vec<ObjectRecord>,
     pub(super) components: Vec<ComponentRecord>,
     pub(super) names: Names,

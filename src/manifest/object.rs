@@ -58,7 +58,7 @@ impl<'a> Object<'a> {
     /// The format's name (the layout's in 0.1), known or not.
     pub fn format_name(&self) -> &'a str {
         match self.record.layout {
-            Remaining::END => "dense",
+            Remaining::END => self.format().name(),
             at => utf8(self.parts.records().text(at)),
         }
     }

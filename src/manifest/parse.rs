@@ -1,8 +1,8 @@
 //! Parsing a manifest: its objects are pulled, checked and added to the index one by one.
 
-use super::blobs::Sharing;
+use super::blobs::BlobRule;
 use super::builder::{Collected, IndexBuilder, PlacedFault};
-use super::index::{Index, Records};
+use super::index::{Index, ObjectRecord, Records};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
 #[cfg(feature = "v2")]
 use crate::cbor::seek;
@@ -51,9 +51,10 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
         return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));
     }
     let dialect = cx.dialect;
-    let sharing = Sharing {
-        identical: dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs),
-        most: options.limit().shared_total(frame.file_len()),
+    let blob_rule = if dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs) {
+        BlobRule::Identical { most: options.limit().shared_total(frame.file_len()) }
+    } else {
+        BlobRule::Disjoint
     };
     let collected = Collected {
         bytes: manifest,
@@ -65,7 +66,7 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
         attributes,
         version,
     };
-    let index = builder.finish(collected, sharing, options.limit());
+    let index = builder.finish(collected, blob_rule, options.limit());
     index.map_err(|PlacedFault { fault, place }| error(fault).at(place))
 }
 
@@ -112,7 +113,9 @@ impl<'m> Parser<'m, '_> {
         if let Err(found) = candidate.check(self.options) {
             return Err(self.fault(raw, found));
         }
-        Ok(self.builder.push(raw, candidate.components, ascends)?)
+        let components = candidate.components;
+        let record = ObjectRecord::of(raw, components.len());
+        Ok(self.builder.push(record, components, ascends)?)
     }
 
     /// Checks the attributes of an object of a profile, and its parts by what they say.

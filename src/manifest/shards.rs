@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::blobs::{InOrder, Sharing, wrong};
+use super::blobs::{BlobRule, InOrder, wrong};
 use super::builder::{PlacedFault, overlap};
 use super::index::{FieldFault, Records, Site};
 use crate::cbor::Fault;
@@ -67,7 +67,7 @@ fn check_blobs(
     if seen.holds() {
         return Ok(());
     }
-    match wrong(records.components, of_shard, Sharing { identical: true, most })? {
+    match wrong(records.components, of_shard, BlobRule::Identical { most })? {
         Some(found) => Err(overlap(records, found)),
         None => Ok(()),
     }

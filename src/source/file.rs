@@ -10,6 +10,7 @@ use std::vec::Vec;
 
 use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
+use crate::front::Parsed;
 use crate::limits::Options;
 use crate::manifest::{Manifest, RefusedManifest};
 use crate::open::Opening;
@@ -89,6 +90,13 @@ impl<S: ReadAt<Error = io::Error>> SourceArchive<S> {
 }
 
 impl<S> SourceArchive<S> {
+    /// The archive of a file of another format, whose header has been parsed. Unstable.
+    #[doc(hidden)]
+    pub fn from_front(source: S, parsed: Parsed) -> Self {
+        let (manifest, length) = Manifest::of_front_alone(parsed.into_parts());
+        Self { source, length, manifest }
+    }
+
     /// The manifest.
     pub fn manifest(&self) -> &Manifest<Vec<u8>> {
         &self.manifest

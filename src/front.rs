@@ -1,0 +1,352 @@
+//! Filling the index from the parser of another file format: a front end. Unstable, for `zten-formats`.
+//!
+//! A front end says what a header claims, and has checked it by the rules of its format. The [`Builder`] checks
+//! again what views need, whatever it is given: that each blob lies within the file, that sizes follow from
+//! shapes and types, and that limits are kept. So a front end that is wrong mislabels the bytes of its own file, and
+//! never makes a view read beyond them.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::cbor::{Fault, Output, Remaining, fault};
+use crate::element::{ByteOrder, LogicalType, StorageType};
+use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
+use crate::format::{
+    ComponentRecord, Dialect, Encoding, Extent, Format, Logical, Product, Role, Shapes,
+    pass_attributes, push,
+};
+use crate::limits::Options;
+use crate::manifest::{Admitted, BlobRule, Candidate, Collected, IndexBuilder, ObjectRecord};
+use crate::num::{len_u32, u64_from_usize};
+use crate::rules::{Limit, Row, Rule};
+
+/// A file format: its name, and its rules for what the library finds in its files.
+#[derive(Debug)]
+pub struct FrontEnd {
+    dialect: Dialect,
+    blobs: Blobs,
+}
+
+/// Rows of the rule table of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// No two tensors have one name.
+    pub duplicate_name: &'static Row,
+    /// A bool is 0 or 1; none if any byte will do.
+    pub bool_value: Option<&'static Row>,
+}
+
+/// The ways in which blobs may overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Blobs {
+    /// No two share a byte.
+    Disjoint,
+    /// Two are disjoint or the same. The bytes of all, where some are the same, are held against the limit
+    /// `decoded-total`.
+    Identical,
+    /// Any. The bytes of all, where some overlap, are held against the limit `decoded-total`.
+    Any,
+}
+
+impl FrontEnd {
+    /// The format of that name.
+    pub const fn new(format: &'static str, blobs: Blobs, rules: Rules) -> Self {
+        let bool_value = match rules.bool_value {
+            Some(row) => Some(ErrorKind::Format(row)),
+            None => None,
+        };
+        let duplicate_name = ErrorKind::Format(rules.duplicate_name);
+        Self { dialect: Dialect::other(format, duplicate_name, bool_value), blobs }
+    }
+}
+
+/// One tensor, as a header claims it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawObject<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its dimensions, outermost first.
+    pub shape: &'a [u64],
+    /// Its layout: dense, sparse, or unknown, of which the components can be read.
+    pub layout: Format,
+    /// The name of a layout that is unknown.
+    pub layout_name: Option<&'a str>,
+    /// Its attributes: a CBOR map whose keys are text.
+    pub attributes: Option<&'a [u8]>,
+    /// Its components, their roles in ascending order.
+    pub components: &'a [RawComponent<'a>],
+}
+
+/// One component, as a header claims it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawComponent<'a> {
+    /// Its role: `data` in a dense tensor.
+    pub role: &'a str,
+    /// The offset of its blob in the file, in bytes.
+    pub offset: u64,
+    /// The bytes of its blob.
+    pub stored_length: u64,
+    /// Its bytes when decoded; those of the blob if none.
+    pub decoded_length: Option<u64>,
+    /// The type of its elements as they are stored, and what they mean beyond that.
+    pub storage: StorageType,
+    /// The logical type, which has to be one of the storage type.
+    pub logical: Option<LogicalType>,
+    /// The order of the bytes of an element.
+    pub byte_order: ByteOrder,
+    /// The encoding of its blob: raw or zstd.
+    pub encoding: Encoding,
+}
+
+/// Takes the tensors of a header, one by one.
+///
+/// After an error it takes no more: the file is refused.
+#[derive(Debug)]
+pub struct Builder<'o> {
+    front: &'static FrontEnd,
+    options: &'o Options,
+    header: Range<u64>,
+    file_len: u64,
+    /// Names, and other texts and attributes, as CBOR items, behind one byte: no item is at place 0.
+    text: Output,
+    last_name: Range<usize>,
+    attributes: Option<Remaining>,
+    components: Vec<ComponentRecord>,
+    shapes: Shapes,
+    index: IndexBuilder,
+}
+
+/// A header that keeps every rule that needs no data.
+pub struct Parsed(Admitted, Vec<u8>);
+
+impl core::fmt::Debug for Parsed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Parsed").finish_non_exhaustive()
+    }
+}
+
+impl Parsed {
+    /// The validated header, and the bytes of its texts.
+    pub(crate) fn into_parts(self) -> (Admitted, Vec<u8>) {
+        (self.0, self.1)
+    }
+}
+
+impl<'o> Builder<'o> {
+    /// Begins with the header at `header`, of a file of `file_len` bytes.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn new(
+        front: &'static FrontEnd,
+        header: Range<u64>,
+        file_len: u64,
+        options: &'o Options,
+    ) -> Result<Self, Error> {
+        let mut text = Output::default();
+        text.raw(&[0])?;
+        Ok(Self {
+            front,
+            options,
+            header,
+            file_len,
+            text,
+            last_name: 0..0,
+            attributes: None,
+            components: Vec::new(),
+            shapes: Shapes::default(),
+            index: IndexBuilder::new(),
+        })
+    }
+
+    /// Takes the attributes of the file: a CBOR map whose keys are text, and differ.
+    ///
+    /// # Errors
+    /// Rules of CBOR, limits; out of memory.
+    pub fn attributes(&mut self, map: &[u8]) -> Result<(), Error> {
+        self.attributes = Some(self.map(map)?);
+        Ok(())
+    }
+
+    /// Takes a tensor.
+    ///
+    /// # Errors
+    /// A rule that a view needs: `blob-bounds`, `dense-size`, and others; a limit; out of memory.
+    pub fn push(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
+        let ordinal = self.index.len();
+        let place = Place::new(Some(ordinal), None);
+        let first = self.components.len();
+        if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
+            return Err(Error::nowhere(Limit::Rank).at(place));
+        }
+        if u64_from_usize(object.components.len()) > self.options.limit().keys().into() {
+            return Err(Error::nowhere(Limit::Keys).at(place));
+        }
+        let mut last = None;
+        for (component, at) in object.components.iter().zip(0..) {
+            let place = Place::new(Some(ordinal), Some(at));
+            if last.is_some_and(|last| last >= component.role) {
+                return Err(Error::nowhere(Rule::DuplicateKey).at(place));
+            }
+            last = Some(component.role);
+            self.component(component).map_err(|error| error.at(place))?;
+        }
+        let start = self.shapes.begin();
+        let mut product = Product::ONE;
+        for dimension in object.shape {
+            product.multiply(*dimension);
+            self.shapes.push(*dimension)?;
+        }
+        let shape = self.shapes.end(start);
+        let components = self.components.get(first..).unwrap_or_default();
+        let dialect = &self.front.dialect;
+        let candidate = Candidate { layout: object.layout, product, components, dialect };
+        match object.layout {
+            Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::Unknown => {}
+            // Views of the others read attributes that no front end has checked.
+            _ => return Err(Error::misuse(Misuse::Format).at(place)),
+        }
+        candidate.check(self.options).map_err(|fault| {
+            let place = Place::new(Some(ordinal), fault.component());
+            Error::nowhere(fault.kind()).found(fault.found()).at(place)
+        })?;
+        let count = len_u32(components.len());
+        let (name, head) = self.name(object.name).map_err(|error| error.at(place))?;
+        let ascends = ordinal == 0
+            || self.text.as_bytes().get(self.last_name.clone()) < Some(object.name.as_bytes());
+        self.last_name = head.end..self.text.len();
+        let layout = object.layout_name.map(|name| self.item(|text| text.text(name)));
+        let attributes = object.attributes.map(|map| self.map(map));
+        let [name_head, ..] = len_u32(head.len()).to_le_bytes();
+        let record = ObjectRecord {
+            name,
+            name_head,
+            name_length: len_u32(object.name.len()),
+            shape,
+            layout: layout.transpose()?.unwrap_or(Remaining::END),
+            attributes: attributes.transpose()?.unwrap_or(Remaining::END),
+            first: len_u32(first),
+            count,
+            format: object.layout,
+        };
+        // So many components and dimensions can be counted in 32 bits.
+        let kept = self.components.len().saturating_add(self.shapes.begin());
+        if u64_from_usize(kept) > self.options.limit().manifest() {
+            return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)).at(place));
+        }
+        let components = self.components.get(first..).unwrap_or_default();
+        self.index.push(record, components, ascends).map_err(refused)
+    }
+
+    /// Ends the header, and checks the rules that hold for all tensors together.
+    ///
+    /// # Errors
+    /// The format's rule for names that stand there twice; `blob-overlap`, `limit-decoded-total`; out of memory.
+    /// [`Error::place`] has the tensor, by the order in which tensors were taken.
+    pub fn finish(self) -> Result<Parsed, Error> {
+        let Self { front, options, header, file_len, text, mut components, mut index, .. } = self;
+        let total = len_u32(text.len());
+        index.rebase(&mut components, total);
+        let most = options.limit().shared_total(file_len);
+        let blobs = match front.blobs {
+            Blobs::Disjoint => BlobRule::Disjoint,
+            Blobs::Identical => BlobRule::Identical { most },
+            Blobs::Any => BlobRule::Any { most },
+        };
+        let collected = Collected {
+            bytes: text.as_bytes(),
+            components,
+            shapes: self.shapes,
+            #[cfg(feature = "v2")]
+            shards: Vec::new(),
+            dialect: &front.dialect,
+            attributes: self.attributes.map(|at| at.rebased(total)),
+            version: None,
+        };
+        let index = index.finish(collected, blobs, options.limit());
+        let index = index.map_err(|found| refused(found.fault).at(found.place))?;
+        let admitted = Admitted::of_front(header, file_len, index, *options);
+        Ok(Parsed(admitted, text.into_bytes()))
+    }
+
+    /// Checks a component by itself and keeps it.
+    fn component(&mut self, raw: &RawComponent<'_>) -> Result<(), Error> {
+        let RawComponent { offset, stored_length, storage, encoding, .. } = *raw;
+        let extent = Extent::within(offset, stored_length, self.file_len);
+        let extent = extent.ok_or(Error::nowhere(Rule::BlobBounds).found(stored_length))?;
+        if raw.logical.is_some_and(|logical| logical.storage() != storage) {
+            return Err(Error::nowhere(Rule::LogicalTypeStorage));
+        }
+        let is_big = raw.byte_order == ByteOrder::Big && storage.width() > 1;
+        match encoding {
+            Encoding::Raw if raw.decoded_length.is_none_or(|length| length == stored_length) => {}
+            Encoding::Zstd if is_big => return Err(Error::nowhere(Rule::EndiannessCompressed)),
+            Encoding::Zstd if raw.decoded_length.is_some() => {}
+            Encoding::Zstd => return Err(Error::nowhere(Rule::DecodedLengthMissing)),
+            Encoding::Raw => return Err(Error::nowhere(Rule::DecodedLengthRaw)),
+            // Nothing here reads them.
+            _ => return Err(Error::misuse(Misuse::Settings)),
+        }
+        let role = Role::from_name(raw.role.as_bytes());
+        let at = match role {
+            Some(_) => Remaining::END,
+            None => self.item(|text| text.text(raw.role))?,
+        };
+        let logical = raw.logical.map_or(Logical::NONE, Logical::known);
+        let record = ComponentRecord {
+            decoded: raw.decoded_length.unwrap_or(0),
+            has_decoded: raw.decoded_length.is_some(),
+            at,
+            role,
+            storage: Some(storage),
+            logical,
+            has_type: raw.logical.is_some(),
+            encoding,
+            big_endian: is_big,
+            ..ComponentRecord::raw(extent)
+        };
+        let unit = u64::from(logical.unit(storage).wrapping_sub(1));
+        if let Some(size) = record.size().filter(|size| size & unit != 0) {
+            return Err(Error::nowhere(Rule::WholeElements).found(size));
+        }
+        push(&mut self.components, record).map_err(refused)
+    }
+
+    /// Keeps a name: its place, and the range of its head.
+    fn name(&mut self, name: &str) -> Result<(Remaining, Range<usize>), Error> {
+        let at = self.item(|text| text.text(name))?;
+        let start = self.text.len().saturating_sub(name.len());
+        let item = usize::try_from(at.left()).unwrap_or(start);
+        Ok((at, item..start))
+    }
+
+    /// Checks and keeps a map of attributes.
+    fn map(&mut self, map: &[u8]) -> Result<Remaining, Error> {
+        let passed = pass_attributes(self.options.limit(), Rule::AttributesType, map, 0);
+        let (rest, ()) = passed.map_err(|error| refused(fault(error)))?;
+        if !rest.is_empty() {
+            return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
+        }
+        self.item(|text| text.raw(map))
+    }
+
+    /// Keeps an item, unless texts take more bytes by then than a header may.
+    fn item(
+        &mut self,
+        write: impl FnOnce(&mut Output) -> Result<(), OutOfMemory>,
+    ) -> Result<Remaining, Error> {
+        let at = self.text.len();
+        write(&mut self.text)?;
+        let length = u64_from_usize(self.text.len());
+        if length > self.options.limit().manifest() {
+            return Err(Error::nowhere(Limit::Manifest).found(length));
+        }
+        Ok(Remaining::from_start(at))
+    }
+}
+
+/// A fault in a header that has no place in it.
+fn refused(fault: Fault) -> Error {
+    Error::nowhere(fault.kind).found(fault.found)
+}
