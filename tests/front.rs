@@ -131,9 +131,9 @@ fn what_a_view_needs_is_checked_whatever_is_said() {
     let logical = Some(LogicalType::F8E5M2);
     assert_eq!(refused(RawComponent { logical, ..DATA }), Some("type-storage"));
     let decoded_length = Some(4);
-    assert_eq!(refused(RawComponent { decoded_length, ..DATA }), Some("decoded-length-raw"));
+    assert_eq!(refused(RawComponent { decoded_length, ..DATA }), Some("uncompressed-length-raw"));
     let zstd = RawComponent { encoding: Encoding::Zstd, ..DATA };
-    assert_eq!(refused(zstd), Some("decoded-length-missing"));
+    assert_eq!(refused(zstd), Some("uncompressed-length-missing"));
     let big = RawComponent { byte_order: ByteOrder::Big, decoded_length: Some(8), ..zstd };
     assert_eq!(refused(big), Some("endianness-compressed"));
     assert_eq!(refused(RawComponent { encoding: Encoding::Unknown, ..DATA }), None);
