@@ -34,7 +34,7 @@ fn status(error: &zten::Error) -> u16 {
         ErrorKind::Unsupported(_) => 415, // Unsupported Media Type
         ErrorKind::Limit(_) => 413,       // Content Too Large
         ErrorKind::OutOfMemory => 503,    // Service Unavailable: it may be had later
-        // The file is not to blame, but this program: `Misuse`.
+        // The file is not to blame, but this program (`Misuse`) or the library (`Internal`).
         _ => 500,
     }
 }

@@ -340,9 +340,19 @@ pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Faul
 
 #[cfg(test)]
 mod tests {
+    #[cfg(any(feature = "v2", feature = "write"))]
+    use super::{ErrorKind, span};
     #[cfg(not(feature = "small"))]
     use super::{Word, short_text};
     use super::{is_ascii, spell, starts};
+
+    #[test]
+    #[cfg(any(feature = "v2", feature = "write"))]
+    fn bytes_that_end_before_they_begin_are_an_internal_error() {
+        assert_eq!(span(b"abc", b"c").unwrap(), b"ab");
+        let fault = span(b"c", b"abc").unwrap_err();
+        assert_eq!((fault.kind, fault.remaining.left()), (ErrorKind::Internal, 1));
+    }
 
     #[test]
     fn one_byte_that_is_not_ascii_is_found_wherever_it_stands() {

@@ -43,7 +43,7 @@ use core::ops::Range;
 #[cfg(feature = "zstd")]
 use crate::error::Place;
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// Where the bytes of a file come from, at positions: a slice, a file, flash, an object store.
 pub trait ReadAt {
@@ -80,7 +80,8 @@ pub trait ReadAt {
             let come = filled.saturating_sub(start);
             reader::extend(bytes, filled.saturating_add(come.max(UNSEEN)).min(end))?;
             let at = range.start.saturating_add(u64_from_usize(come));
-            self.read_at(at, bytes.get_mut(filled..).assured()).map_err(ReadError::Source)?;
+            let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
+            self.read_at(at, room).map_err(ReadError::Source)?;
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 //! v2 §3.4.
 
 use crate::brief::Start;
-#[cfg(feature = "write")]
-use crate::num::{Assured as _, impossible};
+use crate::num::halves;
 
 /// A checksum of a component's stored bytes (in 2, of its decoded ones), as the manifest gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +51,10 @@ impl<'m> Digest<'m> {
         match self {
             Self::Sha256([a, b, c, d, ..]) => u32::from_be_bytes([*a, *b, *c, *d]),
             Self::Crc32c(sum) => *sum,
-            Self::Xxh3(sum) => u32::try_from(sum >> 32).unwrap_or_default(),
+            Self::Xxh3(sum) => {
+                let [head, _] = halves(*sum);
+                head
+            }
             Self::Unverifiable(_) => 0,
         }
     }
@@ -196,49 +198,48 @@ fn digit(digit: u8) -> Option<u8> {
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
 /// upper-case ones, as the reference writers spell it.
 #[cfg(feature = "write")]
-pub(crate) struct Spelled {
-    text: [u8; Self::MOST],
-    length: usize,
+pub(crate) enum Spelled {
+    Sha256([u8; 71]),
+    Crc32c([u8; 17]),
+    Xxh3([u8; 21]),
 }
 
 #[cfg(feature = "write")]
 impl Spelled {
-    const MOST: usize = 71;
-
     /// None where the algorithm is not known.
     pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {
-        let mut text = [0; Self::MOST];
-        let length = match digest {
-            Digest::Sha256(bytes) => spell(&mut text, b"sha256:", bytes, b'a'),
-            Digest::Crc32c(sum) => spell(&mut text, b"crc32c:0x", &sum.to_be_bytes(), b'A'),
-            Digest::Xxh3(sum) => spell(&mut text, b"xxh3:", &sum.to_be_bytes(), b'a'),
+        Some(match digest {
+            Digest::Sha256(bytes) => Self::Sha256(spell(b"sha256:", bytes, b'a')),
+            Digest::Crc32c(sum) => Self::Crc32c(spell(b"crc32c:0x", &sum.to_be_bytes(), b'A')),
+            Digest::Xxh3(sum) => Self::Xxh3(spell(b"xxh3:", &sum.to_be_bytes(), b'a')),
             Digest::Unverifiable(_) => return None,
-        };
-        Some(Self { text, length })
+        })
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        let text = self.text.get(..self.length).assured();
-        core::str::from_utf8(text).assured()
+    /// The text, which is ASCII.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Sha256(text) => text,
+            Self::Crc32c(text) => text,
+            Self::Xxh3(text) => text,
+        }
     }
 }
 
-/// Writes a prefix and hexadecimal digits, `letter` being the first above 9: how many bytes they
-/// take.
+/// A prefix and hexadecimal digits, `letter` being the first above 9.
 #[cfg(feature = "write")]
-fn spell<const P: usize>(text: &mut [u8], prefix: &[u8; P], bytes: &[u8], letter: u8) -> usize {
+fn spell<const P: usize, const N: usize>(prefix: &[u8; P], bytes: &[u8], letter: u8) -> [u8; N] {
+    const { assert!(P <= N, "room for the prefix") };
     let digit = |value: u8| {
         let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
         value.wrapping_add(base)
     };
-    let Some((head, digits)) = text.split_first_chunk_mut() else {
-        impossible();
-        return 0;
-    };
-    *head = *prefix;
-    let (pairs, _) = digits.as_chunks_mut::<2>();
-    for (pair, byte) in pairs.iter_mut().zip(bytes) {
-        *pair = [digit(byte >> 4), digit(byte & 15)];
+    let mut text = [0; N];
+    if let Some((head, digits)) = text.split_first_chunk_mut() {
+        *head = *prefix;
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
+        }
     }
-    bytes.len().saturating_mul(2).saturating_add(P)
+    text
 }

@@ -8,10 +8,12 @@ pub use complex::Complex;
 pub use fp8::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
 pub use mx::{F4E2M1, F8E8M0};
 
+use core::num::NonZeroU8;
+
 use half::{bf16, f16};
 use zerocopy::{FromBytes, TryFromBytes};
 
-use crate::num::{Assured as _, Word, listed, named};
+use crate::num::{Word, listed, named};
 
 listed! {
 /// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
@@ -46,31 +48,13 @@ pub enum StorageType {
 }
 }
 
-/// The names of each storage type in 1.x and in 0.1.
-const STORAGE: [(&str, &str); StorageType::COUNT] = [
-    ("f64", "float64"),
-    ("f32", "float32"),
-    ("f16", "float16"),
-    ("bf16", "bfloat16"),
-    ("i64", "int64"),
-    ("i32", "int32"),
-    ("i16", "int16"),
-    ("i8", "int8"),
-    ("u64", "uint64"),
-    ("u32", "uint32"),
-    ("u16", "uint16"),
-    ("u8", "uint8"),
-    ("bool", "bool"),
-];
-
 impl StorageType {
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
 
     /// The type of that name in 1.x.
     pub(crate) fn from_v1(name: &[u8]) -> Option<Self> {
-        let mut rows = Self::ALL.iter().zip(&STORAGE);
-        rows.find(|(_, row)| row.0.as_bytes() == name).map(|(storage, _)| *storage)
+        Self::ALL.into_iter().find(|storage| storage.names().0.as_bytes() == name)
     }
 
     /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
@@ -108,23 +92,48 @@ impl StorageType {
 
     /// The type of that name in 0.1.
     pub(crate) fn from_v0(name: &[u8]) -> Option<Self> {
-        let mut rows = Self::ALL.iter().zip(&STORAGE);
-        rows.find(|(_, row)| row.1.as_bytes() == name).map(|(storage, _)| *storage)
+        Self::ALL.into_iter().find(|storage| storage.names().1.as_bytes() == name)
+    }
+
+    /// Its names in 1.x and in 0.1.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::F64 => ("f64", "float64"),
+            Self::F32 => ("f32", "float32"),
+            Self::F16 => ("f16", "float16"),
+            Self::Bf16 => ("bf16", "bfloat16"),
+            Self::I64 => ("i64", "int64"),
+            Self::I32 => ("i32", "int32"),
+            Self::I16 => ("i16", "int16"),
+            Self::I8 => ("i8", "int8"),
+            Self::U64 => ("u64", "uint64"),
+            Self::U32 => ("u32", "uint32"),
+            Self::U16 => ("u16", "uint16"),
+            Self::U8 => ("u8", "uint8"),
+            Self::Bool => ("bool", "bool"),
+        }
     }
 
     /// Its name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
-        STORAGE.get(usize::from(self.ordinal())).map(|row| row.0).assured()
+        self.names().0
     }
 
     /// Bytes of one element: 1, 2, 4 or 8.
     #[inline(always)]
     pub fn width(self) -> u8 {
+        self.divisor().get()
+    }
+
+    /// [`width`](Self::width), to divide by.
+    #[inline(always)]
+    pub(crate) fn divisor(self) -> NonZeroU8 {
+        const ONE: NonZeroU8 = NonZeroU8::MIN;
         match self {
-            Self::F64 | Self::I64 | Self::U64 => 8,
-            Self::F32 | Self::I32 | Self::U32 => 4,
-            Self::F16 | Self::Bf16 | Self::I16 | Self::U16 => 2,
-            Self::I8 | Self::U8 | Self::Bool => 1,
+            Self::F64 | Self::I64 | Self::U64 => const { ONE.saturating_add(7) },
+            Self::F32 | Self::I32 | Self::U32 => const { ONE.saturating_add(3) },
+            Self::F16 | Self::Bf16 | Self::I16 | Self::U16 => const { ONE.saturating_add(1) },
+            Self::I8 | Self::U8 | Self::Bool => ONE,
         }
     }
 

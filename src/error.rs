@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::element::{LogicalType, StorageType};
-use crate::num::Assured as _;
+use crate::num::halves;
 use crate::rules::{Limit, Row, Rule, Unsupported};
 
 /// A call that asked for something the file is not to blame for.
@@ -235,25 +235,15 @@ impl Described {
         Self(u32::from_be_bytes([1, storage.ordinal(), logical, 0]))
     }
 
-    /// The two in a number.
-    fn both(number: u64) -> (Self, Self) {
-        let low = u32::try_from(number & u64::from(u32::MAX)).assured();
-        (Self(u32::try_from(number >> 32).assured()), Self(low))
-    }
-}
-
-impl fmt::Display for Described {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [_, storage, logical, _] = self.0.to_be_bytes();
-        let storage = StorageType::LIST.get(usize::from(storage)).map(|storage| storage.name());
-        let known = usize::from(logical).checked_sub(1).and_then(|at| LogicalType::LIST.get(at));
-        match known {
-            Some(logical) => f.write_str(logical.name()),
-            None if logical == Self::UNKNOWN => {
-                write!(f, "{} of an unknown type", storage.assured())
-            }
-            None => f.write_str(storage.assured()),
-        }
+    /// The name of a type, and what follows it; none of a number that describes nothing.
+    fn name(self) -> Option<(&'static str, &'static str)> {
+        let [1, storage, logical, _] = self.0.to_be_bytes() else { return None };
+        let storage = StorageType::LIST.get(usize::from(storage))?;
+        Some(match usize::from(logical).checked_sub(1) {
+            None => (storage.name(), ""),
+            Some(_) if logical == Self::UNKNOWN => (storage.name(), " of an unknown type"),
+            Some(at) => (LogicalType::LIST.get(at)?.name(), ""),
+        })
     }
 }
 
@@ -360,9 +350,12 @@ struct Sentence(Error);
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0.kind {
-            ErrorKind::Misuse(Misuse::Type) if self.0.found != 0 => {
-                let (held, asked) = Described::both(self.0.found);
-                return write!(f, "component is {held}, requested {asked}");
+            ErrorKind::Misuse(misuse @ Misuse::Type) => {
+                let [held, asked] = halves(self.0.found).map(|bits| Described(bits).name());
+                let Some(((held, but), (asked, also))) = held.zip(asked) else {
+                    return f.write_str(misuse.sentence());
+                };
+                return write!(f, "component is {held}{but}, requested {asked}{also}");
             }
             ErrorKind::Malformed(rule @ Rule::DigestMismatch) if self.0.found != 0 => {
                 let (given, computed) = (self.0.found >> 32, self.0.found & u64::from(u32::MAX));
@@ -374,7 +367,10 @@ impl fmt::Display for Sentence {
             ErrorKind::Internal => {
                 "internal error: the library is at fault, or the bytes changed while they were read"
             }
-            kind => kind.row().map(|row| row.broken).assured(),
+            ErrorKind::Malformed(rule) => rule.row().broken,
+            ErrorKind::Format(row) => row.broken,
+            ErrorKind::Unsupported(feature) => feature.row().broken,
+            ErrorKind::Limit(limit) => limit.row().broken,
         };
         match text.split_once('{') {
             Some((before, after)) => {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::{halves, u64_from_usize};
 
 /// Texts by their hashes: 32 bits of hash above the place where the text is read, sorted.
 ///
@@ -45,12 +45,14 @@ impl NameTable {
     pub(crate) fn find<'t>(&self, text: &[u8], read: impl Fn(u32) -> &'t [u8]) -> Option<u32> {
         let Self(entries) = self;
         let wanted = hash(text);
-        let (count, last) = (i64::try_from(entries.len()).ok()?, entries.len().checked_sub(1)?);
+        let count = u64_from_usize(entries.len()).cast_signed();
+        let last = count.saturating_sub(1);
         // Hashes are spread evenly: how far the one that is found is off says how far to go from there.
-        let share = |hashes: i64| isize::try_from(hashes.wrapping_mul(count) >> 32).assured();
-        let mut at = 0_usize.saturating_add_signed(share(wanted.into()));
+        let share = |hashes: i64| hashes.wrapping_mul(count) >> 32;
+        let mut at = share(wanted.into());
         for step in 0..STEPS {
-            let entry = *entries.get(at)?;
+            let entry = usize::try_from(at).ok().and_then(|at| entries.get(at));
+            let Some(&entry) = entry else { break };
             if hash_in(entry) == wanted {
                 if read(place_in(entry)) == text {
                     return Some(place_in(entry));
@@ -59,10 +61,10 @@ impl NameTable {
             }
             let off = i64::from(wanted).wrapping_sub(hash_in(entry).into());
             // Both move by one at least: a shift rounds down.
-            let far = share(off).wrapping_add(isize::from(off > 0));
+            let far = share(off).wrapping_add(i64::from(off > 0));
             let near = if off > 0 { 1 } else { -1 };
             let off = if step < INTERPOLATIONS { far } else { near };
-            at = at.saturating_add_signed(off).min(last);
+            at = at.saturating_add(off).min(last).max(0);
         }
         // There is no such text, or hashes are not spread evenly, as those that were chosen.
         let order = |entry: &u64| {
@@ -85,11 +87,13 @@ const INTERPOLATIONS: u32 = 4;
 const STEPS: u32 = 12;
 
 fn hash_in(entry: u64) -> u32 {
-    u32::try_from(entry >> 32).assured()
+    let [hash, _] = halves(entry);
+    hash
 }
 
 fn place_in(entry: u64) -> u32 {
-    u32::try_from(entry & u64::from(u32::MAX)).assured()
+    let [_, place] = halves(entry);
+    place
 }
 
 /// The order of entries of one hash: of their texts, and of places where those are equal.
@@ -171,10 +175,10 @@ fn ends(text: &[u8]) -> [u64; 2] {
 
 /// The halves of a product, one over the other.
 #[inline(always)]
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the lower half")]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a).wrapping_mul(u128::from(b));
-    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).assured();
-    half(product) ^ half(product >> 64)
+    (product ^ product >> 64) as u64
 }
 
 #[cfg(test)]

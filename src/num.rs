@@ -1,6 +1,6 @@
 //! Integers of different widths, short texts as numbers, and enums that list their variants.
 
-pub(crate) use zten_num::{Assured, impossible, len_u32, u64_from_usize, usize_from_u32};
+pub(crate) use zten_num::{len_u32, u64_from_usize, usize_from_u32};
 
 /// Whether there is to be no code that is there for speed alone.
 pub(crate) const SMALL: bool = cfg!(feature = "small");

@@ -29,15 +29,15 @@ use crate::format::frame::{Container, Frame};
 use crate::format::named;
 use crate::limits::Options;
 use crate::manifest::{Admitted, Manifest};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 pub use crate::format::Named;
 pub use crate::manifest::RefusedManifest;
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
-    let wanted = needs.end.checked_sub(needs.start).assured();
-    if u64_from_usize(bytes.len()) == wanted { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
+    let end = needs.start.checked_add(u64_from_usize(bytes.len()));
+    if end == Some(needs.end) { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
 }
 
 /// The same steps for a file whose bytes are all there: where its manifest lies, and what it says.

@@ -21,7 +21,7 @@ use crate::limits::Limits;
 use crate::manifest::{Component, Dimensions, Object};
 #[cfg(feature = "write")]
 use crate::manifest::{Manifest, ManifestRef};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule, Unsupported};
 
 #[cfg(feature = "v2")]
@@ -190,7 +190,7 @@ impl Verifier {
     {
         let refused = |error: Error| E::from(ReadError::Refused(error));
         let storage = component.storage_type().unwrap_or(StorageType::U8);
-        let mut check = sparse.check(component.role(), storage);
+        let mut check = sparse.check(component.role(), storage).map_err(refused)?;
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.any_content(source, &self.limits)?;
         self.admit(component).map_err(refused)?;
@@ -252,22 +252,24 @@ impl Verifier {
         else {
             return Ok(None);
         };
-        let count = self.count(&indices, files)?;
-        let disagree = Error::nowhere(rule).found(count.assured()).at(indices.place());
-        if let (Some(count), Some(values)) = (count, self.count(&values, files)?)
+        // Indices are of known types, and a matrix has rows.
+        let internal = Error::internal().at(indices.place());
+        let count = self.count(&indices, files)?.ok_or(internal)?;
+        let disagree = Error::nowhere(rule).found(count).at(indices.place());
+        if let Some(values) = self.count(&values, files)?
             && values.checked_mul(per_value) != Some(count)
         {
             return Err(disagree.into());
         }
-        let nnz = count.and_then(|count| count.checked_div(per_value));
-        if nnz.and_then(|nnz| nnz.checked_mul(per_value)) != count {
+        let nnz = count.checked_div(per_value);
+        if nnz.and_then(|nnz| nnz.checked_mul(per_value)) != Some(count) {
             return Err(disagree.into());
         }
         if let Some(indptr) = object.component("indptr").filter(|_| per_value == 1)
             && object.format() == Format::SparseCsr
         {
-            let rows = object.shape().first().assured();
-            let found = self.count(&indptr, files)?.assured();
+            let rows = object.shape().first().ok_or(internal)?;
+            let found = self.count(&indptr, files)?.ok_or(internal)?;
             if rows.checked_add(1) != Some(found) {
                 let error = Error::nowhere(Rule::CsrIndptrSize).found(found);
                 return Err(error.at(indptr.place()).into());

@@ -170,12 +170,13 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         assert_eq!(parsed(&ANY, names, &other), Ok(()));
     }
     // Shared bytes count as often as they are read.
-    let limits = zten::Limits::default().with_decoded_total(15);
+    let limits = zten::Limits::default().with_decoded_total(17);
     let options = Options::default().limits(limits);
     for (front, second) in [(&IDENTICAL, &data), (&ANY, &other)] {
         let mut builder = Builder::new(front, 0..8, 17, &options).unwrap();
         builder.push(&dense("a", &data)).unwrap();
         builder.push(&dense("b", second)).unwrap();
+        builder.push(&dense("c", second)).unwrap();
         assert_eq!(builder.finish().unwrap_err().id(), Some("limit-decoded-total"));
     }
 }

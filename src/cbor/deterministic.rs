@@ -9,9 +9,9 @@ mod rewrite;
 pub(crate) use self::rewrite::rewrite;
 use super::encode::shortest;
 use super::value::Value;
-use super::{Fault, Head, Input, Remaining, fault, head, major};
+use super::{Fault, Head, Input, Remaining, fault, head, major, span};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, SMALL};
+use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 /// Levels that may be open.
@@ -50,8 +50,10 @@ impl<K: Copy + Default> Levels<K> {
         self.open.get_mut(self.depth.checked_sub(1)?)
     }
 
-    fn pop(&mut self) {
-        self.depth = self.depth.checked_sub(1).assured();
+    /// Closes the innermost: whether none is open.
+    fn pop(&mut self) -> bool {
+        self.depth = self.depth.saturating_sub(1);
+        self.depth == 0
     }
 }
 
@@ -96,14 +98,12 @@ fn long_head(at: Input<'_>) -> Result<(Input<'_>, Head), Fault> {
 }
 
 /// What is left after a string of that head, or any other item without items of its own.
-fn behind(rest: Input<'_>, head: Head) -> Input<'_> {
-    match head.major {
-        major::BYTES | major::TEXT => {
-            let length = usize::try_from(head.argument).unwrap_or(usize::MAX);
-            rest.get(length..).assured()
-        }
-        _ => rest,
+fn behind(rest: Input<'_>, head: Head) -> Result<Input<'_>, Fault> {
+    if !matches!(head.major, major::BYTES | major::TEXT) {
+        return Ok(rest);
     }
+    let after = usize::try_from(head.argument).ok().and_then(|length| rest.get(length..));
+    after.ok_or_else(|| Fault::internal(rest))
 }
 
 /// [`validate`] where there is no more than an array around anything; else none. It takes no memory for
@@ -113,14 +113,14 @@ fn flat(at: Input<'_>) -> Result<Option<Input<'_>>, Fault> {
     let (mut input, mut items) = match head.major {
         major::ARRAY => (rest, head.argument),
         major::MAP | major::TAG => return Ok(None),
-        _ => (behind(rest, head), 0),
+        _ => (behind(rest, head)?, 0),
     };
     while items > 0 {
         let (rest, head) = shortest_head(input)?;
         if matches!(head.major, major::ARRAY | major::MAP | major::TAG) {
             return Ok(None);
         }
-        input = behind(rest, head);
+        input = behind(rest, head)?;
         items = items.wrapping_sub(1);
     }
     Ok(Some(input))
@@ -141,12 +141,12 @@ pub(crate) fn validate_map<'m, E: From<Fault>>(
     for _ in 0..map.argument {
         let (rest, head) = shortest_head(input)?;
         let (value, name) = if head.major == major::TEXT {
-            let value = behind(rest, head);
-            (value, rest.get(..rest.len().wrapping_sub(value.len())).assured())
+            let value = behind(rest, head)?;
+            (value, span(rest, value)?)
         } else {
             (validate(input)?, Input::default())
         };
-        let key = input.get(..input.len().wrapping_sub(value.len())).assured();
+        let key = span(input, value)?;
         if last.is_some_and(|last| last >= key) {
             return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(input)).into());
         }
@@ -164,8 +164,7 @@ fn nested(at: Input<'_>) -> Result<Input<'_>, Fault> {
     loop {
         if let Some(Level { left, map, own: KeyOrder { last, key } }) = levels.top() {
             if *left == 0 {
-                levels.pop();
-                if levels.depth == 0 {
+                if levels.pop() {
                     return Ok(input);
                 }
                 continue;
@@ -175,14 +174,13 @@ fn nested(at: Input<'_>) -> Result<Input<'_>, Fault> {
             if *map && left.is_multiple_of(2) {
                 *key = input;
             } else if *map {
-                let length = key.len().checked_sub(input.len()).assured();
-                let own = key.get(..length).assured();
+                let own = span(key, input)?;
                 if last.is_some_and(|last| last >= own) {
                     return Err(Fault::new(Rule::CanonicalCbor, Remaining::of(key)));
                 }
                 *last = Some(own);
             }
-            *left = left.checked_sub(1).assured();
+            *left = left.saturating_sub(1);
         }
         let (rest, head) = shortest_head(input)?;
         match head.major {
@@ -190,7 +188,7 @@ fn nested(at: Input<'_>) -> Result<Input<'_>, Fault> {
                 levels.push(input, Level::new(head, KeyOrder::default()))?;
                 input = rest;
             }
-            _ => input = behind(rest, head),
+            _ => input = behind(rest, head)?,
         }
         if levels.depth == 0 {
             return Ok(input);

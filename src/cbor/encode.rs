@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::major;
 use crate::brief::Bytes;
 use crate::error::OutOfMemory;
-use crate::num::{Assured as _, impossible, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// CBOR that is being written.
 ///
@@ -52,17 +52,15 @@ impl Output {
         self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
     }
 
-    /// Replaces what stands from `from` on by as many other bytes.
+    /// Replaces what stands from `from` on by other bytes. As many take no memory.
     #[cfg(feature = "v2")]
-    pub(crate) fn replace(&mut self, from: usize, other: Self) {
+    pub(crate) fn replace(&mut self, from: usize, other: Self) -> Result<(), OutOfMemory> {
         if from == 0 {
             *self = other;
-            return;
+            return Ok(());
         }
-        match self.0.get_mut(from..) {
-            Some(room) if room.len() == other.len() => room.copy_from_slice(&other.0),
-            _ => impossible(),
-        }
+        self.truncate(from);
+        self.raw(&other.0)
     }
 
     /// Bytes that are CBOR already, before all others.
@@ -73,10 +71,7 @@ impl Output {
         self.0.try_reserve_exact(bytes.len()).map_err(|_| OutOfMemory)?;
         self.0.extend_from_slice(bytes);
         self.0.copy_within(..before, bytes.len());
-        match self.0.get_mut(..bytes.len()) {
-            Some(room) => room.copy_from_slice(bytes),
-            None => impossible(),
-        }
+        self.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         Ok(())
     }
 
@@ -113,16 +108,12 @@ impl Output {
         let before = self.0.len();
         self.head(major, argument)?;
         let mut head = [0; 9];
-        let length = self.0.len().checked_sub(before).assured();
-        for (to, from) in head.iter_mut().zip(self.0.get(before..).assured()) {
-            *to = *from;
-        }
-        let after = at.saturating_add(length);
-        self.0.copy_within(at..before, after);
-        match (self.0.get_mut(at..after), head.get(..length)) {
-            (Some(room), Some(head)) => room.copy_from_slice(head),
-            _ => impossible(),
-        }
+        let written = self.0.iter().skip(before);
+        let length = written.len();
+        head.iter_mut().zip(written).for_each(|(to, from)| *to = *from);
+        self.0.copy_within(at..before, at.saturating_add(length));
+        let room = self.0.iter_mut().skip(at).take(length);
+        room.zip(head).for_each(|(to, from)| *to = from);
         Ok(())
     }
 
@@ -133,8 +124,14 @@ impl Output {
 
     #[inline]
     pub(crate) fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
-        self.head(major::TEXT, u64_from_usize(text.len()))?;
-        self.raw(text.as_bytes())
+        self.text_of(text.as_bytes())
+    }
+
+    /// A text of bytes that are UTF-8.
+    #[inline]
+    pub(crate) fn text_of(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        self.head(major::TEXT, u64_from_usize(bytes.len()))?;
+        self.raw(bytes)
     }
 
     /// The head of an array of so many items.
@@ -151,13 +148,14 @@ impl Output {
     pub(super) fn float(&mut self, value: f64) -> Result<(), OutOfMemory> {
         let (info, bits) = shortest(value);
         self.raw(&[FLOAT << 5 | info])?;
-        let bytes = bits.to_be_bytes();
-        let skipped = match info {
-            25 => 6,
-            26 => 4,
-            _ => 0,
-        };
-        self.raw(bytes.get(skipped..).assured())
+        let double = bits.to_be_bytes();
+        let [_, _, _, _, single @ ..] = &double;
+        let [_, _, half @ ..] = single;
+        match info {
+            25 => self.raw(half),
+            26 => self.raw(single),
+            _ => self.raw(&double),
+        }
     }
 }
 

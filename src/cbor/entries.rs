@@ -5,7 +5,7 @@ use nom::Parser;
 #[cfg(feature = "v2")]
 use super::UNLIMITED;
 use super::{BREAK, Checked, Fault, Head, Input, Leaf, Parsed, Remaining, head_of, major};
-use crate::num::{Assured as _, SMALL, u64_from_usize};
+use crate::num::{SMALL, u64_from_usize};
 use crate::rules::{Limit, Rule};
 
 /// How many entries of an open map or array may follow.
@@ -107,7 +107,7 @@ pub(super) fn entries<'m>(
     if head.indefinite() {
         return Ok((rest, Entries::indefinite(limit)));
     }
-    if head.argument > u64_from_usize(rest.len()).checked_div(size.into()).assured() {
+    if head.argument.saturating_mul(size.into()) > u64_from_usize(rest.len()) {
         return Err(Fault::with(Rule::CborCount, Remaining::of(at), head.argument).into());
     }
     match u32::try_from(head.argument) {

@@ -1,10 +1,13 @@
 //! Keys of interpreted maps: none stands twice; and finding one again.
 
+use core::cell::Cell;
+
 use nom::Parser as _;
 
 use super::{Checked, Fault, Input, Remaining, UNLIMITED, key, map_head, pass};
+use crate::error::ErrorKind;
 use crate::names::NameTable;
-use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// Watches the keys of one map go by.
@@ -52,21 +55,30 @@ fn unsorted(first: Input<'_>, end: Input<'_>, count: u32) -> Checked<()> {
     // Places are counted from the first key.
     let entries = entries(first).take_while(|(at, _)| at.len() > end.len());
     let texts = entries.map(|(at, key)| (len_u32(first.len().wrapping_sub(at.len())), key));
-    let read = |place| first.get(usize_from_u32(place)..).and_then(entry).assured().1;
+    // Each has been read before.
+    let lost = Cell::new(false);
+    let read = |place| {
+        let entry = first.get(usize_from_u32(place)..).and_then(entry);
+        lost.set(lost.get() || entry.is_none());
+        entry.map_or(first, |(_, key)| key)
+    };
     let table = NameTable::new(usize_from_u32(count), texts, read)
         .map_err(|out| nom::Err::Failure(Fault::new(out, Remaining::of(first))))?;
-    match table.duplicate(read).and_then(|place| first.get(usize_from_u32(place)..)) {
-        None => Ok(()),
-        Some(at) => Err(Fault::new(Rule::DuplicateKey, Remaining::of(at)).into()),
-    }
+    let (kind, place) = match table.duplicate(read) {
+        _ if lost.get() => (ErrorKind::Internal, 0),
+        None => return Ok(()),
+        Some(place) => (Rule::DuplicateKey.into(), place),
+    };
+    let at = first.get(usize_from_u32(place)..).unwrap_or(first);
+    Err(Fault::new(kind, Remaining::of(at)).into())
 }
 
-/// How many keys of the map at `at` stand before `mark`.
+/// How many keys of the map at `at` stand before `mark`: none in what is no map.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: Remaining) -> u32 {
     let before =
         |(first, _)| len_u32(entries(first).take_while(|(at, _)| Remaining::of(at) > mark).count());
-    map_head(Rule::ObjectType, UNLIMITED).parse(at).map(before).assured()
+    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
 }
 
 /// The value and the key of an entry that has been read.

@@ -2,8 +2,9 @@
 
 use super::{BREAK, Checked, Fault, Head, Input, Parsed, Remaining, content, entries, fail, head};
 use super::{Entries, UNLIMITED, check_utf8, head_of, is_ascii, major};
+use crate::error::ErrorKind;
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, SMALL};
+use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 /// What an open map, array or tag still asks for: so many items, of which a definite map has two an entry and
@@ -65,10 +66,11 @@ impl Around {
         Ok(())
     }
 
-    /// What was kept while `depth` levels were open.
+    /// What was kept while `depth` levels were open, of which one ends at `at`.
     #[inline(always)]
-    fn kept(&self, depth: u8) -> Level {
-        self.kept.get(usize::from(depth)).copied().assured_or(Level::CLOSED)
+    fn kept(&self, at: Input<'_>, depth: u8) -> Checked<Level> {
+        let kept = self.kept.get(usize::from(depth)).copied();
+        kept.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::of(at)).into())
     }
 }
 
@@ -102,7 +104,7 @@ fn nested<'m>(at: Input<'m>, opened: Opened<'m>, open: u8, limit: u8) -> Parsed<
                 if depth == open {
                     return Ok((rest, ()));
                 }
-                (input, level) = (rest, around.kept(depth));
+                (input, level) = (rest, around.kept(rest, depth)?);
                 continue;
             }
         };

@@ -6,9 +6,9 @@
 //! heads and [`Ascending`] are what is asked of it beside being what the field is to be.
 
 use super::{Checked, Head, Input, Parsed, Remaining, Value, check_utf8, content, entries, head};
-use super::{Fault, fail, major, value};
+use super::{Fault, fail, major, span, value};
 use crate::limits::format::DEPTH_V2;
-use crate::num::{Assured as _, SMALL};
+use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 /// An open map or array.
@@ -66,7 +66,7 @@ pub(crate) fn strict(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
             if top.map {
                 top.note(input)?;
             }
-            top.left = top.left.checked_sub(1).assured();
+            top.left = top.left.checked_sub(1).ok_or_else(|| Fault::internal(input))?;
         }
         let (rest, opened) = item(input)?;
         if let Some(level) = opened {
@@ -74,7 +74,7 @@ pub(crate) fn strict(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
         }
         input = rest;
         while levels.depth > open && levels.top().is_some_and(|top| top.left == 0) {
-            levels.depth = levels.depth.checked_sub(1).assured();
+            levels.depth = levels.depth.wrapping_sub(1);
         }
         if levels.depth == open {
             return Ok((input, ()));
@@ -90,8 +90,7 @@ impl<'m> Level<'m> {
             self.key = input;
             return Ok(());
         }
-        let length = self.key.len().checked_sub(input.len()).assured();
-        let key = self.key.get(..length).assured();
+        let key = span(self.key, input)?;
         // No key is empty, so any is above what stands for none.
         if self.last >= key {
             return Err(disorder(self.key, self.last == key).into());
@@ -146,13 +145,15 @@ fn item(at: Input<'_>) -> Parsed<'_, Option<Level<'_>>> {
         }
         major::ARRAY => {
             let (rest, entries) = entries((at, head), super::UNLIMITED, rest)?;
-            let count = entries.claimed().assured();
+            // Those of indefinite length have been refused.
+            let count = entries.claimed().ok_or_else(|| Fault::internal(at))?;
             Ok((rest, (count > 0).then(|| level(count, false))))
         }
         major::MAP => {
             let (rest, entries) = entries((at, head), super::UNLIMITED, rest)?;
             // Two bytes an entry are there, in a manifest of 2^30 at most.
-            let count = entries.claimed().assured().checked_mul(2).assured();
+            let count = entries.claimed().and_then(|count| count.checked_mul(2));
+            let count = count.ok_or_else(|| Fault::internal(at))?;
             Ok((rest, (count > 0).then(|| level(count, true))))
         }
         major::TAG => Err(Fault::with(Rule::CborTag, Remaining::of(at), head.argument).into()),

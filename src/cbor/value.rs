@@ -12,7 +12,6 @@ use serde_cbor_2::de::from_slice_with_scratch;
 use super::{Entries, Head, Input, UNLIMITED, content, entries, head, major, pass};
 use crate::brief::{Bytes, Start};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::num::Assured as _;
 
 /// One CBOR item of a checked manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +45,9 @@ pub enum Value<'m> {
     Float(f64),
     /// Any other simple value.
     Simple(u8),
+    /// Bytes that are no item: an invariant of this library does not hold, as for
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal).
+    Invalid,
 }
 
 impl<'m> Item<'m> {
@@ -69,8 +71,7 @@ impl<'m> Item<'m> {
 
     /// What it is.
     pub fn value(&self) -> Value<'m> {
-        // A checked item has a head; `undefined` only stands in for the impossible.
-        self.read().assured_or(Value::Undefined)
+        self.read().unwrap_or(Value::Invalid)
     }
 
     fn read(&self) -> Option<Value<'m>> {
@@ -114,18 +115,17 @@ impl<'m> Item<'m> {
 
 /// A float or simple value.
 pub(super) fn simple<'m>(head: Head) -> Value<'m> {
-    // Heads carry their argument as a number of as many bits as `info` says.
-    let bits16 = u16::try_from(head.argument).unwrap_or_default();
-    let bits32 = u32::try_from(head.argument).unwrap_or_default();
+    // The argument is a number of as many bits as `info` says.
+    let [.., a, b, c, d] = head.argument.to_be_bytes();
     match head.info {
         20 => Value::Bool(false),
         21 => Value::Bool(true),
         22 => Value::Null,
         23 => Value::Undefined,
-        25 => Value::Float(half::f16::from_bits(bits16).to_f64()),
-        26 => Value::Float(f32::from_bits(bits32).into()),
+        25 => Value::Float(half::f16::from_be_bytes([c, d]).to_f64()),
+        26 => Value::Float(f32::from_be_bytes([a, b, c, d]).into()),
         27 => Value::Float(f64::from_bits(head.argument)),
-        _ => Value::Simple(u8::try_from(head.argument).unwrap_or_default()),
+        _ => Value::Simple(d),
     }
 }
 

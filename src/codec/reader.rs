@@ -6,6 +6,7 @@ mod seek;
 mod together;
 
 use alloc::vec::Vec;
+use core::num::NonZeroUsize;
 
 use super::hasher::{Hasher, Mismatch, Verified};
 #[cfg(all(feature = "zstd", feature = "v2"))]
@@ -18,7 +19,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
-use crate::num::{Assured as _, usize_from_u32};
+use crate::num::usize_from_u32;
 use crate::rules::Unsupported;
 
 /// Reads a component in chunks: decoded, little-endian, and verified on the way.
@@ -110,7 +111,7 @@ impl<'a> Component<'a> {
             }
             #[cfg(all(feature = "zstd", feature = "v2"))]
             Encoding::ZstdSeekable => {
-                let declared = self.decoded_length().assured();
+                let declared = self.decoded_length().ok_or(Error::internal().at(self.place()))?;
                 let frames = Seekable::open(&source, extent, declared, limits);
                 Stored::Seekable(frames.map_err(|error| error.at(self.place()))?)
             }
@@ -154,7 +155,8 @@ impl<'a> Component<'a> {
         loop {
             let filled = bytes.len();
             extend(&mut bytes, filled.saturating_add(content.wanted()))?;
-            let length = content.read_chunk(bytes.get_mut(filled..).assured())?;
+            let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
+            let length = content.read_chunk(room)?;
             bytes.truncate(filled.saturating_add(length));
             if length == 0 {
                 break;
@@ -299,12 +301,12 @@ impl Reading<'_> {
         buffer: &mut [u8],
     ) -> Result<usize, ReadError<R::Error>> {
         let most = buffer.len().min(self.chunk);
-        let rest = match self.storage.width() {
+        let rest = match self.storage.divisor() {
             // All that is left has room.
             _ if self.wanted() <= most => 0,
-            width => most.checked_rem(width.into()).assured(),
+            width => most % NonZeroUsize::from(width),
         };
-        let room = buffer.get_mut(..most.saturating_sub(rest)).assured();
+        let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(Error::internal())?;
         if room.is_empty() && self.wanted() > 0 {
             // Only reading shows whether more comes.
             let mut more = Vec::new();
@@ -331,7 +333,7 @@ impl Reading<'_> {
             Stored::Raw(extent) => {
                 let left = extent.length().saturating_sub(self.position);
                 let length = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
-                let room = room.get_mut(..length).assured();
+                let room = room.get_mut(..length).ok_or(Error::internal())?;
                 if length > 0 {
                     let at = extent.offset().saturating_add(self.position);
                     source.read_at(at, room).map_err(ReadError::Source)?;
@@ -348,7 +350,7 @@ impl Reading<'_> {
             Stored::Seekable(frames) => {
                 let length = frames.read(source, room).map_err(|error| error.at(place))?;
                 // In 2, digests are over what is decoded.
-                hasher.update(room.get(..length).assured());
+                hasher.update(room.get(..length).ok_or(Error::internal())?);
                 length
             }
         };
@@ -356,7 +358,7 @@ impl Reading<'_> {
             self.end()?;
             return Ok(0);
         }
-        let bytes = room.get_mut(..length).assured();
+        let bytes = room.get_mut(..length).ok_or(Error::internal())?;
         self.pass(bytes)?;
         if self.component.byte_order() == ByteOrder::Big {
             swap(bytes, self.storage.width());

@@ -12,7 +12,7 @@ use super::{ReadAt, ReadError};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::manifest::Extent;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
 /// The magic of the skippable frame that the table is, and that at its end.
@@ -21,8 +21,6 @@ const SEEKABLE: [u8; 4] = [0xb1, 0xea, 0x92, 0x8f];
 /// Bytes before the entries, and behind them.
 const HEAD: u64 = 8;
 const TAIL: u64 = 9;
-/// Bytes of an entry, with a checksum.
-const WIDEST: usize = 12;
 /// Bytes that a frame decodes to, at most.
 const FRAME_CAP: u32 = 16 << 20;
 
@@ -46,7 +44,23 @@ pub(super) struct Seekable {
 struct Table {
     start: u64,
     count: u32,
-    width: u8,
+    /// Whether each has a checksum.
+    checksums: bool,
+}
+
+/// Bytes of an entry.
+fn width(checksums: bool) -> u64 {
+    if checksums { 12 } else { 8 }
+}
+
+/// Reads so many words of four bytes.
+fn words<const N: usize, R: ReadAt>(
+    source: &R,
+    at: u64,
+) -> Result<[[u8; 4]; N], ReadError<R::Error>> {
+    let mut words = [[0; 4]; N];
+    source.read_at(at, words.as_flattened_mut()).map_err(ReadError::Source)?;
+    Ok(words)
 }
 
 /// What an entry says of its frame.
@@ -96,19 +110,16 @@ impl Table {
             return Err(broken().into());
         }
         let count = u32::from_le_bytes([a, b, c, d]);
-        let width = if descriptor & 0x80 == 0 { 8_u8 } else { 12 };
-        let entries = u64::from(count).saturating_mul(width.into());
+        let checksums = descriptor & 0x80 != 0;
+        let entries = u64::from(count).saturating_mul(width(checksums));
         let start = tail.checked_sub(entries).ok_or_else(broken)?;
         let head = start.checked_sub(HEAD).ok_or_else(broken)?;
-        let mut bytes = [0; 8];
-        let at = extent.offset().saturating_add(head);
-        source.read_at(at, &mut bytes).map_err(ReadError::Source)?;
-        let [magic @ .., a, b, c, d] = bytes;
-        let follow = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let [magic, follow] = words(source, extent.offset().saturating_add(head))?;
+        let follow = u64::from(u32::from_le_bytes(follow));
         if magic != SKIPPABLE || follow != entries.saturating_add(TAIL) {
             return Err(broken().into());
         }
-        Ok(Self { start: extent.offset().saturating_add(start), count, width })
+        Ok(Self { start: extent.offset().saturating_add(start), count, checksums })
     }
 
     /// Where the skippable frame begins.
@@ -117,15 +128,16 @@ impl Table {
     }
 
     fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<Entry, ReadError<R::Error>> {
-        let mut bytes = [0; WIDEST];
-        let own = bytes.get_mut(..self.width.into()).assured();
-        let within = u64::from(index).saturating_mul(self.width.into());
-        source.read_at(self.start.saturating_add(within), own).map_err(ReadError::Source)?;
-        let (numbers, _) = bytes.as_chunks::<4>();
-        let mut numbers = numbers.iter().copied();
-        let stored = u32::from_le_bytes(numbers.next().assured());
-        let decoded = u32::from_le_bytes(numbers.next().assured());
-        let checksum = numbers.next().filter(|_| usize::from(self.width) == WIDEST);
+        let within = u64::from(index).saturating_mul(width(self.checksums));
+        let at = self.start.saturating_add(within);
+        let (stored, decoded, checksum) = if self.checksums {
+            let [stored, decoded, checksum] = words(source, at)?;
+            (stored, decoded, Some(checksum))
+        } else {
+            let [stored, decoded] = words(source, at)?;
+            (stored, decoded, None)
+        };
+        let (stored, decoded) = (u32::from_le_bytes(stored), u32::from_le_bytes(decoded));
         Ok(Entry { stored, decoded, checksum })
     }
 
@@ -148,8 +160,7 @@ impl Table {
                 return Err(error.found(entry.decoded.into()).into());
             }
         }
-        let frames = self.head().checked_sub(extent.offset()).assured();
-        if stored != frames || decoded != declared {
+        if extent.offset().checked_add(stored) != Some(self.head()) || decoded != declared {
             return Err(Error::new(Rule::SeekSizes, extent.offset()).found(decoded).into());
         }
         Ok(())
@@ -250,7 +261,8 @@ impl Seekable {
                     continue;
                 }
                 let most = usize::try_from(distance).unwrap_or(scratch.len()).min(scratch.len());
-                let read = self.read(source, scratch.get_mut(..most).assured())?;
+                let scratch = scratch.get_mut(..most).ok_or(Error::internal())?;
+                let read = self.read(source, scratch)?;
                 if read == 0 {
                     return Ok(());
                 }

@@ -219,7 +219,7 @@ impl<S: ReadAt> BoundShard<'_, S> {
                 Some(bytes) if bytes.len() == length => bytes,
                 _ => {
                     super::reader::extend(&mut buffer, length)?;
-                    let bytes = buffer.get_mut(..length).unwrap_or_default();
+                    let bytes = buffer.get_mut(..length).ok_or(Error::internal())?;
                     self.source.read_at(start, bytes).map_err(ReadError::Source)?;
                     bytes
                 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::Component;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -100,7 +100,8 @@ impl Component<'_> {
         if let Some(pieces) = content.pieces() {
             let length = pieces.decoded();
             let mut lines = Lines::zeros(length).map_err(|error| error.at(self.place()))?;
-            let room = lines.lines.as_mut_slice().as_mut_bytes().get_mut(..length).assured();
+            let room = lines.lines.as_mut_slice().as_mut_bytes().get_mut(..length);
+            let room = room.ok_or(Error::internal().at(self.place()))?;
             if let Some(verified) = content.read_together(pieces, room, limits, idle) {
                 return Ok(Decoded { lines, kind, verified });
             }
@@ -137,7 +138,7 @@ impl Component<'_> {
             }
             lines.length = lines.length.saturating_add(length);
         }
-        Ok(Decoded { lines, kind, verified: outcome(&content) })
+        Ok(Decoded { lines, kind, verified: outcome(&content)? })
     }
 
     /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
@@ -208,12 +209,12 @@ impl Component<'_> {
             if length == 0 {
                 break;
             }
-            rest = rest.get_mut(length..).assured();
+            rest = rest.get_mut(length..).ok_or(Error::internal().at(self.place()))?;
         }
         if !rest.is_empty() {
             return Err(Error::misuse(Misuse::Buffer).at(self.place()).into());
         }
-        Ok(View::new(buffer, kind, outcome(&content)))
+        Ok(View::new(buffer, kind, outcome(&content)?))
     }
 
     /// What its bytes are once decoded.
@@ -223,9 +224,8 @@ impl Component<'_> {
 }
 
 /// What a content that has been read to its end has shown.
-fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Verified {
-    // There is always an outcome at the end; were there none, nothing would have been shown.
-    content.verified().assured_or(Verified::Unverifiable)
+fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Result<Verified, Error> {
+    content.verified().ok_or(Error::internal())
 }
 
 /// What is aligned.
@@ -250,8 +250,10 @@ impl core::fmt::Debug for Lines {
 }
 
 impl Lines {
+    /// The bytes, of which there are no more than in the lines.
     fn bytes(&self) -> &[u8] {
-        self.lines.as_slice().as_bytes().get(..self.length).assured()
+        let lines = self.lines.as_slice().as_bytes();
+        lines.get(..self.length).unwrap_or(lines)
     }
 
     /// So many zeros, which the system makes when they are first touched.

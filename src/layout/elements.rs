@@ -6,7 +6,6 @@ use core::ops::Range;
 
 use crate::brief::Bytes;
 use crate::element::{ByteOrder, Element, F4E2M1};
-use crate::num::Assured as _;
 
 /// Elements of `f4_e2m1`, two a byte, unpacked where they lie.
 #[derive(Clone)]
@@ -104,7 +103,7 @@ impl<T: Element> Iterator for Elements<'_, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.bytes.len().checked_div(Self::WIDTH).assured();
+        let count = self.bytes.chunks_exact(Self::WIDTH).len();
         (count, Some(count))
     }
 

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::iter::FusedIterator;
+use core::num::NonZeroUsize;
 use core::ops::Range;
 
 use crate::brief::Bytes;
@@ -10,7 +11,6 @@ use crate::error::{Error, Place};
 use crate::format::Encoding;
 use crate::layout::{Elements, View};
 use crate::manifest::Component;
-use crate::num::{Assured as _, impossible};
 use crate::rules::Rule;
 
 /// Something wrong with the index at that place in its component.
@@ -26,8 +26,10 @@ impl BadIndex {
     pub(crate) fn error(self, component: &Component<'_>) -> Error {
         let raw = component.encoding() == Encoding::Raw;
         let offset = raw.then(|| component.extent().offset());
-        let width = component.storage_type().map(StorageType::width).assured_or(1);
-        self.locate(offset, width, component.place())
+        match component.storage_type() {
+            Some(storage) => self.locate(offset, storage.width(), component.place()),
+            None => Error::internal().at(component.place()),
+        }
     }
 
     /// As an error in the component that `view` is of.
@@ -118,7 +120,8 @@ impl<'d> IntoIterator for &Indices<'d> {
     }
 }
 
-/// Indices of any integer type, widened to `u64` one by one where they lie.
+/// Indices of any integer type, widened to `u64` one by one where they lie. No rule lets others be indices:
+/// their bits would be read.
 #[derive(Clone)]
 pub struct Widened<'d> {
     bytes: &'d [u8],
@@ -154,19 +157,14 @@ impl<'d> Widened<'d> {
     ) -> Result<(), BadIndex> {
         use StorageType as T;
         match self.storage {
-            T::U64 => self.each_as::<u64>(|index| index, take),
-            T::U32 => self.each_as::<u32>(u64::from, take),
-            T::U16 => self.each_as::<u16>(u64::from, take),
-            T::U8 => self.each_as::<u8>(u64::from, take),
+            T::U64 | T::F64 => self.each_as::<u64>(|index| index, take),
+            T::U32 | T::F32 => self.each_as::<u32>(u64::from, take),
+            T::U16 | T::F16 | T::Bf16 => self.each_as::<u16>(u64::from, take),
+            T::U8 | T::Bool => self.each_as::<u8>(u64::from, take),
             T::I64 => self.each_as::<i64>(negative, take),
             T::I32 => self.each_as::<i32>(negative, take),
             T::I16 => self.each_as::<i16>(negative, take),
             T::I8 => self.each_as::<i8>(negative, take),
-            // Admission lets only integers be indices.
-            _ => {
-                impossible();
-                Ok(())
-            }
         }
     }
 
@@ -203,23 +201,19 @@ impl Iterator for Widened<'_> {
         let (index, rest) = self.bytes.split_at_checked(self.width())?;
         self.bytes = rest;
         match self.storage {
-            T::U64 => u64::read(index, self.order),
-            T::U32 => u32::read(index, self.order).map(u64::from),
-            T::U16 => u16::read(index, self.order).map(u64::from),
-            T::U8 => u8::read(index, self.order).map(u64::from),
+            T::U64 | T::F64 => u64::read(index, self.order),
+            T::U32 | T::F32 => u32::read(index, self.order).map(u64::from),
+            T::U16 | T::F16 | T::Bf16 => u16::read(index, self.order).map(u64::from),
+            T::U8 | T::Bool => u8::read(index, self.order).map(u64::from),
             T::I64 => i64::read(index, self.order).map(negative),
             T::I32 => i32::read(index, self.order).map(negative),
             T::I16 => i16::read(index, self.order).map(negative),
             T::I8 => i8::read(index, self.order).map(negative),
-            _ => {
-                impossible();
-                None
-            }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.bytes.len().checked_div(self.width()).assured();
+        let count = self.bytes.len() / NonZeroUsize::from(self.storage.divisor());
         (count, Some(count))
     }
 
@@ -227,18 +221,14 @@ impl Iterator for Widened<'_> {
     fn fold<B, F: FnMut(B, u64) -> B>(self, init: B, take: F) -> B {
         use StorageType as T;
         match self.storage {
-            T::U64 => self.fold_of::<u64, B>(|index| index, init, take),
-            T::U32 => self.fold_of::<u32, B>(u64::from, init, take),
-            T::U16 => self.fold_of::<u16, B>(u64::from, init, take),
-            T::U8 => self.fold_of::<u8, B>(u64::from, init, take),
+            T::U64 | T::F64 => self.fold_of::<u64, B>(|index| index, init, take),
+            T::U32 | T::F32 => self.fold_of::<u32, B>(u64::from, init, take),
+            T::U16 | T::F16 | T::Bf16 => self.fold_of::<u16, B>(u64::from, init, take),
+            T::U8 | T::Bool => self.fold_of::<u8, B>(u64::from, init, take),
             T::I64 => self.fold_of::<i64, B>(negative, init, take),
             T::I32 => self.fold_of::<i32, B>(negative, init, take),
             T::I16 => self.fold_of::<i16, B>(negative, init, take),
             T::I8 => self.fold_of::<i8, B>(negative, init, take),
-            _ => {
-                impossible();
-                init
-            }
         }
     }
 

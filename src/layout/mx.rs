@@ -11,7 +11,7 @@ use crate::format::Format;
 use crate::format::v2::MxKey;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// A `zt.mx/1` object: its shape, its parts, and how blocks lie.
 ///
@@ -136,8 +136,8 @@ impl<'a> Mx<'a> {
     ) -> Result<DecodedMx, ReadError<R::Error>> {
         let data = self.data.decode(source, limits)?;
         let scales = self.scales.decode(source, limits)?;
-        MxArray::validate(self.blocks, data.view(), scales.view())?;
-        Ok(DecodedMx { blocks: self.blocks, data, scales })
+        let MxArray { length, .. } = MxArray::validate(self.blocks, data.view(), scales.view())?;
+        Ok(DecodedMx { blocks: self.blocks, length, data, scales })
     }
 
     /// Begins to make values of the elements as those are read from [`data`](Self::data), chunk by
@@ -155,6 +155,7 @@ impl<'a> Mx<'a> {
 #[derive(Debug)]
 pub struct DecodedMx {
     blocks: Blocks,
+    length: usize,
     data: Decoded,
     scales: Decoded,
 }
@@ -162,7 +163,8 @@ pub struct DecodedMx {
 impl DecodedMx {
     /// The values. They were checked when they were decoded: this takes no time.
     pub fn array(&self) -> MxArray<'_> {
-        MxArray { blocks: self.blocks, data: self.data.view(), scales: self.scales.view() }
+        let Self { blocks, length, .. } = *self;
+        MxArray { blocks, length, data: self.data.view(), scales: self.scales.view() }
     }
 }
 
@@ -170,6 +172,7 @@ impl DecodedMx {
 #[derive(Clone, Copy, Debug)]
 pub struct MxArray<'d> {
     blocks: Blocks,
+    length: usize,
     data: View<'d>,
     scales: View<'d>,
 }
@@ -178,18 +181,17 @@ impl<'d> MxArray<'d> {
     /// The one way to make one that has not been checked before.
     fn validate(blocks: Blocks, data: View<'d>, scales: View<'d>) -> Result<Self, Error> {
         let size = Error::misuse(Misuse::Size).at(data.kind().place);
-        let elements = usize::try_from(blocks.elements).map_err(|_| size)?;
+        let length = usize::try_from(blocks.elements).map_err(|_| size)?;
         if data.kind().logical.is_packed() {
-            data.nibbles(elements)?;
+            data.nibbles(length)?;
         }
         MxDequantizer::new(blocks, *data.kind(), scales)?;
-        if data.may_hold(elements) { Ok(Self { blocks, data, scales }) } else { Err(size) }
+        if data.may_hold(length) { Ok(Self { blocks, length, data, scales }) } else { Err(size) }
     }
 
     /// The number of values.
     pub fn len(&self) -> usize {
-        // There are at least half as many bytes in memory.
-        usize::try_from(self.blocks.elements).assured()
+        self.length
     }
 
     /// Whether there are no values.

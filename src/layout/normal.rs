@@ -88,7 +88,8 @@ impl Normalization {
                 for (to, from) in bools.iter_mut().zip(piece) {
                     *to = u8::from(*from != 0);
                 }
-                take(bools.get(..piece.len()).unwrap_or_default())
+                let (bools, _) = bools.split_at(piece.len().min(PIECE));
+                take(bools)
             }),
         }
     }
@@ -109,7 +110,8 @@ fn widen<E>(
                 *to = *from;
             }
         }
-        take(numbers.get(..count).unwrap_or_default().as_flattened())?;
+        let (numbers, _) = numbers.split_at(count.min(PIECE));
+        take(numbers.as_flattened())?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::iter::FusedIterator;
+use core::num::NonZeroU64;
 use core::ops::Range;
 
 use super::{Dense, View};
@@ -10,7 +11,7 @@ use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::manifest::Component;
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::num::{u64_from_usize, usize_from_u32};
 
 /// A part of a dense array that is not compressed: a range of each dimension.
 ///
@@ -42,6 +43,8 @@ pub struct Slice<'a> {
     run: u64,
     /// How many runs there are.
     runs: u64,
+    /// Bytes of all of them.
+    bytes: u64,
     /// What tells one run from another, innermost first.
     axes: Vec<Axis>,
 }
@@ -50,7 +53,7 @@ pub struct Slice<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     /// How many times: 2 or more.
-    count: u64,
+    count: NonZeroU64,
     /// Bytes from one to the next.
     stride: u64,
 }
@@ -109,7 +112,8 @@ impl<'a> Dense<'a> {
             let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
             dimensions.push((dimension, range.start, count));
         }
-        let mut slice = Slice { component, storage, elements: 0, start, run: 0, runs: 0, axes };
+        let (elements, run, runs, bytes) = (0, 0, 0, 0);
+        let mut slice = Slice { component, storage, elements, start, run, runs, bytes, axes };
         if dimensions.iter().all(|(.., count)| *count > 0) {
             // Admission has shown that nothing overflows, for all is within one blob.
             slice.lay_out(&dimensions, size).ok_or(misuse(Misuse::Slice))?;
@@ -143,6 +147,7 @@ impl<'a> Slice<'a> {
     /// Finds the runs, of dimensions none of which is taken empty.
     fn lay_out(&mut self, dimensions: &[(u64, u64, u64)], size: u64) -> Option<()> {
         (self.elements, self.run, self.runs) = (1, size, 1);
+        let array = self.start;
         // Bytes from one index of the dimension to the next.
         let mut stride = size;
         for (dimension, first, count) in dimensions.iter().rev() {
@@ -152,12 +157,14 @@ impl<'a> Slice<'a> {
                 // Everything within is taken whole: runs touch, and become one.
                 self.run = count.checked_mul(stride)?;
             } else if *count > 1 {
-                self.axes.push(Axis { count: *count, stride });
+                self.axes.push(Axis { count: NonZeroU64::new(*count)?, stride });
                 self.runs = self.runs.checked_mul(*count)?;
             }
             stride = dimension.checked_mul(stride)?;
         }
-        Some(())
+        self.bytes = self.run.checked_mul(self.runs)?;
+        // All runs are within the array, which ends there.
+        array.checked_add(stride).map(|_| ())
     }
 
     /// The number of logical elements.
@@ -167,8 +174,7 @@ impl<'a> Slice<'a> {
 
     /// The number of bytes: what [`read`](Self::read) fills.
     pub fn byte_len(&self) -> u64 {
-        // Part of a blob, whose length is a `u64`.
-        self.run.checked_mul(self.runs).assured_or(u64::MAX)
+        self.bytes
     }
 
     /// Whether it is one run of bytes, or none.
@@ -261,13 +267,11 @@ impl<'a> Slice<'a> {
     fn run(&self, ordinal: u64) -> Range<u64> {
         let (mut start, mut ordinal) = (self.start, ordinal);
         for Axis { count, stride } in &self.axes {
-            let place = ordinal.checked_rem(*count).assured();
-            ordinal = ordinal.checked_div(*count).assured();
-            // Within the blob: laying out has shown it for the last place of every axis.
-            let along = place.checked_mul(*stride).assured_or(u64::MAX);
-            start = start.checked_add(along).assured_or(u64::MAX);
+            // Within the array, whose end laying out has found to be a `u64`.
+            start = start.wrapping_add((ordinal % *count).wrapping_mul(*stride));
+            ordinal /= *count;
         }
-        start..start.checked_add(self.run).assured_or(u64::MAX)
+        start..start.wrapping_add(self.run)
     }
 }
 
@@ -346,8 +350,8 @@ impl Cut<'_> {
     /// The parts of the next chunk that are in the slice, in order. All are to be taken.
     pub fn parts<'c>(&mut self, chunk: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
         let start = self.position;
-        // Decoded bytes are limited to fewer than a `u64` counts.
-        let end = start.checked_add(u64_from_usize(chunk.len())).assured_or(u64::MAX);
+        // No run ends behind the last byte that a `u64` counts.
+        let end = start.saturating_add(u64_from_usize(chunk.len()));
         self.position = end;
         core::iter::from_fn(move || {
             let run = self.run.take_if(|run| run.start < end)?;
@@ -371,7 +375,7 @@ pub struct SliceRanges<'s> {
 impl SliceRanges<'_> {
     /// How many ranges are left.
     pub fn len(&self) -> u64 {
-        self.left.end.checked_sub(self.left.start).assured()
+        self.left.end.saturating_sub(self.left.start)
     }
 
     /// Whether none are left.

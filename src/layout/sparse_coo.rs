@@ -16,7 +16,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
 
 /// A `sparse_coo` object: a tensor of rank 1 or more, and the components that hold it.
@@ -62,7 +62,7 @@ impl<'a> Object<'a> {
 impl<'a> SparseCoo<'a> {
     /// The dimensions, outermost first.
     pub fn shape(&self) -> Shape<'a> {
-        self.shape.clone()
+        self.shape
     }
 
     /// The component `values`: nnz logical elements.
@@ -159,12 +159,12 @@ pub struct Coo<'d> {
 impl<'d> Coo<'d> {
     /// The one way to make one that has not been checked before.
     fn validate(shape: Vec<u64>, values: View<'d>, coords: View<'d>) -> Result<Self, Error> {
-        let nnz = coords.len().checked_div(shape.len()).assured();
-        let whole = nnz.checked_mul(shape.len()) == Some(coords.len());
-        if !whole || !values.may_hold(nnz) {
+        let whole = |nnz: usize| nnz.checked_mul(shape.len()) == Some(coords.len());
+        let nnz = coords.len().checked_div(shape.len());
+        let Some(nnz) = nnz.filter(|nnz| whole(*nnz) && values.may_hold(*nnz)) else {
             let found = u64_from_usize(coords.len());
             return Err(Error::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
-        }
+        };
         let mut check = Coords::new(shape.iter().copied(), u64_from_usize(nnz));
         let taken = Indices::over(coords).iter().each(|coordinate| check.validate(coordinate));
         taken.map_err(|bad| bad.error_in(&coords))?;
@@ -239,9 +239,8 @@ impl<'d> Coo<'d> {
                 at.checked_mul(*dimension)?.checked_add(place)
             });
             let at = at.and_then(|at| usize::try_from(at).ok());
-            if let Some(slot) = at.and_then(|at| dense.get_mut(at)) {
-                *slot = value;
-            }
+            let slot = at.and_then(|at| dense.get_mut(at));
+            *slot.ok_or_else(|| Error::internal().at(self.values.kind().place))? = value;
         }
         Ok(())
     }
@@ -280,8 +279,7 @@ impl<'d> Coo<'d> {
 
     /// How each entry compares with the next.
     fn neighbours(&self) -> impl Iterator<Item = Ordering> {
-        let next = 1..self.nnz;
-        next.map(|next| self.compare(next.checked_sub(1).assured(), next))
+        (0..self.nnz).zip(1..self.nnz).map(|(entry, next)| self.compare(entry, next))
     }
 
     /// How the places of two entries compare in row-major order.

@@ -15,7 +15,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
 /// A `sparse_csr` object: a matrix of `rows` × `columns`, and the components that hold it.
@@ -268,9 +268,8 @@ impl<'d> Csr<'d> {
             // Always below the length of `dense`: rows and columns have been checked.
             let at = row.checked_mul(self.columns).and_then(|at| at.checked_add(column));
             let at = at.and_then(|at| usize::try_from(at).ok());
-            if let Some(slot) = at.and_then(|at| dense.get_mut(at)) {
-                *slot = value;
-            }
+            let slot = at.and_then(|at| dense.get_mut(at));
+            *slot.ok_or_else(|| Error::internal().at(self.values.kind().place))? = value;
         }
         Ok(())
     }
@@ -316,13 +315,8 @@ impl<'d> Csr<'d> {
 
     /// How many entries each row has.
     fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'d> {
-        let mut ends = self.indptr.iter();
-        let mut start = ends.next().assured();
-        ends.map(move |end| {
-            let length = end.checked_sub(start).assured();
-            start = end;
-            // No more than there are indices in memory.
-            usize::try_from(length).assured_or(usize::MAX)
-        })
+        let bounds = self.indptr.iter().zip(self.indptr.iter().skip(1));
+        // More than memory has are as many as there are.
+        bounds.map(|(start, end)| usize::try_from(end.abs_diff(start)).unwrap_or(usize::MAX))
     }
 }

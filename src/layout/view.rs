@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZeroUsize;
 use core::ops::Range;
 
 use super::elements::{Elements, Nibbles};
@@ -11,7 +12,7 @@ use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Described, Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Logical};
 use crate::manifest::{Component, Extent};
-use crate::num::{Assured as _, SMALL, u64_from_usize};
+use crate::num::{SMALL, u64_from_usize};
 use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
@@ -236,7 +237,7 @@ impl<'d> View<'d> {
 
     /// The number of storage elements.
     pub fn len(&self) -> usize {
-        self.bytes.len().checked_div(self.kind.storage.width().into()).assured()
+        self.bytes.len() / NonZeroUsize::from(self.kind.storage.divisor())
     }
 
     /// Whether it holds `count` logical elements, as far as the logical type is known.

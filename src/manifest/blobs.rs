@@ -44,7 +44,7 @@ pub(crate) enum BlobRule {
 }
 
 /// The component that is at fault, and why.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     /// The ordinal among all components.
     pub(super) component: u32,

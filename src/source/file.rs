@@ -213,7 +213,7 @@ fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> io::Res
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 offset = offset.saturating_add(crate::num::u64_from_usize(read));
-                buffer = buffer.get_mut(read..).unwrap_or_default();
+                buffer = buffer.get_mut(read..).ok_or(io::ErrorKind::Other)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

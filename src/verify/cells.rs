@@ -9,7 +9,7 @@ use crate::format::Format;
 use crate::layout::{BadIndex, Widened};
 use crate::limits::Limits;
 use crate::manifest::{Component, Dimensions, Object};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
 /// The cells of a list of coordinates, as those come: 8 bytes each, which grow as bytes do.
@@ -47,7 +47,7 @@ impl<D: Iterator<Item = u64>> CellList<D> {
 
     /// Takes some of the little-endian coordinates, all of the first dimension, then all of the
     /// second: a whole number, each found to be within its dimension.
-    pub(crate) fn add(&mut self, chunk: &[u8]) -> Result<(), OutOfMemory> {
+    pub(crate) fn add(&mut self, chunk: &[u8]) -> Result<(), Error> {
         let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
         let needed = self.found.len().saturating_add(indices.len()).min(self.count);
         if needed > self.found.capacity() {
@@ -57,16 +57,20 @@ impl<D: Iterator<Item = u64>> CellList<D> {
             self.found.try_reserve_exact(more).map_err(|_| OutOfMemory)?;
         }
         self.found.resize(needed, 0);
+        let mut dimensions_left = true;
         indices.for_each(|index| {
             if self.at == self.count {
-                (self.at, self.size) = (0, self.dimensions.next().assured());
+                match self.dimensions.next() {
+                    Some(size) => (self.at, self.size) = (0, size),
+                    None => dimensions_left = false,
+                }
             }
             if let Some(cell) = self.found.get_mut(self.at) {
                 *cell = cell.wrapping_mul(self.size).wrapping_add(index);
             }
             self.at = self.at.saturating_add(1);
         });
-        Ok(())
+        if dimensions_left { Ok(()) } else { Err(Error::internal()) }
     }
 
     /// The first cell, in row-major order, that is there twice, once all have come. They are sorted,
@@ -99,7 +103,8 @@ impl<'a> Cells<'a> {
         let rank = u64::from(object.shape().rank());
         let indices =
             coords.decoded_length().and_then(|all| all.checked_div(storage.width().into()));
-        let count = indices.and_then(|indices| indices.checked_div(rank)).assured();
+        let count = indices.and_then(|indices| indices.checked_div(rank));
+        let count = count.ok_or(Error::internal().at(coords.place()))?;
         let list =
             CellList::new(object.shape().iter(), storage, count, limits).map_err(|over| {
                 let found = count.saturating_mul(u64_from_usize(size_of::<u64>()));
@@ -114,7 +119,7 @@ impl<'a> Cells<'a> {
     /// # Errors
     /// [`OutOfMemory`].
     pub(super) fn add(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.list.add(chunk).map_err(|memory| Error::from(memory).at(self.coords.place()))
+        self.list.add(chunk).map_err(|error| error.at(self.coords.place()))
     }
 
     /// Validates that no two are the same, once all have come. Where two are, the coordinates are

@@ -1,10 +1,11 @@
 //! Validating the indices of a sparse object as they stream by.
 
 use crate::element::{ByteOrder, StorageType};
+use crate::error::Error;
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened};
 use crate::manifest::{Dimensions, Object};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// What the indices of a sparse object are held against.
 #[derive(Clone, Debug)]
@@ -24,18 +25,21 @@ impl<'a> Sparse<Dimensions<'a>> {
 
 impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     /// What is asked of the component of that role, which is stored as that type.
-    pub(crate) fn check(&self, role: &str, storage: StorageType) -> Check<D> {
+    ///
+    /// # Errors
+    /// An internal one where a matrix has no columns.
+    pub(crate) fn check(&self, role: &str, storage: StorageType) -> Result<Check<D>, Error> {
         let asked = match (self.nnz, self.format, role) {
             (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage), nnz),
             (Some(_), Format::SparseCsr, "indices") => {
-                Asked::Below(Below::new(self.shape.clone().nth(1).assured()))
+                Asked::Below(Below::new(self.shape.clone().nth(1).ok_or(Error::internal())?))
             }
             (Some(nnz), Format::SparseCoo, "coords") => {
                 Asked::Coords(Coords::new(self.shape.clone(), nnz))
             }
             _ => Asked::Nothing,
         };
-        Check { asked, storage }
+        Ok(Check { asked, storage })
     }
 
     /// How many elements the component of that role has, if the number of values says so.

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::error::OutOfMemory;
 use crate::format::frame::HEADER;
 use crate::manifest::ManifestRef;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
 /// Validates that all bytes from the header to the manifest that are in no blob are zero, the
@@ -53,14 +53,14 @@ fn zeros<R: ReadAt + ?Sized>(
 ) -> Result<(), ReadError<R::Error>> {
     let mut buffer = [0; PIECE];
     while start < end {
-        let length = end.checked_sub(start).assured().min(u64_from_usize(PIECE));
-        let gap = buffer.get_mut(..usize::try_from(length).assured()).assured();
+        let length = usize::try_from(end.saturating_sub(start)).unwrap_or(PIECE).min(PIECE);
+        let gap = buffer.get_mut(..length).ok_or(Error::internal())?;
         source.read_at(start, gap).map_err(ReadError::Source)?;
         if let Some((at, byte)) = (0_u64..).zip(&*gap).find(|(_, byte)| **byte != 0) {
             let error = Error::new(Rule::CanonicalPadding, start.saturating_add(at));
             return Err(error.found((*byte).into()).into());
         }
-        start = start.saturating_add(length);
+        start = start.saturating_add(u64_from_usize(length));
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ use crate::format::Format;
 use crate::layout::{BadIndex, Widened};
 use crate::limits::Limits;
 use crate::manifest::{Component, Object};
-use crate::num::Assured as _;
 use crate::rules::Rule;
 
 /// Validates an object whose row pointers have been found to be in order, by reading them beside
@@ -81,7 +80,7 @@ impl<'a, S: ReadAt> Stream<'a, S> {
     ) -> Result<Self, ReadError<S::Error>> {
         let Located { component, source } = files.locate(component)?;
         let content = component.content(source, limits)?;
-        let storage = component.storage_type().assured_or(StorageType::U64);
+        let storage = component.stored()?;
         Ok(Self { content, storage, chunk: Vec::new(), taken: 0 })
     }
 
@@ -93,7 +92,7 @@ impl<'a, S: ReadAt> Stream<'a, S> {
             self.chunk.extend_from_slice(chunk);
             self.taken = 0;
         }
-        let rest = self.chunk.get(self.taken..).assured();
+        let rest = self.chunk.get(self.taken..).ok_or(Error::internal())?;
         let index = Widened::new(rest, self.storage, ByteOrder::Little).next();
         self.taken = self.taken.saturating_add(self.storage.width().into());
         Ok(index)

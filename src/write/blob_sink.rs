@@ -8,7 +8,7 @@ use super::sink::{Sink, WriteError};
 use crate::codec::Sum;
 use crate::digest::Digest;
 use crate::error::{Error, Misuse};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// A file that is being written, up to what comes behind its blobs.
 pub(super) struct BlobSink<S> {
@@ -229,7 +229,7 @@ impl<S: Sink> BlobSink<S> {
         while self.position < next {
             let left = next.saturating_sub(self.position);
             let length = usize::try_from(left).unwrap_or(ZEROS.len()).min(ZEROS.len());
-            self.put(ZEROS.get(..length).assured())?;
+            self.put(ZEROS.get(..length).ok_or(Error::internal())?)?;
         }
         Ok(())
     }

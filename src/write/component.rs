@@ -1,6 +1,7 @@
 //! Validating the bytes of one component as they come.
 
 use core::iter::Copied;
+use core::num::NonZeroUsize;
 use core::slice::Iter;
 
 use super::content::Content;
@@ -9,7 +10,6 @@ use crate::codec::validate_bools;
 use crate::element::StorageType;
 use crate::error::{Error, Place};
 use crate::layout::BadIndex;
-use crate::num::{Assured as _, impossible};
 use crate::rules::Rule;
 use crate::verify::Check;
 
@@ -57,24 +57,22 @@ impl Stream<'_> {
                 .and_then(|()| content.add(role, storage, whole))
                 .map_err(|error| error.at(place))
         };
-        let width = usize::from(storage.width());
-        let (part, held) = &mut self.part;
-        while *held > 0 && *held < width {
-            let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
-            if let Some(slot) = part.get_mut(*held) {
-                *slot = *byte;
-            } else {
-                impossible();
-            }
-            *held = held.saturating_add(1);
-            piece = rest;
-        }
+        let internal = Error::internal().at(place);
+        let (bytes, held) = &mut self.part;
+        let part = bytes.get_mut(..storage.width().into()).ok_or(internal)?;
         if *held > 0 {
-            validate(part.get(..width).assured())?;
+            for slot in part.iter_mut().skip(*held) {
+                let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
+                *slot = *byte;
+                *held = held.saturating_add(1);
+                piece = rest;
+            }
+            validate(part)?;
             *held = 0;
         }
-        let whole = piece.len().saturating_sub(piece.len().checked_rem(width).assured());
-        let (whole, rest) = piece.split_at_checked(whole).assured();
+        let rest = piece.len() % NonZeroUsize::from(storage.divisor());
+        let (whole, rest) =
+            piece.split_at_checked(piece.len().saturating_sub(rest)).ok_or(internal)?;
         validate(whole)?;
         for (slot, byte) in part.iter_mut().zip(rest) {
             *slot = *byte;

@@ -18,6 +18,7 @@ mod change;
 mod error;
 
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use self::change::Change;
 pub use self::error::{CopyError, Inexpressible};
@@ -38,7 +39,7 @@ use crate::error::{Error, OutOfMemory, Place};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Object};
-use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::Unsupported;
 use crate::verify::{Verifier, foreign};
 
@@ -279,7 +280,7 @@ impl Copier {
         };
         let new = match change {
             Change::Widen(_) => {
-                let elements = bytes.checked_div(storage.width().into()).assured();
+                let elements = bytes / NonZeroU64::from(storage.divisor());
                 NewComponent::new(part.role(), element, elements)
             }
             Change::Nothing | Change::Bools => NewComponent::of_bytes(part.role(), element, bytes),

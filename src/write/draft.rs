@@ -7,7 +7,7 @@ use super::encoded::Encoded;
 use super::entry::{self, Written};
 #[cfg(feature = "v2")]
 use super::entry_v2;
-use super::names::{Names, encoded};
+use super::names::{self, Names};
 #[cfg(feature = "v2")]
 use super::order;
 use super::root::Root;
@@ -21,6 +21,7 @@ use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::Footer;
 use crate::limits::{Limits, Options};
 use crate::manifest::{ManifestRef, VERSION};
+use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize};
 use crate::open::Opening;
 use crate::rules::{Limit, Rule, Unsupported};
@@ -99,7 +100,7 @@ impl Draft {
             options,
             target,
             root,
-            names: Names::from_entries(entries.as_bytes())?,
+            names: Names::from_entries(entries.as_bytes()).map_err(Error::nowhere)?,
             entries,
             objects: manifest.len().into(),
             sorted: true,
@@ -261,17 +262,18 @@ impl Draft {
         }
         let at = len_u32(self.entries.len());
         self.begin(object, format, attributes)?;
+        let entry = |at| names::name(self.entries.as_bytes(), at).map_err(Error::nowhere);
         if let Some(last) = self.names.last() {
+            let (last, name) = (entry(last)?, entry(at)?);
             if self.is_canonical() {
-                match self.names.order(self.entries.as_bytes(), (last, at), &self.target) {
+                match self.target.order(last, name) {
                     Ordering::Less => {}
                     Ordering::Equal => return Err(Error::nowhere(Rule::DuplicateName)),
                     Ordering::Greater => return Err(Error::misuse(Misuse::Order)),
                 }
             }
             if writing.deterministic {
-                let name = |at| encoded(self.entries.as_bytes(), at);
-                self.sorted &= name(last) < name(at);
+                self.sorted &= by_length(last, name).is_lt();
             }
         }
         self.names.add(self.entries.as_bytes(), at).map_err(Error::nowhere)?;
@@ -331,7 +333,7 @@ impl Draft {
         not(feature = "v2"),
         expect(clippy::unnecessary_wraps, reason = "sorting the parts of 2 takes memory")
     )]
-    pub(super) fn ended(&mut self) -> Result<(), OutOfMemory> {
+    pub(super) fn ended(&mut self) -> Result<(), Error> {
         #[cfg(feature = "v2")]
         if self.target.writing.deterministic {
             if let Some(parts) = self.unsorted_parts {

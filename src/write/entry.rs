@@ -6,6 +6,7 @@
 use super::declare::NewObject;
 use crate::cbor::Output;
 use crate::digest::Spelled;
+use crate::element::StorageType;
 use crate::error::OutOfMemory;
 use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::manifest::ElementType;
@@ -15,6 +16,7 @@ use crate::num::u64_from_usize;
 pub(super) struct Written<'a> {
     pub(super) role: &'a str,
     pub(super) element: ElementType<'a>,
+    pub(super) storage: StorageType,
     pub(super) digest: Option<Spelled>,
     pub(super) offset: u64,
     /// Stored bytes.
@@ -98,7 +100,7 @@ pub(super) fn component(
         match written.value(*key) {
             Some(Value::Text(text)) => {
                 key.write(out)?;
-                out.text(text)?;
+                out.text_of(text)?;
             }
             Some(Value::Uint(number)) => {
                 key.write(out)?;
@@ -112,7 +114,7 @@ pub(super) fn component(
 
 /// The value of a component's field.
 enum Value<'a> {
-    Text(&'a str),
+    Text(&'a [u8]),
     Uint(u64),
 }
 
@@ -121,15 +123,13 @@ impl<'a> Written<'a> {
     #[inline(always)]
     fn value(&self, key: ComponentKey) -> Option<Value<'_>> {
         match key {
-            ComponentKey::dtype => {
-                Some(Value::Text(self.element.storage().map_or("", |storage| storage.name())))
-            }
+            ComponentKey::dtype => Some(Value::Text(self.storage.name().as_bytes())),
             ComponentKey::offset => Some(Value::Uint(self.offset)),
             ComponentKey::length => Some(Value::Uint(self.length)),
-            ComponentKey::digest => self.digest.as_ref().map(|digest| Value::Text(digest.as_str())),
-            ComponentKey::encoding => self.decoded.map(|_| Value::Text("zstd")),
+            ComponentKey::digest => self.digest.as_ref().map(Spelled::as_bytes).map(Value::Text),
+            ComponentKey::encoding => self.decoded.map(|_| Value::Text(b"zstd")),
             ComponentKey::decoded_length => self.decoded.map(Value::Uint),
-            ComponentKey::logical_type => self.type_name().map(Value::Text),
+            ComponentKey::logical_type => self.type_name().map(str::as_bytes).map(Value::Text),
         }
     }
 

@@ -42,10 +42,9 @@ pub(super) fn end(
 
 /// Name and fields of a part.
 pub(super) fn part(out: &mut Output, written: &Written<'_>) -> Result<(), OutOfMemory> {
-    let storage = written.element.storage().unwrap_or(StorageType::U8);
     let (dtype, logical) = match written.element {
         ElementType::Plain(StorageType::Bool) => (StorageType::U8, Some(StorageType::Bool.name())),
-        _ => (storage, written.type_name()),
+        _ => (written.storage, written.type_name()),
     };
     let compressed = written.decoded.is_some();
     let (sharded, digested) = (written.shard.is_some(), written.digest.is_some());
@@ -69,7 +68,7 @@ pub(super) fn part(out: &mut Output, written: &Written<'_>) -> Result<(), OutOfM
     }
     if let Some(digest) = &written.digest {
         PartKey::digest.write(out)?;
-        out.text(digest.as_str())?;
+        out.text_of(digest.as_bytes())?;
     }
     if let Some(decoded) = written.decoded {
         PartKey::encoding.write(out)?;

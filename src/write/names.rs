@@ -1,13 +1,11 @@
 //! Names of objects that are being written: none is written twice.
 
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 
-use super::settings::Target;
 use crate::cbor::{Input, key, pass};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::names::hash;
-use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// The names in a list of entries (name and object, as CBOR).
@@ -25,13 +23,9 @@ pub(super) struct Names {
 
 impl Names {
     /// The names of the entries that are there already, which differ.
-    pub(super) fn from_entries(entries: Input<'_>) -> Result<Self, OutOfMemory> {
+    pub(super) fn from_entries(entries: Input<'_>) -> Result<Self, ErrorKind> {
         let mut names = Self::default();
-        for at in places(entries, entries.len()) {
-            if let Err(ErrorKind::OutOfMemory) = names.add(entries, at) {
-                return Err(OutOfMemory);
-            }
-        }
+        places(entries, entries.len()).try_for_each(|at| names.add(entries, at))?;
         Ok(names)
     }
 
@@ -40,26 +34,15 @@ impl Names {
         self.last
     }
 
-    /// How two names stand to each other in the canonical form of that target.
-    #[expect(clippy::unused_self, reason = "the entries are those of these names")]
-    pub(super) fn order(
-        &self,
-        entries: Input<'_>,
-        (one, other): (u32, u32),
-        target: &Target,
-    ) -> Ordering {
-        if target.writing.deterministic {
-            return name(entries, one).cmp(name(entries, other));
-        }
-        encoded(entries, one).cmp(encoded(entries, other))
-    }
-
     /// Adds the name at `at`, the last of the entries.
     ///
     /// # Errors
     /// `duplicate-name`; [`OutOfMemory`].
     pub(super) fn add(&mut self, entries: Input<'_>, at: u32) -> Result<(), ErrorKind> {
-        let sorted = self.last.is_none_or(|last| name(entries, last) < name(entries, at));
+        let sorted = match self.last {
+            Some(last) => name(entries, last)? < name(entries, at)?,
+            None => true,
+        };
         if self.table.is_none() && !sorted {
             let mut table = Table::default();
             for earlier in places(entries, usize_from_u32(at)) {
@@ -93,15 +76,12 @@ pub(super) fn places(entries: Input<'_>, end: usize) -> impl Iterator<Item = u32
 }
 
 /// The name at `at`, without its head.
-fn name(entries: Input<'_>, at: u32) -> &[u8] {
-    key(entries.get(usize_from_u32(at)..).assured()).map(|(_, name)| name).assured()
-}
-
-/// The name at `at` with its head, which makes none the beginning of another.
-pub(super) fn encoded(entries: Input<'_>, at: u32) -> &[u8] {
-    let from = entries.get(usize_from_u32(at)..).assured();
-    let rest = key(from).map(|(rest, _)| rest.len()).assured();
-    from.get(..from.len().saturating_sub(rest)).assured()
+///
+/// # Errors
+/// An internal one where there is none.
+pub(super) fn name(entries: Input<'_>, at: u32) -> Result<&[u8], ErrorKind> {
+    let name = entries.get(usize_from_u32(at)..).and_then(|at| key(at).ok());
+    name.map(|(_, name)| name).ok_or(ErrorKind::Internal)
 }
 
 /// Hashes of names and where they stand, at most half full.
@@ -128,19 +108,19 @@ impl Table {
     }
 
     /// Adds the name at `at`, if there is room near where it belongs; false if it is there already.
-    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<bool, OutOfMemory> {
+    fn add(&mut self, entries: Input<'_>, at: u32) -> Result<bool, ErrorKind> {
         if self.count.saturating_mul(2) >= self.slots.len() {
             self.grow()?;
         }
-        let name = name(entries, at);
+        let name = name(entries, at)?;
         let hash = hash(name);
         for place in self.near(hash) {
-            let (found, there) = self.slots.get(place).copied().assured();
+            let (found, there) = *self.slots.get(place).ok_or(ErrorKind::Internal)?;
             let Some(there) = there.checked_sub(1) else {
                 self.put(place, (hash, at.wrapping_add(1)));
                 return Ok(true);
             };
-            if found == hash && self::name(entries, there) == name {
+            if found == hash && self::name(entries, there)? == name {
                 return Ok(false);
             }
         }
@@ -206,6 +186,14 @@ mod tests {
             }
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_an_internal_error() {
+        assert_eq!(Names::default().add(b"\x61b\xa0", 0), Ok(()));
+        for at in [1, 2, 3, 4] {
+            assert_eq!(name(b"\x61b\xa0", at), Err(ErrorKind::Internal), "{at}");
+        }
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if self.shard.is_some() {
             self.draft.grown(self.file.position().saturating_sub(self.begin));
         }
-        Ok(self.draft.ended()?)
+        self.draft.ended()
     }
 
     fn place(&self) -> Place {
@@ -170,7 +170,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
             let left = resolved.bytes.ok_or(impossible)?;
             let (level, announced) = (resolved.level, component.announced);
             self.file.begin_blob(&NewBlob { bytes: left, level, announced })?;
-            let check = self.sparse.check(role, resolved.storage);
+            let check = self.sparse.check(role, resolved.storage)?;
             let (nnz, target) = (self.sparse.nnz, self.file.target());
             let odd =
                 resolved.logical.is_packed() && content::is_odd(&self.object, target, nnz, role);
@@ -198,6 +198,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         self.draft.component(&Written {
             role,
             element: resolved.element,
+            storage: resolved.storage,
             digest: blob.digest.and_then(|digest| Spelled::new(&digest)),
             offset: blob.offset,
             length: blob.length,

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::names::{encoded, places};
+use super::names::places;
 use crate::cbor::Output;
-use crate::error::OutOfMemory;
-use crate::num::{Assured as _, len_u32, usize_from_u32};
+use crate::error::{Error, OutOfMemory};
+use crate::num::{len_u32, usize_from_u32};
 
 /// Where an entry begins and ends.
 #[derive(Clone, Copy)]
@@ -16,8 +16,8 @@ struct Entry {
 
 /// Sorts the entries (text and value, as CBOR) from byte `from` on, which are the last that was
 /// written. It takes 8 bytes an entry, and a copy of all of them.
-pub(super) fn sort(out: &mut Output, from: usize) -> Result<(), OutOfMemory> {
-    let written = out.as_bytes().get(from..).assured();
+pub(super) fn sort(out: &mut Output, from: usize) -> Result<(), Error> {
+    let written = out.as_bytes().get(from..).ok_or(Error::internal())?;
     let mut entries: Vec<Entry> = Vec::new();
     let mut last: Option<Entry> = None;
     let count = places(written, written.len()).count();
@@ -31,13 +31,13 @@ pub(super) fn sort(out: &mut Output, from: usize) -> Result<(), OutOfMemory> {
     if let Some(last) = last {
         entries.push(last);
     }
-    entries.sort_unstable_by(|a, b| encoded(written, a.start).cmp(encoded(written, b.start)));
+    // No key is the beginning of another, so that values are not compared.
+    let bytes = |entry: &Entry| written.get(usize_from_u32(entry.start)..usize_from_u32(entry.end));
+    entries.sort_unstable_by(|a, b| bytes(a).cmp(&bytes(b)));
     let mut sorted = Output::default();
     sorted.reserve(written.len())?;
     for entry in entries {
-        let range = usize_from_u32(entry.start)..usize_from_u32(entry.end);
-        sorted.raw(written.get(range).assured())?;
+        sorted.raw(bytes(&entry).ok_or(Error::internal())?)?;
     }
-    out.replace(from, sorted);
-    Ok(())
+    Ok(out.replace(from, sorted)?)
 }

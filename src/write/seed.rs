@@ -5,17 +5,16 @@ use nom::Parser as _;
 use super::root::Root;
 #[cfg(feature = "v2")]
 use super::shard_list::ShardList;
-use crate::cbor::{Output, UNLIMITED, key, map_head, pass};
-use crate::error::{Error, OutOfMemory};
+use crate::cbor::{Output, UNLIMITED, key, map_head, pass, span};
+use crate::error::Error;
 use crate::format::Encoding;
 use crate::format::v1::RootKey;
 use crate::limits::Limits;
 use crate::manifest::ManifestRef;
-use crate::num::{Assured as _, impossible};
 use crate::rules::{Limit, Rule};
 
 /// The fields of a manifest's root, and the entries of its `objects`.
-pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
+pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), Error> {
     #[cfg(feature = "v2")]
     if manifest.dialect().writing.is_some_and(|writing| writing.deterministic) {
         return sorted(manifest);
@@ -27,7 +26,7 @@ pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), O
             Some(RootKey::attributes) => {
                 root.attributes.insert(Output::default()).raw(item.as_bytes())?;
             }
-            Some(RootKey::objects) => objects.raw(entries(item.as_bytes()))?,
+            Some(RootKey::objects) => objects.raw(entries(item.as_bytes())?)?,
             None => {
                 root.others.text(name)?;
                 root.others.raw(item.as_bytes())?;
@@ -40,33 +39,29 @@ pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), O
 
 /// The same of a root of 2, whose keys are sorted, and need not be text.
 #[cfg(feature = "v2")]
-fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
-    use crate::cbor::Entries;
+fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), Error> {
     use crate::format::v2::RootKey;
 
     let (mut root, mut objects) = (Root::default(), Output::default());
-    let until = |at: &'_ [u8], rest: &[u8]| at.len().saturating_sub(rest.len());
     let (mut shards_key, mut attributes_key) = (Output::default(), Output::default());
     RootKey::shards.write(&mut shards_key)?;
     RootKey::attributes.write(&mut attributes_key)?;
     let head = map_head(Rule::RootType, UNLIMITED).parse(manifest.as_bytes());
-    let (mut input, mut left) = head.assured_or((&[], Entries::NONE));
+    let (mut input, mut left) = head.map_err(internal)?;
     let mut begun = false;
     while left.next(input) {
-        let value = pass(input).assured();
-        let rest = pass(value).assured();
-        let item = value.get(..until(value, rest)).assured();
+        let (own, value) = split(input)?;
+        let (item, rest) = split(value)?;
         match key(input).ok().and_then(|(_, name)| RootKey::named(name)) {
             Some(RootKey::objects) => {
                 begun = true;
-                objects.raw(entries(item))?;
+                objects.raw(entries(item)?)?;
             }
             Some(RootKey::attributes) => root.attributes.insert(Output::default()).raw(item)?,
             Some(RootKey::shards) => {
-                root.shards = ShardList::from_table(manifest.shards(), entries(item))?
+                root.shards = ShardList::from_table(manifest.shards(), entries(item)?)?;
             }
             None => {
-                let own = input.get(..until(input, value)).assured();
                 let others = match begun {
                     false if own < shards_key.as_bytes() => &mut root.first,
                     false => &mut root.before,
@@ -84,18 +79,27 @@ fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), OutOfMemory> {
 }
 
 /// What is in a map: its entries, without head and break.
-fn entries(map: &[u8]) -> &[u8] {
+fn entries(map: &[u8]) -> Result<&[u8], Error> {
     let head = map_head(Rule::ObjectsType, UNLIMITED).parse(map);
-    let Ok((first, mut entries)) = head else {
-        impossible();
-        return &[];
-    };
+    let (first, mut entries) = head.map_err(internal)?;
     let mut rest = first;
     while entries.next(rest) {
-        let value = key(rest).map(|(value, _)| value).assured();
-        rest = pass(value).assured();
+        let (value, _) = key(rest).map_err(internal)?;
+        rest = pass(value).ok_or(Error::internal())?;
     }
-    first.get(..first.len().saturating_sub(rest.len())).assured()
+    span(first, rest).map_err(internal)
+}
+
+/// The item at `input`, and what is left after it.
+#[cfg(feature = "v2")]
+fn split(input: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let rest = pass(input).ok_or(Error::internal())?;
+    Ok((span(input, rest).map_err(internal)?, rest))
+}
+
+/// The manifest has been read before.
+fn internal<F>(_: F) -> Error {
+    Error::internal()
 }
 
 /// What a byte of zstd decodes to at most: a block of four bytes is 128 KiB at most.

@@ -1,17 +1,17 @@
 //! The table of shards of a file that is being written. v2 §7.1.
 
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::names::places;
-use crate::cbor::{Output, fault, key};
+use crate::cbor::{Output, fault};
 use crate::digest::{Digest, Spelled};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::v2::{ShardKey, blobs_end, validate_shard_name, validate_shards};
 use crate::limits::Limits;
 use crate::manifest::ShardTable;
 use crate::names::by_length;
-use crate::num::{Assured as _, len_u32, u64_from_usize, usize_from_u32};
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// What a root says of a shard, beside its name: v2 §7.1.
@@ -26,37 +26,55 @@ pub struct ShardRecord {
 /// The shards that have been listed, or begun.
 #[derive(Debug, Default)]
 pub(super) struct ShardList {
-    /// Name and fields of each, one after another; of one that has not ended, the name.
-    entries: Output,
     /// In the order of the names.
     rows: Vec<ListedShard>,
     begun: u64,
+    /// As many bytes as the entries take, or a few more.
+    bound: u64,
     /// Bytes of all that have ended.
     bytes: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct ListedShard {
-    entry: Range<u32>,
-    /// Where its blobs end, if it has ended.
-    blobs_end: Option<u64>,
+    name: String,
+    /// Its entry and where its blobs end, if it has ended.
+    ended: Option<(Output, u64)>,
 }
 
-/// More bytes than the fields of a shard take.
+impl ListedShard {
+    /// One that has begun.
+    fn new(name: &str) -> Result<Self, OutOfMemory> {
+        let mut own = String::new();
+        own.try_reserve_exact(name.len()).map_err(|_| OutOfMemory)?;
+        own.push_str(name);
+        Ok(Self { name: own, ended: None })
+    }
+
+    /// As many bytes as its entry takes, or a few more.
+    fn bound(&self) -> u64 {
+        let begun = || u64_from_usize(self.name.len()).saturating_add(FIELDS);
+        self.ended.as_ref().map_or_else(begun, |(entry, _)| u64_from_usize(entry.len()))
+    }
+}
+
+/// More bytes than the head of a name and the fields of a shard take.
 const FIELDS: u64 = 128;
 
 impl ShardList {
     /// Those of a file that is appended to: its table, and what is in that.
-    pub(super) fn from_table(shards: ShardTable<'_>, entries: &[u8]) -> Result<Self, OutOfMemory> {
-        let mut list = Self::default();
-        list.entries.raw(entries)?;
+    pub(super) fn from_table(shards: ShardTable<'_>, entries: &[u8]) -> Result<Self, Error> {
+        let mut list = Self { bound: u64_from_usize(entries.len()), ..Self::default() };
         list.rows.try_reserve_exact(shards.len()).map_err(|_| OutOfMemory)?;
         let starts = places(entries, entries.len());
         let ends = places(entries, entries.len()).skip(1).chain([len_u32(entries.len())]);
         for ((shard, start), end) in shards.zip(starts).zip(ends) {
+            let mut entry = Output::default();
+            let bytes = entries.get(usize_from_u32(start)..usize_from_u32(end));
+            entry.raw(bytes.ok_or(Error::internal())?)?;
             list.bytes = list.bytes.saturating_add(shard.size());
-            list.rows
-                .push(ListedShard { entry: start..end, blobs_end: Some(blobs_end(shard.size())) });
+            let ended = Some((entry, blobs_end(shard.size())));
+            list.rows.push(ListedShard { ended, ..ListedShard::new(shard.name())? });
         }
         Ok(list)
     }
@@ -77,22 +95,16 @@ impl ShardList {
 
     /// As many bytes as the table takes, or a few more.
     pub(super) fn bound(&self) -> u64 {
-        let begun = self.begun.saturating_mul(FIELDS);
-        u64_from_usize(self.entries.len()).saturating_add(begun)
+        self.bound
     }
 
     /// Where the blobs of the shard of that name end at the latest, if it is listed and has ended.
     pub(super) fn blobs_end(&self, name: &str) -> Option<u64> {
-        self.rows.get(self.place(name).ok()?)?.blobs_end
+        self.rows.get(self.place(name).ok()?)?.ended.as_ref().map(|(_, end)| *end)
     }
 
     fn place(&self, name: &str) -> Result<usize, usize> {
-        self.rows.binary_search_by(|row| by_length(self.name(row), name.as_bytes()))
-    }
-
-    fn name(&self, row: &ListedShard) -> &[u8] {
-        let entry = self.entries.as_bytes().get(usize_from_u32(row.entry.start)..).assured();
-        key(entry).map(|(_, name)| name).assured()
+        self.rows.binary_search_by(|row| by_length(row.name.as_bytes(), name.as_bytes()))
     }
 
     /// Adds a shard that has begun.
@@ -110,10 +122,9 @@ impl ShardList {
             return Err(Error::nowhere(Limit::Shards).found(count));
         }
         self.rows.try_reserve(1).map_err(|_| OutOfMemory)?;
-        let start = len_u32(self.entries.len());
-        self.entries.text(name)?;
-        let entry = start..len_u32(self.entries.len());
-        self.rows.insert(place, ListedShard { entry, blobs_end: None });
+        let row = ListedShard::new(name)?;
+        self.bound = self.bound.saturating_add(row.bound());
+        self.rows.insert(place, row);
         self.begun = self.begun.saturating_add(1);
         Ok(())
     }
@@ -121,7 +132,8 @@ impl ShardList {
     /// Takes back one that has begun.
     pub(super) fn abandon(&mut self, name: &str) {
         if let Ok(place) = self.place(name) {
-            self.rows.remove(place);
+            let row = self.rows.remove(place);
+            self.bound = self.bound.saturating_sub(row.bound());
             self.begun = self.begun.saturating_sub(1);
         }
     }
@@ -136,9 +148,10 @@ impl ShardList {
         record: &ShardRecord,
         limits: &Limits,
     ) -> Result<(), Error> {
-        let begun = |row: &ListedShard| row.blobs_end.is_none();
-        let place = self.place(name).ok().filter(|place| self.rows.get(*place).is_some_and(begun));
-        let place = place.ok_or(Error::misuse(Misuse::UnknownShard))?;
+        let place = self.place(name).ok();
+        let row = place.and_then(|place| self.rows.get_mut(place));
+        let row = row.filter(|row| row.ended.is_none());
+        let row = row.ok_or(Error::misuse(Misuse::UnknownShard))?;
         let digest = Spelled::new(&record.digest).ok_or(Error::nowhere(Rule::DigestForm))?;
         let mut table = Output::default();
         table.map(1)?;
@@ -148,17 +161,16 @@ impl ShardList {
         ShardKey::size.write(&mut table)?;
         table.uint(record.size)?;
         ShardKey::digest.write(&mut table)?;
-        table.text(digest.as_str())?;
+        table.text_of(digest.as_bytes())?;
         validate_shards(limits, table.as_bytes()).map_err(|error| {
             let fault = fault(error);
             Error::nowhere(fault.kind).found(fault.found)
         })?;
-        let start = len_u32(self.entries.len());
-        self.entries.raw(table.as_bytes().get(head..).assured())?;
-        let entry = start..len_u32(self.entries.len());
-        if let Some(row) = self.rows.get_mut(place) {
-            *row = ListedShard { entry, blobs_end: Some(blobs_end(record.size)) };
-        }
+        let mut entry = Output::default();
+        entry.raw(table.as_bytes().get(head..).ok_or(Error::internal())?)?;
+        self.bound = self.bound.saturating_sub(row.bound());
+        row.ended = Some((entry, blobs_end(record.size)));
+        self.bound = self.bound.saturating_add(row.bound());
         self.begun = self.begun.saturating_sub(1);
         self.bytes = self.bytes.saturating_add(record.size);
         Ok(())
@@ -168,8 +180,10 @@ impl ShardList {
     pub(super) fn write(&self, out: &mut Output) -> Result<(), OutOfMemory> {
         out.map(u64_from_usize(self.rows.len()))?;
         for row in &self.rows {
-            let range = usize_from_u32(row.entry.start)..usize_from_u32(row.entry.end);
-            out.raw(self.entries.as_bytes().get(range).assured())?;
+            // The root is written when none is unfinished.
+            if let Some((entry, _)) = &row.ended {
+                out.raw(entry.as_bytes())?;
+            }
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use zten_present::finding::{Finding, Verdict};
 pub(crate) enum Failure {
     /// The file could not be read or written.
     Io(io::Error),
-    /// The file is to blame.
+    /// The file is to blame, or the library, where an invariant of it does not hold.
     Found(Box<Finding>),
     /// The call is to blame.
     Misuse(Misuse, String),

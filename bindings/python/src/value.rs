@@ -3,6 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use zten::attributes::{Attributes, Chunks, Item, Map, Value};
+use zten_present::finding::{Finding, Verdict};
+
+use crate::error::Failure;
 
 /// A dictionary of attributes, whose keys have been found to stand there once.
 pub(crate) fn attributes<'py>(
@@ -40,6 +43,10 @@ fn value<'py>(py: Python<'py>, item: &Item<'_>) -> PyResult<Bound<'py, PyAny>> {
         Value::Null => py.None().into_bound(py),
         Value::Float(number) => number.into_pyobject(py)?.into_any(),
         Value::Simple(number) => own(py, "Simple", (number,))?,
+        Value::Invalid => {
+            let finding = Finding::new(Verdict::Error, "internal error: a value is no CBOR".into());
+            return Err(Failure::Found(Box::new(finding)).at(py, None));
+        }
         // `undefined`, which is one of the simple values.
         _ => own(py, "Simple", (23,))?,
     })

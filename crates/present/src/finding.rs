@@ -192,6 +192,7 @@ impl Finding {
             ErrorKind::Malformed(_) => Verdict::Refused,
             ErrorKind::Unsupported(_) => Verdict::Unsupported,
             ErrorKind::Limit(_) => Verdict::Limit,
+            // `Misuse`, `OutOfMemory` and `Internal` say nothing of the file.
             _ => Verdict::Error,
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());

@@ -79,6 +79,7 @@ pub fn value<W: Write>(item: &Item<'_>, json: &mut Json<'_, W>) -> io::Result<()
             alone("$float", json, |json| json.string(name))
         }
         Value::Simple(number) => alone("$simple", json, |json| json.plain(number)),
+        Value::Invalid => Err(io::Error::other("internal error: a value is no CBOR")),
         // `undefined`, which is one of the simple values.
         _ => alone("$simple", json, |json| json.plain(23)),
     }

@@ -60,8 +60,8 @@ pub const SITES: &[Allowed] = &[
     Allowed {
         caller: "zten::cbor::encode::Output::",
         callees: COPIES,
-        reason: "`copy_within` and `copy_from_slice` in `insert_head` and `prepend`, behind bytes \
-                 by whose length the output was lengthened before.",
+        reason: "`copy_within` in `insert_head` and `prepend`, behind bytes by whose length the \
+                 output was lengthened before.",
     },
     Allowed {
         caller: "zten_zstd::encode::",

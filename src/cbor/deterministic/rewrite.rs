@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use super::{ENDLESS, Level, Levels};
 use crate::cbor::encode::Output;
 use crate::cbor::value::Value;
-use crate::cbor::{BREAK, Fault, Input, Item, Remaining, fault, head, major, skip};
+use crate::cbor::{BREAK, Fault, Input, Item, Remaining, fault, head, major, skip, span};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
 /// A map, array or tag that is being written.
@@ -40,8 +40,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn key<'o>(&self, written: &'o [u8]) -> &'o [u8] {
-        written.get(self.key..self.value).assured()
+    fn key<'o>(&self, written: &'o [u8]) -> Option<&'o [u8]> {
+        written.get(self.key..self.value)
     }
 }
 
@@ -58,21 +58,20 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
         if let Some(level) = levels.top() {
             if level.is_over(input) {
                 let Open { at, begin, outside } = level.own;
-                let entries = listed.get_mut(outside..).assured();
+                let entries = listed.get_mut(outside..).ok_or_else(|| Fault::internal(at))?;
                 if level.map {
                     sort(entries, out).map_err(|broken| Fault::new(broken, Remaining::of(at)))?;
                 }
                 listed.truncate(outside);
                 if let Some(begin) = begin {
-                    input = input.get(1..).assured();
+                    input = input.get(1..).ok_or_else(|| Fault::internal(at))?;
                     let items = ENDLESS.wrapping_sub(level.left);
                     let (kind, count) =
                         if level.map { (major::MAP, items >> 1) } else { (major::ARRAY, items) };
                     let written = out.insert_head(begin, kind, count);
                     written.map_err(|misuse| Fault::new(misuse, Remaining::of(at)))?;
                 }
-                levels.pop();
-                if levels.depth == 0 {
+                if levels.pop() {
                     return Ok(input);
                 }
                 continue;
@@ -83,11 +82,12 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
                     let memory = |_| Fault::new(OutOfMemory, Remaining::of(input));
                     listed.try_reserve(1).map_err(memory)?;
                     listed.push(Entry { key: here, value: here, end: here });
-                } else if let Some(entry) = listed.last_mut() {
+                } else {
+                    let entry = listed.last_mut().ok_or_else(|| Fault::internal(input))?;
                     entry.value = here;
                 }
             }
-            level.left = level.left.checked_sub(1).assured();
+            level.left = level.left.checked_sub(1).ok_or_else(|| Fault::internal(input))?;
         }
         let (rest, head) = head(input).map_err(fault)?;
         match head.major {
@@ -113,7 +113,7 @@ pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, 
 fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
     let (rest, ()) = skip(at, 0, DEPTH_CAP).map_err(fault)?;
     let (_, head) = head(at).map_err(fault)?;
-    let item = Item::whole(at.get(..at.len().checked_sub(rest.len()).assured()).assured());
+    let item = Item::whole(span(at, rest)?);
     let written = match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(head.major, number),
         Value::Bytes(chunks) | Value::Text(chunks) => {
@@ -133,11 +133,11 @@ fn leaf<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
 
 /// Puts the entries of a map, the last thing that was written, in order.
 fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
-    let ascending = |pair: &[Entry], out: &Output| match pair {
-        [first, second] => first.key(out.as_bytes()) < second.key(out.as_bytes()),
-        _ => true,
-    };
-    if entries.windows(2).all(|pair| ascending(pair, out)) {
+    let key = |entry: &Entry| entry.key(out.as_bytes());
+    if entries.iter().any(|entry| key(entry).is_none()) {
+        return Err(ErrorKind::Internal);
+    }
+    if entries.is_sorted_by(|first, second| key(first) < key(second)) {
         return Ok(());
     }
     let mut end = out.len();
@@ -145,15 +145,15 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
         entry.end = end;
         end = entry.key;
     }
-    let key = |entry: &Entry| entry.key(out.as_bytes());
-    entries.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+    entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
     if entries.iter().zip(entries.iter().skip(1)).any(|(a, b)| key(a) == key(b)) {
         return Err(Rule::DuplicateKey.into());
     }
     // `end` is now where the first entry began.
     let mut sorted = Output::default();
     for entry in entries {
-        sorted.raw(out.as_bytes().get(entry.key..entry.end).assured())?;
+        let bytes = out.as_bytes().get(entry.key..entry.end);
+        sorted.raw(bytes.ok_or(ErrorKind::Internal)?)?;
     }
     out.truncate(end);
     out.raw(sorted.as_bytes())?;

@@ -6,7 +6,7 @@ use crate::codec::hasher::Hasher;
 use crate::element::StorageType;
 use crate::error::Error;
 use crate::format::Encoding;
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::Rule;
 
 impl Reading<'_> {
@@ -38,9 +38,9 @@ impl Reading<'_> {
     /// Components of 1.x hold whole elements, which only decoding shows where the manifest does
     /// not give their size.
     fn whole(&self) -> Result<(), Error> {
-        let unit = self.component.unit().unwrap_or(1);
-        let left = self.position.checked_rem(unit).assured();
-        if left == 0 || !self.component.dialect().facts.whole_elements {
+        let unit = self.component.unit();
+        let whole = unit.is_none_or(|unit| self.position.is_multiple_of(unit));
+        if whole || !self.component.dialect().facts.whole_elements {
             return Ok(());
         }
         let error = Error::nowhere(Rule::WholeElements).found(self.position);

@@ -6,7 +6,7 @@ use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, Logic
 use crate::error::{Error, Misuse};
 use crate::layout::view::Kind;
 use crate::layout::{Elements, View};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// Elements whose values are made in one go.
 const PIECE: usize = 256;
@@ -92,10 +92,9 @@ impl<'d> MxDequantizer<'d> {
             }
             let count = bytes.len().saturating_mul(if packed { 2 } else { 1 });
             // The last byte may hold one element alone.
-            let count = usize::try_from(self.left).map_or(count, |left| count.min(left));
-            let values = values.get_mut(..count).assured();
+            let (values, _) = split(&mut values, self.left.min(u64_from_usize(count)));
             self.scale(values);
-            self.left = self.left.saturating_sub(u64_from_usize(count));
+            self.left = self.left.saturating_sub(u64_from_usize(values.len()));
             take(values)?;
         }
         Ok(())
@@ -106,18 +105,25 @@ impl<'d> MxDequantizer<'d> {
         let mut rest = values;
         while !rest.is_empty() {
             let now;
-            // Elements beside one another: of one block, or of as many as there are columns.
+            // Elements beside one another: of one block, or of as many as there are columns. Never none, which
+            // would not lead on: rows and columns begin anew where they are over.
             if self.blocks.stride == 1 {
-                (now, rest) = split(rest, self.blocks.size.saturating_sub(self.row));
-                let scale = self.factors(1).next().unwrap_or(f32::NAN);
-                for value in &mut *now {
-                    *value *= scale;
+                (now, rest) = split(rest, self.blocks.size.saturating_sub(self.row).max(1));
+                match self.factors(1) {
+                    Some([scale]) => now.iter_mut().for_each(|value| *value *= factor(*scale)),
+                    _ => now.fill(f32::NAN),
                 }
                 self.row = self.row.saturating_add(u64_from_usize(now.len()));
             } else {
-                (now, rest) = split(rest, self.blocks.stride.saturating_sub(self.column));
-                let factors = self.factors(now.len());
-                now.iter_mut().zip(factors).for_each(|(value, scale)| *value *= scale);
+                let length = self.blocks.stride.saturating_sub(self.column);
+                (now, rest) = split(rest, length.max(1));
+                match self.factors(now.len()) {
+                    Some(scales) => {
+                        let pairs = now.iter_mut().zip(scales);
+                        pairs.for_each(|(value, scale)| *value *= factor(*scale));
+                    }
+                    None => now.fill(f32::NAN),
+                }
                 self.column = self.column.saturating_add(u64_from_usize(now.len()));
                 if self.column < self.blocks.stride {
                     continue;
@@ -126,27 +132,30 @@ impl<'d> MxDequantizer<'d> {
             }
             if self.row >= self.blocks.size {
                 // As many scales as there are columns, all of which are in memory.
-                let columns = usize::try_from(self.blocks.stride).assured_or(usize::MAX);
+                let columns = usize::try_from(self.blocks.stride).unwrap_or(usize::MAX);
                 (self.row, self.first) = (0, self.first.saturating_add(columns));
             }
         }
     }
 
-    /// So many scales, from the one of the next element on.
-    fn factors(&self, count: usize) -> impl Iterator<Item = f32> + use<'d> {
-        let start =
-            usize::try_from(self.column).map_or(usize::MAX, |c| self.first.saturating_add(c));
-        let end = start.saturating_add(count);
-        let scales = self.scales.as_bytes().get(start..end).assured();
-        scales.iter().map(|scale| F8E8M0::from_bits(*scale).to_f32())
+    /// So many scales, from the one of the next element on, if they are there. No number is made by others.
+    fn factors(&self, count: usize) -> Option<&'d [u8]> {
+        let start = self.first.checked_add(usize::try_from(self.column).ok()?)?;
+        self.scales.as_bytes().get(start..start.checked_add(count)?)
     }
+}
+
+/// The number that a scale stands for.
+fn factor(scale: u8) -> f32 {
+    F8E8M0::from_bits(scale).to_f32()
 }
 
 /// The first `length` values, or all there are, and the rest.
 fn split(values: &mut [f32], length: u64) -> (&mut [f32], &mut [f32]) {
-    let length = usize::try_from(length).map_or(values.len(), |length| length.min(values.len()));
-    // Never 0, which would not lead on: rows and columns begin anew where they are over.
-    values.split_at_mut_checked(length.max(1)).assured_or((&mut [], &mut []))
+    match usize::try_from(length) {
+        Ok(length) if length < values.len() => values.split_at_mut(length),
+        _ => (values, &mut []),
+    }
 }
 
 /// The elements in `bytes`, of which each has one.

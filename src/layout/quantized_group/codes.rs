@@ -7,7 +7,7 @@ use crate::element::{Element, StorageType};
 use crate::error::{Error, Misuse};
 use crate::format::Logical;
 use crate::layout::{Decoded, View};
-use crate::num::{Assured as _, u64_from_usize};
+use crate::num::u64_from_usize;
 
 /// A decoded matrix of quantized weights, whose components fit together: what a [`Quantized`]
 /// can borrow from.
@@ -155,8 +155,8 @@ impl<'d> Quantized<'d> {
             let factors = ordinal.checked_mul(outputs).ok_or(self.misfit())?;
             for column in (0..outputs).step_by(TILE) {
                 let factors = factors.checked_add(column).ok_or(self.misfit())?;
-                let width = outputs.checked_sub(column).assured().min(TILE);
-                let (codes, scales, zeros) = tile.cut(width);
+                let width = outputs.saturating_sub(column).min(TILE);
+                let (codes, scales, zeros) = tile.cut(width).ok_or(self.misfit())?;
                 widen(&self.scales, factors, scales)?;
                 if let Some(view) = &self.zeros {
                     widen(view, factors, zeros)?;
@@ -165,7 +165,7 @@ impl<'d> Quantized<'d> {
                     let input = first.checked_add(input).ok_or(self.misfit())?;
                     self.codes(input, column, codes)?;
                     // Within the row: a tile is cut at its end.
-                    let weights = row.get_mut(column..).assured();
+                    let weights = row.get_mut(column..).ok_or_else(|| self.misfit())?;
                     let factors = scales.iter().zip(&*zeros);
                     for ((weight, code), (scale, zero)) in
                         weights.iter_mut().zip(&*codes).zip(factors)
@@ -207,11 +207,11 @@ impl<'d> Quantized<'d> {
         let at = row.and_then(|row| row.checked_add(first)).ok_or(self.misfit())?;
         let mask = if packing.bits() == 4 { 0x0f } else { 0xff };
         if packing.word() == StorageType::U8 {
-            let code = |word: u8| word.checked_shr(shift).assured() & mask;
+            let code = |word: u8| word.wrapping_shr(shift) & mask;
             return fill(&self.packed, at, codes, code);
         }
         fill(&self.packed, at, codes, |word: i32| {
-            let word = word.cast_unsigned().checked_shr(shift).assured();
+            let word = word.cast_unsigned().wrapping_shr(shift);
             let [lowest, ..] = word.to_le_bytes();
             lowest & mask
         })
@@ -220,7 +220,7 @@ impl<'d> Quantized<'d> {
     /// For what validating has shown cannot be.
     #[cold]
     fn misfit(&self) -> Error {
-        misfit(self.packed.kind().place)
+        Error::internal().at(self.packed.kind().place)
     }
 }
 
@@ -243,13 +243,10 @@ impl Tile {
         Self { codes: [0; TILE], scales: [0.0; TILE], zeros: [zero; TILE] }
     }
 
-    /// The first `width` columns, which are no more than there are.
-    fn cut(&mut self, width: usize) -> (&mut [u8], &mut [f32], &mut [f32]) {
-        (
-            self.codes.get_mut(..width).assured(),
-            self.scales.get_mut(..width).assured(),
-            self.zeros.get_mut(..width).assured(),
-        )
+    /// The first `width` columns, if there are so many.
+    fn cut(&mut self, width: usize) -> Option<(&mut [u8], &mut [f32], &mut [f32])> {
+        let Self { codes, scales, zeros } = self;
+        Some((codes.get_mut(..width)?, scales.get_mut(..width)?, zeros.get_mut(..width)?))
     }
 }
 
@@ -271,7 +268,7 @@ fn fill<T: Element, U>(
     convert: impl Fn(T) -> U,
 ) -> Result<(), Error> {
     let part = at.checked_add(into.len()).and_then(|end| view.part(at..end));
-    let part = part.ok_or_else(|| misfit(view.kind().place))?;
+    let part = part.ok_or_else(|| Error::internal().at(view.kind().place))?;
     for (slot, element) in into.iter_mut().zip(part.elements::<T>()?) {
         *slot = convert(element);
     }

@@ -7,7 +7,6 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::layout::Elements;
 use crate::layout::index::Widened;
-use crate::num::Assured as _;
 
 impl<'d> Csr<'d> {
     /// The rows, one after another or by their number.
@@ -67,8 +66,8 @@ impl<'d, T: Element> Iterator for ByRow<'d, T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         // There are more row pointers than rows, and those are in memory.
-        let left = self.csr.rows().checked_sub(self.next).assured();
-        let left = usize::try_from(left).assured_or(usize::MAX);
+        let left = self.csr.rows().saturating_sub(self.next);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
         (left, Some(left))
     }
 }

@@ -1,8 +1,8 @@
 //! What is done to elements on the way.
 
 use crate::element::{ByteOrder, StorageType};
+use crate::error::Error;
 use crate::layout::Widened;
-use crate::num::Assured as _;
 
 /// What is done to the elements of a component on the way.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ const PIECE: usize = 4096;
 
 impl Change {
     /// Hands what becomes of a chunk to `out`.
-    pub(super) fn apply<E>(
+    pub(super) fn apply<E: From<Error>>(
         self,
         chunk: &[u8],
         out: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -35,7 +35,7 @@ impl Change {
                         *slot = n.to_le_bytes();
                         slot.len().saturating_add(bytes)
                     });
-                    out(buffer.get(..filled).assured())?;
+                    out(buffer.get(..filled).ok_or(Error::internal())?)?;
                 }
             }
             Self::Bools => {
@@ -44,7 +44,7 @@ impl Change {
                     for (slot, byte) in buffer.iter_mut().zip(piece) {
                         *slot = u8::from(*byte != 0);
                     }
-                    out(buffer.get(..piece.len()).assured())?;
+                    out(buffer.get(..piece.len()).ok_or(Error::internal())?)?;
                 }
             }
         }
