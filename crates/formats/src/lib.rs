@@ -134,6 +134,15 @@ pub fn opened_beside(path: &Path) -> Option<&'static str> {
     name.is_some_and(index::is_named_so).then_some(index::PARTS)
 }
 
+/// Parses the header of a safetensors file, and counts its tensors: what `benches/open.rs` measures.
+///
+/// # Errors
+/// The header is refused.
+#[doc(hidden)]
+pub fn safetensors_tensors(header: &[u8], limits: &Limits) -> Result<usize, Trouble> {
+    safetensors::count(header, limits)
+}
+
 /// Opens a file of any format, and validates everything but its data. `beside` are the files that it may name.
 ///
 /// # Errors

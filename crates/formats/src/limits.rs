@@ -11,10 +11,13 @@ pub(super) fn validate_rank(rank: usize, limits: &Limits, whose: &str) -> Result
     if u64_from_usize(rank) <= limits.rank().into() {
         return Ok(());
     }
-    Err(Trouble::refused(
-        Limit::Rank,
-        format!("{whose} has more than {} dimensions", limits.rank()),
-    ))
+    Err(too_many_dimensions(limits, whose))
+}
+
+/// The error for a shape of more dimensions than the limits allow.
+pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> Trouble {
+    let sentence = format!("{whose} has more than {} dimensions", limits.rank());
+    Trouble::refused(Limit::Rank, sentence)
 }
 
 /// Refuses more keys than the limits allow.
@@ -22,9 +25,11 @@ pub(super) fn validate_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(
     if keys <= limits.keys().into() {
         return Ok(());
     }
+    Err(too_many_keys(keys, limits, whose))
+}
+
+/// The error for more keys than the limits allow.
+pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> Trouble {
     let most = limits.keys();
-    Err(Trouble::refused(
-        Limit::Keys,
-        format!("{whose} has {keys} keys, beyond the limit of {most}"),
-    ))
+    Trouble::refused(Limit::Keys, format!("{whose} has {keys} keys, beyond the limit of {most}"))
 }

@@ -120,14 +120,12 @@ fn what_stands_twice_is_refused() {
 fn damaged_headers() {
     let tensor =
         |offsets: &str| format!(r#"{{"a":{{"dtype":"U8","shape":[2],"data_offsets":{offsets}}}}}"#);
-    // `safetensors` reads dimensions as `usize`.
-    let huge = if cfg!(target_pointer_width = "64") { "as long as" } else { "expected usize" };
     for (header, data, why) in [
         ("", 0, "brace"),
         (" {}", 0, "brace"),
         ("[]", 0, "brace"),
-        ("{", 0, "EOF while parsing"),
-        ("{} x", 0, "trailing characters"),
+        ("{", 0, "unexpected end at byte 0x8"),
+        ("{} x", 0, "expected the end of the header, found \"x\" at byte 0xb"),
         ("{}", 1, "there are 1 bytes of data, and tensors for 0"),
         (r#"{"a":1}"#, 0, "\"a\": "),
         (r#"{"a":["U8",[1],[0,1]]}"#, 1, "expected a map of `dtype`"),
@@ -144,7 +142,11 @@ fn damaged_headers() {
         (&tensor("[0,2]"), 3, "there are 3 bytes of data, and tensors for 2 at byte 0x"),
         (&tensor("[0,2]"), 1, "there are 1 bytes of data, and tensors for 2"),
         (&tensor("[0,2,4]"), 2, "\"a\": "),
-        (r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,1]}}"#, 1, huge),
+        (
+            r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,1]}}"#,
+            1,
+            "as long as",
+        ),
     ] {
         let sentence = refusal("x.safetensors", &file(header, &vec![0; data]));
         assert!(sentence.contains(why), "{header}: {sentence}");
@@ -173,7 +175,7 @@ fn lengths_that_cannot_be() {
         );
     }
     bytes[..8].copy_from_slice(&1_u64.to_le_bytes());
-    assert!(refusal("x", &bytes).contains("EOF"));
+    assert!(refusal("x", &bytes).ends_with("unexpected end at byte 0x8"));
 }
 
 #[test]

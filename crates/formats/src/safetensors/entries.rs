@@ -1,0 +1,444 @@
+//! The entries of a header, one after the other.
+
+use zten::Limits;
+use zten_num::{u64_from_usize, usize_from_u32};
+use zten_present::escape;
+
+use super::dtype;
+use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
+use super::json::{self, Text};
+use crate::cbor::{self, Map};
+use crate::kind::Kind;
+use crate::limits::{too_many_dimensions, too_many_keys};
+use crate::rules::Rule;
+use crate::trouble::Trouble;
+
+/// The entry that is not a tensor.
+pub(super) const METADATA: &str = "__metadata__";
+
+/// A parser that hands out the tensors of a header in the order in which they stand there.
+#[derive(Debug)]
+pub(crate) struct Entries<'h> {
+    limits: &'h Limits,
+    /// The bytes of the file in front of the header.
+    before: u64,
+    /// The bytes of the header.
+    header: usize,
+    /// The header up to where it is not UTF-8. Nothing behind is parsed.
+    text: &'h str,
+    rest: Input<'h>,
+    is_first: bool,
+    /// The name of the entry that is being read.
+    name: Option<Text>,
+    /// That name without its escapes, if it has any.
+    unescaped: String,
+    dimensions: Dimensions,
+    metadata: Option<Map>,
+    /// The keys of the metadata, of which no more than the limit are stored.
+    keys: u64,
+}
+
+/// A tensor, as the header describes it.
+#[derive(Debug)]
+pub(crate) struct Entry<'e> {
+    pub(crate) name: &'e str,
+    pub(crate) kind: Kind,
+    /// Its dimensions, no more than the limits allow.
+    pub(crate) shape: &'e [u64],
+    /// The begin and the end of its data, counted from the end of the header.
+    pub(crate) data_offsets: (u64, u64),
+    /// The byte of the file at which its name begins, with the quote.
+    pub(crate) name_at: u64,
+    /// The byte of the file at which `data_offsets` begin, with the bracket.
+    pub(crate) data_offsets_at: u64,
+}
+
+/// The fields of an entry, without its dimensions.
+struct Fields {
+    kind: Kind,
+    data_offsets: (u64, u64),
+    /// The places of the other two, as the number of bytes that are left.
+    shape_left: usize,
+    data_offsets_left: usize,
+}
+
+impl<'h> Entries<'h> {
+    /// Begins to read a header, which stands in its file behind `before` bytes.
+    pub(crate) fn new(header: &'h [u8], before: u64, limits: &'h Limits) -> Result<Self, Trouble> {
+        let text = str::from_utf8(header).or_else(|error| {
+            let valid = header.get(..error.valid_up_to()).unwrap_or_default();
+            str::from_utf8(valid)
+        });
+        let text = text.unwrap_or_default();
+        let Some(rest) = text.as_bytes().strip_prefix(b"{") else {
+            let rule = Rule::SafetensorsHeaderStart;
+            return Err(Trouble::refused_at(rule, rule.row().broken, before));
+        };
+        Ok(Self {
+            limits,
+            before,
+            header: header.len(),
+            text,
+            rest,
+            is_first: true,
+            name: None,
+            unescaped: String::new(),
+            dimensions: Dimensions::new(limits),
+            metadata: None,
+            keys: 0,
+        })
+    }
+
+    /// Reads the next tensor; none at the end of the header.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, Trouble> {
+        let (name, written, fields) = match self.tensor() {
+            Ok(Some(tensor)) => tensor,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.trouble(&error)),
+        };
+        let Some(shape) = self.dimensions.all() else {
+            return Err(self.trouble(&Fault::new(Why::Rank, fields.shape_left).into()));
+        };
+        Ok(Some(Entry {
+            name: if name.has_escapes { &self.unescaped } else { written },
+            kind: fields.kind,
+            shape,
+            data_offsets: fields.data_offsets,
+            name_at: self.place(name.quote()),
+            data_offsets_at: self.place(fields.data_offsets_left),
+        }))
+    }
+
+    /// The metadata, if the header has any. They are known at its end.
+    pub(crate) fn into_metadata(self) -> Option<Map> {
+        self.metadata
+    }
+
+    /// Reads the next tensor: its name, the same as it is written, and its fields.
+    #[inline]
+    fn tensor(&mut self) -> Result<Option<(Text, &'h str, Fields)>, nom::Err<Fault>> {
+        loop {
+            self.name = None;
+            let (rest, name) = json::key(self.rest, self.is_first)?;
+            let Some(name) = name else { return self.end(rest) };
+            self.is_first = false;
+            self.name = Some(name);
+            let written = written(self.text, name)?;
+            let text = if name.has_escapes {
+                unescape(written, name, &mut self.unescaped)?;
+                &self.unescaped
+            } else {
+                written
+            };
+            if text == METADATA {
+                (self.rest, ()) = self.read_metadata(name, rest)?;
+                continue;
+            }
+            let (rest, fields) = match usual_fields(rest, &mut self.dimensions) {
+                Some(read) => read,
+                None => self.fields(rest)?,
+            };
+            self.rest = rest;
+            return Ok(Some((name, written, fields)));
+        }
+    }
+
+    /// Checks that nothing but white space is left of the header.
+    fn end<O>(&self, at: Input<'h>) -> Result<Option<O>, nom::Err<Fault>> {
+        let at = json::space(at);
+        if at.is_empty() && self.is_whole() {
+            return Ok(None);
+        }
+        Err(Fault::new(Why::Expected(Expected::Nothing), at.len()).into())
+    }
+
+    /// Checks whether all of the header is UTF-8.
+    fn is_whole(&self) -> bool {
+        self.text.len() == self.header
+    }
+
+    /// Reads the fields of an entry in any order, from behind its name.
+    #[inline(never)]
+    fn fields(&mut self, at: Input<'h>) -> Parsed<'h, Fields> {
+        let (at, ()) = json::byte(at, b':', Expected::Colon)?;
+        let (mut at, ()) = json::byte(at, b'{', Expected::Entry)?;
+        let (mut dtype, mut shape, mut data_offsets) = (None, None, None);
+        let mut is_first = true;
+        let mut unescaped = String::new();
+        let end = loop {
+            let (rest, key) = json::key(at, is_first)?;
+            let Some(key) = key else {
+                let brace = json::space(at);
+                at = rest;
+                break brace;
+            };
+            is_first = false;
+            let field = Field::of(text(self.text, key, &mut unescaped)?);
+            let field = field.ok_or_else(|| Fault::new(Why::UnknownField, key.quote()))?;
+            let is_known = match field {
+                Field::Dtype => dtype.is_some(),
+                Field::Shape => shape.is_some(),
+                Field::DataOffsets => data_offsets.is_some(),
+            };
+            if is_known {
+                return Err(Fault::new(Why::DuplicateField, key.quote()).into());
+            }
+            let (value, ()) = json::byte(rest, b':', Expected::Colon)?;
+            let value = json::space(value);
+            at = match field {
+                Field::Dtype => {
+                    let (rest, read) = json::text(value)?;
+                    dtype = Some(read);
+                    rest
+                }
+                Field::Shape => {
+                    let (rest, ()) = self.dimensions.read(value)?;
+                    shape = Some(value.len());
+                    rest
+                }
+                Field::DataOffsets => {
+                    let (rest, read) = pair(value)?;
+                    data_offsets = Some((read, value.len()));
+                    rest
+                }
+            };
+        };
+        let missing = |field| Fault::new(Why::MissingField(field), end.len());
+        let dtype = dtype.ok_or_else(|| missing(Field::Dtype))?;
+        let shape_left = shape.ok_or_else(|| missing(Field::Shape))?;
+        let (data_offsets, data_offsets_left) =
+            data_offsets.ok_or_else(|| missing(Field::DataOffsets))?;
+        let kind = dtype::kind(text(self.text, dtype, &mut unescaped)?);
+        let kind = kind.ok_or_else(|| Fault::new(Why::Dtype, dtype.quote()))?;
+        Ok((at, Fields { kind, data_offsets, shape_left, data_offsets_left }))
+    }
+
+    /// Reads the metadata, from behind the name of the entry.
+    #[inline(never)]
+    fn read_metadata(&mut self, name: Text, at: Input<'h>) -> Parsed<'h, ()> {
+        let (at, ()) = json::byte(at, b':', Expected::Colon)?;
+        let start = json::space(at);
+        let (mut at, ()) = json::byte(start, b'{', Expected::Metadata)?;
+        let mut map = Map::default();
+        let (mut keys, mut values) = (String::new(), String::new());
+        self.keys = 0;
+        loop {
+            let (rest, key) = json::key(at, self.keys == 0)?;
+            at = rest;
+            let Some(key) = key else { break };
+            let (rest, ()) = json::byte(at, b':', Expected::Colon)?;
+            let (rest, value) = json::text(json::space(rest))?;
+            at = rest;
+            self.keys = self.keys.saturating_add(1);
+            if self.keys <= self.limits.keys().into() {
+                let value = text(self.text, value, &mut values)?;
+                map.put(text(self.text, key, &mut keys)?, |out| cbor::text(out, value));
+            }
+        }
+        if self.keys > self.limits.keys().into() {
+            return fail(Why::Keys, start);
+        }
+        if self.metadata.replace(map).is_some() {
+            return Err(Fault::new(Why::DuplicateMetadata, name.quote()).into());
+        }
+        Ok((at, ()))
+    }
+
+    /// The byte of the file from which so many bytes are left.
+    #[inline]
+    fn place(&self, left: usize) -> u64 {
+        self.before.saturating_add(u64_from_usize(self.text.len().saturating_sub(left)))
+    }
+
+    /// The reason for which a header is not read.
+    #[cold]
+    #[inline(never)]
+    fn trouble(&self, error: &nom::Err<Fault>) -> Trouble {
+        let fault = match error {
+            nom::Err::Error(fault) | nom::Err::Failure(fault) => *fault,
+            // Nothing asks for more input.
+            nom::Err::Incomplete(_) => Fault::new(Why::End, 0),
+        };
+        let left = usize_from_u32(fault.left);
+        let text = self.text.get(self.text.len().saturating_sub(left)..).unwrap_or_default();
+        let trouble = match self.reason(fault.why, text) {
+            Ok(sentence) => {
+                let sentence = format!("the header is not as it should be: {sentence}");
+                Trouble::refused(Rule::SafetensorsJson, sentence)
+            }
+            Err(trouble) => trouble,
+        };
+        // A header that is too short is at fault at its last byte.
+        let is_end = left == 0 && self.is_whole();
+        let trouble = trouble.or_at(self.place(if is_end { 1 } else { left }));
+        match self.name.map(|name| text_of(self.text, name)) {
+            Some(Ok(name)) => trouble.about(&name),
+            _ => trouble,
+        }
+    }
+
+    /// The sentence for a rule of JSON that is broken where `text` begins, or the error for another rule.
+    fn reason(&self, why: Why, text: &str) -> Result<String, Trouble> {
+        let quoted = || {
+            let string = json::text(text.as_bytes()).map(|(_, string)| string);
+            let string = string.ok().and_then(|string| text_of(text, string).ok());
+            escape::quoted(&string.unwrap_or_default())
+        };
+        Ok(match why {
+            Why::End if !self.is_whole() => "text that is not UTF-8".to_owned(),
+            Why::End => "unexpected end".to_owned(),
+            Why::Expected(expected) => {
+                let found = text.chars().next().map(String::from).unwrap_or_default();
+                format!("expected {}, found {}", expected.words(), escape::quoted(&found))
+            }
+            Why::Control => "unescaped control character in a string".to_owned(),
+            Why::Escape => "invalid escape in a string".to_owned(),
+            Why::Surrogate => "unpaired surrogate in a string".to_owned(),
+            Why::Utf8 => "string that is not UTF-8".to_owned(),
+            Why::UnknownField => format!("unknown field {}", quoted()),
+            Why::DuplicateField => format!("duplicate field {}", quoted()),
+            Why::MissingField(field) => format!("missing field `{}`", field.name()),
+            Why::Dtype => {
+                let sentence = format!("its dtype {} is not supported", quoted());
+                return Err(Trouble::refused(Rule::SafetensorsDtype, sentence));
+            }
+            Why::Rank => return Err(too_many_dimensions(self.limits, "it")),
+            Why::Keys => return Err(too_many_keys(self.keys, self.limits, "it")),
+            Why::DuplicateMetadata => {
+                let sentence = "it stands there twice";
+                return Err(Trouble::refused(Rule::SafetensorsDuplicateKey, sentence));
+            }
+            Why::Memory => return Err(Trouble::memory()),
+        })
+    }
+}
+
+/// A string as it is written between its quotes.
+#[inline]
+fn written(whole: &str, string: Text) -> Result<&str, Fault> {
+    let start = whole.len().saturating_sub(string.left);
+    let written = whole.get(start..start.saturating_add(string.length));
+    written.ok_or_else(|| Fault::new(Why::Utf8, string.left))
+}
+
+/// A string without its escapes, which is in `unescaped` if it has any.
+fn text<'t>(whole: &'t str, string: Text, unescaped: &'t mut String) -> Result<&'t str, Fault> {
+    let written = written(whole, string)?;
+    if !string.has_escapes {
+        return Ok(written);
+    }
+    unescape(written, string, unescaped)?;
+    Ok(unescaped)
+}
+
+/// Puts a string without its escapes into `unescaped`.
+#[cold]
+fn unescape(written: &str, string: Text, unescaped: &mut String) -> Result<(), Fault> {
+    unescaped.clear();
+    json::unescape(written, unescaped).map_err(|why| Fault::new(why, string.left))
+}
+
+/// The same, as a text of its own.
+fn text_of(whole: &str, string: Text) -> Result<String, Fault> {
+    let mut unescaped = String::new();
+    text(whole, string, &mut unescaped).map(str::to_owned)
+}
+
+/// Reads the fields of an entry from behind its name, if they are written as most writers do: in this order and without
+/// white space. Anything else, and all that is invalid, is left to [`Entries::fields`].
+#[inline]
+fn usual_fields<'h>(at: Input<'h>, dimensions: &mut Dimensions) -> Option<(Input<'h>, Fields)> {
+    let at = json::starts(at, b":{\"dtype\":\"")?;
+    let (at, kind) = dtype::quoted_kind(at)?;
+    let shape = json::starts(at, b",\"shape\":")?;
+    let at = dimensions.usual(json::starts(shape, b"[")?)?;
+    let offsets = json::starts(at, b",\"data_offsets\":")?;
+    let (at, begin) = json::digits(json::starts(offsets, b"[")?)?;
+    let (at, end) = json::digits(json::starts(at, b",")?)?;
+    let at = json::starts(at, b"]}")?;
+    let data_offsets = (begin, end);
+    let (shape_left, data_offsets_left) = (shape.len(), offsets.len());
+    Some((at, Fields { kind, data_offsets, shape_left, data_offsets_left }))
+}
+
+/// Reads an array of two numbers.
+fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
+    let (at, ()) = json::byte(at, b'[', Expected::Offsets)?;
+    let (at, begin) = json::number(json::space(at))?;
+    let (at, ()) = json::byte(at, b',', Expected::Comma)?;
+    let (at, end) = json::number(json::space(at))?;
+    let (at, ()) = json::byte(at, b']', Expected::OffsetsEnd)?;
+    Ok((at, (begin, end)))
+}
+
+/// The dimensions of one tensor, which are stored as far as the limit allows.
+#[derive(Debug)]
+struct Dimensions {
+    numbers: Vec<u64>,
+    /// How many there are of this tensor, stored or not.
+    rank: usize,
+    limit: usize,
+}
+
+impl Dimensions {
+    fn new(limits: &Limits) -> Self {
+        Self { numbers: Vec::new(), rank: 0, limit: usize_from_u32(limits.rank()) }
+    }
+
+    /// All of them; none where there are more than the limit.
+    fn all(&self) -> Option<&[u64]> {
+        self.numbers.get(..self.rank)
+    }
+
+    /// Reads an array of dimensions.
+    fn read<'h>(&mut self, at: Input<'h>) -> Parsed<'h, ()> {
+        let (mut at, ()) = json::byte(at, b'[', Expected::Shape)?;
+        self.rank = 0;
+        loop {
+            let (rest, number) = json::next(at, self.rank == 0, b']', json::number)?;
+            let Some(number) = number else { return Ok((rest, ())) };
+            if self.push(number).is_none() {
+                return fail(Why::Memory, at);
+            }
+            at = rest;
+        }
+    }
+
+    /// Reads an array from behind its bracket, if it has no white space.
+    #[inline]
+    fn usual<'h>(&mut self, mut at: Input<'h>) -> Option<Input<'h>> {
+        self.rank = 0;
+        if let Some(rest) = json::starts(at, b"]") {
+            return Some(rest);
+        }
+        loop {
+            let (rest, number) = json::digits(at)?;
+            self.push(number)?;
+            match rest {
+                [b',', rest @ ..] => at = rest,
+                [b']', rest @ ..] => return Some(rest),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Counts one more, and stores it if that is within the limit; none if there is no memory for it.
+    #[inline]
+    fn push(&mut self, number: u64) -> Option<()> {
+        match self.numbers.get_mut(self.rank) {
+            Some(stored) => *stored = number,
+            None if self.rank < self.limit => self.store(number)?,
+            None => {}
+        }
+        self.rank = self.rank.saturating_add(1);
+        Some(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store(&mut self, number: u64) -> Option<()> {
+        self.numbers.try_reserve(1).ok()?;
+        self.numbers.push(number);
+        Some(())
+    }
+}
