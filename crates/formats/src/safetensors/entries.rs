@@ -53,6 +53,9 @@ pub(crate) struct Entry<'e> {
     pub(crate) data_offsets_at: u64,
 }
 
+/// The name of a tensor, the same as it is written, and its fields.
+type Tensor<'h> = (Text, &'h str, Fields);
+
 /// The fields of an entry, without its dimensions.
 struct Fields {
     kind: Kind,
@@ -116,10 +119,40 @@ impl<'h> Entries<'h> {
 
     /// Reads the next tensor: its name, the same as it is written, and its fields.
     #[inline]
-    fn tensor(&mut self) -> Result<Option<(Text, &'h str, Fields)>, nom::Err<Fault>> {
+    fn tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
+        match self.usual_tensor() {
+            Some(tensor) => Ok(Some(tensor)),
+            None => self.any_tensor(),
+        }
+    }
+
+    /// Reads the next tensor, if it is written as most writers do: without white space and escapes, and the fields in
+    /// this order. All else, and all that is invalid, is left to [`any_tensor`](Self::any_tensor).
+    #[inline]
+    fn usual_tensor(&mut self) -> Option<Tensor<'h>> {
+        let content = json::starts(self.rest, b",\"").filter(|_| !self.is_first)?;
+        let (at, name) = json::plain_text(content)?;
+        let written = written(self.text, name).ok().filter(|name| *name != METADATA)?;
+        let at = json::starts(at, b":{\"dtype\":\"")?;
+        let (at, kind) = dtype::quoted_kind(at)?;
+        let shape = json::starts(at, b",\"shape\":")?;
+        let at = self.dimensions.usual(json::starts(shape, b"[")?)?;
+        let offsets = json::starts(at, b",\"data_offsets\":")?;
+        let (at, begin) = json::digits(json::starts(offsets, b"[")?)?;
+        let (at, end) = json::digits(json::starts(at, b",")?)?;
+        self.rest = json::starts(at, b"]}")?;
+        self.name = Some(name);
+        let (shape_left, data_offsets_left) = (shape.len(), offsets.len());
+        let fields = Fields { kind, data_offsets: (begin, end), shape_left, data_offsets_left };
+        Some((name, written, fields))
+    }
+
+    /// Reads the next tensor, behind the metadata if they come first.
+    #[inline(never)]
+    fn any_tensor(&mut self) -> Result<Option<Tensor<'h>>, nom::Err<Fault>> {
         loop {
             self.name = None;
-            let (rest, name) = json::key(self.rest, self.is_first)?;
+            let (rest, name) = json::next(self.rest, self.is_first, b'}', json::text)?;
             let Some(name) = name else { return self.end(rest) };
             self.is_first = false;
             self.name = Some(name);
@@ -134,10 +167,7 @@ impl<'h> Entries<'h> {
                 (self.rest, ()) = self.read_metadata(name, rest)?;
                 continue;
             }
-            let (rest, fields) = match usual_fields(rest, &mut self.dimensions) {
-                Some(read) => read,
-                None => self.fields(rest)?,
-            };
+            let (rest, fields) = self.fields(rest)?;
             self.rest = rest;
             return Ok(Some((name, written, fields)));
         }
@@ -158,7 +188,6 @@ impl<'h> Entries<'h> {
     }
 
     /// Reads the fields of an entry in any order, from behind its name.
-    #[inline(never)]
     fn fields(&mut self, at: Input<'h>) -> Parsed<'h, Fields> {
         let (at, ()) = json::byte(at, b':', Expected::Colon)?;
         let (mut at, ()) = json::byte(at, b'{', Expected::Entry)?;
@@ -166,7 +195,7 @@ impl<'h> Entries<'h> {
         let mut is_first = true;
         let mut unescaped = String::new();
         let end = loop {
-            let (rest, key) = json::key(at, is_first)?;
+            let (rest, key) = json::next(at, is_first, b'}', json::text)?;
             let Some(key) = key else {
                 let brace = json::space(at);
                 at = rest;
@@ -214,7 +243,6 @@ impl<'h> Entries<'h> {
     }
 
     /// Reads the metadata, from behind the name of the entry.
-    #[inline(never)]
     fn read_metadata(&mut self, name: Text, at: Input<'h>) -> Parsed<'h, ()> {
         let (at, ()) = json::byte(at, b':', Expected::Colon)?;
         let start = json::space(at);
@@ -223,7 +251,7 @@ impl<'h> Entries<'h> {
         let (mut keys, mut values) = (String::new(), String::new());
         self.keys = 0;
         loop {
-            let (rest, key) = json::key(at, self.keys == 0)?;
+            let (rest, key) = json::next(at, self.keys == 0, b'}', json::text)?;
             at = rest;
             let Some(key) = key else { break };
             let (rest, ()) = json::byte(at, b':', Expected::Colon)?;
@@ -342,23 +370,6 @@ fn unescape(written: &str, string: Text, unescaped: &mut String) -> Result<(), F
 fn text_of(whole: &str, string: Text) -> Result<String, Fault> {
     let mut unescaped = String::new();
     text(whole, string, &mut unescaped).map(str::to_owned)
-}
-
-/// Reads the fields of an entry from behind its name, if they are written as most writers do: in this order and without
-/// white space. Anything else, and all that is invalid, is left to [`Entries::fields`].
-#[inline]
-fn usual_fields<'h>(at: Input<'h>, dimensions: &mut Dimensions) -> Option<(Input<'h>, Fields)> {
-    let at = json::starts(at, b":{\"dtype\":\"")?;
-    let (at, kind) = dtype::quoted_kind(at)?;
-    let shape = json::starts(at, b",\"shape\":")?;
-    let at = dimensions.usual(json::starts(shape, b"[")?)?;
-    let offsets = json::starts(at, b",\"data_offsets\":")?;
-    let (at, begin) = json::digits(json::starts(offsets, b"[")?)?;
-    let (at, end) = json::digits(json::starts(at, b",")?)?;
-    let at = json::starts(at, b"]}")?;
-    let data_offsets = (begin, end);
-    let (shape_left, data_offsets_left) = (shape.len(), offsets.len());
-    Some((at, Fields { kind, data_offsets, shape_left, data_offsets_left }))
 }
 
 /// Reads an array of two numbers.

@@ -61,36 +61,23 @@ impl Text {
     }
 }
 
-/// Reads the next key of a map, or its end.
-#[inline]
-pub(super) fn key(at: Input<'_>, is_first: bool) -> Parsed<'_, Option<Text>> {
-    match starts(at, b",\"") {
-        Some(content) if !is_first => {
-            let (rest, text) = quoted(content)?;
-            Ok((rest, Some(text)))
-        }
-        _ => next(at, is_first, b'}', text),
-    }
-}
-
 /// Reads a string.
 pub(super) fn text(at: Input<'_>) -> Parsed<'_, Text> {
     match at {
-        [b'"', content @ ..] => quoted(content),
+        [b'"', content @ ..] => match plain_text(content) {
+            Some(read) => Ok(read),
+            None => escaped(content),
+        },
         _ => fail(Why::Expected(Expected::Text), at),
     }
 }
 
-/// Reads a string from behind its first quote.
+/// Reads a string without escapes from behind its first quote.
 #[inline]
-pub(super) fn quoted(content: Input<'_>) -> Parsed<'_, Text> {
+pub(super) fn plain_text(content: Input<'_>) -> Option<(Input<'_>, Text)> {
     let length = plain(content);
-    match content.get(length..) {
-        Some([b'"', rest @ ..]) => {
-            Ok((rest, Text { left: content.len(), length, has_escapes: false }))
-        }
-        _ => escaped(content),
-    }
+    let rest = content.get(length..)?.strip_prefix(b"\"")?;
+    Some((rest, Text { left: content.len(), length, has_escapes: false }))
 }
 
 /// Reads a string that has escapes, or is not valid.
@@ -215,57 +202,178 @@ pub(super) fn number(at: Input<'_>) -> Parsed<'_, u64> {
 /// Reads the digits of an unsigned integer of at most 64 bits, if that is what stands there.
 #[inline]
 pub(super) fn digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
-    let [first, second] = match (at.first_chunk(), at.get(8..).and_then(<[u8]>::first_chunk)) {
-        (Some(first), Some(second)) => [*first, *second].map(u64::from_le_bytes),
-        _ => return many_digits(at),
-    };
-    let (length, number) = match leading_digits(first) {
-        (8, high) => {
-            let (length, low) = leading_digits(second);
-            let Some(power) = POWERS.get(length) else { return many_digits(at) };
-            (length.saturating_add(8), high.wrapping_mul(*power).wrapping_add(low))
+    let first = match at {
+        [b'1'..=b'9', ..] => at.first_chunk(),
+        // A zero is a number by itself.
+        [b'0', rest @ ..] => {
+            return (!rest.first().is_some_and(u8::is_ascii_digit)).then_some((rest, 0));
         }
-        all => all,
+        _ => return None,
     };
-    let is_valid = length == 1 || (length > 1 && at.first() != Some(&b'0'));
-    if is_valid { Some((at.get(length..)?, number)) } else { None }
+    let Some(first) = first else { return more_digits(at, 0) };
+    let digits = u64::from_le_bytes(*first) ^ each(b'0');
+    // Adding sets the highest bit of a byte above 9; the carry of a byte of 0x8a and above disturbs only those behind.
+    let others = (digits.wrapping_add(each(0x76)) | digits) & each(0x80);
+    if others == 0 {
+        return more_digits(at.get(8..)?, eight_digits(digits));
+    }
+    let bits = others.trailing_zeros() & !7;
+    // The digits become the last ones of eight, behind zeros.
+    let number = eight_digits(digits.wrapping_shl(64_u32.wrapping_sub(bits)));
+    Some((at.get(usize::try_from(bits / 8).ok()?..)?, number))
 }
 
-/// The powers of ten with fewer than eight zeros.
-const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
-
-/// Counts the digits that eight characters begin with, and reads their number.
+/// Computes the number that eight digits spell, of which the first is in the lowest byte.
 #[inline]
-fn leading_digits(characters: u64) -> (usize, u64) {
-    let digits = characters ^ each(b'0');
-    // The highest bit is set by adding where a byte is above 9; the carry of a byte of 0x8a and above disturbs only
-    // those behind.
-    let others = (digits.wrapping_add(each(0x76)) | digits) & each(0x80);
-    let length = bytes_below(others);
-    // Digits become the last ones of eight, behind zeros.
-    let used = others.trailing_zeros() & !7;
-    let digits = digits.checked_shl(64_u32.wrapping_sub(used)).unwrap_or_default();
+fn eight_digits(digits: u64) -> u64 {
     // Each step joins two neighbors, of which the first is the higher one.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    (length, fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
 }
 
-/// Reads digits one by one: the longest numbers, and those close to the end.
-#[inline(never)]
-fn many_digits(at: Input<'_>) -> Option<(Input<'_>, u64)> {
-    let length = at.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(at.len());
-    let (digits, rest) = at.split_at_checked(length)?;
-    if let [] | [b'0', _, ..] = digits {
-        return None;
+/// Reads further digits of a number one by one.
+fn more_digits(mut at: Input<'_>, mut number: u64) -> Option<(Input<'_>, u64)> {
+    while let [digit @ b'0'..=b'9', rest @ ..] = at {
+        number = number.checked_mul(10)?.checked_add(u64::from(digit ^ b'0'))?;
+        at = rest;
     }
-    let number = digits.iter().try_fold(0_u64, |number, digit| {
-        number.checked_mul(10)?.checked_add(u64::from(digit ^ b'0'))
-    })?;
-    Some((rest, number))
+    Some((at, number))
 }
 
 /// The same byte eight times.
 const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safetensors::fault::Fault;
+
+    fn why<O: std::fmt::Debug>(parsed: Parsed<'_, O>) -> (Why, u32) {
+        match parsed.unwrap_err() {
+            nom::Err::Failure(Fault { why, left }) => (why, left),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The string at the start of a text, without its escapes, and the text behind.
+    fn read(input: &str) -> (String, &str) {
+        let (rest, text) = text(input.as_bytes()).unwrap();
+        let content = &input[input.len() - text.left..][..text.length];
+        let mut out = String::new();
+        unescape(content, &mut out).unwrap();
+        assert_eq!(text.has_escapes, content.contains('\\'));
+        (out, &input[input.len() - rest.len()..])
+    }
+
+    #[test]
+    fn strings_end_at_their_quote_wherever_it_stands() {
+        for length in 0..40 {
+            let plain = "é".repeat(length / 2) + &"x".repeat(length % 2);
+            let input = format!("\"{plain}\" \"y\"");
+            assert_eq!(read(&input), (plain.clone(), " \"y\""));
+            assert_eq!(why(text(&input.as_bytes()[..=plain.len()])), (Why::End, 0));
+            for byte in 0..0x20 {
+                let input = format!("\"{plain}{}behind\"", char::from(byte));
+                assert_eq!(why(text(input.as_bytes())), (Why::Control, 8), "{byte} at {length}");
+            }
+            let input = format!("\"{plain}\u{7f}\u{80}!#[]\"");
+            assert_eq!(read(&input), (format!("{plain}\u{7f}\u{80}!#[]"), ""));
+        }
+    }
+
+    #[test]
+    fn escapes() {
+        for (written, wanted) in [
+            (r#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r"\u0000\u00e9\u00E9\ud7ff\uE000\uffff", "\0éé\u{d7ff}\u{e000}\u{ffff}"),
+            (r"a\ud83d\ude00b\udbff\udfffc", "a😀b\u{10ffff}c"),
+        ] {
+            assert_eq!(read(&format!("\"{written}\"")).0, wanted);
+        }
+        for (written, wanted) in [
+            (r#"\x""#, (Why::Escape, 2)),
+            (r#"\U0041""#, (Why::Escape, 6)),
+            (r#"\u00g0""#, (Why::Escape, 3)),
+            (r#"\u+041""#, (Why::Escape, 5)),
+            (r#"\u004""#, (Why::Escape, 1)),
+            (r"\u004", (Why::End, 0)),
+            (r"\", (Why::End, 0)),
+            (r#"\ud83d""#, (Why::Surrogate, 6)),
+            (r#"\ud83d\n""#, (Why::Surrogate, 8)),
+            (r#"\ud83d\u0041""#, (Why::Surrogate, 12)),
+            (r#"\ude00\ud83d""#, (Why::Surrogate, 12)),
+            (r"\ud83d\", (Why::End, 0)),
+            (r"\ud83d", (Why::End, 0)),
+        ] {
+            assert_eq!(why(text(format!("\"{written}").as_bytes())), wanted, "{written}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_every_length() {
+        let lengths = (1..=20).map(|length| "98765432109876543210"[20 - length..].to_owned());
+        let edges = [0, 9, 10, 99_999_999, 100_000_000, u64::MAX - 1, u64::MAX];
+        for digits in lengths.chain(edges.map(|edge| edge.to_string())) {
+            for behind in ["", ",", "]  ", ", 12345678901234567890", "/", ":", "\u{80}\u{ff}"] {
+                let input = format!("{digits}{behind}");
+                let wanted =
+                    digits.parse().ok().filter(|_| !digits.starts_with('0') || digits == "0");
+                let found = number(input.as_bytes()).ok();
+                assert_eq!(found, wanted.map(|wanted| (behind.as_bytes(), wanted)), "{input}");
+            }
+        }
+        let expected = Why::Expected(Expected::Number);
+        for other in [
+            "-1",
+            "-0",
+            "+1",
+            "00",
+            "01",
+            "1.0",
+            "1e3",
+            "1E3",
+            "0.0",
+            "0e0",
+            ".5",
+            "]",
+            "\"1\"",
+            "null",
+            "12345678.0",
+            "123456789012e1",
+            "18446744073709551616",
+            "100000000000000000000",
+        ] {
+            let wanted = (expected, u32::try_from(other.len()).unwrap());
+            assert_eq!(why(number(other.as_bytes())), wanted, "{other}");
+        }
+        assert_eq!(why(number(b"")), (Why::End, 0));
+    }
+
+    #[test]
+    fn members_and_their_ends() {
+        let all = |mut at: &'static [u8]| {
+            let mut numbers = Vec::new();
+            loop {
+                match next(at, numbers.is_empty(), b']', number) {
+                    Ok((rest, Some(number))) => {
+                        (at, numbers) = (rest, [numbers, vec![number]].concat());
+                    }
+                    Ok((rest, None)) => return Ok((rest, numbers)),
+                    Err(_) => return Err(why(next(at, numbers.is_empty(), b']', number))),
+                }
+            }
+        };
+        assert_eq!(all(b"]x"), Ok((&b"x"[..], vec![])));
+        assert_eq!(all(b" \t\r\n1 , 2\n]"), Ok((&b""[..], vec![1, 2])));
+        let (number, comma) =
+            (Why::Expected(Expected::Number), Why::Expected(Expected::CommaOr(b']')));
+        assert_eq!(all(b",1]"), Err((number, 3)));
+        assert_eq!(all(b"1,]"), Err((number, 1)));
+        assert_eq!(all(b"1 2]"), Err((comma, 2)));
+        assert_eq!(all(b"1\x0c]"), Err((comma, 2)));
+        assert_eq!(all(b"1"), Err((Why::End, 0)));
+    }
 }

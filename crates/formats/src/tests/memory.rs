@@ -1,6 +1,7 @@
 //! Headers that say nothing but names: memory follows them, and not how many tensors they have.
 
 use super::{gguf, npy, npz, open, safetensors};
+use zten_num::u64_from_usize;
 
 /// Memory that the header has nothing to do with.
 const FIXED: u64 = 1 << 20;
@@ -111,4 +112,27 @@ fn more_dimensions_than_can_be_take_no_memory() {
     assert!(opened.unwrap().is_err_and(|why| why.to_string().contains("64 dimensions")));
     let most = EACH * u64::try_from(header.len()).unwrap() + FIXED;
     assert!(memory.bytes_max <= most, "{} bytes", memory.bytes_max);
+}
+
+/// The parser of a header stores nothing of an entry for longer than the entry.
+#[test]
+fn entries_of_safetensors_are_parsed_without_allocating() {
+    let parse = |count: u64| {
+        let entry = |at: u64| {
+            format!(
+                r#""{at:08x}\u0021": {{"dtype":"U8","shape":[1,1],"data_offsets":[{at},{}]}}"#,
+                at + 1
+            )
+        };
+        let entries: Vec<_> = (0..count).map(entry).collect();
+        let header = format!("{{{}}}", entries.join(","));
+        let limits = zten::Limits::default();
+        let mut found = None;
+        let memory = allocation_counter::measure(|| {
+            found = Some(crate::safetensors_tensors(header.as_bytes(), &limits).unwrap());
+        });
+        assert_eq!(found.map(u64_from_usize), Some(count));
+        memory.count_total
+    };
+    assert_eq!(parse(10_000), parse(10));
 }

@@ -156,11 +156,106 @@ fn damaged_headers() {
     assert!(refusal("x", &file(overlap, &[0; 3])).starts_with("\"b\": its data does not begin"));
 }
 
+/// What is wrong is pointed at where it begins.
 #[test]
 fn places_in_the_header() {
-    let sentence = refusal("x", &file("{\"a\":\n {\"dtype\":!}}", &[]));
-    assert!(sentence.ends_with("at byte 0x18"), "{sentence}");
+    for (header, at, why) in [
+        ("{\"a\":\n {\"dtype\":!}}", "!", "expected a string, found \"!\""),
+        ("{1}", "1", "expected a string, found \"1\""),
+        ("{}é", "é", "expected the end of the header, found \"é\""),
+        (r#"{"a"=1}"#, "=", "expected a colon, found \"=\""),
+        (
+            r#"{"a":[1]}"#,
+            "[1]",
+            "expected a map of `dtype`, `shape` and `data_offsets`, found \"[\"",
+        ),
+        (r#"{"__metadata__":[1]}"#, "[1]", "expected a map of strings, found \"[\""),
+        (r#"{"__metadata__":{"a":null}}"#, "null", "expected a string, found \"n\""),
+        (r#"{"__metadata__":{},]}"#, "]", "expected a string, found \"]\""),
+        (r#"{"__metadata__":{} "a"}"#, "\"a", "expected a comma or the end of the map, found"),
+        (r#"{"a":{"dtype":"\q"}}"#, "q", "invalid escape in a string"),
+        (r#"{"a":{"dtype":"\ud800"}}"#, "ud8", "unpaired surrogate in a string"),
+        ("{\"a\":{\"dtype\":\"\n\"}}", "\n", "unescaped control character in a string"),
+        (r#"{"a":{"Dtype":"U8"}}"#, "\"D", "unknown field \"Dtype\""),
+        (r#"{"a":{"shape":[],"sh\u0061pe":[]}}"#, "\"sh\\", "duplicate field \"shape\""),
+        (r#"{"a":{"dtype":"U8","shape":[] }}"#, "}}", "missing field `data_offsets`"),
+        (r#"{"a":{"shape":2}}"#, "2", "expected an array of dimensions, found \"2\""),
+        (r#"{"a":{"shape":[2.0]}}"#, "2", "expected an unsigned integer of at most 64 bits, found"),
+        (r#"{"a":{"shape":[1 2]}}"#, "2", "expected a comma or the end of the array, found \"2\""),
+        (r#"{"a":{"data_offsets":7}}"#, "7", "expected an array of two offsets, found \"7\""),
+        (r#"{"a":{"data_offsets":[0]}}"#, "]", "expected a comma, found \"]\""),
+        (
+            r#"{"a":{"data_offsets":[0,2,4]}}"#,
+            ",4",
+            "expected the end of the array of two offsets, found \",\"",
+        ),
+    ] {
+        let sentence = refusal("x", &file(header, &[]));
+        let at = format!(" at byte {:#x}", 8 + header.find(at).unwrap());
+        let wanted = format!("the header is not as it should be: {why}");
+        assert!(sentence.contains(&wanted) && sentence.ends_with(&at), "{header}: {sentence}");
+    }
+    let entry = |dtype: &str, shape: &str| {
+        format!(r#"{{"a":{{"dtype":"{dtype}", "shape":{shape},"data_offsets":[0,1]}}}}"#)
+    };
+    let many = format!("[{}1]", "1,".repeat(64));
+    for (header, at) in [
+        (entry("U9", "[1]"), "\"U9\""),
+        (entry("U8", &many), "[1,"),
+        (entry("U8", "[2]"), "[0,1]"),
+        (r#"{"__metadata__":{}, "__metadat\u0061__":{}}"#.to_owned(), "\"__metadat\\"),
+    ] {
+        let sentence = refusal("x", &file(&header, &[0]));
+        let at = format!(" at byte {:#x}", 8 + header.find(at).unwrap());
+        assert!(sentence.ends_with(&at), "{header}: {sentence}");
+    }
     assert!(refusal("x", &file("{\"\u{1b}", &[])).is_ascii());
+}
+
+#[test]
+fn text_that_is_not_utf_8() {
+    let entry = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
+    let length = entry.len();
+    for (header, at) in [
+        ([entry.as_bytes(), b",\"b\xff\":{}}"].concat(), length + 3),
+        ([entry.as_bytes(), b"}\xff"].concat(), length + 1),
+        ([entry.as_bytes(), b",\"\xed\xa0\x80\":1}"].concat(), length + 2),
+        (b"{\xff}".to_vec(), 1),
+    ] {
+        let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+        let sentence = refusal("x", &[&length[..], &header, &[0]].concat());
+        let wanted = format!("text that is not UTF-8 at byte {:#x}", 8 + at);
+        assert!(sentence.ends_with(&wanted), "{header:?}: {sentence}");
+    }
+    // What comes first is named.
+    let bytes = file(&entry.replace("U8", "U9"), b"\xff");
+    assert!(refusal("x", &bytes).contains("dtype"));
+}
+
+/// Fields in another order, white space and escapes are read to the same.
+#[test]
+fn every_way_of_writing_is_read() {
+    let usual = r#"{"é":{"dtype":"U8","shape":[2,1],"data_offsets":[0,2]},"b":{"dtype":"F8_E4M3FNUZ","shape":[],"data_offsets":[2,3]}}"#;
+    let wanted = read("x", &file(usual, &[1, 2, 3])).unwrap();
+    for other in [
+        usual.replace(',', " ,\t").replace(':', "\r: \n").replace('}', " }").replace('{', "{ "),
+        usual.replace('[', "[ ").replace(']', " ]") + " \n\t\r",
+        usual.replace('é', "\\u00e9").replace("\"b\"", "\"\\u0062\""),
+        usual.replace("\"dtype\"", "\"\\u0064type\"").replace("U8", "\\u00558"),
+        usual.replace(r#""dtype":"U8","shape":[2,1]"#, r#""shape":[2,1],"dtype":"U8""#),
+    ] {
+        assert_eq!(read("x", &file(&other, &[1, 2, 3])).unwrap(), wanted, "{other}");
+    }
+}
+
+#[test]
+fn as_many_keys_as_the_limit() {
+    let texts: Vec<_> = (0..4097).map(|key| format!(r#""{key}":"""#)).collect();
+    let header = |keys: usize| format!(r#"{{"__metadata__":{{{}}}}}"#, texts[..keys].join(","));
+    assert!(open("x", &file(&header(4096), &[])).is_ok());
+    let sentence = refusal("x", &file(&header(4097), &[]));
+    let wanted = "\"__metadata__\": it has 4097 keys, beyond the limit of 4096 at byte 0x18";
+    assert_eq!(sentence, wanted);
 }
 
 #[test]
