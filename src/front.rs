@@ -216,7 +216,11 @@ impl<'o> Builder<'o> {
         let ascends = ordinal == 0
             || self.text.as_bytes().get(self.last_name.clone()) < Some(object.name.as_bytes());
         self.last_name = head.end..self.text.len();
-        let layout = object.layout_name.map(|name| self.item(|text| text.text(name)));
+        if object.layout == Format::Unknown {
+            // It is looked for behind the name.
+            let layout = object.layout_name.unwrap_or(Format::Unknown.name());
+            self.item(|text| text.text(layout))?;
+        }
         let attributes = object.attributes.map(|map| self.map(map));
         let [name_head, ..] = len_u32(head.len()).to_le_bytes();
         let record = ObjectRecord {
@@ -224,7 +228,6 @@ impl<'o> Builder<'o> {
             name_head,
             name_length: len_u32(object.name.len()),
             shape,
-            layout: layout.transpose()?.unwrap_or(Remaining::END),
             attributes: attributes.transpose()?.unwrap_or(Remaining::END),
             first: len_u32(first),
             count,

@@ -2,9 +2,9 @@
 
 use nom::Parser as _;
 
-use super::Generation;
 #[cfg(feature = "write")]
-use super::{Encoding, Format};
+use super::Encoding;
+use super::{Format, Generation};
 use crate::cbor::{Input, UNLIMITED, array_head, find, key, uint};
 use crate::digest::Digest;
 #[cfg(feature = "write")]
@@ -36,6 +36,9 @@ pub(crate) struct Dialect {
     pub(crate) duplicate_name: ErrorKind,
     /// The rule that a bool breaks that is neither 0 nor 1; none if bools are any byte, and all but 0 are true.
     pub(crate) bool_value: Option<ErrorKind>,
+    /// The name of a layout that has but one.
+    pub(super) layout_names: fn(Format) -> &'static str,
+    /// Fields for which records have no place.
     pub(crate) fields: Fields,
 
     /// Reads a digest; none if it is malformed.
@@ -120,9 +123,10 @@ pub(crate) struct Writing {
     pub(crate) format_name: fn(Format) -> Option<&'static str>,
 }
 
-/// The fields of a component that are looked up again.
+/// The fields of an object and of a component that are looked up again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
+    pub(crate) layout: Field,
     pub(crate) blob: Blob,
     pub(crate) dtype: Field,
     pub(crate) logical_type: Option<Field>,
@@ -203,7 +207,9 @@ impl Dialect {
             has_shards: false,
             duplicate_name,
             bool_value,
+            layout_names: Format::name,
             fields: Fields {
+                layout: NONE,
                 blob: Blob::Pair(NONE),
                 dtype: NONE,
                 logical_type: None,
@@ -242,6 +248,14 @@ impl Dialect {
 }
 
 impl Dialect {
+    /// The name of a layout; none if the file alone has it.
+    pub(crate) fn layout_name(&self, layout: Format) -> Option<&'static str> {
+        match layout {
+            Format::Unknown | Format::GgufBlocks => None,
+            known => Some((self.layout_names)(known)),
+        }
+    }
+
     /// The record of the component that begins at `at`, if there is one.
     pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {

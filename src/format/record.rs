@@ -267,8 +267,6 @@ pub(crate) struct RawObject<'m> {
     pub(crate) layout: Format,
     /// The ordinal of its first component among all.
     pub(crate) first: u32,
-    /// The place of the layout's name, if there is one.
-    pub(crate) layout_at: Option<Remaining>,
     /// The place of the attributes, if there are some.
     pub(crate) attributes: Option<Remaining>,
     /// The places of the shape and of the components, for faults.

@@ -45,7 +45,9 @@ pub(crate) static V0_1: Dialect = Dialect {
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: None,
+    layout_names: Format::name,
     fields: Fields {
+        layout: EntryKey::layout.field(),
         blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
         dtype: EntryKey::dtype.field(),
         logical_type: None,
@@ -115,7 +117,6 @@ fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<
             product: entry.shape.product,
             layout: entry.layout(),
             first,
-            layout_at: entry.layout.map(|layout| layout.0.remaining),
             attributes: None,
             shape_at: entry.shape.remaining,
             components_at: Remaining::of(at),

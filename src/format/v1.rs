@@ -5,9 +5,7 @@ mod values;
 
 use nom::Parser as _;
 
-use self::values::{DigestText, DtypeName, FormatName, TypeName};
-#[cfg(feature = "write")]
-use super::Format;
+use self::values::{DigestText, DtypeName, TypeName};
 use super::context::{Header, OpenMap, ParseContext};
 #[cfg(feature = "write")]
 use super::dialect::Writing;
@@ -16,7 +14,7 @@ use super::record::{RawComponent, RawObject};
 use super::shape::{Text, Uint};
 use super::slots::{Attributes, ShapeField, Slot};
 use super::table::table;
-use super::{Encoding, Generation, Role, Version};
+use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
     map_head, nth_key, pass, short_text, skip, text, utf8,
@@ -44,7 +42,7 @@ table! {
     Object<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of any CBOR, else Rule::ObjectType;
     // key           slot       type           presence                           else
     "shape"      => shape:      ShapeField,    required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "format"     => format:     FormatName,    required(Rule::FormatMissing),     else Rule::FormatType;
+    "format"     => format:     Format,        required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                          else Rule::AttributesType;
     "components" => components: Components,    required(Rule::ComponentsMissing), else Rule::ComponentsType;
 }
@@ -76,7 +74,9 @@ pub(crate) static V1_2: Dialect = Dialect {
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    layout_names: Format::name,
     fields: Fields {
+        layout: ObjectKey::format.field(),
         blob: Blob::Fields(ComponentKey::offset.field(), ComponentKey::length.field()),
         dtype: ComponentKey::dtype.field(),
         logical_type: Some(ComponentKey::logical_type.field()),
@@ -296,9 +296,8 @@ fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<
             name,
             shape: object.shape.span,
             product: object.shape.product,
-            layout: object.format.format,
+            layout: object.format,
             first,
-            layout_at: Some(object.format.remaining),
             attributes: object.attributes.map(|attributes| attributes.0),
             shape_at: object.shape.remaining,
             components_at: object.components.0,

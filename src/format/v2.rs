@@ -28,7 +28,7 @@ use super::record::{RawComponent, RawObject};
 use super::shape::Text;
 use super::slots::Slot;
 use super::table::table;
-use super::{Encoding, Generation, Role};
+use super::{Encoding, Format, Generation, Role};
 use crate::cbor::{
     Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, fail, is_ascii, nth_key,
     short_text, strict, strict_map_head, strict_text,
@@ -90,7 +90,9 @@ pub(crate) static V2: Dialect = Dialect {
     has_shards: true,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    layout_names: layout_name,
     fields: Fields {
+        layout: ObjectKey::layout.field(),
         blob: Blob::Pair(PartKey::blob.field()),
         dtype: PartKey::dtype.field(),
         logical_type: Some(PartKey::logical_type.field()),
@@ -110,6 +112,15 @@ pub(crate) static V2: Dialect = Dialect {
     #[cfg(feature = "write")]
     is_object_field: |key| ObjectKey::named(key).is_some(),
 };
+
+/// The name of a layout of 2, but for those that are unknown or of GGUF.
+fn layout_name(layout: Format) -> &'static str {
+    match layout {
+        Format::SparseCsr => "zt.sparse_csr/1",
+        Format::SparseCoo => "zt.sparse_coo/1",
+        other => other.name(),
+    }
+}
 
 /// The objects of a manifest of generation 2, as they come.
 pub(crate) struct Objects<'m> {
@@ -255,9 +266,8 @@ fn object<'m>(
             name,
             shape: object.shape.0.span,
             product: object.shape.0.product,
-            layout: object.layout.format,
+            layout: object.layout.0,
             first,
-            layout_at: Some(object.layout.remaining),
             attributes: object.attributes.map(|attributes| attributes.0),
             shape_at: object.shape.0.remaining,
             components_at: object.parts.0,

@@ -100,7 +100,6 @@ impl IndexBuilder {
         let rebase = |place: &mut Remaining| *place = place.rebased(total);
         for object in &mut self.objects {
             rebase(&mut object.name);
-            rebase(&mut object.layout);
             rebase(&mut object.attributes);
         }
         for component in components {

@@ -57,10 +57,7 @@ impl<'a> Object<'a> {
 
     /// The format's name (the layout's in 0.1), known or not.
     pub fn format_name(&self) -> &'a str {
-        match self.record.layout {
-            Remaining::END => self.format().name(),
-            at => utf8(self.parts.records().text(at)),
-        }
+        utf8(self.parts.records().layout(self.record))
     }
 
     /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.

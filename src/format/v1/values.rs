@@ -162,28 +162,21 @@ impl Format {
     }
 }
 
-/// `format`, and where it stands.
-#[derive(Clone, Copy)]
-pub(crate) struct FormatName {
-    pub(super) remaining: Remaining,
-    pub(super) format: Format,
-}
-
-impl<'m> Slot<'m> for FormatName {
-    const BLANK: Self = Self { remaining: Remaining::END, format: Format::Unknown };
+impl<'m> Slot<'m> for Format {
+    const BLANK: Self = Self::Unknown;
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
-            return Ok((rest, Self { remaining: Remaining::of(at), format: Format::Dense }));
+            return Ok((rest, Self::Dense));
         }
         let (rest, text) = Text::parse(cx, wrong, at)?;
-        let format = Format::named(text.bytes);
-        if format == Format::Unknown {
+        let format = Self::named(text.bytes);
+        if format == Self::Unknown {
             check_utf8(text.remaining, text.bytes)?;
         }
-        Ok((rest, Self { remaining: text.remaining, format }))
+        Ok((rest, format))
     }
 }

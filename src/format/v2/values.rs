@@ -101,27 +101,24 @@ impl<'m> Slot<'m> for ShapeOf64 {
 
 /// `layout`: `dense` or the name of a profile, any text: v2 §5.
 #[derive(Clone, Copy)]
-pub(crate) struct Layout {
-    pub(super) remaining: Remaining,
-    pub(super) format: Format,
-}
+pub(crate) struct Layout(pub(super) Format);
 
 impl<'m> Slot<'m> for Layout {
-    const BLANK: Self = Self { remaining: Remaining::END, format: Format::Unknown };
+    const BLANK: Self = Self(Format::Unknown);
 
     #[inline(always)]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && word == const { Word::new("dense") }
         {
-            return Ok((rest, Self { remaining: Remaining::of(at), format: Format::Dense }));
+            return Ok((rest, Self(Format::Dense)));
         }
         let (rest, text) = text(wrong, at)?;
         let format = Self::named(text.bytes);
         if format == Format::Unknown {
             check_utf8(text.remaining, text.bytes)?;
         }
-        Ok((rest, Self { remaining: text.remaining, format }))
+        Ok((rest, Self(format)))
     }
 }
 

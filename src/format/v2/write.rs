@@ -25,11 +25,8 @@ pub(super) static WRITING: Writing = Writing {
     logical_type: |name| LogicalType::from_v2(name),
     format: |name| Layout::named(name),
     format_name: |format| match format {
-        Format::Dense => Some("dense"),
-        Format::SparseCsr => Some("zt.sparse_csr/1"),
-        Format::SparseCoo => Some("zt.sparse_coo/1"),
-        Format::Mx | Format::QuantGroup => Some(format.name()),
-        _ => None,
+        Format::QuantizedGroup => None,
+        format => V2.layout_name(format),
     },
 };
 
