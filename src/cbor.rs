@@ -9,6 +9,10 @@
 #[cfg(feature = "write")]
 mod deterministic;
 #[cfg(any(feature = "std", feature = "write"))]
+#[cfg_attr(
+    not(feature = "write"),
+    allow(dead_code, clippy::allow_attributes, reason = "front ends need the text alone")
+)]
 mod encode;
 mod entries;
 mod head;

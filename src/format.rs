@@ -6,8 +6,7 @@
 //! asks a [`Dialect`] for what it has to know of a generation; no field is named outside this
 //! module.
 
-use crate::cbor::{Checked, Fault, Input, Parsed, Remaining};
-use crate::error::ErrorKind;
+use crate::cbor::{Checked, Input, Parsed};
 use crate::num::listed;
 use frame::Container;
 
@@ -41,8 +40,10 @@ pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
 pub(crate) use record::{ComponentRecord, Logical, RawObject};
 #[cfg(feature = "write")]
 pub(crate) use record::{Dtype, RawComponent};
+#[cfg(feature = "write")]
+pub(crate) use shape::Uint;
 pub use shape::{Dimensions, Shape};
-pub(crate) use shape::{Product, ShapeSpan, Shapes, Text, Uint};
+pub(crate) use shape::{Product, ShapeSpan, Shapes, Text};
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use slots::pass_attributes;
 #[cfg(feature = "v2")]
@@ -90,19 +91,19 @@ impl<'m> Objects<'m> {
 
     /// The fields beside the objects, once there are no more objects, and the bytes behind the manifest.
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
-        let header = match self {
+        match self {
             #[cfg(feature = "v0")]
-            Self::V0(objects) => return objects.finish(),
+            Self::V0(objects) => objects.finish(),
             #[cfg(feature = "v1")]
             Self::V1(objects) => objects.finish(),
             #[cfg(feature = "v2")]
             Self::V2(objects) => objects.finish(),
-        };
-        header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
+        }
     }
 }
 
 /// Validates the form of a manifest as a whole, where its container asks for one form.
+#[cfg(feature = "v2")]
 #[cold]
 pub(crate) fn check_form(
     container: Container,
@@ -110,7 +111,6 @@ pub(crate) fn check_form(
     manifest: Input<'_>,
 ) -> Checked<()> {
     match container {
-        #[cfg(feature = "v2")]
         Container::V2 => v2::check_form(cx, manifest),
         #[cfg(any(feature = "v0", feature = "v1"))]
         _ => Ok(()),

@@ -49,7 +49,7 @@ pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input
         .into_iter()
         .chain(found)
         .map(|Companion { name, file, length }| Beside { name, source: source(file, length) });
-    zten_formats::open(source(file, length), beside.collect(), path, limits)
+    zten_formats::open_input(source(file, length), beside.collect(), path, limits)
 }
 
 fn source(file: Handle, length: u64) -> Source {

@@ -17,7 +17,10 @@ use crate::rules::{Rule, Unsupported};
 
 /// A generation of the format. There is one constant for each; no other code asks which it is.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
+#[cfg_attr(
+    feature = "write",
+    expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")
+)]
 pub(crate) struct Dialect {
     /// The name of the file format.
     pub(crate) format: &'static str,

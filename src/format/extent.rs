@@ -16,6 +16,11 @@ impl Extent {
         (end <= most).then_some(Self { offset, length })
     }
 
+    #[cfg(any(
+        test,
+        feature = "write",
+        all(feature = "zstd", any(feature = "v2", feature = "std"))
+    ))]
     /// Returns a part of a range, which need not begin at a multiple of anything.
     pub(crate) fn part(offset: u64, length: u64) -> Self {
         Self { offset, length }

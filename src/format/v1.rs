@@ -195,8 +195,8 @@ impl<'m> Objects<'m> {
         Ok(self.map.is_some())
     }
 
-    pub(super) fn finish(self) -> Option<(Input<'m>, Header)> {
-        self.header
+    pub(super) fn finish(self) -> Parsed<'m, Header> {
+        self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
     }
 }
 

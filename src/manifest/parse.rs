@@ -10,10 +10,12 @@ use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
 use crate::error::{Error, ErrorKind};
 #[cfg(feature = "v2")]
 use crate::format::Format;
+#[cfg(feature = "v2")]
+use crate::format::check_form;
 use crate::format::frame::Frame;
 #[cfg(feature = "v2")]
 use crate::format::v2;
-use crate::format::{Header, Objects, ParseContext, RawObject, check_form};
+use crate::format::{Header, Objects, ParseContext, RawObject};
 use crate::limits::{Options, Tolerance};
 use crate::num::{is_before, u64_from_usize, usize_from_u32};
 use crate::rules::Rule;
@@ -31,21 +33,24 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
         Ok(objects) => parser.pull(objects),
         Err(error) => Err(error),
     };
+    #[cfg_attr(not(feature = "v2"), expect(unused_mut, reason = "2 alone has a form"))]
     let Parser { mut cx, builder, .. } = parser;
-    debug_assert!(
-        parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
-        "a manifest that is accepted has the form that its container asks for"
-    );
+    #[cfg(feature = "v2")]
+    let parsed = {
+        debug_assert!(
+            parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
+            "a manifest that is accepted has the form that its container asks for"
+        );
+        parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found))
+    };
     let end = frame.manifest().end;
     let error = |fault: Fault| {
         // No place lies before the manifest.
         let offset = end.saturating_sub(fault.remaining.left().into());
         Error::new(fault.kind, offset).found(fault.found)
     };
-    let (rest, Header { attributes, version }) = parsed.map_err(|found| {
-        let form = check_form(container, &mut cx, manifest);
-        error(fault(form.err().unwrap_or(found))).at(cx.place)
-    })?;
+    let (rest, Header { attributes, version }) =
+        parsed.map_err(|found| error(fault(found)).at(cx.place))?;
     if !rest.is_empty() {
         let rest = (Remaining::of(rest), u64_from_usize(rest.len()));
         return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));

@@ -5,9 +5,10 @@
 
 mod header;
 
-use zten::Limits;
+use zten::{ElementType, Limits, Object, Options};
 
 use super::cbor::Map;
+use super::kind::Kind;
 use super::limits::validate_keys;
 use super::listing::{Attributes, Listing, Tensors};
 use super::place::Place;
@@ -18,7 +19,7 @@ use super::tensor::Tensor;
 use super::trouble::Trouble;
 pub(crate) use header::PARTS;
 use header::{Header, Weights};
-use zten_num::u64_from_usize;
+use zten_num::{u64_from_usize, usize_from_u32};
 use zten_present::escape;
 
 /// What the names of indices end with.
@@ -113,31 +114,31 @@ impl All {
         weights: &Weights,
         limits: &Limits,
     ) -> Result<(), Trouble> {
-        let (metadata, tensors) = safetensors::header(&part.source, limits)?;
+        let options = Options::default().limits(*limits);
+        let (archive, metadata) = safetensors::archive(&part.source, &options)?;
         let file = weights.file(&part.name);
-        for tensor in tensors.iter() {
-            if weights.of_tensor(&tensor.name) != file {
+        for object in archive.objects() {
+            if weights.of_tensor(object.name()) != file {
                 let sentence = "the index does not say that it is in this file";
-                return Err(Trouble::refused(Rule::IndexTensor, sentence).about(&tensor.name));
+                return Err(Trouble::refused(Rule::IndexTensor, sentence).about(object.name()));
             }
+            let tensor = tensor(&object, number)?;
             self.bytes = self.bytes.saturating_add(tensor.bytes);
-            let place = Place::Part { file: number, offset: tensor.place.offset() };
-            self.tensors.push(&Tensor { place, ..tensor })?;
+            self.tensors.push(&tensor)?;
         }
         self.file_bytes = self.file_bytes.saturating_add(part.source.len());
         self.metadata.append(metadata);
         validate_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
         // None is in a file twice, so as many as there should be are all that should be.
-        if let Some(name) = tensors.duplicate()? {
-            let name = escape::quoted(name);
-            return Err(Trouble::refused(
-                Rule::SafetensorsDuplicateName,
-                format!("there are two tensors of the name {name}"),
-            ));
-        }
-        match file.filter(|file| weights.count(*file) != tensors.len()) {
+        let count = usize_from_u32(archive.len());
+        match file.filter(|file| weights.count(*file) != count) {
             None => Ok(()),
-            Some(file) => Err(missing(&tensors, weights.in_file(file))),
+            Some(file) => {
+                let missing = weights.in_file(file).find(|name| archive.get(name).is_none());
+                let name = escape::quoted(missing.unwrap_or_default());
+                let sentence = format!("the index says that the tensor {name} is in it");
+                Err(Trouble::refused(Rule::IndexTensor, sentence))
+            }
         }
     }
 
@@ -159,15 +160,17 @@ impl All {
     }
 }
 
-/// There are names that no tensor has: says which is the first.
-fn missing<'n>(tensors: &Tensors, mut names: impl Iterator<Item = &'n str>) -> Trouble {
-    let mut there = Vec::new();
-    if there.try_reserve_exact(tensors.len()).is_err() {
-        return Trouble::memory();
-    }
-    there.extend((0..tensors.len()).map(|at| tensors.name_at(at)));
-    there.sort_unstable();
-    let missing = names.find(|name| there.binary_search(name).is_err());
-    let name = escape::quoted(missing.unwrap_or_default());
-    Trouble::refused(Rule::IndexTensor, format!("the index says that the tensor {name} is in it"))
+/// The tensor that is an object of a part of that number.
+fn tensor(object: &Object<'_>, file: usize) -> Result<Tensor, Trouble> {
+    let component = object.component("data");
+    let component = component.ok_or_else(|| Trouble::internal("a tensor has no data"))?;
+    let kind = match component.element_type() {
+        ElementType::Plain(storage) => Kind::Plain(storage),
+        ElementType::Logical(logical) => Kind::Logical(logical),
+        _ => return Err(Trouble::internal("a tensor has an unknown type")),
+    };
+    let extent = component.extent();
+    let place = Place::Part { file, offset: extent.offset() };
+    let (name, shape) = (object.name().to_owned(), object.shape().to_vec());
+    Ok(Tensor { name, shape, kind, bytes: extent.length(), place })
 }

@@ -44,10 +44,13 @@ mod verify;
 mod tests;
 
 use std::cmp::Ordering;
-use std::mem;
+use std::fs::File;
 use std::path::Path;
+use std::{io, mem};
 
-use zten::Limits;
+use zten::source::{FileArchive, SourceArchive};
+use zten::{Archive, Limits, Options, ReadAt};
+use zten_num::u64_from_usize;
 use zten_present::escape;
 
 pub use block::Block;
@@ -119,6 +122,102 @@ impl Input {
     }
 }
 
+/// Opens the file at `path`, which is of zTensor or safetensors, with the default options: parses and validates its
+/// header.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/other/safetensors/accept/types.safetensors");
+/// let archive = zten_formats::open(path)?;
+/// archive.verify()?;
+/// for tensor in archive.objects() {
+///     println!("{} {:?}", tensor.name(), tensor.shape());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The file cannot be read, breaks a rule of its format, or is of a format that has no archives yet.
+pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
+    let path = path.as_ref();
+    let file = File::open(path).map_err(Trouble::reading)?;
+    let metadata = file.metadata().map_err(Trouble::reading)?;
+    if !metadata.is_file() {
+        return Err(Trouble::reading(io::ErrorKind::InvalidInput.into()));
+    }
+    open_source(file, metadata.len(), path, &Options::default())
+}
+
+/// The same of any source of `length` bytes. Its name tells a format where its bytes do not.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_source<S: ReadAt<Error = io::Error>>(
+    source: S,
+    length: u64,
+    path: &Path,
+    options: &Options,
+) -> Result<SourceArchive<S>, Trouble> {
+    let mut start = Vec::new();
+    let there = u64_from_usize(START).min(length);
+    source.append_range(0..there, &mut start).map_err(Trouble::of_read)?;
+    if is_ztensor(&start) {
+        let opened = SourceArchive::with_length(source, length, options);
+        return opened.map_err(|error| Trouble::of_read(error.into()));
+    }
+    known(&start, path)?;
+    let header = safetensors::read(&source, length, options.limit())?;
+    Ok(SourceArchive::from_front(source, safetensors::open(&header, length, options)?))
+}
+
+/// The same of a file whose bytes are in memory, and are borrowed by views.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<B>, Trouble> {
+    let bytes = file.as_ref();
+    let start = bytes.get(..START.min(bytes.len())).unwrap_or_default();
+    if is_ztensor(start) {
+        let opened = Archive::open_with(file, options);
+        return opened.map_err(|error| Trouble::of_library(&error));
+    }
+    known(start, Path::new(""))?;
+    let length = u64_from_usize(bytes.len());
+    let header = safetensors::header_length(start, length, options.limit())?;
+    let end = usize::try_from(safetensors::LENGTH.saturating_add(header)).unwrap_or(usize::MAX);
+    let header = bytes.get(8..end).unwrap_or_default();
+    let parsed = safetensors::open(header, length, options)?;
+    Archive::from_front(file, parsed).map_err(|error| Trouble::of_library(&error))
+}
+
+/// Returns whether a file begins as zTensor files of any version do.
+pub fn is_ztensor(start: &[u8]) -> bool {
+    [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
+}
+
+/// Checks that a file that begins so is of a format that has archives.
+fn known(start: &[u8], path: &Path) -> Result<(), Trouble> {
+    match by_start(start, path).or_else(|| by_name(path)) {
+        Some(Detected::Read(Format::Safetensors)) => Ok(()),
+        Some(Detected::Read(format)) => {
+            let sentence = format!("{} files cannot be opened as archives yet", format.name());
+            Err(Trouble::reading(io::Error::new(io::ErrorKind::Unsupported, sentence)))
+        }
+        Some(found) => Err(refused(found)),
+        None => Err(Trouble::refused_at(Rule::FormatUnknown, Rule::FormatUnknown.row().broken, 0)),
+    }
+}
+
+/// The refusal of a file that is only named.
+fn refused(found: Detected) -> Trouble {
+    match found {
+        Detected::Named(rule) => Trouble::refused(rule, rule.row().broken),
+        Detected::Misnamed(rule) => Trouble::refused_at(rule, rule.row().broken, 0),
+        Detected::Read(format) => Trouble::internal(format.name()),
+    }
+}
+
 /// The names of the files that an index lists.
 ///
 /// # Errors
@@ -134,20 +233,12 @@ pub fn opened_beside(path: &Path) -> Option<&'static str> {
     name.is_some_and(index::is_named_so).then_some(index::PARTS)
 }
 
-/// Parses the header of a safetensors file, and counts its tensors: what `benches/open.rs` measures.
-///
-/// # Errors
-/// The header is refused.
-#[doc(hidden)]
-pub fn safetensors_tensors(header: &[u8], limits: &Limits) -> Result<usize, Trouble> {
-    safetensors::count(header, limits)
-}
-
-/// Opens a file of any format, and validates everything but its data. `beside` are the files that it may name.
+/// Opens a file of a format that has no archives yet, and validates everything but its data. `beside` are the files
+/// that it may name.
 ///
 /// # Errors
 /// The file cannot be read, or is refused.
-pub fn open(
+pub fn open_input(
     source: Source,
     beside: Vec<Beside>,
     path: &Path,
@@ -155,10 +246,7 @@ pub fn open(
 ) -> Result<Input, Trouble> {
     let format = match detect(&source, path)? {
         Some(Detected::Read(format)) => format,
-        Some(Detected::Named(rule)) => return Err(Trouble::refused(rule, rule.row().broken)),
-        Some(Detected::Misnamed(rule)) => {
-            return Err(Trouble::refused_at(rule, rule.row().broken, 0));
-        }
+        Some(found) => return Err(refused(found)),
         None => {
             let rule = Rule::FormatUnknown;
             return Err(Trouble::refused_at(rule, rule.row().broken, 0));
@@ -167,7 +255,8 @@ pub fn open(
     let mut archive = None;
     let mut parts = Vec::new();
     let mut listing = match format {
-        Format::Safetensors => safetensors::list(&source, limits)?,
+        // Archives of them have been opened before.
+        Format::Safetensors => return Err(Trouble::internal("a safetensors file is an archive")),
         Format::Gguf => gguf::list(&source, limits)?,
         Format::Npy => npy::list(&source, path, limits)?,
         Format::Npz => {

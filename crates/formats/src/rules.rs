@@ -21,7 +21,7 @@ macro_rules! catalogue {
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
             /// Its row in the catalogue.
-            pub fn row(self) -> &'static Row {
+            pub const fn row(self) -> &'static Row {
                 match self {
                     $( Self::$variant => &Row {
                         id: $id,

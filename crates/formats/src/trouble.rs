@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use zten::{ErrorKind, ReadError};
 use zten_present::escape;
 use zten_present::finding::{Finding, Verdict};
 
@@ -101,6 +102,29 @@ impl Trouble {
         Self::reading(io::ErrorKind::OutOfMemory.into())
     }
 
+    /// An error of the library: a limit, or memory. What else it refuses has been found before, so that it is this
+    /// package that is at fault.
+    pub(super) fn of_library(error: &zten::Error) -> Self {
+        match error.kind() {
+            ErrorKind::Limit(limit) => Self::refused(limit, error.sentence().to_string()),
+            ErrorKind::OutOfMemory => Self::memory(),
+            _ => Self::internal(&error.to_string()),
+        }
+    }
+
+    /// A source that could not be read, or what the library refuses.
+    pub(super) fn of_read(error: ReadError<io::Error>) -> Self {
+        match error {
+            ReadError::Source(error) => Self::reading(error),
+            ReadError::Refused(error) => Self::of_library(&error),
+        }
+    }
+
+    /// An invariant of this package does not hold.
+    pub(super) fn internal(what: &str) -> Self {
+        Self::reading(io::Error::other(format!("internal error: {what}")))
+    }
+
     /// Whether the file is to blame, and not the system.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_))
@@ -141,6 +165,12 @@ impl fmt::Display for Trouble {
                 }
             }
         }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::reading(error)
     }
 }
 
