@@ -168,6 +168,15 @@ impl fmt::Display for Trouble {
     }
 }
 
+impl Error for Trouble {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Self::reading(error)
