@@ -37,7 +37,7 @@ pub(crate) use deterministic::{
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use encode::Output;
 use entries::entries;
-pub(crate) use entries::{Entries, array_head, map_head};
+pub(crate) use entries::{Entries, array_head, map_head, open_map};
 #[cfg(feature = "v2")]
 pub(crate) use entries::{strict_array_head, strict_map_head};
 use head::{BREAK, Head, head, head_of, major};

@@ -76,16 +76,20 @@ impl<'m> Objects<'m> {
         })
     }
 
-    /// The next object; none at the end of the manifest.
+    /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest.
     #[inline(always)]
-    pub(crate) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+    pub(crate) fn next(
+        &mut self,
+        cx: &mut ParseContext<'_>,
+        raw: &mut RawObject<'m>,
+    ) -> Checked<bool> {
         match self {
             #[cfg(feature = "v0")]
-            Self::V0(objects) => objects.next(cx),
+            Self::V0(objects) => objects.next(cx, raw),
             #[cfg(feature = "v1")]
-            Self::V1(objects) => objects.next(cx),
+            Self::V1(objects) => objects.next(cx, raw),
             #[cfg(feature = "v2")]
-            Self::V2(objects) => objects.next(cx),
+            Self::V2(objects) => objects.next(cx, raw),
         }
     }
 

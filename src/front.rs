@@ -114,6 +114,8 @@ pub struct Builder<'o> {
     attributes: Option<Remaining>,
     components: Vec<ComponentRecord>,
     shapes: Shapes,
+    /// The dimensions of the tensor that is being taken, as CBOR numbers.
+    dimensions: Output,
     index: IndexBuilder,
 }
 
@@ -155,7 +157,8 @@ impl<'o> Builder<'o> {
             last_name: 0..0,
             attributes: None,
             components: Vec::new(),
-            shapes: Shapes::default(),
+            shapes: Shapes::new(),
+            dimensions: Output::default(),
             index: IndexBuilder::new(),
         })
     }
@@ -192,16 +195,15 @@ impl<'o> Builder<'o> {
             last = Some(component.role);
             self.component(component).map_err(|error| error.at(place))?;
         }
-        let start = self.shapes.begin();
-        let mut product = Product::ONE;
-        for dimension in object.shape {
-            product.multiply(*dimension);
-            self.shapes.push(*dimension)?;
-        }
-        let shape = self.shapes.end(start);
+        self.dimensions.truncate(0);
+        object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
+        let shape = self.shapes.keep(self.dimensions.as_bytes())?;
+        let product = Product::of(object.shape.iter().copied());
         let components = self.components.get(first..).unwrap_or_default();
         let dialect = &self.front.dialect;
-        let candidate = Candidate { layout: object.layout, product, components, dialect };
+        let layout = object.layout;
+        let dimensions = self.shapes.get(shape);
+        let candidate = Candidate { layout, product, shape: dimensions, components, dialect };
         match object.layout {
             Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::Unknown => {}
             // Views of the others read attributes that no front end has checked.
@@ -234,7 +236,7 @@ impl<'o> Builder<'o> {
             format: object.layout,
         };
         // So many components and dimensions can be counted in 32 bits.
-        let kept = self.components.len().saturating_add(self.shapes.begin());
+        let kept = self.components.len().saturating_add(self.shapes.len());
         if u64_from_usize(kept) > self.options.limit().manifest() {
             return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)).at(place));
         }

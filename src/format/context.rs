@@ -7,7 +7,7 @@ use nom::Parser;
 
 use super::frame::Frame;
 use super::record::{ComponentRecord, RawComponent};
-use super::shape::Shapes;
+use super::shape::{ShapeSpan, Shapes};
 #[cfg(feature = "v2")]
 use super::v2::ShardRecord;
 #[cfg(all(feature = "write", feature = "v2"))]
@@ -71,7 +71,7 @@ impl<'o> ParseContext<'o> {
             dialect,
             place: Place::NOWHERE,
             components: Vec::new(),
-            shapes: Shapes::default(),
+            shapes: Shapes::new(),
             #[cfg(feature = "v2")]
             shards: Vec::new(),
             expected: 0,
@@ -89,11 +89,12 @@ impl<'o> ParseContext<'o> {
         Ok(reserve(&mut self.components, self.expected)?)
     }
 
-    /// Keeps a dimension of the shape that is being read.
+    /// Keeps the shape whose dimensions stand at `first` and end before `rest`.
     #[inline(always)]
-    pub(super) fn push_dimension(&mut self, dimension: u64) -> Checked<()> {
-        let pushed = self.shapes.push(dimension);
-        pushed.map_err(|out| Fault::new(out, Remaining::END).into())
+    pub(super) fn keep_shape(&mut self, first: Input<'_>, rest: Input<'_>) -> Checked<ShapeSpan> {
+        let length = first.len().wrapping_sub(rest.len());
+        let kept = self.shapes.keep(first.get(..length).unwrap_or(first));
+        kept.map_err(|out| Fault::new(out, Remaining::END).into())
     }
 
     /// Checks a component by itself and keeps its record.

@@ -258,6 +258,20 @@ impl ComponentRecord {
     }
 }
 
+impl RawObject<'_> {
+    /// No object.
+    pub(crate) const NONE: Self = Self {
+        name: Text::NONE,
+        shape: ShapeSpan::EMPTY,
+        product: Product::ONE,
+        layout: Format::Unknown,
+        first: 0,
+        attributes: None,
+        shape_at: Remaining::END,
+        components_at: Remaining::END,
+    };
+}
+
 /// One object, after its components, which are the last that were parsed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawObject<'m> {

@@ -1,11 +1,14 @@
-//! Shapes: kept as numbers of the fewest bytes, and read as slices are.
+//! Shapes: kept as they stand in a manifest, and read as slices are.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::cbor::Remaining;
+use nom::Parser as _;
+
+use crate::cbor::{Input, Remaining, uint};
 use crate::error::OutOfMemory;
 use crate::num::{len_u32, product, usize_from_u32};
+use crate::rules::Rule;
 
 /// An unsigned integer and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +31,6 @@ impl Text<'_> {
         Self { remaining: Remaining::END, bytes: &[], behind: Remaining::END };
 }
 
-/// Bits of a dimension in one byte; the highest bit says that more follow.
-const BITS: u32 = 7;
-const MORE: u8 = 1 << BITS;
-
 /// The bytes of a shape among [`Shapes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeSpan {
@@ -44,76 +43,51 @@ impl ShapeSpan {
     pub(crate) const EMPTY: Self = Self { start: 0, length: 0 };
 }
 
-/// The dimensions of all shapes, seven bits a byte, the lowest first. A shape that equals the one before it is
-/// kept once.
-#[derive(Debug, Default)]
+/// The dimensions of all shapes, as CBOR numbers one after the other. A shape that equals the one before it is kept
+/// once. So shapes take no more bytes than they do in the manifest, whatever it is.
+#[derive(Debug)]
 pub(crate) struct Shapes {
     bytes: Vec<u8>,
-    last: Option<ShapeSpan>,
+    last: ShapeSpan,
 }
 
 impl Shapes {
-    /// The place where the next shape begins.
-    #[inline(always)]
-    pub(crate) fn begin(&self) -> usize {
-        self.bytes.len()
+    pub(crate) const fn new() -> Self {
+        Self { bytes: Vec::new(), last: ShapeSpan::EMPTY }
     }
 
-    /// Adds a dimension.
+    /// Keeps the shape whose dimensions are the numbers in `dimensions`.
     #[inline(always)]
-    pub(crate) fn push(&mut self, dimension: u64) -> Result<(), OutOfMemory> {
-        let mut rest = dimension;
-        // A dimension takes ten bytes at most.
-        if self.bytes.capacity().wrapping_sub(self.bytes.len()) < 10 {
-            self.grow()?;
-        }
-        while rest >= MORE.into() {
-            let [low, ..] = rest.to_le_bytes();
-            self.bytes.push(low | MORE);
-            rest >>= BITS;
-        }
-        let [low, ..] = rest.to_le_bytes();
-        self.bytes.push(low);
-        Ok(())
+    pub(crate) fn keep(&mut self, dimensions: Input<'_>) -> Result<ShapeSpan, OutOfMemory> {
+        if self.get(self.last).0 == dimensions { Ok(self.last) } else { self.append(dimensions) }
     }
 
-    #[cold]
     #[inline(never)]
-    fn grow(&mut self) -> Result<(), OutOfMemory> {
-        self.bytes.try_reserve(64).map_err(|_| OutOfMemory)
-    }
-
-    /// Ends the shape that began at `start`.
-    #[inline(always)]
-    pub(crate) fn end(&mut self, start: usize) -> ShapeSpan {
-        let length = self.bytes.len().saturating_sub(start);
-        if let Some(last) = self.last
-            && self.slice(last) == self.bytes.get(start..).unwrap_or_default()
-        {
-            self.bytes.truncate(start);
-            return last;
-        }
-        let span = ShapeSpan { start: len_u32(start), length: len_u32(length) };
-        self.last = Some(span);
-        span
-    }
-
-    #[inline(always)]
-    fn slice(&self, span: ShapeSpan) -> &[u8] {
-        let start = usize_from_u32(span.start);
-        let end = start.saturating_add(usize_from_u32(span.length));
-        self.bytes.get(start..end).unwrap_or_default()
+    fn append(&mut self, dimensions: Input<'_>) -> Result<ShapeSpan, OutOfMemory> {
+        self.bytes.try_reserve(dimensions.len()).map_err(|_| OutOfMemory)?;
+        let (start, length) = (len_u32(self.bytes.len()), len_u32(dimensions.len()));
+        self.bytes.extend_from_slice(dimensions);
+        self.last = ShapeSpan { start, length };
+        Ok(self.last)
     }
 
     /// The shape of a span.
     #[inline]
     pub(crate) fn get(&self, span: ShapeSpan) -> Shape<'_> {
-        Shape(self.slice(span))
+        let start = usize_from_u32(span.start);
+        let end = start.wrapping_add(usize_from_u32(span.length));
+        Shape(self.bytes.get(start..end).unwrap_or_default())
     }
 
     /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
         self.bytes.capacity()
+    }
+
+    /// Bytes that are kept.
+    #[cfg(feature = "std")]
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
     }
 }
 
@@ -134,9 +108,15 @@ impl Shapes {
 pub struct Shape<'a>(&'a [u8]);
 
 impl<'a> Shape<'a> {
+    /// The shape whose dimensions are CBOR numbers.
+    #[cfg(feature = "write")]
+    pub(crate) fn of(dimensions: Input<'a>) -> Self {
+        Self(dimensions)
+    }
+
     /// The number of dimensions; 0 for a scalar.
     pub fn len(&self) -> usize {
-        self.0.iter().filter(|byte| **byte < MORE).count()
+        self.iter().len()
     }
 
     /// Returns whether it is the shape of a scalar.
@@ -206,7 +186,8 @@ impl<'a> IntoIterator for &Shape<'a> {
 
 impl PartialEq for Shape<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        // A number may be spelled in several ways.
+        self.0 == other.0 || self.iter().eq(other.iter())
     }
 }
 
@@ -250,33 +231,25 @@ impl Iterator for Dimensions<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        let (mut dimension, mut shift) = (0, 0_u32);
-        while let Some((byte, rest)) = self.0.split_first() {
-            self.0 = rest;
-            dimension |= u64::from(byte & !MORE) << (shift & 63);
-            if *byte < MORE {
-                return Some(dimension);
-            }
-            shift = shift.wrapping_add(BITS);
-        }
-        None
+        let (rest, dimension) = uint(Rule::ShapeType).parse(self.0).ok()?;
+        self.0 = rest;
+        Some(dimension)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = Shape(self.0).len();
+        let (mut left, mut rest) = (0_usize, self.0);
+        while let Ok((after, _)) = uint(Rule::ShapeType).parse(rest) {
+            (left, rest) = (left.saturating_add(1), after);
+        }
         (left, Some(left))
     }
 }
 
 impl ExactSizeIterator for Dimensions<'_> {}
 
-/// What rules ask of the dimensions of a shape, as they come.
+/// The product of dimensions, as they come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product {
-    /// The number of dimensions.
-    pub(crate) rank: u32,
-    /// The first dimension: rows of a matrix.
-    pub(crate) first: u64,
     wrapped: u64,
     overflows: bool,
     empty: bool,
@@ -284,8 +257,7 @@ pub(crate) struct Product {
 
 impl Product {
     /// The product of no dimensions.
-    pub(crate) const ONE: Self =
-        Self { rank: 0, first: 0, wrapped: 1, overflows: false, empty: false };
+    pub(crate) const ONE: Self = Self { wrapped: 1, overflows: false, empty: false };
 
     /// The product of those dimensions.
     pub(crate) fn of(dimensions: impl Iterator<Item = u64>) -> Self {
@@ -298,10 +270,6 @@ impl Product {
 
     #[inline(always)]
     pub(crate) fn multiply(&mut self, dimension: u64) {
-        if self.rank == 0 {
-            self.first = dimension;
-        }
-        self.rank = self.rank.wrapping_add(1);
         self.empty |= dimension == 0;
         let (wrapped, overflow) = product(self.wrapped, dimension);
         self.wrapped = wrapped;
@@ -318,42 +286,31 @@ impl Product {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
-    use super::Shapes;
+    use super::{Shape, Shapes};
 
     #[test]
-    fn shapes_are_what_was_pushed() {
-        let mut shapes = Shapes::default();
-        let wanted: [&[u64]; 7] = [
-            &[],
-            &[0],
-            &[127, 128, 1],
-            &[127, 128, 1],
-            &[u64::MAX, 0, 1 << 63],
-            &[16_383, 16_384],
-            &[127, 128, 1],
+    fn shapes_are_what_was_kept() {
+        let mut shapes = Shapes::new();
+        let kept: [(&[u8], &[u64]); 6] = [
+            (&[], &[]),
+            (&[0], &[0]),
+            (b"\x17\x18\x18\x19\x01\0", &[23, 24, 256]),
+            (b"\x17\x18\x18\x19\x01\0", &[23, 24, 256]),
+            (b"\x1b\xff\xff\xff\xff\xff\xff\xff\xff\0", &[u64::MAX, 0]),
+            (b"\x17\x18\x18\x19\x01\0", &[23, 24, 256]),
         ];
-        let spans: Vec<_> = wanted
-            .iter()
-            .map(|shape| {
-                let start = shapes.begin();
-                shape.iter().for_each(|dimension| shapes.push(*dimension).unwrap());
-                shapes.end(start)
-            })
-            .collect();
+        let spans = kept.map(|(bytes, _)| shapes.keep(bytes).unwrap());
         assert_eq!(spans[2], spans[3], "equal shapes in a row are kept once");
-        assert_ne!(spans[2], spans[6]);
-        for (span, wanted) in spans.iter().zip(wanted) {
+        assert_ne!(spans[2], spans[5]);
+        for (span, (_, wanted)) in spans.iter().zip(kept) {
             let shape = shapes.get(*span);
             assert_eq!(shape, wanted);
-            assert_eq!(shape.len(), wanted.len());
-            assert_eq!(shape.iter().len(), wanted.len());
+            assert_eq!((shape.len(), shape.iter().len()), (wanted.len(), wanted.len()));
             assert_eq!(shape.get(1), wanted.get(1).copied());
-            assert_eq!(
-                (shape.first(), shape.last()),
-                (wanted.first().copied(), wanted.last().copied())
-            );
+            let ends = (wanted.first().copied(), wanted.last().copied());
+            assert_eq!((shape.first(), shape.last()), ends);
         }
+        assert_eq!(Shape(b"\x17"), Shape(b"\x18\x17"), "one number, spelled in two ways");
+        assert_ne!(Shape(b"\x17"), Shape(b"\x17\x17"));
     }
 }

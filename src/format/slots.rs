@@ -70,14 +70,13 @@ impl<'m> Slot<'m> for ShapeField {
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mut input, mut entries) = array_head(wrong, cx.limits.rank()).parse(at)?;
-        let (start, mut product) = (cx.shapes.begin(), Product::ONE);
+        let (first, mut product) = (input, Product::ONE);
         while entries.next(input) {
             let dimension;
             (input, dimension) = uint(wrong).parse(input)?;
             product.multiply(dimension);
-            cx.push_dimension(dimension)?;
         }
-        let span = cx.shapes.end(start);
+        let span = cx.keep_shape(first, input)?;
         let shape = Self { remaining: Remaining::of(at), span, product };
         Ok((entries.end(input, at, Limit::Rank)?, shape))
     }

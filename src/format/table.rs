@@ -110,6 +110,7 @@ macro_rules! table {
         }
 
         const _: () = {
+            #[allow(unused_imports, clippy::allow_attributes, reason = "those of one form alone")]
             use nom::Parser as _;
             use $crate::cbor::{Checked, Entries, Fault, Input, Keys, Remaining, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
@@ -136,7 +137,7 @@ macro_rules! table {
                 #[inline(always)]
                 pub(crate) fn open(cx: &ParseContext<'_>, at: Input<$m>) -> Checked<Self> {
                     let (input, entries) =
-                        $crate::format::table::table!(@head $form $wrong_map, cx).parse(at)?;
+                        $crate::format::table::table!(@head $form $wrong_map, cx, at)?;
                     Ok(Self::of(at, (input, entries)))
                 }
 
@@ -281,7 +282,7 @@ macro_rules! table {
                     then: impl FnOnce(&mut ParseContext<'_>, Self) -> Checked<O>,
                 ) -> Parsed<$m, O> {
                     let (mut input, mut entries) =
-                        $crate::format::table::table!(@head $form $wrong_map, cx).parse(at)?;
+                        $crate::format::table::table!(@head $form $wrong_map, cx, at)?;
                     let (mut seen, mut null) = (0, 0);
                     $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
                     // Writers put fields in the order of the table and spell them with short heads.
@@ -329,11 +330,13 @@ macro_rules! table {
     (@is_deterministic deterministic) => { true };
     (@prove any $cx:ident $self:ident.$at:ident $level:literal) => {};
     (@prove deterministic $cx:ident $self:ident.$at:ident $level:literal) => { $cx.prove($self.$at, $level)? };
-    (@head any $wrong:path, $cx:ident) => { $crate::cbor::map_head($wrong, $cx.limits.keys()) };
+    (@head any $wrong:path, $cx:ident, $at:ident) => {
+        $crate::cbor::open_map($wrong, $cx.limits.keys(), $at)
+    };
     // Order proves that keys are unique, so that there may be any number of them.
-    (@head deterministic $wrong:path, $cx:ident) => {{
+    (@head deterministic $wrong:path, $cx:ident, $at:ident) => {{
         let _ = &$cx;
-        $crate::cbor::strict_map_head($wrong)
+        $crate::cbor::strict_map_head($wrong).parse($at)
     }};
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };

@@ -85,16 +85,19 @@ impl<'m> Objects<'m> {
         Ok(Self { manifest, input, entries, ordinal: 0 })
     }
 
-    pub(super) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+    pub(super) fn next(
+        &mut self,
+        cx: &mut ParseContext<'_>,
+        raw: &mut RawObject<'m>,
+    ) -> Checked<bool> {
         if !self.entries.next(self.input) {
             cx.place = Place::NOWHERE;
-            return Ok(None);
+            return Ok(false);
         }
         cx.place = Place::new(Some(self.ordinal), None);
-        let (rest, object) = object(cx, self.input)?;
-        self.input = rest;
+        (self.input, *raw) = object(cx, self.input)?;
         self.ordinal = self.ordinal.wrapping_add(1);
-        Ok(Some(object))
+        Ok(true)
     }
 
     pub(super) fn finish(self) -> Parsed<'m, Header> {

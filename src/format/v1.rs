@@ -17,7 +17,7 @@ use super::table::table;
 use super::{Encoding, Format, Generation, Role, Version};
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
-    map_head, nth_key, pass, short_text, skip, text, utf8,
+    map_head, nth_key, open_map, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 #[cfg(feature = "write")]
@@ -144,21 +144,24 @@ impl<'m> Objects<'m> {
         Ok(Self { root, map: None, header: None, ordinal: 0 })
     }
 
-    /// The next object. The fields of the root around the objects are read on the way.
+    /// Parses the next object. The fields of the root around the objects are read on the way.
     #[inline(always)]
-    pub(super) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+    pub(super) fn next(
+        &mut self,
+        cx: &mut ParseContext<'_>,
+        raw: &mut RawObject<'m>,
+    ) -> Checked<bool> {
         loop {
             if let Some(map) = &mut self.map
                 && map.entries.next(map.input)
             {
                 cx.place = Place::new(Some(self.ordinal), None);
-                let (rest, object) = object(cx, map.input)?;
-                map.input = rest;
+                map.input = object(cx, map.input, raw)?;
                 self.ordinal = self.ordinal.wrapping_add(1);
-                return Ok(Some(object));
+                return Ok(true);
             }
             if !self.advance(cx)? {
-                return Ok(None);
+                return Ok(false);
             }
         }
     }
@@ -286,13 +289,17 @@ impl<'m> Slot<'m> for Deferred<'m> {
 
 /// Reads the object whose name is at `at`.
 #[inline(always)]
-fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<'m>> {
+fn object<'m>(
+    cx: &mut ParseContext<'_>,
+    at: Input<'m>,
+    raw: &mut RawObject<'m>,
+) -> Checked<Input<'m>> {
     let (value, name) = key(at)?;
     check_utf8(Remaining::of(at), name)?;
     let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
     let first = len_u32(cx.components.len());
-    Object::read(cx, value, |_, object| {
-        Ok(RawObject {
+    let (rest, ()) = Object::read(cx, value, |_, object| {
+        *raw = RawObject {
             name,
             shape: object.shape.span,
             product: object.shape.product,
@@ -301,8 +308,10 @@ fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<
             attributes: object.attributes.map(|attributes| attributes.0),
             shape_at: object.shape.remaining,
             components_at: object.components.0,
-        })
-    })
+        };
+        Ok(())
+    })?;
+    Ok(rest)
 }
 
 /// The place of an object's components, each of which has been kept.
@@ -314,7 +323,7 @@ impl<'m> Slot<'m> for Components {
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = cx.limits.keys();
-        let (mut input, mut entries) = map_head(wrong, limit).parse(at)?;
+        let (mut input, mut entries) = open_map(wrong, limit, at)?;
         let mut keys = Keys::of(input);
         let mut ordinal = 0_u32;
         while entries.next(input) {

@@ -150,21 +150,24 @@ impl<'m> Objects<'m> {
         Ok(Self { root, map: None, names: Ascending::default(), header, ordinal: 0 })
     }
 
-    /// The next object. The fields of the root around the objects are read on the way.
+    /// Parses the next object. The fields of the root around the objects are read on the way.
     #[inline(always)]
-    pub(super) fn next(&mut self, cx: &mut ParseContext<'_>) -> Checked<Option<RawObject<'m>>> {
+    pub(super) fn next(
+        &mut self,
+        cx: &mut ParseContext<'_>,
+        raw: &mut RawObject<'m>,
+    ) -> Checked<bool> {
         loop {
             if let Some(map) = &mut self.map
                 && map.entries.next(map.input)
             {
                 cx.place = Place::new(Some(self.ordinal), None);
-                let (rest, object) = object(cx, &mut self.names, map.input)?;
-                map.input = rest;
+                map.input = object(cx, &mut self.names, map.input, raw)?;
                 self.ordinal = self.ordinal.wrapping_add(1);
-                return Ok(Some(object));
+                return Ok(true);
             }
             if !self.advance(cx)? {
-                return Ok(None);
+                return Ok(false);
             }
         }
     }
@@ -254,15 +257,16 @@ fn object<'m>(
     cx: &mut ParseContext<'_>,
     names: &mut Ascending<'m>,
     at: Input<'m>,
-) -> Parsed<'m, RawObject<'m>> {
+    raw: &mut RawObject<'m>,
+) -> Checked<Input<'m>> {
     let (value, name) = name(names, at)?;
     let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
     let first = len_u32(cx.components.len());
-    Object::read(cx, value, |_, object| {
+    let (rest, ()) = Object::read(cx, value, |_, object| {
         if object.shape.0.product.elements().is_none() {
             return Err(Fault::new(Rule::ShapeOverflow, object.shape.0.remaining).into());
         }
-        Ok(RawObject {
+        *raw = RawObject {
             name,
             shape: object.shape.0.span,
             product: object.shape.0.product,
@@ -271,8 +275,10 @@ fn object<'m>(
             attributes: object.attributes.map(|attributes| attributes.0),
             shape_at: object.shape.0.remaining,
             components_at: object.parts.0,
-        })
-    })
+        };
+        Ok(())
+    })?;
+    Ok(rest)
 }
 
 /// The place of an object's parts, each of which has been kept.

@@ -6,7 +6,7 @@ mod profiles;
 use super::index::{FieldFault, Site};
 use crate::error::ErrorKind;
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Format, IndexTypes, Logical, Product, Role,
+    ComponentRecord, Dialect, Encoding, Format, IndexTypes, Logical, Product, Role, Shape,
 };
 use crate::limits::{Options, Tolerance};
 use crate::num::{divide_exactly, len_u32, product};
@@ -17,6 +17,7 @@ use crate::rules::Rule;
 pub(crate) struct Candidate<'c> {
     pub(crate) layout: Format,
     pub(crate) product: Product,
+    pub(crate) shape: Shape<'c>,
     pub(crate) components: &'c [ComponentRecord],
     pub(crate) dialect: &'static Dialect,
 }
@@ -166,7 +167,7 @@ impl<'c> Candidate<'c> {
         if !self.may_have_others(3) {
             return Err(in_components(Rule::CsrRoles));
         }
-        let Product { rank, first: rows, .. } = self.product;
+        let (rank, rows) = (self.shape.rank(), self.shape.first().unwrap_or(0));
         if rank != 2 {
             return Err(in_shape(Rule::CsrRank, rank.into()));
         }
@@ -192,7 +193,7 @@ impl<'c> Candidate<'c> {
         if !self.may_have_others(2) {
             return Err(in_components(Rule::CooRoles));
         }
-        let rank = self.product.rank;
+        let rank = self.shape.rank();
         if rank == 0 {
             return Err(in_shape(Rule::CooRank, 0));
         }

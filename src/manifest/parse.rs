@@ -80,7 +80,8 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
 fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
     let components = cx.components.get(usize_from_u32(raw.first)..).unwrap_or_default();
     let RawObject { layout, product, .. } = *raw;
-    Candidate { layout, product, components, dialect: cx.dialect }
+    let shape = cx.shapes.get(raw.shape);
+    Candidate { layout, product, shape, components, dialect: cx.dialect }
 }
 
 struct Parser<'m, 'o> {
@@ -94,7 +95,8 @@ impl<'m> Parser<'m, '_> {
     /// Pulls all objects, and adds them to the index.
     fn pull(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
         let mut last: Option<&[u8]> = None;
-        while let Some(raw) = objects.next(&mut self.cx)? {
+        let mut raw = RawObject::NONE;
+        while objects.next(&mut self.cx, &mut raw)? {
             if last.is_none() {
                 self.builder.reserve(self.cx.expected)?;
             }

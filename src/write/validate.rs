@@ -12,13 +12,14 @@ use super::settings::Target;
 use super::shard_list::ShardList;
 #[cfg(feature = "v2")]
 use crate::cbor::{Checked, skip};
-use crate::cbor::{Fault, Remaining, UNLIMITED, fault, map_head};
+use crate::cbor::{Fault, Output, Remaining, UNLIMITED, fault, map_head};
 #[cfg(feature = "v2")]
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::{
-    Dtype, Encoding, Extent, Format, Product, RawComponent, Role, Uint, Writing, pass_attributes,
+    Dtype, Encoding, Extent, Format, Product, RawComponent, Role, Shape, Uint, Writing,
+    pass_attributes,
 };
 #[cfg(feature = "v2")]
 use crate::format::{ParseContext, Profile, v2};
@@ -86,13 +87,16 @@ pub(super) fn object(
         return Err(Error::nowhere(Rule::ShapeOverflow));
     }
     let layout = object.format(writing);
-    let candidate = Candidate { layout, product, components: &records, dialect: writing.dialect };
+    let mut dimensions = Output::default();
+    object.shape.iter().try_for_each(|dimension| dimensions.uint(*dimension))?;
+    let (shape, dialect) = (Shape::of(dimensions.as_bytes()), writing.dialect);
+    let candidate = Candidate { layout, product, shape, components: &records, dialect };
     let placed = |fault: ObjectFault| {
         let place = Place::new(Some(ordinal), fault.component());
         Error::nowhere(fault.kind()).found(fault.found()).at(place)
     };
     #[cfg(feature = "v2")]
-    if let Some(profile) = profile(object, layout, limits, attributes)
+    if let Some(profile) = profile(layout, dimensions.as_bytes(), limits, attributes)
         .map_err(|error| refused(fault(error)).at(Place::new(Some(ordinal), None)))?
     {
         candidate.check_profile(&profile).map_err(placed)?;
@@ -149,8 +153,8 @@ fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
 /// Reads the attributes of an object of a profile, if it is one: v2 §5.2.
 #[cfg(feature = "v2")]
 fn profile(
-    object: &NewObject<'_>,
     layout: Format,
+    dimensions: &[u8],
     limits: &Limits,
     attributes: Option<&[u8]>,
 ) -> Checked<Option<Profile>> {
@@ -160,12 +164,8 @@ fn profile(
     let attributes =
         attributes.ok_or_else(|| Fault::new(Rule::AttributeMissing, Remaining::END))?;
     let mut cx = ParseContext::of_items(limits);
-    let start = cx.shapes.begin();
-    for dimension in object.shape {
-        let pushed = cx.shapes.push(*dimension);
-        pushed.map_err(|out| Fault::new(out, Remaining::END))?;
-    }
-    let shape = cx.shapes.end(start);
+    let kept = cx.shapes.keep(dimensions);
+    let shape = kept.map_err(|out| Fault::new(out, Remaining::END))?;
     let shape_at = Remaining::END;
     v2::profile(&mut cx, v2::Profiled { layout, shape, shape_at, attributes }).map(Some)
 }

@@ -87,14 +87,13 @@ impl<'m> Slot<'m> for ShapeOf64 {
         if entries.claimed() > Some(cx.limits.rank()) {
             return Err(Fault::new(Limit::Rank, Remaining::of(at)).into());
         }
-        let (start, mut product) = (cx.shapes.begin(), Product::ONE);
+        let (first, mut product) = (input, Product::ONE);
         while entries.next(input) {
             let dimension;
             (input, dimension) = uint(wrong, input)?;
             product.multiply(dimension.value);
-            cx.push_dimension(dimension.value)?;
         }
-        let span = cx.shapes.end(start);
+        let span = cx.keep_shape(first, input)?;
         Ok((input, Self(ShapeField { remaining: Remaining::of(at), span, product })))
     }
 }
