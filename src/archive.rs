@@ -1,16 +1,16 @@
 //! A whole file in memory.
 
-use core::ops::Deref;
+use core::ops::{Deref, Range};
 
 use crate::brief::Bytes;
 use crate::codec::ReadAt;
-use crate::error::Error;
+use crate::error::{Error, Misuse};
+use crate::format::frame::{Container, Frame};
 #[cfg(feature = "std")]
 use crate::front::Parsed;
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Admitted, Manifest};
 use crate::num::u64_from_usize;
-use crate::open;
 use crate::verify::{Summary, Verifier};
 
 /// A file whose bytes are all in memory, and its [`Manifest`], to which it derefs.
@@ -51,7 +51,7 @@ impl<B: AsRef<[u8]>> Archive<B> {
     /// # Errors
     /// Any rule of the catalogue but those that need data.
     pub fn open_with(file: B, options: &Options) -> Result<Self, Error> {
-        let (section, admitted) = open::admit(file.as_ref(), options)?;
+        let (section, admitted) = parse(file.as_ref(), options)?;
         Ok(Self { manifest: Manifest::within(file, section, admitted) })
     }
 
@@ -132,4 +132,24 @@ impl<B> Deref for Archive<B> {
     fn deref(&self) -> &Manifest<B> {
         &self.manifest
     }
+}
+
+/// Opens a file whose bytes are all there, by the steps of [`open`](crate::open): the range of its manifest, and the
+/// manifest.
+fn parse(file: &[u8], options: &Options) -> Result<(Range<usize>, Admitted), Error> {
+    let section = |range: &Range<u64>| {
+        let start = usize::try_from(range.start).ok();
+        start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
+    };
+    let supply = Error::misuse(Misuse::Supply);
+    let fetch = |range| file.get(section(range)?);
+    let length = u64_from_usize(file.len());
+    let header = Container::header_range(length)?;
+    let container = Container::read(fetch(&header).ok_or(supply)?)?;
+    let footer = container.footer_range(length)?;
+    let bytes = fetch(&footer).ok_or(supply)?;
+    let frame = Frame::read(container, bytes, footer, options.limit())?;
+    let section = section(frame.manifest()).ok_or(supply)?;
+    let manifest = file.get(section.clone()).ok_or(supply)?;
+    Ok((section, Admitted::admit(&frame, manifest, options)?))
 }

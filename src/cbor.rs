@@ -14,21 +14,13 @@ mod deterministic;
     allow(dead_code, clippy::allow_attributes, reason = "front ends need the text alone")
 )]
 mod encode;
-mod entries;
-mod head;
-mod keys;
 mod pass;
 mod skip;
 #[cfg(feature = "v2")]
 mod strict;
 mod value;
 
-use nom::error::{ErrorKind as NomKind, ParseError};
-use nom::{IResult, Mode, OutputMode, PResult, Parser};
-
-use crate::error::ErrorKind;
-use crate::num::{SMALL, Word, len_u32, usize_from_u32};
-use crate::rules::Rule;
+use core::cell::Cell;
 
 #[cfg(feature = "write")]
 pub(crate) use deterministic::{
@@ -36,12 +28,8 @@ pub(crate) use deterministic::{
 };
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use encode::Output;
-use entries::entries;
-pub(crate) use entries::{Entries, array_head, map_head, open_map};
-#[cfg(feature = "v2")]
-pub(crate) use entries::{strict_array_head, strict_map_head};
-use head::{BREAK, Head, head, head_of, major};
-pub(crate) use keys::{Keys, find, keys_before, nth_key};
+use nom::error::{ErrorKind as NomKind, ParseError};
+use nom::{IResult, Mode, OutputMode, PResult, Parser};
 #[cfg(feature = "write")]
 pub(crate) use pass::item;
 pub(crate) use pass::pass;
@@ -49,6 +37,11 @@ pub(crate) use skip::skip;
 #[cfg(feature = "v2")]
 pub(crate) use strict::{Ascending, strict};
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
+
+use crate::error::ErrorKind;
+use crate::names::NameTable;
+use crate::num::{SMALL, Word, len_u32, u64_from_usize, usize_from_u32};
+use crate::rules::{Limit, Rule};
 
 /// What is left of the manifest, from the item to read on.
 pub(crate) type Input<'m> = &'m [u8];
@@ -342,6 +335,446 @@ pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Faul
     length.and_then(|length| at.get(..length)).ok_or_else(|| Fault::internal(at))
 }
 
+/// Major types: RFC 8949 §3.1.
+pub(crate) mod major {
+    pub(crate) const UINT: u8 = 0;
+    pub(crate) const NEGATIVE: u8 = 1;
+    pub(crate) const BYTES: u8 = 2;
+    pub(crate) const TEXT: u8 = 3;
+    pub(crate) const ARRAY: u8 = 4;
+    pub(crate) const MAP: u8 = 5;
+    pub(crate) const TAG: u8 = 6;
+}
+
+/// The initial byte of a simple value that a second byte gives.
+const SIMPLE: u8 = 0xf8;
+/// The initial byte that ends an indefinite-length item.
+pub(crate) const BREAK: u8 = 0xff;
+
+/// The head of an item: major type, additional information, and the argument they stand for.
+#[derive(Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) major: u8,
+    pub(crate) info: u8,
+    pub(crate) argument: u64,
+}
+
+impl Head {
+    pub(crate) const INDEFINITE: u8 = 31;
+
+    #[inline(always)]
+    pub(crate) fn indefinite(self) -> bool {
+        self.info == Self::INDEFINITE
+    }
+}
+
+/// How many bytes the argument takes, where it does not fit in the initial byte, and how many
+/// bits of 64 it leaves unused.
+#[inline(always)]
+fn width(info: u8) -> (usize, u32) {
+    // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
+    let bytes = 1 << (info & 3);
+    (bytes, 64_u32.wrapping_sub(8 << (info & 3)))
+}
+
+/// The argument of a head that does not fit in its initial byte; none if it is cut.
+pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    if let (Some(read), false) = (wide(at, info), SMALL) {
+        return Some(read);
+    }
+    let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
+    Some((rest, argument.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+}
+
+/// [`argument`] where there are as many bytes as the longest head has: all but at the very end of the manifest.
+#[inline(always)]
+fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
+    let [_, argument @ ..] = at.first_chunk::<9>()?;
+    let (bytes, unused) = width(info);
+    let rest = at.get(bytes.wrapping_add(1)..)?;
+    if cfg!(target_pointer_width = "32") && info < 27 {
+        // Turning the order of 8 bytes takes such machines much longer than that of 4.
+        let [a, b, c, d, ..] = *argument;
+        let unused = unused.wrapping_sub(32);
+        return Some((rest, (u32::from_be_bytes([a, b, c, d]) >> unused).into()));
+    }
+    Some((rest, u64::from_be_bytes(*argument) >> unused))
+}
+
+/// The head of the next item, whatever it is.
+#[inline(always)]
+pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
+    let Some((&initial, rest)) = at.split_first() else {
+        return fail(Rule::CborTruncated, at);
+    };
+    let (major, info) = (initial >> 5, initial & 31);
+    match info {
+        0..24 => Ok((rest, Head { major, info, argument: u64::from(info) })),
+        24..28 => match argument(at, info) {
+            Some((_, argument @ 0..32)) if initial == SIMPLE => {
+                Err(Fault::with(Rule::CborSimple, Remaining::of(at), argument).into())
+            }
+            Some((rest, argument)) => Ok((rest, Head { major, info, argument })),
+            None => fail(Rule::CborTruncated, at),
+        },
+        _ if initial == BREAK => fail(Rule::CborBreak, at),
+        Head::INDEFINITE if matches!(major, major::BYTES..=major::MAP) => {
+            Ok((rest, Head { major, info, argument: 0 }))
+        }
+        _ => Err(Fault::with(Rule::CborReserved, Remaining::of(at), initial.into()).into()),
+    }
+}
+
+/// A head of the major type `wanted`, which has to be as `SHORTEST` says; any other item breaks
+/// `wrong`.
+#[inline(always)]
+pub(crate) fn head_of<const SHORTEST: bool>(
+    wanted: u8,
+    wrong: Rule,
+    at: Input<'_>,
+) -> Parsed<'_, Head> {
+    if let Some((initial, rest)) = at.split_first()
+        && !SMALL
+    {
+        // Of the wanted type, nothing is left of the initial byte but the information.
+        let info = initial ^ (wanted << 5);
+        if info < 24 {
+            return Ok((rest, Head { major: wanted, info, argument: u64::from(info) }));
+        }
+        if info < 28
+            && let Some((rest, argument)) = wide(at, info)
+            && (!SHORTEST || is_shortest(info, argument))
+        {
+            return Ok((rest, Head { major: wanted, info, argument }));
+        }
+    }
+    let (rest, head) = any_head_of(wanted, wrong, at)?;
+    if SHORTEST && !SMALL && head.info >= 24 && !is_shortest(head.info, head.argument) {
+        return fail(Rule::CborShortest, at);
+    }
+    Ok((rest, head))
+}
+
+/// Whether an argument that takes bytes of its own needs as many as `info` says: more than the initial
+/// byte has room for, or more than half of them have. None of indefinite length does.
+#[inline(always)]
+fn is_shortest(info: u8, argument: u64) -> bool {
+    let (bytes, _) = width(info);
+    if info == 24 { argument >= 24 } else { info < 28 && argument >> (bytes << 2) != 0 }
+}
+
+/// [`head_of`] for what is not an ordinary head.
+#[inline(never)]
+fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
+    match head(at)? {
+        (rest, head) if head.major == wanted => Ok((rest, head)),
+        _ => fail(wrong, at),
+    }
+}
+
+/// How many entries of an open map or array may follow.
+///
+/// Of a definite one, those that are left. Of an indefinite one, below zero, those that it may
+/// still have, and one: it ends with a break and not by count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entries(i64);
+
+impl Entries {
+    /// No entries.
+    pub(crate) const NONE: Self = Self(0);
+    /// The pieces of an indefinite-length string.
+    pub(crate) const CHUNKS: Self = Self(i64::MIN);
+
+    #[inline(always)]
+    fn definite(count: u32) -> Self {
+        Self(i64::from(count))
+    }
+
+    #[inline(always)]
+    fn indefinite(limit: u32) -> Self {
+        Self(!i64::from(limit))
+    }
+
+    /// Whether it is definite and has none left.
+    #[inline(always)]
+    pub(crate) fn are_over(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it is definite and has some left.
+    #[inline(always)]
+    pub(crate) fn are_left(self) -> bool {
+        self.0 > 0
+    }
+
+    /// These but one, of which it is known that there are some left.
+    #[inline(always)]
+    pub(crate) fn but_one(self) -> Self {
+        Self(self.0.wrapping_sub(1))
+    }
+
+    /// Takes one entry: whether there is one.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
+        if self.0 > 0 {
+            self.0 = self.0.wrapping_sub(1);
+            return true;
+        }
+        if self.0 == 0 {
+            return false;
+        }
+        let more = self.0 < -1 && input.first() != Some(&BREAK);
+        self.0 = if more { self.0.wrapping_add(1) } else { self.0 };
+        more
+    }
+
+    /// What is left after the last entry, once [`next`](Self::next) has found no more.
+    ///
+    /// # Errors
+    /// `limit`, at `at`, where an indefinite one has more entries than it may.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    pub(crate) fn end<'m>(
+        self,
+        input: Input<'m>,
+        at: Input<'m>,
+        limit: Limit,
+    ) -> Checked<Input<'m>> {
+        if self.0 == 0 {
+            return Ok(input);
+        }
+        match input.split_first() {
+            Some((&BREAK, rest)) => Ok(rest),
+            _ => Err(Fault::new(limit, Remaining::of(at)).into()),
+        }
+    }
+
+    /// The number of entries, where the head gives it.
+    pub(crate) fn claimed(self) -> Option<u32> {
+        u32::try_from(self.0).ok()
+    }
+}
+
+/// What a map or array of that major type has at least for bytes an entry, and what breaks where
+/// it has too many.
+#[inline(always)]
+fn held(major: u8) -> (u8, Limit) {
+    if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
+}
+
+/// Checks a claimed number of entries against the bytes that are left, then against the limit.
+pub(crate) fn entries<'m>(
+    (at, head): (Input<'m>, Head),
+    limit: u32,
+    rest: Input<'m>,
+) -> Parsed<'m, Entries> {
+    let (size, broken) = held(head.major);
+    if head.indefinite() {
+        return Ok((rest, Entries::indefinite(limit)));
+    }
+    if head.argument.saturating_mul(size.into()) > u64_from_usize(rest.len()) {
+        return Err(Fault::with(Rule::CborCount, Remaining::of(at), head.argument).into());
+    }
+    match u32::try_from(head.argument) {
+        Ok(count) if count <= limit => Ok((rest, Entries::definite(count))),
+        _ => Err(Fault::new(broken, Remaining::of(at)).into()),
+    }
+}
+
+/// The head of a map of at most `limit` entries.
+#[inline(always)]
+pub(crate) fn map_head<'m>(
+    wrong: Rule,
+    limit: u32,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    Leaf { known: (wrong, limit), read: open::<{ major::MAP }, false> }
+}
+
+/// The head of a map, definite and as short as it can be. A build for size has walked over it before.
+#[cfg(feature = "v2")]
+#[inline(always)]
+pub(crate) fn strict_map_head<'m>(
+    wrong: Rule,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    Leaf { known: (wrong, UNLIMITED), read: open::<{ major::MAP }, true> }
+}
+
+/// The head of an array of at most `limit` entries.
+#[inline(always)]
+pub(crate) fn array_head<'m>(
+    wrong: Rule,
+    limit: u32,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }, false> }
+}
+
+/// The head of an array, definite and as short as it can be. A build for size has walked over it before.
+#[cfg(feature = "v2")]
+#[inline(always)]
+pub(crate) fn strict_array_head<'m>(
+    wrong: Rule,
+) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
+    Leaf { known: (wrong, UNLIMITED), read: open::<{ major::ARRAY }, true> }
+}
+
+/// [`map_head`] as a function: the shim that calls the one in a parser is not always inlined, and takes 3 % of
+/// opening (`benches/open`).
+#[inline(always)]
+pub(crate) fn open_map(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
+    open::<{ major::MAP }, false>((wrong, limit), at)
+}
+
+/// Opens a map or array.
+#[inline(always)]
+fn open<const MAJOR: u8, const SHORTEST: bool>(
+    (wrong, limit): (Rule, u32),
+    at: Input<'_>,
+) -> Parsed<'_, Entries> {
+    if let Some((initial, rest)) = at.split_first()
+        && !SMALL
+    {
+        let info = initial ^ (MAJOR << 5);
+        let bytes = usize::from(info).wrapping_mul(held(MAJOR).0.into());
+        if info < 24 && u32::from(info) <= limit && bytes <= rest.len() {
+            return Ok((rest, Entries::definite(info.into())));
+        }
+    }
+    let (rest, entries) = any_open::<MAJOR, SHORTEST>(wrong, limit, at)?;
+    Ok((rest, entries))
+}
+
+/// [`open`] for what has no short head, or breaks a rule.
+#[inline(never)]
+fn any_open<const MAJOR: u8, const SHORTEST: bool>(
+    wrong: Rule,
+    limit: u32,
+    at: Input<'_>,
+) -> Parsed<'_, Entries> {
+    let (rest, head) = head_of::<SHORTEST>(MAJOR, wrong, at)?;
+    entries((at, head), limit, rest)
+}
+
+/// Watches the keys of one map go by.
+///
+/// Keys that are strictly ascending are unique, and cost one comparison each and no memory. Only a map
+/// whose keys do not is walked again, when its size is known.
+pub(crate) struct Keys<'m> {
+    first: Input<'m>,
+    last: Option<&'m [u8]>,
+    disorder: bool,
+    count: u32,
+}
+
+impl<'m> Keys<'m> {
+    /// For the entries of a map from the one at `first` on.
+    #[inline(always)]
+    pub(crate) fn of(first: Input<'m>) -> Self {
+        Self { first, last: None, disorder: false, count: 0 }
+    }
+
+    /// Notes a key that may stand there twice.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, key: &'m [u8]) {
+        self.disorder |= self.last.is_some_and(|last| last >= key);
+        self.last = Some(key);
+        self.count();
+    }
+
+    /// Counts an entry whose key does not stand there twice.
+    #[inline(always)]
+    pub(crate) fn count(&mut self) {
+        self.count = self.count.wrapping_add(1);
+    }
+
+    /// Validates the entries that have gone by, which end at `end`.
+    #[inline(always)]
+    pub(crate) fn finish(&self, end: Input<'m>) -> Checked<()> {
+        if self.disorder { unsorted(self.first, end, self.count) } else { Ok(()) }
+    }
+}
+
+/// Looks for the first key that stands there twice, among so many entries that are not sorted.
+#[inline(never)]
+fn unsorted(first: Input<'_>, end: Input<'_>, count: u32) -> Checked<()> {
+    // Places are counted from the first key.
+    let entries = read_entries(first).take_while(|(at, _)| at.len() > end.len());
+    let texts = entries.map(|(at, key)| (len_u32(first.len().wrapping_sub(at.len())), key));
+    // Each has been read before.
+    let lost = Cell::new(false);
+    let read = |place| {
+        let entry = first.get(usize_from_u32(place)..).and_then(entry);
+        lost.set(lost.get() || entry.is_none());
+        entry.map_or(first, |(_, key)| key)
+    };
+    let table = NameTable::new(usize_from_u32(count), texts, read)
+        .map_err(|out| nom::Err::Failure(Fault::new(out, Remaining::of(first))))?;
+    let (kind, place) = match table.duplicate(read) {
+        _ if lost.get() => (ErrorKind::Internal, 0),
+        None => return Ok(()),
+        Some(place) => (Rule::DuplicateKey.into(), place),
+    };
+    let at = first.get(usize_from_u32(place)..).unwrap_or(first);
+    Err(Fault::new(kind, Remaining::of(at)).into())
+}
+
+/// How many keys of the map at `at` stand before `mark`: none in what is no map.
+#[cold]
+pub(crate) fn keys_before(at: Input<'_>, mark: Remaining) -> u32 {
+    let before = |(first, _)| {
+        len_u32(read_entries(first).take_while(|(at, _)| Remaining::of(at) > mark).count())
+    };
+    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
+}
+
+/// The value and the key of an entry that has been read.
+#[inline(always)]
+fn entry(at: Input<'_>) -> Option<(Input<'_>, Input<'_>)> {
+    let (initial, rest) = at.split_first()?;
+    match initial & 31 {
+        length @ 0..24 => rest.split_at_checked(length.into()).map(|(text, value)| (value, text)),
+        _ => key(at).ok(),
+    }
+}
+
+/// The entries from `first` on of a map that has been read: what is left from each key on, and the key.
+fn read_entries(first: Input<'_>) -> impl Iterator<Item = (Input<'_>, Input<'_>)> {
+    let mut next = Some(first);
+    core::iter::from_fn(move || {
+        let at = next?;
+        let (value, text) = entry(at)?;
+        next = pass(value);
+        Some((at, text))
+    })
+}
+
+/// The value of `wanted` in the map at `map`, which has been checked. In 2, keys that are not
+/// text may stand beside it.
+pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
+    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(map).ok()?;
+    while entries.next(input) {
+        let value = match key(input) {
+            Ok((value, key)) if key == wanted.as_bytes() => return Some(value),
+            Ok((value, _)) => value,
+            Err(_) if cfg!(feature = "v2") => pass(input)?,
+            Err(_) => return None,
+        };
+        input = pass(value)?;
+    }
+    None
+}
+
+/// The key at that place in the map at `map`: what is left after it, and the key. The entries
+/// before it have to be in order, and nothing after it.
+pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_>)> {
+    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(map).ok()?;
+    for _ in 0..place {
+        entries.next(input).then_some(())?;
+        let (value, _) = key(input).ok()?;
+        input = pass(value)?;
+    }
+    entries.next(input).then_some(())?;
+    key(input).ok()
+}
+
 #[cfg(test)]
 mod tests {
     #[cfg(any(feature = "v2", feature = "write"))]
@@ -406,3 +839,24 @@ mod tests {
         assert_eq!(starts(b"\x69componentrest", &item), Some(&b"rest"[..]));
     }
 }
+
+#[cfg(all(test, not(feature = "small")))]
+mod head_tests {
+    use super::{argument, wide};
+
+    #[test]
+    fn wide_arguments_are_what_any_are() {
+        let bytes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        for (info, number) in [(24, 1), (25, 0x102), (26, 0x0102_0304), (27, 0x0102_0304_0506_0708)]
+        {
+            let read = wide(&bytes, info).unwrap();
+            assert_eq!((read.1, Some(read)), (number, argument(&bytes, info)));
+            let end = bytes.len() - read.0.len();
+            assert_eq!(wide(&bytes[..end], info).is_some(), info == 27);
+            assert_eq!(argument(&bytes[..end], info), Some((&[][..], number)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod key_tests;

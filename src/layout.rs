@@ -3,7 +3,6 @@
 #[cfg(feature = "ndarray")]
 mod array;
 mod buffer;
-mod dense;
 mod elements;
 #[cfg(feature = "v2")]
 mod gguf;
@@ -22,7 +21,6 @@ mod sparse_csr;
 mod view;
 
 pub use buffer::Decoded;
-pub use dense::Dense;
 pub use elements::{Elements, Nibbles};
 #[cfg(feature = "v2")]
 pub use gguf::GgufBlocks;
@@ -37,4 +35,4 @@ pub use quantized_group::{DecodedQuantized, Packing, Quantization, Quantized, Qu
 pub use slice::{Cut, DecodedSlice, Slice, SliceRanges};
 pub use sparse_coo::{Coo, CooEntries, Coordinate, DecodedCoo, SparseCoo};
 pub use sparse_csr::{ByRow, Csr, CsrEntries, DecodedCsr, Row, SparseCsr};
-pub use view::View;
+pub use view::{Dense, View};

@@ -4,18 +4,13 @@
 //! its last bytes. Names, shapes, digests and attributes are read from those bytes when asked
 //! for, which cannot fail, because they have been checked.
 
-mod blobs;
 mod builder;
 #[cfg(feature = "write")]
 mod canonical;
-mod component;
 mod index;
 mod layouts;
 mod missing;
-mod names;
 mod object;
-mod parse;
-mod parts;
 mod refused;
 #[cfg(feature = "v2")]
 mod shard;
@@ -28,21 +23,18 @@ use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
 #[cfg(feature = "std")]
-pub(crate) use blobs::BlobRule;
-#[cfg(feature = "std")]
-pub(crate) use builder::{Collected, IndexBuilder};
+pub(crate) use builder::{BlobRule, Collected, IndexBuilder};
 #[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;
-pub use component::{Component, ElementType};
 #[cfg(feature = "std")]
 pub(crate) use index::ObjectRecord;
+pub(crate) use index::{Admitted, ManifestRef, TextIn};
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use layouts::Candidate;
 #[cfg(feature = "write")]
 pub(crate) use layouts::ObjectFault;
 pub use missing::NotFound;
-pub use object::Object;
-pub(crate) use parts::{Admitted, ManifestRef, TextIn};
+pub use object::{Component, ElementType, Object};
 pub use refused::RefusedManifest;
 #[cfg(feature = "v2")]
 pub use shard::{Shard, ShardTable};
@@ -247,7 +239,7 @@ impl Admitted {
     pub(crate) fn admit(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
         #[cfg(feature = "v2")]
         frame.validate_hash(bytes)?;
-        let index = parse::parse(frame, bytes, options)?;
+        let index = builder::parse(frame, bytes, options)?;
         let admitted = Self {
             frame: Some(frame.clone()),
             header: frame.manifest().clone(),

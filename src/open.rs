@@ -28,7 +28,7 @@ use crate::error::{Error, Misuse, Place};
 use crate::format::frame::{Container, Frame};
 use crate::format::named;
 use crate::limits::Options;
-use crate::manifest::{Admitted, Manifest};
+use crate::manifest::Manifest;
 use crate::num::u64_from_usize;
 
 pub use crate::format::Named;
@@ -38,25 +38,6 @@ pub use crate::manifest::RefusedManifest;
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {
     let end = needs.start.checked_add(u64_from_usize(bytes.len()));
     if end == Some(needs.end) { Ok(()) } else { Err(Error::misuse(Misuse::Supply)) }
-}
-
-/// The same steps for a file whose bytes are all there: where its manifest lies, and what it says.
-pub(crate) fn admit(file: &[u8], options: &Options) -> Result<(Range<usize>, Admitted), Error> {
-    let section = |range: &Range<u64>| {
-        let start = usize::try_from(range.start).ok();
-        start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
-    };
-    let supply = Error::misuse(Misuse::Supply);
-    let fetch = |range| file.get(section(range)?);
-    let length = u64_from_usize(file.len());
-    let header = Container::header_range(length)?;
-    let container = Container::read(fetch(&header).ok_or(supply)?)?;
-    let footer = container.footer_range(length)?;
-    let bytes = fetch(&footer).ok_or(supply)?;
-    let frame = Frame::read(container, bytes, footer, options.limit())?;
-    let section = section(frame.manifest()).ok_or(supply)?;
-    let manifest = file.get(section.clone()).ok_or(supply)?;
-    Ok((section, Admitted::admit(&frame, manifest, options)?))
 }
 
 /// Needs the header.

@@ -1,7 +1,7 @@
 //! Passing over one item that has been checked: what is in it is counted, and its levels are not.
 
-use super::head::{Head, argument};
 use super::{BREAK, Input, major, skip};
+use super::{Head, argument};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{SMALL, usize_from_u32};
 

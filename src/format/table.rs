@@ -115,7 +115,7 @@ macro_rules! table {
             use $crate::cbor::{Checked, Entries, Fault, Input, Keys, Remaining, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
             use $crate::format::context::ParseContext;
-            use $crate::format::slots::Slot;
+            use $crate::format::context::Slot;
             use $crate::num::SMALL;
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;

@@ -2,13 +2,12 @@
 
 use nom::Parser as _;
 
-use super::context::{Header, ParseContext};
-use super::dialect::{Blob, Dialect, Facts, Fields, IndexTypes, Nesting};
-use super::record::{Dtype, Logical, RawComponent, RawObject};
-use super::shape::{Text, Uint};
-use super::slots::{ShapeField, Slot};
+use super::context::{Header, ParseContext, ShapeField, Slot};
+use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
-use super::{Encoding, Format, Generation, Role};
+use super::{
+    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role,
+};
 use crate::cbor::{
     Checked, Entries, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, pass, text,
 };

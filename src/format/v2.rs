@@ -22,13 +22,12 @@ use self::values::{
 };
 #[cfg(feature = "write")]
 pub(crate) use self::write::{RANK, pass_attributes, validate_shards, validate_written_name};
-use super::context::{Header, OpenMap, ParseContext};
-use super::dialect::{Blob, Dialect, Facts, Fields, IndexTypes, Nesting};
-use super::record::{RawComponent, RawObject};
-use super::shape::Text;
-use super::slots::Slot;
+use super::context::{Header, OpenMap, ParseContext, Slot};
+use super::record::{RawComponent, RawObject, Text};
 use super::table::table;
-use super::{Encoding, Format, Generation, Role};
+use super::{
+    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role,
+};
 use crate::cbor::{
     Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, fail, is_ascii, nth_key,
     short_text, strict, strict_map_head, strict_text,

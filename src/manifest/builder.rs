@@ -1,19 +1,27 @@
-//! Filling the index: each object as it comes, then the rules that hold for all of them.
+//! Filling the index: objects are pulled from the parser of a manifest, or come from a front end; then the rules that
+//! hold for all of them, blobs among these.
 
 use alloc::vec::Vec;
 
-use super::blobs::{BlobRule, InOrder, Wrong, wrong};
 use super::index::{FieldFault, Index, ObjectRecord, Records, Site};
-use super::names::{Clash, Names, Order};
+use super::layouts::{Candidate, FaultAt, ObjectFault};
 #[cfg(feature = "v2")]
 use super::shards;
-use crate::cbor::{Fault, Input, Remaining};
-use crate::error::{ErrorKind, OutOfMemory, Place};
 #[cfg(feature = "v2")]
-use crate::format::ShardRecord;
-use crate::format::{ComponentRecord, Dialect, Shapes, Version, push, reserve};
-use crate::limits::Limits;
-use crate::num::{len_u32, usize_from_u32};
+use crate::cbor::seek;
+use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
+use crate::error::{Error, ErrorKind, OutOfMemory, Place};
+use crate::format::frame::Frame;
+use crate::format::{
+    ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes, Version,
+    push, reserve,
+};
+#[cfg(feature = "v2")]
+use crate::format::{Format, ShardRecord, check_form, v2};
+use crate::limits::{Limits, Options, Tolerance};
+use crate::names::{Clash, Names, Order};
+use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
+use crate::rules::{Limit, Rule};
 
 /// The objects of a file, as they come. Their components have been checked, alone and together.
 #[derive(Debug)]
@@ -166,4 +174,304 @@ pub(super) fn overlap(records: Records<'_>, found: Wrong) -> PlacedFault {
     };
     let fault = records.fault(record, FieldFault { kind, field: Site::Offset, found });
     PlacedFault { fault, place: records.place(component) }
+}
+
+/// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
+pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
+    let mut parser = Parser {
+        options,
+        manifest,
+        cx: ParseContext::new(options.limit(), frame),
+        builder: IndexBuilder::new(),
+    };
+    let container = frame.container();
+    let parsed = match Objects::open(container, &mut parser.cx, manifest) {
+        Ok(objects) => parser.pull(objects),
+        Err(error) => Err(error),
+    };
+    #[cfg_attr(not(feature = "v2"), expect(unused_mut, reason = "2 alone has a form"))]
+    let Parser { mut cx, builder, .. } = parser;
+    #[cfg(feature = "v2")]
+    let parsed = {
+        debug_assert!(
+            parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
+            "a manifest that is accepted has the form that its container asks for"
+        );
+        parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found))
+    };
+    let end = frame.manifest().end;
+    let error = |fault: Fault| {
+        // No place lies before the manifest.
+        let offset = end.saturating_sub(fault.remaining.left().into());
+        Error::new(fault.kind, offset).found(fault.found)
+    };
+    let (rest, Header { attributes, version }) =
+        parsed.map_err(|found| error(fault(found)).at(cx.place))?;
+    if !rest.is_empty() {
+        let rest = (Remaining::of(rest), u64_from_usize(rest.len()));
+        return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));
+    }
+    let dialect = cx.dialect;
+    let blob_rule = if dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs) {
+        BlobRule::Identical { most: options.limit().shared_total(frame.file_len()) }
+    } else {
+        BlobRule::Disjoint
+    };
+    let collected = Collected {
+        bytes: manifest,
+        components: cx.components,
+        shapes: cx.shapes,
+        #[cfg(feature = "v2")]
+        shards: cx.shards,
+        dialect,
+        attributes,
+        version,
+    };
+    let index = builder.finish(collected, blob_rule, options.limit());
+    index.map_err(|PlacedFault { fault, place }| error(fault).at(place))
+}
+
+/// The object and its components, which are the last of the context.
+#[inline(always)]
+fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
+    let components = cx.components.get(usize_from_u32(raw.first)..).unwrap_or_default();
+    let RawObject { layout, product, .. } = *raw;
+    let shape = cx.shapes.get(raw.shape);
+    Candidate { layout, product, shape, components, dialect: cx.dialect }
+}
+
+struct Parser<'m, 'o> {
+    options: &'o Options,
+    manifest: Input<'m>,
+    cx: ParseContext<'o>,
+    builder: IndexBuilder,
+}
+
+impl<'m> Parser<'m, '_> {
+    /// Pulls all objects, and adds them to the index.
+    fn pull(&mut self, mut objects: Objects<'m>) -> Parsed<'m, Header> {
+        let mut last: Option<&[u8]> = None;
+        let mut raw = RawObject::NONE;
+        while objects.next(&mut self.cx, &mut raw)? {
+            if last.is_none() {
+                self.builder.reserve(self.cx.expected)?;
+            }
+            let facts = &self.cx.dialect.facts;
+            // Names of 2 have been found to ascend.
+            let ascends =
+                facts.sorted_by_length || last.is_none_or(|last| is_before(last, raw.name.bytes));
+            last = Some(raw.name.bytes);
+            self.object(&raw, ascends)?;
+        }
+        objects.finish()
+    }
+
+    #[inline(always)]
+    fn object(&mut self, raw: &RawObject<'m>, ascends: bool) -> Checked<()> {
+        #[cfg(feature = "v2")]
+        if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
+            self.check_profile(raw)?;
+        }
+        let candidate = candidate(&self.cx, raw);
+        if let Err(found) = candidate.check(self.options) {
+            return Err(self.fault(raw, found));
+        }
+        let components = candidate.components;
+        let record = ObjectRecord::of(raw, components.len());
+        Ok(self.builder.push(record, components, ascends)?)
+    }
+
+    /// Checks the attributes of an object of a profile, and its parts by what they say.
+    #[cfg(feature = "v2")]
+    #[inline(never)]
+    fn check_profile(&mut self, raw: &RawObject<'m>) -> Checked<()> {
+        let Some(attributes) = raw.attributes else {
+            return Err(Fault::new(Rule::AttributeMissing, raw.name.behind).into());
+        };
+        let attributes = seek(self.manifest, attributes);
+        let RawObject { layout, shape, shape_at, .. } = *raw;
+        let profiled = v2::Profiled { layout, shape, shape_at, attributes };
+        let profile = v2::profile(&mut self.cx, profiled)?;
+        candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
+    }
+
+    /// The fault of an object, at its place.
+    #[cold]
+    #[inline(never)]
+    fn fault(&mut self, raw: &RawObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
+        let ObjectFault { fault, at } = found;
+        let at = match at {
+            FaultAt::Shape => raw.shape_at,
+            FaultAt::Components => raw.components_at,
+            FaultAt::Component(ordinal) => {
+                self.cx.place = self.cx.place.in_component(Some(ordinal));
+                let dialect = self.cx.dialect;
+                let components = candidate(&self.cx, raw).components;
+                let records = Records { bytes: self.manifest, dialect, objects: &[], components };
+                return match components.get(usize_from_u32(ordinal)) {
+                    Some(component) => records.fault(component, fault).into(),
+                    None => Fault::new(ErrorKind::Internal, Remaining::END).into(),
+                };
+            }
+        };
+        Fault::with(fault.kind, at, fault.found).into()
+    }
+}
+
+/// True if blobs have come in order so far: each begins where the one before has ended, or later. Then no two
+/// overlap.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InOrder {
+    /// The end of the last blob that is not empty.
+    end: u64,
+    disorder: bool,
+}
+
+impl InOrder {
+    #[inline(always)]
+    pub(super) fn note(&mut self, extent: Extent) {
+        if extent.length() > 0 {
+            self.disorder |= extent.offset() < self.end;
+            self.end = extent.end().max(self.end);
+        }
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        !self.disorder
+    }
+}
+
+/// The ways in which blobs may overlap. Where some are shared, all of them may have `most` bytes together: these
+/// count as often as they are, because so often they are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BlobRule {
+    /// No two share a byte.
+    Disjoint,
+    /// Two are disjoint or the same.
+    Identical { most: u64 },
+    /// Any.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "no format of zTensor has them"))]
+    Any { most: u64 },
+}
+
+/// The component that is at fault, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// The ordinal among all components.
+    pub(super) component: u32,
+    pub(super) kind: ErrorKind,
+    pub(super) found: u64,
+}
+
+/// Finds what is wrong with the blobs of one file, which come by the ordinals of their components. Where two
+/// overlap, it is the last component with the extent that is the first, in order of offset and length, to overlap one
+/// before it; where blobs are shared, the first component beyond the limit.
+pub(super) fn wrong(
+    components: &[ComponentRecord],
+    of_file: impl Iterator<Item = u32> + Clone,
+    rule: BlobRule,
+) -> Result<Option<Wrong>, OutOfMemory> {
+    let extent = |component: u32| -> Option<Extent> {
+        Some(components.get(usize_from_u32(component))?.extent)
+    };
+    let extents = of_file.filter_map(|component| Some((component, extent(component)?)));
+    // The lengths stay in the records: few blobs begin at one offset.
+    let mut sorted: Vec<(u64, u32)> = Vec::new();
+    sorted.try_reserve_exact(extents.clone().count()).map_err(|_| OutOfMemory)?;
+    for (component, extent) in extents.clone().filter(|(_, extent)| extent.length() > 0) {
+        sorted.push((extent.offset(), component));
+    }
+    sorted.sort_unstable_by(|one, other| {
+        let length = |component| extent(component).map(|extent| extent.length());
+        let by_length = || (length(one.1), one.1).cmp(&(length(other.1), other.1));
+        one.0.cmp(&other.0).then_with(by_length)
+    });
+    let identical = !matches!(rule, BlobRule::Disjoint);
+    let (mut last, mut alike, mut clash) = (None::<Extent>, false, None);
+    for (_, component) in &sorted {
+        let Some(extent) = extent(*component) else { continue };
+        match clash {
+            None if last == Some(extent) => {
+                alike = true;
+                clash = (!identical).then_some((extent, *component));
+            }
+            None if last.is_some_and(|last| extent.offset() < last.end()) => {
+                if let BlobRule::Any { .. } = rule {
+                    alike = true;
+                } else {
+                    clash = Some((extent, *component));
+                }
+            }
+            Some((clashing, _)) if extent == clashing => clash = Some((extent, *component)),
+            Some(_) => break,
+            None => {}
+        }
+        last = Some(extent);
+    }
+    if let Some((extent, component)) = clash {
+        return Ok(Some(Wrong {
+            component,
+            kind: Rule::BlobOverlap.into(),
+            found: extent.offset(),
+        }));
+    }
+    let most = match rule {
+        BlobRule::Identical { most } | BlobRule::Any { most } if alike => most,
+        _ => return Ok(None),
+    };
+    let (mut found, kind) = (0_u64, Limit::DecodedTotal.into());
+    let mut extents = extents;
+    Ok(extents.find_map(|(component, extent)| {
+        found = found.saturating_add(extent.length());
+        (found > most).then_some(Wrong { component, kind, found })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::{BlobRule, ComponentRecord, Extent, Wrong, wrong};
+    use crate::rules::Rule;
+
+    /// Wherever blobs lie, what is found is what comparing each with each finds.
+    #[test]
+    fn overlaps_are_found_as_by_comparing_all() {
+        let mut random = fastrand::Rng::with_seed(11);
+        let mut clashes = 0;
+        for round in 0..if cfg!(miri) { 200 } else { 20_000 } {
+            let record = |offset, length| ComponentRecord::raw(Extent::part(offset, length));
+            let records: Vec<_> = (0..random.usize(1..9))
+                .map(|_| {
+                    record(random.u64(0..12) << 12, [0, 1, 4096, 8192, 8193][random.usize(0..5)])
+                })
+                .collect();
+            let identical = round % 2 == 0;
+            let most = u64::MAX;
+            let rule = if identical { BlobRule::Identical { most } } else { BlobRule::Disjoint };
+            let ordinals = 0..u32::try_from(records.len()).unwrap();
+            let found = wrong(&records, ordinals, rule).unwrap();
+            let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);
+            let overlaps = filled.clone().filter(|(at, it)| {
+                filled.clone().any(|(other, before)| {
+                    let (one, two) = (before.extent, it.extent);
+                    let order =
+                        (one.offset(), one.length(), other) < (two.offset(), two.length(), *at);
+                    order && one.end() > two.offset() && !(identical && one == two)
+                })
+            });
+            let first = overlaps.min_by_key(|(_, it)| (it.extent.offset(), it.extent.length()));
+            let wanted = first.map(|(_, first)| {
+                let last = records.iter().rposition(|it| it.extent == first.extent);
+                Wrong {
+                    component: last.unwrap().try_into().unwrap(),
+                    kind: Rule::BlobOverlap.into(),
+                    found: first.extent.offset(),
+                }
+            });
+            clashes += u32::from(found.is_some());
+            assert_eq!(found, wanted, "{records:?}");
+        }
+        assert!(cfg!(miri) || (2_000..18_000).contains(&clashes), "{clashes}");
+    }
 }

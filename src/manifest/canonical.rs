@@ -7,9 +7,8 @@ mod v2;
 use nom::Parser as _;
 
 use super::ManifestRef;
-use super::component::Component;
 use super::index::{FieldFault, Records, Site};
-use super::object::Object;
+use super::object::{Component, Object};
 use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::parts::ManifestRef;
+use super::index::ManifestRef;
 use crate::brief::Start;
 use crate::error::{Error, Misuse};
 

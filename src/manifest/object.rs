@@ -1,22 +1,25 @@
-//! One object of a manifest.
+//! Objects of a manifest, and their components: one blob each, and how to read it.
 
-#[cfg(feature = "v2")]
 use nom::Parser as _;
 
 use super::ManifestRef;
-use super::component::Component;
 use super::index::{ObjectRecord, utf8};
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::cbor::item;
 #[cfg(feature = "v2")]
 use crate::cbor::uint;
-use crate::cbor::{Attributes, Input, Remaining, seek};
+use crate::cbor::{Attributes, Input, Remaining, seek, text};
+use crate::digest::Digest;
+use crate::element::{ByteOrder, LogicalType, StorageType};
+use crate::error::{Error, Misuse, Place};
 #[cfg(feature = "v2")]
 use crate::format::Field;
-use crate::format::{ComponentRecord, Dialect, Format, Role, Shape};
+use crate::format::{
+    ComponentRecord, Dialect, Encoding, Extent, Format, Generation, Logical, Role, Shape,
+};
+use crate::limits::Limits;
 use crate::num::{len_u32, usize_from_u32};
-#[cfg(feature = "v2")]
 use crate::rules::Rule;
 
 /// One tensor: a name, a shape, a format, and the components that hold its bytes.
@@ -168,4 +171,285 @@ impl<'a> Component<'a> {
     pub fn object(&self) -> Object<'a> {
         Object::new(self.parts, self.object, self.owner)
     }
+}
+
+/// What the elements of a component are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ElementType<'a> {
+    /// What their storage type says.
+    Plain(StorageType),
+    /// A logical type on its storage type.
+    Logical(LogicalType),
+    /// A logical type that is not known, and the storage elements that can be read.
+    UnknownLogical(&'a str, StorageType),
+    /// A logical type that is not known, on a dtype of 1.1 that itself stands for a logical type:
+    /// the elements of that can be read.
+    UnknownOnLogical(&'a str, LogicalType),
+    /// A 0.1 dtype that is not known: v0.1 §8.
+    Unknown(&'a str),
+}
+
+impl<'a> ElementType<'a> {
+    /// Its name, as 1.2 spells it where it is known.
+    pub fn name(&self) -> &'a str {
+        match self {
+            Self::Plain(storage) => storage.name(),
+            Self::Logical(logical) => logical.name(),
+            Self::UnknownLogical(name, _)
+            | Self::UnknownOnLogical(name, _)
+            | Self::Unknown(name) => name,
+        }
+    }
+
+    /// How the elements are stored, where that is known.
+    pub fn storage(&self) -> Option<StorageType> {
+        match self {
+            Self::Plain(storage) | Self::UnknownLogical(_, storage) => Some(*storage),
+            Self::Logical(logical) | Self::UnknownOnLogical(_, logical) => Some(logical.storage()),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl core::fmt::Display for ElementType<'_> {
+    /// Its [name](Self::name), which may be any text of the file where it is not known.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl core::fmt::Debug for ElementType<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (kind, name, on): (_, _, Option<&dyn core::fmt::Debug>) = match self {
+            Self::Plain(storage) => ("Plain", None, Some(storage)),
+            Self::Logical(logical) => ("Logical", None, Some(logical)),
+            Self::UnknownLogical(name, on) => ("UnknownLogical", Some(name), Some(on)),
+            Self::UnknownOnLogical(name, on) => ("UnknownOnLogical", Some(name), Some(on)),
+            Self::Unknown(name) => ("Unknown", Some(name), None),
+        };
+        let mut tuple = f.debug_tuple(kind);
+        if let Some(name) = name {
+            tuple.field(&Start(name));
+        }
+        if let Some(on) = on {
+            tuple.field(on);
+        }
+        tuple.finish()
+    }
+}
+
+/// One blob, and how to read it: v1.1 II.3, v1.2 §1.
+#[derive(Clone, Copy)]
+pub struct Component<'a> {
+    pub(super) parts: ManifestRef<'a>,
+    pub(super) record: &'a ComponentRecord,
+    /// The object that it is a component of, and its ordinal.
+    pub(super) owner: &'a ObjectRecord,
+    pub(super) object: u32,
+    pub(super) ordinal: u32,
+}
+
+impl<'a> Component<'a> {
+    #[cfg(feature = "write")]
+    pub(super) fn record(&self) -> &'a ComponentRecord {
+        self.record
+    }
+
+    /// Its role in the object: `data`, `values`, ...
+    pub fn role(&self) -> &'a str {
+        utf8(self.role_bytes())
+    }
+
+    /// Returns the bytes of the role, not checked as text.
+    pub(crate) fn role_bytes(&self) -> &'a [u8] {
+        self.parts.records().role(self.record)
+    }
+
+    /// Where in the manifest it stands: object and component, from 0.
+    #[inline]
+    pub fn place(&self) -> Place {
+        Place::new(Some(self.object), Some(self.ordinal))
+    }
+
+    /// The generation of zTensor that it follows; none in other formats.
+    pub fn generation(&self) -> Option<Generation> {
+        self.dialect().generation
+    }
+
+    /// What distinguishes its generation.
+    #[inline]
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.parts.dialect()
+    }
+
+    /// All bytes of the file that it is in, or in whose shard.
+    pub(crate) fn file(&self) -> Result<&'a [u8], Error> {
+        self.parts.file().ok_or(Error::misuse(Misuse::NoFile).at(self.place()))
+    }
+
+    /// The limits that the file was opened with.
+    pub(crate) fn limits(&self) -> &'a Limits {
+        self.parts.options().limit()
+    }
+
+    /// The text at a place, which has been checked.
+    fn text(&self, at: Remaining) -> &'a str {
+        utf8(self.parts.records().text(at))
+    }
+
+    /// How its elements are stored; none where a 0.1 dtype is not known.
+    #[inline]
+    pub fn storage_type(&self) -> Option<StorageType> {
+        self.record.storage
+    }
+
+    /// What its elements are.
+    pub fn element_type(&self) -> ElementType<'a> {
+        let Logical { known, unknown } = self.record.logical;
+        let name = || self.text(self.record.type_name);
+        match (self.record.storage, known) {
+            (None, _) => ElementType::Unknown(name()),
+            (_, Some(dtype)) if unknown => ElementType::UnknownOnLogical(name(), dtype),
+            (Some(storage), None) if unknown => ElementType::UnknownLogical(name(), storage),
+            (_, Some(logical)) => ElementType::Logical(logical),
+            (Some(storage), None) => ElementType::Plain(storage),
+        }
+    }
+
+    /// How its bytes are stored.
+    #[inline]
+    pub fn encoding(&self) -> Encoding {
+        self.record.encoding
+    }
+
+    /// The name of its encoding, known or not.
+    pub fn encoding_name(&self) -> &'a str {
+        match self.encoding() {
+            Encoding::Unknown => {
+                // It is the one text that no record has a place for: it is rare.
+                let map = self.parts.records().component_map(self.record);
+                let field = map.and_then(|map| self.dialect().fields.encoding.find(map));
+                field.and_then(string).unwrap_or(Encoding::Unknown.name())
+            }
+            known => known.name(),
+        }
+    }
+
+    /// The order of the bytes of its elements; little-endian where they have but one.
+    #[inline]
+    pub fn byte_order(&self) -> ByteOrder {
+        if self.record.big_endian { ByteOrder::Big } else { ByteOrder::Little }
+    }
+
+    /// Where its blob lies in the file; in another one, where it has a [`shard`](Self::shard).
+    #[inline]
+    pub fn extent(&self) -> Extent {
+        self.record.extent
+    }
+
+    /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
+    /// `uncompressed_length` (`decoded_length` in 2) says, or what the shape asks for; none where
+    /// neither tells.
+    pub fn decoded_length(&self) -> Option<u64> {
+        match self.encoding() {
+            Encoding::Zstd => self.record.size().or_else(|| self.shaped_length()),
+            _ => self.record.size(),
+        }
+    }
+
+    /// Whether its blob is in another file than the one that is read from.
+    #[cfg(not(feature = "v2"))]
+    #[expect(clippy::unused_self, reason = "of 2 alone there are others")]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
+    pub fn shard(&self) -> Option<&'a str> {
+        self.record.in_shard().then(|| self.text(self.record.shard))
+    }
+
+    /// What format and shape ask for.
+    fn shaped_length(&self) -> Option<u64> {
+        let object = self.object();
+        let elements = match (object.format(), Role::from_name(self.role().as_bytes())) {
+            (Format::Dense, Some(Role::Data)) => object.shape().elements()?,
+            (Format::SparseCsr, Some(Role::Indptr)) => object.shape().first()?.checked_add(1)?,
+            _ => return None,
+        };
+        elements.checked_mul(self.element_size()?)
+    }
+
+    /// Bytes of one logical element, where its types are known: width of the storage type times
+    /// the ratio of the logical one. None for `f4_e2m1`, of which a byte holds two.
+    pub fn element_size(&self) -> Option<u64> {
+        Some(self.record.element_size()?.get().into())
+    }
+
+    /// Bytes of which it holds a whole number, in 1.x: those of a logical element, or, where its
+    /// `type` is not known, of an element of its dtype.
+    pub(crate) fn unit(&self) -> Option<u64> {
+        let storage = self.record.storage?;
+        Some(self.record.logical.unit(storage).into())
+    }
+
+    /// What its `type` makes of its storage elements.
+    #[inline]
+    pub(crate) fn logical(&self) -> Logical {
+        self.record.logical
+    }
+
+    /// How many `f4_e2m1` elements it holds, two a byte, if it holds such, and where the object says:
+    /// v2 §5.1, §5.2.
+    pub fn packed_elements(&self) -> Option<u64> {
+        if !self.record.logical.is_packed() {
+            return None;
+        }
+        let object = self.object();
+        let count = |role: &str| {
+            let indices = object.component(role)?;
+            indices.decoded_length()?.checked_div(indices.element_size()?)
+        };
+        match (object.format(), self.role()) {
+            (Format::Dense | Format::Mx, "data") => object.shape().elements(),
+            (Format::SparseCsr, "values") => count("indices"),
+            (Format::SparseCoo, "values") => {
+                count("coords")?.checked_div(object.shape().rank().into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Its digest over the stored bytes (in 2, over the decoded ones), if it has one.
+    pub fn digest(&self) -> Option<Digest<'a>> {
+        if self.record.digest == Remaining::END {
+            return None;
+        }
+        let text = self.text(self.record.digest);
+        // It was well-formed: of bytes that have changed since, nothing can be verified.
+        Some((self.dialect().read_digest)(text).unwrap_or(Digest::Unverifiable(text)))
+    }
+
+    /// All fields of its map as the manifest spells them, unknown ones included. In 0.1 these
+    /// are the fields of the entry.
+    pub fn fields(&self) -> Option<Attributes<'a>> {
+        Attributes::read(self.parts.records().component_map(self.record)?)
+    }
+}
+
+impl core::fmt::Debug for Component<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Component")
+            .field("role", &Start(self.role()))
+            .field("type", &self.element_type())
+            .field("extent", &self.extent())
+            .finish()
+    }
+}
+
+/// A text that has been checked.
+pub(super) fn string(at: Input<'_>) -> Option<&str> {
+    let (_, bytes) = text(Rule::FormatType).parse(at).ok()?;
+    core::str::from_utf8(bytes).ok()
 }

@@ -3,8 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::blobs::{BlobRule, InOrder, wrong};
-use super::builder::{PlacedFault, overlap};
+use super::builder::{BlobRule, InOrder, PlacedFault, overlap, wrong};
 use super::index::{FieldFault, Records, Site};
 use crate::cbor::Fault;
 use crate::error::OutOfMemory;

@@ -4,9 +4,8 @@ use nom::Parser as _;
 
 use super::values::DigestText;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head};
-use crate::format::context::{ParseContext, push};
-use crate::format::shape::Uint;
-use crate::format::slots::Slot;
+use crate::format::context::{ParseContext, Slot, push};
+use crate::format::record::Uint;
 use crate::format::table::table;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};

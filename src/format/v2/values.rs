@@ -9,10 +9,8 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::format::context::ParseContext;
-use crate::format::record::{Dtype, Logical};
-use crate::format::shape::{Product, Text, Uint};
-use crate::format::slots::{ShapeField, Slot};
+use crate::format::context::{ParseContext, ShapeField, Slot};
+use crate::format::record::{Dtype, Logical, Product, Text, Uint};
 use crate::format::{Encoding, Format};
 use crate::limits::Limits;
 use crate::num::{Word, u64_from_usize};

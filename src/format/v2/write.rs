@@ -1,14 +1,12 @@
 //! What the reader of generation 2 asks of single things, asked of what is to be written.
 
-use super::V2;
 use super::shards::Table;
-use super::values::{self, Layout};
+use super::values::Layout;
+use super::{V2, values};
 use crate::cbor::{Checked, Input, strict};
 use crate::element::LogicalType;
-use crate::format::context::ParseContext;
-use crate::format::dialect::Writing;
-use crate::format::slots::Slot as _;
-use crate::format::{Encoding, Format, Generation};
+use crate::format::context::{ParseContext, Slot as _};
+use crate::format::{Encoding, Format, Generation, Writing};
 use crate::limits::{Limits, format};
 use crate::rules::Rule;
 

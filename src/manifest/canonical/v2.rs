@@ -7,7 +7,7 @@ use crate::cbor::{Input, Remaining, pass};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::v2::{ObjectKey, PartKey, RootKey};
-use crate::manifest::component::{Component, string};
+use crate::manifest::object::{Component, string};
 use crate::num::usize_from_u32;
 use crate::rules::Rule;
 
