@@ -9,7 +9,7 @@ use crate::format::frame::{Container, Frame};
 #[cfg(feature = "std")]
 use crate::front::Parsed;
 use crate::limits::Options;
-use crate::manifest::{Admitted, Manifest};
+use crate::manifest::{Manifest, ValidatedManifest};
 use crate::num::u64_from_usize;
 use crate::verify::{Summary, Verifier};
 
@@ -51,8 +51,8 @@ impl<B: AsRef<[u8]>> Archive<B> {
     /// # Errors
     /// Any rule of the catalogue but those that need data.
     pub fn open_with(file: B, options: &Options) -> Result<Self, Error> {
-        let (section, admitted) = parse(file.as_ref(), options)?;
-        Ok(Self { manifest: Manifest::within(file, section, admitted) })
+        let (section, validated) = parse(file.as_ref(), options)?;
+        Ok(Self { manifest: Manifest::within(file, section, validated) })
     }
 
     /// Reads all of the file and validates what opening does not: sizes, compression, digests, bools,
@@ -136,7 +136,7 @@ impl<B> Deref for Archive<B> {
 
 /// Opens a file whose bytes are all there, by the steps of [`open`](crate::open): the range of its manifest, and the
 /// manifest.
-fn parse(file: &[u8], options: &Options) -> Result<(Range<usize>, Admitted), Error> {
+fn parse(file: &[u8], options: &Options) -> Result<(Range<usize>, ValidatedManifest), Error> {
     let section = |range: &Range<u64>| {
         let start = usize::try_from(range.start).ok();
         start.zip(usize::try_from(range.end).ok()).map(|(start, end)| start..end)
@@ -151,5 +151,5 @@ fn parse(file: &[u8], options: &Options) -> Result<(Range<usize>, Admitted), Err
     let frame = Frame::read(container, bytes, footer, options.limit())?;
     let section = section(frame.manifest()).ok_or(supply)?;
     let manifest = file.get(section.clone()).ok_or(supply)?;
-    Ok((section, Admitted::admit(&frame, manifest, options)?))
+    Ok((section, ValidatedManifest::validate(&frame, manifest, options)?))
 }

@@ -16,7 +16,9 @@ use crate::format::{
     pass_attributes, push,
 };
 use crate::limits::Options;
-use crate::manifest::{Admitted, BlobRule, Candidate, Collected, IndexBuilder, ObjectRecord};
+use crate::manifest::{
+    BlobRule, Candidate, Collected, IndexBuilder, ObjectRecord, ValidatedManifest,
+};
 use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Row, Rule};
 
@@ -120,7 +122,7 @@ pub struct Builder<'o> {
 }
 
 /// A header that keeps every rule that needs no data.
-pub struct Parsed(Admitted, Vec<u8>);
+pub struct Parsed(ValidatedManifest, Vec<u8>);
 
 impl core::fmt::Debug for Parsed {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -130,7 +132,7 @@ impl core::fmt::Debug for Parsed {
 
 impl Parsed {
     /// The validated header, and the bytes of its texts.
-    pub(crate) fn into_parts(self) -> (Admitted, Vec<u8>) {
+    pub(crate) fn into_parts(self) -> (ValidatedManifest, Vec<u8>) {
         (self.0, self.1)
     }
 }
@@ -271,8 +273,8 @@ impl<'o> Builder<'o> {
         };
         let index = index.finish(collected, blobs, options.limit());
         let index = index.map_err(|found| refused(found.fault).at(found.place))?;
-        let admitted = Admitted::of_front(header, file_len, index, *options);
-        Ok(Parsed(admitted, text.into_bytes()))
+        let validated = ValidatedManifest::of_front(header, file_len, index, *options);
+        Ok(Parsed(validated, text.into_bytes()))
     }
 
     /// Checks a component by itself and keeps it.

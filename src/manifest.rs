@@ -28,7 +28,7 @@ pub(crate) use builder::{BlobRule, Collected, IndexBuilder};
 pub(crate) use canonical::VERSION;
 #[cfg(feature = "std")]
 pub(crate) use index::ObjectRecord;
-pub(crate) use index::{Admitted, ManifestRef, TextIn};
+pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use layouts::Candidate;
 #[cfg(feature = "write")]
@@ -65,44 +65,44 @@ use crate::num::{len_u32, usize_from_u32};
 /// hash that change meanwhile.
 pub struct Manifest<B> {
     bytes: B,
-    admitted: Admitted,
+    validated: ValidatedManifest,
 }
 
 impl<B: AsRef<[u8]>> Manifest<B> {
     /// Validates the bytes of a manifest.
-    pub(crate) fn admit(
+    pub(crate) fn validate(
         frame: Frame,
         bytes: B,
         options: &Options,
     ) -> Result<Self, RefusedManifest<B>> {
-        match Admitted::admit(&frame, bytes.as_ref(), options) {
-            Ok(admitted) => Ok(Self { bytes, admitted }),
+        match ValidatedManifest::validate(&frame, bytes.as_ref(), options) {
+            Ok(validated) => Ok(Self { bytes, validated }),
             Err(error) => Err(RefusedManifest::new(error, frame, bytes)),
         }
     }
 
     /// The manifest that was found at `section` of the file whose bytes are `file`.
-    pub(crate) fn within(file: B, section: Range<usize>, mut admitted: Admitted) -> Self {
-        admitted.text = TextIn::File(section);
-        Self { bytes: file, admitted }
+    pub(crate) fn within(file: B, section: Range<usize>, mut validated: ValidatedManifest) -> Self {
+        validated.text = TextIn::File(section);
+        Self { bytes: file, validated }
     }
 
     /// The manifest of a file of another format, whose bytes are `file`.
     #[cfg(feature = "std")]
     pub(crate) fn of_front(
         file: B,
-        (mut admitted, text): (Admitted, Vec<u8>),
+        (mut validated, text): (ValidatedManifest, Vec<u8>),
     ) -> Result<Self, Error> {
-        if u64_from_usize(file.as_ref().len()) != admitted.file_len {
+        if u64_from_usize(file.as_ref().len()) != validated.file_len {
             return Err(Error::misuse(Misuse::Supply));
         }
-        admitted.text = TextIn::Own(text);
-        Ok(Self { bytes: file, admitted })
+        validated.text = TextIn::Own(text);
+        Ok(Self { bytes: file, validated })
     }
 
     /// What objects and components read from.
     pub(crate) fn parts(&self) -> ManifestRef<'_> {
-        ManifestRef::new(self.bytes.as_ref(), &self.admitted)
+        ManifestRef::new(self.bytes.as_ref(), &self.validated)
     }
 
     /// What holds the bytes: those of the manifest, or of the file it was found in.
@@ -162,68 +162,68 @@ impl<B: AsRef<[u8]>> Manifest<B> {
 #[cfg(feature = "std")]
 impl Manifest<Vec<u8>> {
     /// The manifest of a file of another format, and the bytes of that.
-    pub(crate) fn of_front_alone((admitted, bytes): (Admitted, Vec<u8>)) -> (Self, u64) {
-        let file_len = admitted.file_len;
-        (Self { bytes, admitted }, file_len)
+    pub(crate) fn of_front_alone((validated, bytes): (ValidatedManifest, Vec<u8>)) -> (Self, u64) {
+        let file_len = validated.file_len;
+        (Self { bytes, validated }, file_len)
     }
 }
 
 impl<B> Manifest<B> {
     /// The name of the file format: `zTensor`, or that of another one.
     pub fn file_format(&self) -> &'static str {
-        self.admitted.index.dialect.format
+        self.validated.index.dialect.format
     }
 
     /// The generation of zTensor that the file follows; none in other formats.
     pub fn generation(&self) -> Option<Generation> {
-        self.admitted.index.dialect.generation
+        self.validated.index.dialect.generation
     }
 
     /// The version that a 1.x file names.
     pub fn version(&self) -> Option<Version> {
-        self.admitted.index.version
+        self.validated.index.version
     }
 
     /// Whether the file has no manifest, and holds blobs for other files only (2): v2 §7.2.
     pub fn is_data_shard(&self) -> bool {
-        self.admitted.frame.as_ref().is_some_and(Frame::is_data_shard)
+        self.validated.frame.as_ref().is_some_and(Frame::is_data_shard)
     }
 
     /// Where in the file the manifest lies. Before 2, all blobs end before it. Empty, and at the
     /// footer, in a data shard.
     pub fn extent(&self) -> Range<u64> {
-        self.admitted.header.clone()
+        self.validated.header.clone()
     }
 
     /// How many of the file's first bytes are kept by what [appends](crate::write::Writer::append) to
     /// it: in 1.x those before its manifest, in 2 all of them; none of another format.
     #[cfg(feature = "write")]
     pub fn appends_at(&self) -> u64 {
-        self.admitted.frame.as_ref().map_or(0, Frame::appends_at)
+        self.validated.frame.as_ref().map_or(0, Frame::appends_at)
     }
 
     /// How many objects there are.
     pub fn len(&self) -> u32 {
-        len_u32(self.admitted.index.objects.len())
+        len_u32(self.validated.index.objects.len())
     }
 
     /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
-        self.admitted.index.objects.is_empty()
+        self.validated.index.objects.is_empty()
     }
 
     /// The limits that it was opened with.
     pub fn limits(&self) -> &Limits {
-        self.admitted.options.limit()
+        self.validated.options.limit()
     }
 
     /// Bytes of heap that the index takes, beside the manifest's own bytes.
     pub fn index_bytes(&self) -> usize {
-        self.admitted.index.bytes()
+        self.validated.index.bytes()
     }
 }
 
-impl Admitted {
+impl ValidatedManifest {
     /// The index of a file of another format, whose header lies at `header`.
     #[cfg(feature = "std")]
     pub(crate) fn of_front(
@@ -236,11 +236,11 @@ impl Admitted {
     }
 
     /// Validates the bytes of a manifest.
-    pub(crate) fn admit(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
+    pub(crate) fn validate(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
         #[cfg(feature = "v2")]
         frame.validate_hash(bytes)?;
         let index = builder::parse(frame, bytes, options)?;
-        let admitted = Self {
+        let validated = Self {
             frame: Some(frame.clone()),
             header: frame.manifest().clone(),
             file_len: frame.file_len(),
@@ -250,9 +250,9 @@ impl Admitted {
         };
         #[cfg(feature = "write")]
         if options.is_canonical() {
-            canonical::validate(&ManifestRef::new(bytes, &admitted))?;
+            canonical::validate(&ManifestRef::new(bytes, &validated))?;
         }
-        Ok(admitted)
+        Ok(validated)
     }
 }
 
@@ -267,13 +267,13 @@ impl<'a> ManifestRef<'a> {
 
     /// The manifest's CBOR; none in a data shard and in other formats.
     fn manifest(&self) -> Option<&'a [u8]> {
-        let manifest = self.admitted.frame.as_ref().map(|_| self.as_bytes())?;
+        let manifest = self.validated.frame.as_ref().map(|_| self.as_bytes())?;
         (!manifest.is_empty()).then_some(manifest)
     }
 
     /// Where in the file the manifest lies.
     pub(crate) fn extent(&self) -> Range<u64> {
-        self.admitted.header.clone()
+        self.validated.header.clone()
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -320,20 +320,20 @@ impl<'a> ManifestRef<'a> {
     /// Its container, if it is of zTensor.
     #[cfg(feature = "write")]
     pub(crate) fn frame(&self) -> Option<&'a Frame> {
-        self.admitted.frame.as_ref()
+        self.validated.frame.as_ref()
     }
 
     /// The bytes of the file.
     #[cfg(feature = "write")]
     pub(crate) fn file_len(&self) -> u64 {
-        self.admitted.file_len
+        self.validated.file_len
     }
 
     /// Validates the same bytes by other options.
     #[cfg(feature = "write")]
-    pub(crate) fn admit_again(&self, options: &Options) -> Result<(), Error> {
+    pub(crate) fn validate_again(&self, options: &Options) -> Result<(), Error> {
         let frame = self.frame().ok_or(Error::misuse(Misuse::Append))?;
-        Admitted::admit(frame, self.as_bytes(), options)?;
+        ValidatedManifest::validate(frame, self.as_bytes(), options)?;
         Ok(())
     }
 }
@@ -346,7 +346,7 @@ impl<B> core::fmt::Debug for Manifest<B> {
             .field("version", &self.version())
             .field("extent", &self.extent())
             .field("objects", &self.len())
-            .field("components", &self.admitted.index.components.len())
+            .field("components", &self.validated.index.components.len())
             .finish()
     }
 }

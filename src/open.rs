@@ -123,7 +123,7 @@ impl Body {
         if let Err(error) = supplied(bytes.as_ref(), self.frame.manifest()) {
             return Err(RefusedManifest::new(error, self.frame, bytes));
         }
-        Manifest::admit(self.frame, bytes, &self.options)
+        Manifest::validate(self.frame, bytes, &self.options)
     }
 
     /// What a place is called, in a manifest of which there may be a part only: a whole one that

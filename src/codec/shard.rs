@@ -441,7 +441,7 @@ impl Component<'_> {
     /// As [`Object::in_shard`].
     #[must_use]
     pub fn in_shard<S>(&self, shard: &BoundShard<'_, S>) -> Self {
-        if self.shard() == Some(shard.shard.name()) { self.where_it_is() } else { *self }
+        if self.shard() == Some(shard.shard.name()) { self.in_own_file() } else { *self }
     }
 }
 
@@ -477,7 +477,7 @@ where
         self,
         component: &Component<'c>,
     ) -> Result<(Component<'c>, ComponentSource<'s, R, S>), Error> {
-        let located = component.where_it_is();
+        let located = component.in_own_file();
         let Some(name) = component.shard() else {
             return Ok((located, ComponentSource::Root(self.root)));
         };

@@ -84,14 +84,14 @@ const VERSION_V2: u32 = 2;
 impl Magic {
     /// Validates the magic at the end of a file of `file_len` bytes.
     #[cfg(any(feature = "v1", feature = "v2"))]
-    fn ends(self, wanted: Self, file_len: u64) -> Result<(), Error> {
+    fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), Error> {
         let offset = file_len.saturating_sub(HEADER);
         if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
     }
 }
 
 /// Holds the size of a manifest, which stands at `at`, against the cap and the limit.
-fn fits(size: u64, at: u64, limits: &Limits) -> Result<(), Error> {
+fn check_manifest_size(size: u64, at: u64, limits: &Limits) -> Result<(), Error> {
     if size > format::MANIFEST_CAP {
         return Err(Error::new(Rule::ManifestCap, at).found(size));
     }
@@ -113,7 +113,7 @@ fn record<'b, T: FromBytes + Unaligned>(input: &'b [u8]) -> IResult<&'b [u8], T>
 }
 
 /// Exactly one fixed record and nothing more.
-fn only<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
+fn parse_record<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
     all_consuming(record).parse(bytes).ok().map(|(_, record)| record)
 }
 
@@ -142,7 +142,7 @@ impl Container {
 
     /// Reads the header.
     pub(crate) fn read(header: &[u8]) -> Result<Self, Error> {
-        match only::<Magic>(header) {
+        match parse_record::<Magic>(header) {
             #[cfg(feature = "v0")]
             Some(Magic::V0) => Ok(Self::V0),
             #[cfg(feature = "v1")]
@@ -225,33 +225,33 @@ impl Frame {
         match container {
             #[cfg(feature = "v0")]
             Container::V0 => {
-                let footer = only::<FooterV0>(footer).ok_or(truncated)?;
-                Self::before_footer(container, footer.manifest_size.get(), &range, limits)
+                let footer = parse_record::<FooterV0>(footer).ok_or(truncated)?;
+                Self::from_trailing_footer(container, footer.manifest_size.get(), &range, limits)
             }
             #[cfg(feature = "v1")]
             Container::V1 => {
-                let footer = only::<FooterV1>(footer).ok_or(truncated)?;
-                footer.magic.ends(Magic::V1, range.end)?;
-                Self::before_footer(container, footer.manifest_size.get(), &range, limits)
+                let footer = parse_record::<FooterV1>(footer).ok_or(truncated)?;
+                footer.magic.check_footer_magic(Magic::V1, range.end)?;
+                Self::from_trailing_footer(container, footer.manifest_size.get(), &range, limits)
             }
             #[cfg(feature = "v2")]
             Container::V2 => {
-                let footer = only::<FooterV2>(footer).ok_or(truncated)?;
-                footer.magic.ends(Magic::V2, range.end)?;
-                Self::anywhere(&footer, &range, limits)
+                let footer = parse_record::<FooterV2>(footer).ok_or(truncated)?;
+                footer.magic.check_footer_magic(Magic::V2, range.end)?;
+                Self::from_v2_footer(&footer, &range, limits)
             }
         }
     }
 
     /// A manifest of `size` bytes that ends where the footer begins.
     #[cfg(any(feature = "v0", feature = "v1"))]
-    fn before_footer(
+    fn from_trailing_footer(
         container: Container,
         size: u64,
         range: &Range<u64>,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        fits(size, range.start, limits)?;
+        check_manifest_size(size, range.start, limits)?;
         match range.start.checked_sub(size) {
             Some(start) if start >= HEADER => Ok(Self {
                 container,
@@ -268,7 +268,11 @@ impl Frame {
 
     /// Reads a footer of generation 2: v2 §2.3, §2.4, §7.2.
     #[cfg(feature = "v2")]
-    fn anywhere(footer: &FooterV2, range: &Range<u64>, limits: &Limits) -> Result<Self, Error> {
+    fn from_v2_footer(
+        footer: &FooterV2,
+        range: &Range<u64>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
         // Offset and length stand at the beginning, the version 24 bytes on.
         let (offset_at, size_at) = (range.start, range.start.saturating_add(8));
         let version = footer.version.get();
@@ -295,7 +299,7 @@ impl Frame {
                 reserved: footer.reserved.get(),
             });
         }
-        fits(size, size_at, limits)?;
+        check_manifest_size(size, size_at, limits)?;
         if start == 0 || start & (format::ALIGNMENT_V2 - 1) != 0 {
             return Err(Error::new(Rule::ManifestAlignment, offset_at).found(start));
         }

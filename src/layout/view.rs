@@ -174,7 +174,7 @@ impl<'a> Component<'a> {
     /// [`stored`](Self::stored), or why they cannot.
     #[cfg_attr(not(feature = "small"), inline(always))]
     fn stored_or_why(&self) -> Result<StorageType, Unsupported> {
-        if self.is_elsewhere() {
+        if self.is_in_other_file() {
             return Err(Unsupported::Shard);
         }
         if self.encoding() == Encoding::Unknown {

@@ -128,8 +128,8 @@ impl IndexBuilder {
         if !blobs.holds() {
             let here = (0..).zip(&components).filter(|(_, record)| !record.in_shard());
             let here = here.map(|(component, _)| component);
-            if let Some(found) = wrong(&components, here, blob_rule)? {
-                return Err(overlap(records, found));
+            if let Some(found) = find_overlap(&components, here, blob_rule)? {
+                return Err(overlap_fault(records, found));
             }
         }
         #[cfg(feature = "v2")]
@@ -166,8 +166,8 @@ impl IndexBuilder {
 }
 
 /// The fault of a blob that overlaps another one, or that is one too many.
-pub(super) fn overlap(records: Records<'_>, found: Wrong) -> PlacedFault {
-    let Wrong { component, kind, found } = found;
+pub(super) fn overlap_fault(records: Records<'_>, found: Overlap) -> PlacedFault {
+    let Overlap { component, kind, found } = found;
     let Some(record) = records.components.get(usize_from_u32(component)) else {
         let fault = Fault::new(ErrorKind::Internal, Remaining::END);
         return PlacedFault { fault, place: Place::NOWHERE };
@@ -356,7 +356,7 @@ pub(crate) enum BlobRule {
 
 /// The component that is at fault, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct Overlap {
     /// The ordinal among all components.
     pub(super) component: u32,
     pub(super) kind: ErrorKind,
@@ -366,11 +366,11 @@ pub(super) struct Wrong {
 /// Finds what is wrong with the blobs of one file, which come by the ordinals of their components. Where two
 /// overlap, it is the last component with the extent that is the first, in order of offset and length, to overlap one
 /// before it; where blobs are shared, the first component beyond the limit.
-pub(super) fn wrong(
+pub(super) fn find_overlap(
     components: &[ComponentRecord],
     of_file: impl Iterator<Item = u32> + Clone,
     rule: BlobRule,
-) -> Result<Option<Wrong>, OutOfMemory> {
+) -> Result<Option<Overlap>, OutOfMemory> {
     let extent = |component: u32| -> Option<Extent> {
         Some(components.get(usize_from_u32(component))?.extent)
     };
@@ -409,7 +409,7 @@ pub(super) fn wrong(
         last = Some(extent);
     }
     if let Some((extent, component)) = clash {
-        return Ok(Some(Wrong {
+        return Ok(Some(Overlap {
             component,
             kind: Rule::BlobOverlap.into(),
             found: extent.offset(),
@@ -423,7 +423,7 @@ pub(super) fn wrong(
     let mut extents = extents;
     Ok(extents.find_map(|(component, extent)| {
         found = found.saturating_add(extent.length());
-        (found > most).then_some(Wrong { component, kind, found })
+        (found > most).then_some(Overlap { component, kind, found })
     }))
 }
 
@@ -431,7 +431,7 @@ pub(super) fn wrong(
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{BlobRule, ComponentRecord, Extent, Wrong, wrong};
+    use super::{BlobRule, ComponentRecord, Extent, Overlap, find_overlap};
     use crate::rules::Rule;
 
     /// Wherever blobs lie, what is found is what comparing each with each finds.
@@ -450,7 +450,7 @@ mod tests {
             let most = u64::MAX;
             let rule = if identical { BlobRule::Identical { most } } else { BlobRule::Disjoint };
             let ordinals = 0..u32::try_from(records.len()).unwrap();
-            let found = wrong(&records, ordinals, rule).unwrap();
+            let found = find_overlap(&records, ordinals, rule).unwrap();
             let filled = records.iter().enumerate().filter(|(_, it)| it.extent.length() > 0);
             let overlaps = filled.clone().filter(|(at, it)| {
                 filled.clone().any(|(other, before)| {
@@ -463,7 +463,7 @@ mod tests {
             let first = overlaps.min_by_key(|(_, it)| (it.extent.offset(), it.extent.length()));
             let wanted = first.map(|(_, first)| {
                 let last = records.iter().rposition(|it| it.extent == first.extent);
-                Wrong {
+                Overlap {
                     component: last.unwrap().try_into().unwrap(),
                     kind: Rule::BlobOverlap.into(),
                     found: first.extent.offset(),

@@ -237,7 +237,7 @@ impl Index {
 }
 
 /// That a manifest has been validated, and what is known of it beside its bytes.
-pub(crate) struct Admitted {
+pub(crate) struct ValidatedManifest {
     /// The container of zTensor; none of other formats.
     pub(super) frame: Option<Frame>,
     /// The range of the file that was parsed: the manifest, or the header of another format.
@@ -263,22 +263,22 @@ pub(crate) enum TextIn {
 /// What objects and components read from.
 #[derive(Clone, Copy)]
 pub(crate) struct ManifestRef<'a> {
-    /// The manifest's own, or all of the file's, where [`Admitted::text`] says so.
+    /// The manifest's own, or all of the file's, where [`ValidatedManifest::text`] says so.
     pub(super) held: &'a [u8],
-    pub(super) admitted: &'a Admitted,
+    pub(super) validated: &'a ValidatedManifest,
     /// The name of the shard that is read from; none where it is the file itself.
     #[cfg(feature = "v2")]
-    pub(super) at_hand: Option<&'a str>,
+    pub(super) current_shard: Option<&'a str>,
 }
 
 impl<'a> ManifestRef<'a> {
     #[inline]
-    pub(super) fn new(held: &'a [u8], admitted: &'a Admitted) -> Self {
+    pub(super) fn new(held: &'a [u8], validated: &'a ValidatedManifest) -> Self {
         Self {
             held,
-            admitted,
+            validated,
             #[cfg(feature = "v2")]
-            at_hand: None,
+            current_shard: None,
         }
     }
 
@@ -290,12 +290,12 @@ impl<'a> ManifestRef<'a> {
 
     #[inline]
     pub(super) fn index(&self) -> &'a Index {
-        &self.admitted.index
+        &self.validated.index
     }
 
     /// What it was opened with.
     pub(crate) fn options(&self) -> &'a Options {
-        &self.admitted.options
+        &self.validated.options
     }
 
     /// What distinguishes the file's generation.
@@ -306,7 +306,7 @@ impl<'a> ManifestRef<'a> {
 
     #[inline]
     pub(crate) fn as_bytes(&self) -> &'a [u8] {
-        match &self.admitted.text {
+        match &self.validated.text {
             TextIn::Held => self.held,
             TextIn::File(section) => self.held.get(section.clone()).unwrap_or_default(),
             TextIn::Own(text) => text,
@@ -316,10 +316,10 @@ impl<'a> ManifestRef<'a> {
     /// All bytes of the file that is read from, where they are known.
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
         #[cfg(feature = "v2")]
-        if self.at_hand.is_some() {
+        if self.current_shard.is_some() {
             return None;
         }
-        match self.admitted.text {
+        match self.validated.text {
             TextIn::Held => None,
             TextIn::File(_) | TextIn::Own(_) => Some(self.held),
         }

@@ -358,11 +358,14 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Whether its blob is in another file than the one that is read from.
-    #[cfg(not(feature = "v2"))]
-    #[expect(clippy::unused_self, reason = "of 2 alone there are others")]
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        false
+    /// Returns whether its blob is in another file than the one that is read from.
+    #[inline]
+    pub(crate) fn is_in_other_file(&self) -> bool {
+        #[cfg(feature = "v2")]
+        if let Some(current_shard) = self.parts.current_shard {
+            return self.is_outside_of(current_shard);
+        }
+        self.record.in_shard()
     }
 
     /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.

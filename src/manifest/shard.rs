@@ -124,24 +124,15 @@ impl<'a> ManifestRef<'a> {
 }
 
 impl Component<'_> {
-    /// Whether its blob is in another file than the one that is read from.
-    #[inline]
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        match self.parts.at_hand {
-            Some(at_hand) => self.is_not_in(at_hand),
-            None => self.record.in_shard(),
-        }
-    }
-
-    /// Whether its blob is not in that shard.
+    /// Returns whether its blob is not in that shard.
     #[cold]
-    fn is_not_in(self, at_hand: &str) -> bool {
-        self.shard() != Some(at_hand)
+    pub(super) fn is_outside_of(self, current_shard: &str) -> bool {
+        self.shard() != Some(current_shard)
     }
 
     /// The same component, to be read from the file that its blob is in.
-    pub(crate) fn where_it_is(mut self) -> Self {
-        self.parts.at_hand = self.shard();
+    pub(crate) fn in_own_file(mut self) -> Self {
+        self.parts.current_shard = self.shard();
         self
     }
 }
@@ -151,7 +142,7 @@ impl Object<'_> {
     pub(crate) fn in_shard_named(mut self, name: &str) -> Self {
         let mut shards = self.components().filter_map(|component| component.shard());
         // No shard has the empty name.
-        self.parts.at_hand = Some(shards.find(|shard| *shard == name).unwrap_or_default());
+        self.parts.current_shard = Some(shards.find(|shard| *shard == name).unwrap_or_default());
         self
     }
 }

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::builder::{BlobRule, InOrder, PlacedFault, overlap, wrong};
+use super::builder::{BlobRule, InOrder, PlacedFault, find_overlap, overlap_fault};
 use super::index::{FieldFault, Records, Site};
 use crate::cbor::Fault;
 use crate::error::OutOfMemory;
@@ -66,8 +66,8 @@ fn check_blobs(
     if seen.holds() {
         return Ok(());
     }
-    match wrong(records.components, of_shard, BlobRule::Identical { most })? {
-        Some(found) => Err(overlap(records, found)),
+    match find_overlap(records.components, of_shard, BlobRule::Identical { most })? {
+        Some(found) => Err(overlap_fault(records, found)),
         None => Ok(()),
     }
 }

@@ -92,7 +92,7 @@ impl Draft {
     ) -> Result<Self, Error> {
         let options = settings.options_behind(manifest.options());
         if options.limit() != manifest.options().limit() {
-            manifest.admit_again(&options)?;
+            manifest.validate_again(&options)?;
         }
         let decoded = seed::decoded(manifest, options.limit())?;
         let (root, entries) = seed::taken_apart(manifest)?;
