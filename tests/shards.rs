@@ -129,6 +129,21 @@ fn shards_that_are_lent_are_not_copied() {
     }
 }
 
+/// What is told of a shard of another version is that version, whoever asks.
+#[test]
+fn the_version_of_a_shard_is_told() {
+    let path = corpus().join("v2/shards/unsupported-version--v2-shard.zt");
+    let root = std::fs::read(&path).unwrap();
+    let archive = Archive::open(&root).unwrap();
+    let mut shards = archive.bind_shards(&Beside::new(&path), archive.limits()).unwrap();
+    let files = Files { root: &root[..], shards: &shards };
+    let component = archive.objects().next().unwrap().components().next().unwrap();
+    let located = files.locate(&component).map(|_| ()).unwrap_err();
+    let verified = Error::from(shards.verify(archive.limits()).unwrap_err());
+    assert_eq!(located, verified);
+    assert!(verified.to_string().contains("major version 3 is not known"), "{verified}");
+}
+
 /// A digest that cannot be computed here is told without a byte being read.
 #[test]
 fn an_unknown_digest_costs_nothing() {

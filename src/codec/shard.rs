@@ -83,6 +83,8 @@ pub struct BoundShard<'a, S> {
     shard: Shard<'a>,
     source: S,
     digest: Comparison<'a>,
+    /// The error of a shard whose version is not supported.
+    version: Option<Error>,
 }
 
 /// The outcome of comparing the digest of a shard.
@@ -288,16 +290,16 @@ impl<B: AsRef<[u8]>> Manifest<B> {
                 shards.missing = shards.missing.or(Some(shard));
                 continue;
             };
-            let list = match shard.check_frame(&candidate) {
-                Ok(()) => &mut shards.bound,
+            let (list, version) = match shard.check_frame(&candidate) {
+                Ok(()) => (&mut shards.bound, None),
                 Err(ReadError::Refused(error)) if error.is_unsupported() => {
-                    &mut shards.other_versions
+                    (&mut shards.other_versions, Some(error))
                 }
                 Err(error) => return Err(error),
             };
             list.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
             let Candidate { source, .. } = candidate;
-            list.push(BoundShard { shard, source, digest: Comparison::Pending });
+            list.push(BoundShard { shard, source, digest: Comparison::Pending, version });
         }
         Ok(shards)
     }
@@ -376,7 +378,7 @@ impl<S: ReadAt> Shards<'_, S> {
     pub fn verify(&mut self, limits: &Limits) -> Result<(), ReadError<S::Error>> {
         let mut deferred = Deferred::default();
         for shard in &mut self.other_versions {
-            deferred.note(shard.shard.error(Unsupported::Version));
+            deferred.note(shard.version);
             shard.verify(core::iter::empty(), limits, &mut deferred)?;
         }
         deferred.note(self.missing.map(|missing| missing.error(Unsupported::Shard)));
@@ -483,10 +485,9 @@ where
         };
         let Some(shard) = self.shards.get(name) else {
             let others = &self.shards.other_versions;
-            let other = place(others, name).and_then(|place| others.get(place));
+            let other = place(others, name).and_then(|place| others.get(place)?.version);
             let missing = Error::new(Unsupported::Shard, component.extent().offset());
-            let missing = missing.at(component.place());
-            return Err(other.map_or(missing, |other| other.shard.error(Unsupported::Version)));
+            return Err(other.unwrap_or(missing.at(component.place())));
         };
         if shard.is_pending() && component.digest().is_none() {
             return Err(Error::misuse(Misuse::UnverifiedShard).at(component.place()));
