@@ -103,7 +103,7 @@ pub struct RawComponent<'a> {
 
 /// Takes the tensors of a header, one by one.
 ///
-/// After an error it takes no more: the file is refused.
+/// After an error it takes no more, and ends in that error: the file is refused.
 #[derive(Debug)]
 pub struct Builder<'o> {
     front: &'static FrontEnd,
@@ -119,6 +119,8 @@ pub struct Builder<'o> {
     /// The dimensions of the tensor that is being taken, as CBOR numbers.
     dimensions: Output,
     index: IndexBuilder,
+    /// The first error.
+    failed: Option<Error>,
 }
 
 /// A header that keeps every rule that needs no data.
@@ -141,13 +143,21 @@ impl<'o> Builder<'o> {
     /// Begins with the header at `header`, of a file of `file_len` bytes.
     ///
     /// # Errors
-    /// Out of memory.
+    /// The header lies outside of the file, which is an internal error; `canonical-generation` where the canonical form is
+    /// asked for, which other formats do not have; out of memory.
     pub fn new(
         front: &'static FrontEnd,
         header: Range<u64>,
         file_len: u64,
         options: &'o Options,
     ) -> Result<Self, Error> {
+        #[cfg(feature = "write")]
+        if options.is_canonical() {
+            return Err(Error::new(Rule::CanonicalGeneration, 0));
+        }
+        if header.start > header.end || header.end > file_len {
+            return Err(Error::internal());
+        }
         let mut text = Output::default();
         text.raw(&[0])?;
         Ok(Self {
@@ -162,6 +172,7 @@ impl<'o> Builder<'o> {
             shapes: Shapes::new(),
             dimensions: Output::default(),
             index: IndexBuilder::new(),
+            failed: None,
         })
     }
 
@@ -170,8 +181,10 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// Rules of CBOR, limits; out of memory.
     pub fn attributes(&mut self, map: &[u8]) -> Result<(), Error> {
-        self.attributes = Some(self.map(map)?);
-        Ok(())
+        self.take(Place::NOWHERE, |builder| {
+            builder.attributes = Some(builder.map(map)?);
+            Ok(())
+        })
     }
 
     /// Takes a tensor.
@@ -179,14 +192,36 @@ impl<'o> Builder<'o> {
     /// # Errors
     /// A rule that a view needs: `blob-bounds`, `dense-size`, and others; a limit; out of memory.
     pub fn push(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
+        let place = Place::new(Some(self.index.len()), None);
+        self.take(place, |builder| builder.object(object))
+    }
+
+    /// Takes something, unless what came before was refused. An error of no object or component is at `place`.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        place: Place,
+        take: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        take(self).map_err(|error| {
+            let error = if error.place() == Place::NOWHERE { error.at(place) } else { error };
+            self.failed = Some(error);
+            error
+        })
+    }
+
+    /// Checks a tensor and keeps it. What it leaves where it fails is never looked at.
+    fn object(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
         let ordinal = self.index.len();
-        let place = Place::new(Some(ordinal), None);
         let first = self.components.len();
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
-            return Err(Error::nowhere(Limit::Rank).at(place));
+            return Err(Error::nowhere(Limit::Rank));
         }
         if u64_from_usize(object.components.len()) > self.options.limit().keys().into() {
-            return Err(Error::nowhere(Limit::Keys).at(place));
+            return Err(Error::nowhere(Limit::Keys));
         }
         let mut last = None;
         for (component, at) in object.components.iter().zip(0..) {
@@ -209,14 +244,14 @@ impl<'o> Builder<'o> {
         match object.layout {
             Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::Unknown => {}
             // Views of the others read attributes that no front end has checked.
-            _ => return Err(Error::misuse(Misuse::Format).at(place)),
+            _ => return Err(Error::misuse(Misuse::Format)),
         }
         candidate.check(self.options).map_err(|fault| {
             let place = Place::new(Some(ordinal), fault.component());
             Error::nowhere(fault.kind()).found(fault.found()).at(place)
         })?;
         let count = len_u32(components.len());
-        let (name, head) = self.name(object.name).map_err(|error| error.at(place))?;
+        let (name, head) = self.name(object.name)?;
         let ascends = ordinal == 0
             || self.text.as_bytes().get(self.last_name.clone()) < Some(object.name.as_bytes());
         self.last_name = head.end..self.text.len();
@@ -240,7 +275,7 @@ impl<'o> Builder<'o> {
         // So many components and dimensions can be counted in 32 bits.
         let kept = self.components.len().saturating_add(self.shapes.len());
         if u64_from_usize(kept) > self.options.limit().manifest() {
-            return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)).at(place));
+            return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
         }
         let components = self.components.get(first..).unwrap_or_default();
         self.index.push(record, components, ascends).map_err(refused)
@@ -249,9 +284,13 @@ impl<'o> Builder<'o> {
     /// Ends the header, and checks the rules that hold for all tensors together.
     ///
     /// # Errors
-    /// The format's rule for names that stand there twice; `blob-overlap`, `limit-decoded-total`; out of memory.
+    /// The error after which nothing was taken; the format's rule for names that stand there twice; `blob-overlap`,
+    /// `limit-decoded-total`; out of memory.
     /// [`Error::place`] has the tensor, by the order in which tensors were taken.
     pub fn finish(self) -> Result<Parsed, Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         let Self { front, options, header, file_len, text, mut components, mut index, .. } = self;
         let total = len_u32(text.len());
         index.rebase(&mut components, total);

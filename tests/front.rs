@@ -5,7 +5,7 @@ use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::rules::{Row, Scope, Source};
 use zten::source::SourceArchive;
-use zten::{Archive, Encoding, Error, Format, LogicalType, Options, StorageType};
+use zten::{Archive, Encoding, Error, ErrorKind, Format, LogicalType, Options, StorageType};
 
 static TWICE: Row = Row {
     id: "test-duplicate-name",
@@ -179,6 +179,65 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         builder.push(&dense("c", second)).unwrap();
         assert_eq!(builder.finish().unwrap_err().id(), Some("limit-decoded-total"));
     }
+}
+
+/// What a front end says after it was refused, and what it said before, is in no archive.
+#[test]
+fn nothing_is_taken_after_an_error() {
+    let (options, data) = (Options::default(), [DATA]);
+    let wrong = RawObject { attributes: Some(b"\xa1"), ..dense("a", &data) };
+    let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
+    builder.push(&dense("b", &data)).unwrap();
+    let error = builder.push(&wrong).unwrap_err();
+    assert_eq!((error.id(), error.place().object()), (Some("cbor-count"), Some(1)));
+    assert_eq!(builder.push(&dense("b", &data)), Err(error));
+    assert_eq!(builder.attributes(b"\xa0"), Err(error));
+    assert_eq!(builder.finish().unwrap_err(), error);
+    let mut builder = Builder::new(&ANY, 0..8, 17, &options).unwrap();
+    let error = builder.attributes(b"\xa0\x00").unwrap_err();
+    assert_eq!((error.id(), error.place().object()), (Some("manifest-trailing"), None));
+    assert_eq!(builder.finish().unwrap_err(), error);
+}
+
+#[test]
+fn a_header_lies_in_the_file_and_has_no_canonical_form() {
+    let options = Options::default();
+    assert!(Builder::new(&ANY, 17..17, 17, &options).is_ok());
+    for header in [0..18, 18..18, core::ops::Range { start: 8, end: 7 }, 0..u64::MAX] {
+        let error = Builder::new(&ANY, header, 17, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+    }
+    #[cfg(feature = "write")]
+    {
+        let error = Builder::new(&ANY, 0..8, 17, &options.canonical()).unwrap_err();
+        assert_eq!(error.id(), Some("canonical-generation"));
+    }
+}
+
+/// So many names that some have the same 32 bits of hash: about 70 pairs.
+#[test]
+#[cfg_attr(miri, ignore = "it takes too long")]
+fn names_of_one_hash_are_told_apart() {
+    let options = Options::default();
+    let push = |names: &mut dyn Iterator<Item = u32>| {
+        let mut builder = Builder::new(&DISJOINT, 0..8, 17, &options).unwrap();
+        for name in names {
+            let name = name.to_string();
+            let unknown = RawObject { layout: Format::Unknown, ..dense(&name, &[]) };
+            builder.push(&unknown).unwrap();
+        }
+        builder.finish()
+    };
+    let count = 800_000;
+    let parsed = push(&mut (0..count).rev()).unwrap();
+    let archive = Archive::from_front(file(), parsed).unwrap();
+    let find = |name: u32| archive.get(&name.to_string()).map(|object| object.ordinal());
+    for name in 0..count {
+        assert_eq!(find(name), Some(count - 1 - name));
+        assert_eq!(find(count + name), None);
+    }
+    let error = push(&mut (0..count).rev().chain([5])).unwrap_err();
+    assert_eq!((error.id(), error.place().object()), (Some("test-duplicate-name"), Some(count)));
 }
 
 #[test]
