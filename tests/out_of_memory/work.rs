@@ -1,5 +1,7 @@
 //! All that the library does with a file, each as a function that gives the error it ends in.
 
+use zten::front::{Blobs, Builder, FrontEnd, RawComponent, RawObject, Rules};
+use zten::rules::{Row, Scope, Source};
 use zten::write::{
     Checksum, Copier, CopyError, Encoded, Level, NewComponent, NewObject, Settings, WriteError,
     Writer,
@@ -42,6 +44,7 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
         copy(file, options, &generation_2().checksum(Checksum::Sha256), Some(FASTEST))
     }),
     ("append", append),
+    ("front end", front_end),
 ];
 
 fn generation_2() -> Settings {
@@ -49,6 +52,60 @@ fn generation_2() -> Settings {
 }
 
 const FASTEST: u8 = 1;
+
+static ROW: Row = Row {
+    id: "front-duplicate-name",
+    holds: "No two tensors have one name.",
+    broken: "there are two tensors of one name",
+    source: Source::Policy("names tell tensors apart"),
+    scope: Scope::Other("front"),
+    advice: "",
+};
+static FRONT: FrontEnd =
+    FrontEnd::new("front", Blobs::Any, Rules { duplicate_name: &ROW, bool_value: None });
+
+/// Opens a file as a front end of another format would that says the same of it.
+fn front_end(file: &[u8], options: &Options) -> Result<(), Error> {
+    let archive = Archive::open_with(file, options)?;
+    let mut builder = Builder::new(&FRONT, archive.extent(), file.len() as u64, options)?;
+    builder.attributes(b"\xa1\x61a\x01")?;
+    for object in archive.objects() {
+        let (mut components, mut shape) = (Vec::new(), Vec::new());
+        reserve(&mut components, object.components().len())?;
+        components.extend(object.components().map(|component| RawComponent {
+            role: component.role(),
+            offset: component.extent().offset(),
+            stored_length: component.extent().length(),
+            decoded_length: component.decoded_length(),
+            storage: component.storage_type().unwrap_or(StorageType::U8),
+            logical: None,
+            byte_order: component.byte_order(),
+            encoding: component.encoding(),
+        }));
+        components.sort_unstable_by_key(|component| component.role);
+        reserve(&mut shape, object.shape().len())?;
+        shape.extend(object.shape());
+        let (layout, attributes) = (object.format(), Some(&b"\xa0"[..]));
+        let layout_name = Some(object.format_name());
+        let raw = RawObject {
+            name: object.name(),
+            shape: &shape,
+            layout,
+            layout_name,
+            attributes,
+            components: &components,
+        };
+        if builder.push(&raw).is_err() {
+            break;
+        }
+    }
+    let archive = Archive::from_front(file, builder.finish()?)?;
+    for object in archive.objects() {
+        assert_eq!(archive.get(object.name()).map(|found| found.ordinal()), Some(object.ordinal()));
+        ignore(view(&object, file, options.limit()))?;
+    }
+    ignore(archive.verify().map(drop))
+}
 
 pub(crate) fn open(file: &[u8], options: &Options) -> Result<(), Error> {
     Archive::open_with(file, options).map(drop)
