@@ -9,7 +9,7 @@
 use zten::attributes::Value;
 #[cfg(feature = "v2")]
 use zten_oracles::Grown;
-use zten_oracles::{Form, Lie, Lied, Model, Outcome, Plan};
+use zten_oracles::{Filled, Form, Front, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{least, rounds};
 use zten_testkit::{accepted, accepted_v2, reject_index, reject_index_v2};
 
@@ -165,6 +165,25 @@ fn what_is_written_can_be_read_again() {
         "{sum:?}"
     );
     assert!(sum.damaged >= least(4001) && sum.opened >= least(401), "{sum:?}");
+}
+
+#[test]
+#[cfg_attr(feature = "zstd-ruzstd", ignore = "the memory of that decoder is not bounded so")]
+fn what_a_front_end_says_is_checked() {
+    let mut sum = Filled::default();
+    for seed in 0..rounds(6000) as u64 {
+        let _name = Named(format!("the front end of seed {seed}"));
+        let filled = zten_oracles::front(&Front::from_bytes(&chance(seed)));
+        sum.opened += filled.opened;
+        sum.valid += filled.valid;
+        sum.refused += filled.refused;
+        sum.ended += filled.ended;
+        sum.copied += filled.copied;
+    }
+    println!("{sum:?}");
+    assert!(sum.opened >= least(4001) && sum.valid >= least(2001), "{sum:?}");
+    assert!(sum.refused >= least(401) && sum.ended >= least(201), "{sum:?}");
+    assert!(sum.copied >= least(401), "{sum:?}");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use zten::{
 
 use crate::{DECODED, DECODED_TOTAL, FEW, heap, limits};
 
+/// The name of a format that has no rule for bools: any byte is one.
+pub(crate) const ANY_BOOLS: &str = "front-any-bools";
+
 /// How many bytes may still be decoded.
 pub(crate) struct Work(u64);
 
@@ -35,11 +38,16 @@ impl Work {
 pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &mut Work) {
     let file = archive.data();
     let extent = component.extent();
-    let generation = component.generation().expect("a zTensor file");
-    let v2 = generation == Generation::V2;
-    assert_eq!(extent.offset() % if v2 { 4096 } else { 64 }, 0);
+    let generation = component.generation();
+    let alignment = match generation {
+        Some(Generation::V2) => 4096,
+        Some(_) => 64,
+        None => 1,
+    };
+    assert_eq!(extent.offset() % alignment, 0);
     assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
-    assert!(v2 || extent.end() <= archive.extent().start || extent.length() == 0);
+    let before_manifest = extent.end() <= archive.extent().start || extent.length() == 0;
+    assert!(alignment != 64 || before_manifest);
     assert_eq!(component.element_type().storage(), component.storage_type());
     assert_eq!(component.generation(), archive.generation());
     let width = component.storage_type().map(|storage| u64::from(storage.width()));
@@ -48,6 +56,7 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
     }
     let _ = component.digest().map(|digest| digest.algorithm().len());
 
+    let any_bools = generation == Some(Generation::V0_1) || archive.file_format() == ANY_BOOLS;
     let raw = component.encoding() == Encoding::Raw;
     let bound = component.bind(file);
     assert_eq!(bound.is_ok(), raw && component.readable().is_ok(), "{bound:?}");
@@ -59,7 +68,7 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
         let blob = &file[place(extent.offset())..place(extent.end())];
         assert_eq!(view.as_bytes(), blob);
         assert_eq!(component.bind_blob(blob).expect("its own blob").as_bytes(), blob);
-        every_type(view, generation);
+        every_type(view, any_bools);
     }
     if !work.is_left() {
         return;
@@ -73,7 +82,7 @@ pub(crate) fn read(component: &Component<'_>, archive: &Archive<&[u8]>, work: &m
             if let (Ok(view), ByteOrder::Little) = (bound, component.byte_order()) {
                 assert_eq!(&*decoded, view.as_bytes());
             }
-            every_type(&decoded.view(), generation);
+            every_type(&decoded.view(), any_bools);
             as_slice(component, file, &decoded.view());
             let mut buffer = vec![0; decoded.len()];
             let view = component.read_into(file, &limits(), &mut buffer).expect("it was decoded");
@@ -148,19 +157,19 @@ fn streamed(component: &Component<'_>, file: &[u8]) -> Result<u64, Error> {
 }
 
 /// Asks a view for elements of every type.
-fn every_type(view: &View<'_>, generation: Generation) {
+fn every_type(view: &View<'_>, any_bools: bool) {
     macro_rules! all {
-        ($($element:ty),+) => { $(elements::<$element>(view, generation);)+ };
+        ($($element:ty),+) => { $(elements::<$element>(view, any_bools);)+ };
     }
     all!(f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool);
     all!(Complex<f32>, Complex<f64>, F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz);
 }
 
 /// Elements are there if their type is right, and the same however they are asked for.
-fn elements<T: Element + Debug>(view: &View<'_>, generation: Generation) {
+fn elements<T: Element + Debug>(view: &View<'_>, any_bools: bool) {
     let meant = T::LOGICAL.is_none() || T::LOGICAL == view.logical_type();
     let typed = T::DTYPE == view.storage_type() && meant;
-    let bool = T::DTYPE == StorageType::Bool && generation != Generation::V0_1;
+    let bool = T::DTYPE == StorageType::Bool && !any_bools;
     let valid = typed && (!bool || view.as_bytes().iter().all(|byte| *byte < 2));
     let elements = view.elements::<T>();
     assert_eq!(elements.is_ok(), valid, "{view:?}");

@@ -15,6 +15,7 @@
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
 //! | [`foreign`] | a file of another format | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it |
+//! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
 mod append;
@@ -26,6 +27,7 @@ mod facts;
 mod file;
 mod foreign;
 mod formats;
+mod front;
 mod grammar;
 mod heap;
 mod liar;
@@ -37,6 +39,7 @@ mod pieces;
 mod shard_lies;
 mod slices;
 mod steps;
+mod strict;
 mod tree;
 
 pub use append::{Appended, append};
@@ -44,6 +47,7 @@ pub use canonical::{Form, canonical};
 pub use cbor::cbor;
 pub use file::file;
 pub use foreign::foreign;
+pub use front::{Filled, Front, front};
 pub use grammar::{Grown, grammar};
 pub use liar::{Lie, Plan};
 pub use lies::{Lied, lies};

@@ -8,6 +8,8 @@ mod values;
 mod write;
 
 use arbitrary::{Arbitrary as _, Unstructured};
+pub(crate) use generate::raw as raw_attributes;
+pub(crate) use values::attributes;
 use zten::write::Checksum;
 use zten::{ElementType, LogicalType, StorageType};
 

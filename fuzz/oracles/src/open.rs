@@ -46,8 +46,8 @@ fn bounded<'d>(bytes: &'d [u8], options: &Options) -> Result<Archive<&'d [u8]>, 
     opened
 }
 
-/// The most heap that opening may take beside so many bytes of manifest: SECURITY.md.
-fn bound(manifest: u64) -> u64 {
+/// The most heap that opening may take beside so many bytes of manifest, or of what a front end told: SECURITY.md.
+pub(crate) fn bound(manifest: u64) -> u64 {
     8 * manifest + (64 << 10)
 }
 
@@ -116,7 +116,12 @@ fn walk(archive: &Archive<&[u8]>) {
     assert!(manifest.object(manifest.len()).is_none());
     // All heap of an opened file is its index.
     assert!(manifest.index_bytes() as u64 <= bound(manifest.as_bytes().len() as u64));
+    objects(archive);
+}
 
+/// Reads all objects, whatever format the file is of.
+pub(crate) fn objects(archive: &Archive<&[u8]>) {
+    let manifest = archive.manifest();
     let mut work = Work::default();
     let mut verifier = Verifier::new(archive.data().len() as u64, &limits());
     for (ordinal, one) in (0..).zip(manifest.objects()) {

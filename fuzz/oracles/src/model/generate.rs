@@ -41,7 +41,7 @@ impl<'a> Arbitrary<'a> for Model {
 }
 
 /// Bytes that are hardly ever CBOR.
-pub(super) fn raw(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+pub(crate) fn raw(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let length = u.int_in_range(0..=8)?;
     let bytes: Vec<u8> = (0..length).map(|_| u.arbitrary()).collect::<Result<_>>()?;
     // A map of one attribute, so that half of them get further.

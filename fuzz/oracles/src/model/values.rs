@@ -7,7 +7,7 @@ use zten_corpus::cbor::{head_width, push_head_of};
 const DEPTH: u8 = 4;
 
 /// A map of attributes: keys that differ, any values.
-pub(super) fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+pub(crate) fn attributes(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let count = u.int_in_range(0..=3)?;
     let mut out = Vec::new();
     let indefinite = opened(u, 5, count, &mut out)?;

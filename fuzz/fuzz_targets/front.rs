@@ -1,0 +1,9 @@
+//! What a front end says of a file: what opens is what was said, and nothing is read beyond the file.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use zten_oracles::Front;
+
+fuzz_target!(|front: Front| {
+    zten_oracles::front(&front);
+});

@@ -1,0 +1,27 @@
+//! A source that is asked for bytes of the file only.
+
+use std::io;
+
+use zten::ReadAt;
+
+/// The bytes of a file. It panics where it is asked for others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strict<'d>(pub(crate) &'d [u8]);
+
+impl Strict<'_> {
+    fn part(&self, offset: u64, length: usize) -> &[u8] {
+        let Self(file) = self;
+        let start = usize::try_from(offset).ok();
+        let part = start.and_then(|start| file.get(start..)?.get(..length));
+        part.unwrap_or_else(|| panic!("{length} bytes at {offset} of {}", file.len()))
+    }
+}
+
+impl ReadAt for Strict<'_> {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), io::Error> {
+        buffer.copy_from_slice(self.part(offset, buffer.len()));
+        Ok(())
+    }
+}
