@@ -30,10 +30,10 @@ fn validate(file: Vec<u8>) -> Result<u32, zten::Error> {
 /// Who is to blame, in HTTP's numbers.
 fn status(error: &zten::Error) -> u16 {
     match error.kind() {
-        ErrorKind::Malformed(_) => 422,   // Unprocessable Content
-        ErrorKind::Unsupported(_) => 415, // Unsupported Media Type
-        ErrorKind::Limit(_) => 413,       // Content Too Large
-        ErrorKind::OutOfMemory => 503,    // Service Unavailable: it may be had later
+        ErrorKind::Malformed(_) | ErrorKind::Format(_) => 422, // Unprocessable Content
+        ErrorKind::Unsupported(_) => 415,                      // Unsupported Media Type
+        ErrorKind::Limit(_) => 413,                            // Content Too Large
+        ErrorKind::OutOfMemory => 503, // Service Unavailable: it may be had later
         // The file is not to blame, but this program (`Misuse`) or the library (`Internal`).
         _ => 500,
     }

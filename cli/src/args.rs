@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use zten_present::finding::Scope;
 
 use crate::mode::Mode;
 use crate::paint::{self, Color};
@@ -179,6 +180,11 @@ pub(crate) struct Check {
 }
 
 impl Check {
+    /// How much of a file is validated.
+    pub(crate) fn scope(&self) -> Scope {
+        if self.manifest_only { Scope::Manifest } else { Scope::All }
+    }
+
     /// The arguments of a process that checks files of at most so many bytes in the same way.
     #[cfg(target_os = "linux")]
     pub(crate) fn for_worker(&self, longest: u64) -> Vec<OsString> {

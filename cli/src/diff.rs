@@ -76,7 +76,6 @@ fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
     // 0.1 has none to compare.
     let has_attributes = |side: &Side| side.archive.generation() != Some(Generation::V0_1);
     let attributes = has_attributes(old) && has_attributes(new);
-    let own = |side: &'a Side| side.archive.fields()?.item("attributes");
     let differ = |old: Option<_>, new: Option<_>| attributes && !value::same(old, new);
     let mut objects = Vec::new();
     for pair in paired(sorted(&old.archive), sorted(&new.archive), Object::name) {
@@ -84,11 +83,10 @@ fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
             Pair::Old(object) => objects.push((object.name(), Difference::Removed)),
             Pair::New(object) => objects.push((object.name(), Difference::Added)),
             Pair::Both(one, other) => {
-                let own = |object: &Object<'a>| object.fields()?.item("attributes");
                 let before = Summed { object: &one, sums: &old.sums };
                 let after = Summed { object: &other, sums: &new.sums };
                 let mut changes = change::changes(&before, &after);
-                if differ(own(&one), own(&other)) {
+                if differ(one.attributes(), other.attributes()) {
                     changes.push(Change::attributes());
                 }
                 if !changes.is_empty() {
@@ -97,5 +95,6 @@ fn compare<'a>(old: &'a Side, new: &'a Side) -> Differences<'a> {
             }
         }
     }
-    Differences { attributes: differ(own(old), own(new)), objects }
+    let differ = differ(old.archive.attributes(), new.archive.attributes());
+    Differences { attributes: differ, objects }
 }

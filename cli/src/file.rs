@@ -8,15 +8,28 @@ use std::sync::OnceLock;
 
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
+use zten_formats::{Detected, Format, START, by_name, by_start, is_ztensor};
 use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
+use crate::num::u64_from_usize;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 
-/// A zTensor file whose manifest is valid.
+/// Bytes of the magic that all zTensor files begin with.
+const HEADER: u64 = 8;
+
+/// A zTensor or safetensors file whose manifest or header is valid.
 pub(crate) type TensorFile = SourceArchive<Handle>;
+
+/// A file of any format that is read.
+pub(crate) enum AnyFile {
+    /// Its format has archives.
+    Archive(Box<FileWithShards>),
+    /// Its format has none, and no more is known of it than that.
+    Other(Opened, Detected),
+}
 
 /// A regular file that is open, and of which nothing has been read. Nothing but reading it needs
 /// the system from here on.
@@ -101,22 +114,66 @@ impl Opened {
         self.file.plan([std::iter::once(0..self.length)])
     }
 
-    /// Validates its manifest.
+    /// Returns the format of a file that is not a zTensor file, and `unknown` if nothing tells it.
+    fn detect(&self, unknown: Option<Detected>) -> io::Result<Option<Detected>> {
+        // Of zTensor files no more is read than their header: over the network each byte counts.
+        if is_ztensor(&self.start(HEADER)?) {
+            return Ok(None);
+        }
+        let start = self.start(u64_from_usize(START))?;
+        Ok(by_start(&start, &self.path).or_else(|| by_name(&self.path)).or(unknown))
+    }
+
+    /// Validates its manifest or header, if its format has archives. A file of which nothing tells the format is taken
+    /// for `unknown`, or without that for a zTensor file.
+    pub(crate) fn any(
+        self,
+        options: &Options,
+        unknown: Option<Detected>,
+    ) -> Result<AnyFile, Box<Problem>> {
+        match self.detect(unknown) {
+            Err(error) => Err(Box::new(Problem::io(&self.path, &error))),
+            Ok(Some(found)) if found != SAFETENSORS => Ok(AnyFile::Other(self, found)),
+            Ok(found) => Ok(AnyFile::Archive(Box::new(self.archive_of(found, options)?))),
+        }
+    }
+
+    /// Validates its manifest or header. A file whose format has no archives is no zTensor file.
     pub(crate) fn archive(self, options: &Options) -> Result<FileWithShards, Box<Problem>> {
-        let root = TensorFile::with_length(self.file, self.length, options)
-            .map_err(|error| Box::new(Problem::opening(&self.path, &error)))?;
+        match self.any(options, None)? {
+            AnyFile::Archive(archive) => Ok(*archive),
+            AnyFile::Other(file, _) => file.archive_of(None, options),
+        }
+    }
+
+    /// Validates the header of a file of that format, or the manifest of a zTensor file.
+    fn archive_of(
+        self,
+        found: Option<Detected>,
+        options: &Options,
+    ) -> Result<FileWithShards, Box<Problem>> {
+        let root = match found {
+            Some(found) => zten_formats::open_source(self.file, self.length, &self.path, options)
+                .map_err(|trouble| Problem::foreign(&self.path, &trouble, found.name())),
+            None => TensorFile::with_length(self.file, self.length, options)
+                .map_err(|error| Problem::opening(&self.path, &error)),
+        };
+        let root = root.map_err(Box::new)?;
         let is_local = root.source().is_local();
         let shards = if is_local { self.beside.into() } else { OnceLock::new() };
         Ok(FileWithShards { root, shards })
     }
 }
 
+/// The format beside zTensor that has archives.
+const SAFETENSORS: Detected = Detected::Read(Format::Safetensors);
+
 fn irregular(is_folder: bool) -> io::Error {
     let what = if is_folder { "a folder, not a regular file" } else { "not a regular file" };
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 
-/// A file whose manifest is valid, and the files that may be its shards. It derefs to the file.
+/// A file whose manifest or header is valid, and the files that may be its shards. It derefs to the file.
 pub(crate) struct FileWithShards {
     root: TensorFile,
     /// Of a file that is read over the network, none before they have been looked for.

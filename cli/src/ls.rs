@@ -16,9 +16,8 @@ use zten_formats::Input;
 use crate::app::App;
 use crate::args::Ls;
 use crate::escape;
-use crate::file::{FileWithShards, Opened, TensorFile, counted};
+use crate::file::{AnyFile, FileWithShards, Opened, TensorFile, counted};
 use crate::mode::Mode;
-use crate::other::detect;
 use crate::paint::{Painted, Palette};
 use crate::remote::shown;
 use crate::report::Problem;
@@ -73,12 +72,12 @@ enum Listed {
 
 /// Opens a file of any format.
 fn open(path: &Path, file: Opened, options: &Options) -> Result<Listed, Box<Problem>> {
-    let detected = detect(&file).map_err(|error| Box::new(Problem::io(path, &error)))?;
-    let Some(what) = detected else {
-        return Ok(Listed::Tensors(Box::new(file.archive(options)?)));
+    let (file, found) = match file.any(options, None)? {
+        AnyFile::Archive(archive) => return Ok(Listed::Tensors(archive)),
+        AnyFile::Other(file, found) => (file, found),
     };
     let input = crate::other::open(file, path, options.limit());
-    let problem = |trouble| Box::new(Problem::foreign(path, &trouble, what.name()));
+    let problem = |trouble| Box::new(Problem::foreign(path, &trouble, found.name()));
     input.map(|input| Listed::Other(Box::new(input))).map_err(problem)
 }
 

@@ -1,4 +1,4 @@
-//! Files of other formats.
+//! Files of formats that have no archives.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zten::write::{Checksum, Encoded, Settings, Writer};
 use zten::{Archive, Error, Limits, Options};
-use zten_formats::{Beside, Detected, Input, START, Source, Trouble, by_start};
+use zten_formats::{Beside, Input, Source, Trouble};
 use zten_shards::Want;
 
 use crate::companion::Companion;
@@ -14,25 +14,8 @@ use crate::file::Opened;
 use crate::handle::Handle;
 use crate::num::u64_from_usize;
 
-/// Bytes of the magic that all zTensor files begin with.
-const HEADER: u64 = 8;
 /// Bytes of an index that are read, one more than it may have.
 const LONGEST: u64 = 100_000_001;
-
-/// What a file is that is none of zTensor's; none where it is one, or nothing that is known.
-pub(crate) fn detect(opened: &Opened) -> io::Result<Option<Detected>> {
-    // Of zTensor files no more is read than their header: over the network each byte counts.
-    if is_tensors(&opened.start(HEADER)?) {
-        return Ok(None);
-    }
-    let start = opened.start(u64::try_from(START).unwrap_or(u64::MAX))?;
-    Ok(by_start(&start, &opened.path).or_else(|| zten_formats::by_name(&opened.path)))
-}
-
-/// Whether a file begins as zTensor files of any version do.
-pub(crate) fn is_tensors(start: &[u8]) -> bool {
-    [&b"ZTEN"[..], b"\x89ZT"].iter().any(|magic| start.starts_with(magic))
-}
 
 /// The names of the files that an index lists.
 pub(crate) fn listed(opened: &Opened, limits: &Limits) -> io::Result<Result<Vec<String>, Trouble>> {
@@ -41,7 +24,7 @@ pub(crate) fn listed(opened: &Opened, limits: &Limits) -> io::Result<Result<Vec<
     Ok(zten_formats::listed(&Source::from(bytes), limits))
 }
 
-/// Opens a file of another format, and validates everything but its data.
+/// Opens a file of a format that has no archives, and validates everything but its data.
 pub(crate) fn open(opened: Opened, path: &Path, limits: &Limits) -> Result<Input, Trouble> {
     let found = find_listed(&opened, limits).map_err(|error| Trouble::Io { what: "", error })?;
     let Opened { file, length, beside, .. } = opened;

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use zten_formats::{Detected, Format};
-use zten_present::finding::Verdict;
+use zten_present::finding::summary_of_other;
 
 use super::kind::{Outcome, Valid};
 use crate::args::Check;
-use crate::file::{Opened, counted};
+use crate::file::Opened;
+use crate::num::u64_from_usize;
 use crate::other;
 use crate::progress::Progress;
 use crate::report::Problem;
-use crate::size::human;
 
 /// Validates a file of another format, with the files beside it that it names.
 pub(super) fn validate(path: &Path, opened: Opened, what: Detected, args: &Check) -> Outcome {
@@ -27,13 +27,8 @@ pub(super) fn validate(path: &Path, opened: Opened, what: Detected, args: &Check
     if args.canonical {
         return Err(Box::new(Problem::not_canonical(path, input.format().words(), format)));
     }
-    let tensors = counted(u64::try_from(input.tensors().len()).unwrap_or(u64::MAX), "tensor");
-    let (words, bytes) = (input.format().words(), human(bytes));
-    let (verdict, summary) = if args.manifest_only {
-        (Verdict::ManifestValid, format!("{words} with valid headers: {tensors}, {bytes}"))
-    } else {
-        (Verdict::Valid, format!("valid {words}: {tensors}, {bytes}"))
-    };
+    let tensors = u64_from_usize(input.tensors().len());
+    let (verdict, summary) = summary_of_other(input.format().words(), args.scope(), tensors, bytes);
     Ok(Valid { verdict, summary, format: input.format().name() })
 }
 

@@ -4,27 +4,19 @@ use std::path::Path;
 
 use zten::rules::Limit;
 use zten::{ErrorKind, Limits, Object, Options, ReadError, verify::Verifier};
-use zten_formats::Detected;
-use zten_present::finding::{Scope, ZTENSOR, summary};
+use zten_present::finding::{Scope, format_name, summary};
 use zten_shards::{Beside, Want};
 
 use super::foreign;
 use super::kind::{Outcome, Valid};
 use crate::args::Check;
 use crate::companion::Companion;
-use crate::file::{FileWithShards, Opened, stored};
+use crate::file::{AnyFile, FileWithShards, Opened, stored};
 use crate::objects::{Failure, Work};
-use crate::other;
 use crate::progress::Watched;
 use crate::report::{More, Problem};
 use crate::sandbox::Task;
 use crate::sources::{Sources, is_unsupported};
-
-/// A file whose manifest is valid, or one of another format, of which no more is known than that.
-pub(super) enum Begun {
-    Tensors(Box<FileWithShards>),
-    Other(Opened, Detected),
-}
 
 /// What is valid about a file, or what is wrong with it.
 pub(super) fn validate(path: &Path, file: Opened, args: &Check) -> Outcome {
@@ -36,30 +28,23 @@ pub(super) fn task(args: &Check) -> Task {
     if args.manifest_only { Task::Look } else { Task::Decode }
 }
 
-/// Validates the manifest of a file, or finds out what else it is.
-pub(super) fn begin(file: Opened, args: &Check) -> Result<Begun, Box<Problem>> {
-    match other::detect(&file) {
-        Ok(Some(what)) => Ok(Begun::Other(file, what)),
-        Ok(None) => {
-            let archive = file.archive(&options(args))?;
-            Ok(Begun::Tensors(Box::new(archive)))
-        }
-        Err(error) => Err(Box::new(Problem::io(&file.path, &error))),
-    }
+/// Validates the manifest or header of a file, or finds out what else it is.
+pub(super) fn begin(file: Opened, args: &Check) -> Result<AnyFile, Box<Problem>> {
+    file.any(&options(args), None)
 }
 
-impl Begun {
+impl AnyFile {
     /// The other files that it is to be given before its content is validated: none where it finds them itself.
     pub(super) fn wants(&self, args: &Check) -> Vec<Want> {
         let file = match self {
-            Self::Tensors(archive) => archive.source(),
+            Self::Archive(archive) => archive.source(),
             Self::Other(opened, _) => &opened.file,
         };
         if !file.is_local() {
             return Vec::new();
         }
         match self {
-            Self::Tensors(archive) => {
+            Self::Archive(archive) => {
                 let looks = !args.manifest_only && args.strictness.looks_for_shards();
                 let wanted =
                     if looks { zten_shards::wanted(archive, &options(args)) } else { Vec::new() };
@@ -75,7 +60,7 @@ impl Begun {
     /// Gives it such files.
     pub(super) fn add(&mut self, files: impl IntoIterator<Item = Companion>) {
         match self {
-            Self::Tensors(archive) => archive.add_shards(files),
+            Self::Archive(archive) => archive.add_shards(files),
             Self::Other(opened, _) => opened.beside.extend(files),
         }
     }
@@ -83,7 +68,7 @@ impl Begun {
     /// Validates the content.
     pub(super) fn validate(self, path: &Path, args: &Check) -> Outcome {
         match self {
-            Self::Tensors(archive) => validate_content(path, &archive, args),
+            Self::Archive(archive) => validate_content(path, &archive, args),
             Self::Other(opened, what) => foreign::validate(path, opened, what, args),
         }
     }
@@ -96,12 +81,17 @@ fn options(args: &Check) -> Options {
 
 /// Validates the content of a file whose manifest is valid.
 fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
-    let scope = if args.manifest_only { Scope::Manifest } else { Scope::All };
+    let format = format_name(archive.manifest());
+    if args.canonical && archive.generation().is_none() {
+        let words = format!("{format} file");
+        return Err(Box::new(Problem::not_canonical(path, &words, Some(format))));
+    }
+    let scope = args.scope();
     if scope == Scope::All && !archive.is_data_shard() {
         read(path, archive, options(args).limit(), args.canonical)?;
     }
     let (verdict, summary) = summary(archive.manifest(), scope, args.canonical, archive.file_len());
-    Ok(Valid { verdict, summary, format: ZTENSOR })
+    Ok(Valid { verdict, summary, format })
 }
 
 /// Reads all content. What is wrong with an object does not keep the others from being validated: the

@@ -15,7 +15,7 @@ use archived::Archived;
 use foreign::Foreign;
 use zten_formats::Input;
 
-/// Writes all of a zTensor file, and returns where it was written.
+/// Writes all of a zTensor or safetensors file, and returns where it was written.
 pub(super) fn archive<S: Output>(
     args: &Convert,
     archive: &FileWithShards,
@@ -28,7 +28,7 @@ pub(super) fn archive<S: Output>(
     write(args, &mut source, sink, target)
 }
 
-/// The same of a file of another format.
+/// The same of a file of a format that has no archives.
 pub(super) fn foreign<S: Output>(
     args: &Convert,
     input: Input,

@@ -1,4 +1,4 @@
-//! Files of other formats.
+//! Files of formats that have no archives.
 
 use std::io;
 use std::path::Path;

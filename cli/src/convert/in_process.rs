@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 
 use zten::write::FileSink;
+use zten_formats::{Detected, Rule};
 
 use super::output::{Output, Target};
 use super::plan::Plan;
@@ -11,7 +12,7 @@ use super::{export, foreign, tensors};
 use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
-use crate::file::{Opened, counted};
+use crate::file::{AnyFile, Opened, counted};
 use crate::num::u64_from_usize;
 use crate::other;
 use crate::report::Problem;
@@ -104,15 +105,17 @@ pub(super) fn convert<S: Output>(
     create: impl FnOnce() -> Result<S, Box<Problem>>,
 ) -> Result<(S, u64), Box<Problem>> {
     let (input, options) = (&args.input, args.strictness.options());
-    let start = file.start(8).map_err(|error| Box::new(Problem::io(input, &error)))?;
-    if other::is_tensors(&start) {
-        let archive = file.archive(&options)?;
-        let objects = archive.len().into();
-        if plan.target == Target::Tensors {
-            return Ok((tensors::convert(args, &archive, create()?, plan)?, objects));
+    let unknown = Detected::Misnamed(Rule::FormatUnknown);
+    let file = match file.any(&options, Some(unknown))? {
+        AnyFile::Archive(archive) => {
+            let objects = archive.len().into();
+            if plan.target == Target::Tensors {
+                return Ok((tensors::convert(args, &archive, create()?, plan)?, objects));
+            }
+            return Ok((export::archive(args, &archive, create()?, plan.target)?, objects));
         }
-        return Ok((export::archive(args, &archive, create()?, plan.target)?, objects));
-    }
+        AnyFile::Other(file, _) => file,
+    };
     file.plan_all().map_err(|error| Box::new(Problem::io(input, &error)))?;
     let foreign = other::open(file, input, options.limit())
         .map_err(|trouble| foreign::troubled(input, &trouble))?;

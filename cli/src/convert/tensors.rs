@@ -1,4 +1,4 @@
-//! zTensor files of any generation.
+//! Files of formats that have archives: zTensor files of any generation, and safetensors files.
 
 use std::io;
 

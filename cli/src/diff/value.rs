@@ -5,7 +5,7 @@
 //! sorted by the sums of their keys: memory follows neither the attributes nor their depth.
 
 use sha2::{Digest as _, Sha256};
-use zten::attributes::{Chunks, Item, Map, Value};
+use zten::attributes::{Attributes, Item, Value};
 
 /// Major types, as they stand in heads.
 const UINT: u8 = 0;
@@ -29,72 +29,90 @@ const ENTRIES: usize = 1 << 19;
 type Sum = [u8; 32];
 
 /// Whether two maps of attributes are the same. Having none is the same as not having them.
-pub(super) fn same(old: Option<Item<'_>>, new: Option<Item<'_>>) -> bool {
+pub(super) fn same(old: Option<Attributes<'_>>, new: Option<Attributes<'_>>) -> bool {
+    let entries = |attributes: &Option<_>| attributes.clone().into_iter().flatten();
     // Items are equal that are spelled the same, and most are.
-    old == new || of_attributes(old) == of_attributes(new)
+    entries(&old).eq(entries(&new)) || of_attributes(entries(&old)) == of_attributes(entries(&new))
 }
 
-/// The sum of a map, or of none.
-fn of_attributes(item: Option<Item<'_>>) -> Sum {
+/// The sum of attributes.
+fn of_attributes<'a>(entries: impl Iterator<Item = (&'a str, Item<'a>)> + Clone) -> Sum {
+    sum(|form| map(entries, ENTRIES, form))
+}
+
+/// The sum of a form.
+fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
     let mut form = Sha256::new();
-    match item {
-        Some(item) if item.value() != Value::Null => write(&item, ENTRIES, &mut form),
-        _ => number(MAP, 0, &mut form),
-    }
+    write(&mut form);
     form.finalize().into()
 }
 
-fn sum(item: &Item<'_>, left: usize) -> Sum {
-    let mut form = Sha256::new();
-    write(item, left, &mut form);
-    form.finalize().into()
+/// What has a form.
+trait Form {
+    /// Adds it. Of its maps, so many entries may be sorted.
+    fn write(&self, left: usize, form: &mut Sha256);
 }
 
-/// Adds the form of an item, which no reader lets nest deeper than 64 levels. Of its maps, so many
-/// entries may be sorted.
-fn write(item: &Item<'_>, left: usize, form: &mut Sha256) {
-    match item.value() {
-        Value::Uint(value) => number(UINT, value, form),
-        Value::Negative(value) => number(NEGATIVE, value, form),
-        Value::Bytes(chunks) => string(BYTES, &chunks, form),
-        Value::Text(chunks) => string(TEXT, &chunks, form),
-        Value::Array(array) => {
-            form.update([ARRAY]);
-            array.for_each(|item| write(&item, left, form));
-            form.update([BREAK]);
-        }
-        Value::Map(map) => self::map(&map, left, form),
-        Value::Tag(tag, item) => {
-            number(TAG, tag, form);
-            write(&item, left, form);
-        }
-        Value::Float(float) if float.is_nan() => form.update(NAN),
-        Value::Float(float) => {
-            form.update([DOUBLE]);
-            form.update(float.to_bits().to_be_bytes());
-        }
-        // Simple values have one spelling.
-        _ => form.update(item.as_bytes()),
+impl Form for &str {
+    fn write(&self, _: usize, form: &mut Sha256) {
+        string(TEXT, || std::iter::once(self.as_bytes()), form);
     }
 }
 
-fn map(map: &Map<'_>, left: usize, form: &mut Sha256) {
-    let count = map.clone().take(left.saturating_add(1)).count();
+/// No reader lets items nest deeper than 64 levels.
+impl Form for Item<'_> {
+    fn write(&self, left: usize, form: &mut Sha256) {
+        match self.value() {
+            Value::Uint(value) => number(UINT, value, form),
+            Value::Negative(value) => number(NEGATIVE, value, form),
+            Value::Bytes(chunks) => string(BYTES, || chunks.pieces(), form),
+            Value::Text(chunks) => string(TEXT, || chunks.pieces(), form),
+            Value::Array(array) => {
+                form.update([ARRAY]);
+                array.for_each(|item| item.write(left, form));
+                form.update([BREAK]);
+            }
+            Value::Map(entries) => map(entries, left, form),
+            Value::Tag(tag, item) => {
+                number(TAG, tag, form);
+                item.write(left, form);
+            }
+            Value::Float(float) if float.is_nan() => form.update(NAN),
+            Value::Float(float) => {
+                form.update([DOUBLE]);
+                form.update(float.to_bits().to_be_bytes());
+            }
+            // Simple values have one spelling.
+            _ => form.update(self.as_bytes()),
+        }
+    }
+}
+
+/// Adds the form of a map.
+fn map<'a, K: Form>(
+    entries: impl Iterator<Item = (K, Item<'a>)> + Clone,
+    left: usize,
+    form: &mut Sha256,
+) {
+    let count = entries.clone().take(left.saturating_add(1)).count();
     let Some(left) = left.checked_sub(count) else {
         form.update([LONG_MAP]);
-        for (key, value) in map.clone() {
-            write(&key, left, form);
-            write(&value, left, form);
+        for (key, value) in entries {
+            key.write(left, form);
+            value.write(left, form);
         }
         form.update([BREAK]);
         return;
     };
-    let mut entries: Vec<(Sum, Sum)> = Vec::with_capacity(count);
-    entries.extend(map.clone().map(|(key, value)| (sum(&key, left), sum(&value, left))));
+    let mut sums: Vec<(Sum, Sum)> = Vec::with_capacity(count);
+    let entry = |(key, value): (K, Item<'a>)| {
+        (sum(|form| key.write(left, form)), sum(|form| value.write(left, form)))
+    };
+    sums.extend(entries.map(entry));
     // Of entries of the same key, the last may be the one that counts: they stay in their order.
-    entries.sort_by_key(|(key, _)| *key);
+    sums.sort_by_key(|(key, _)| *key);
     number(MAP, u64::try_from(count).unwrap_or(u64::MAX), form);
-    for (key, value) in entries {
+    for (key, value) in sums {
         form.update(key);
         form.update(value);
     }
@@ -106,8 +124,8 @@ fn number(of: u8, number: u64, form: &mut Sha256) {
     form.update(number.to_be_bytes());
 }
 
-fn string(of: u8, chunks: &Chunks<'_>, form: &mut Sha256) {
-    let length: usize = chunks.pieces().map(<[u8]>::len).sum();
+fn string<'a, P: Iterator<Item = &'a [u8]>>(of: u8, pieces: impl Fn() -> P, form: &mut Sha256) {
+    let length: usize = pieces().map(<[u8]>::len).sum();
     number(of, u64::try_from(length).unwrap_or(u64::MAX), form);
-    chunks.pieces().for_each(|piece| form.update(piece));
+    pieces().for_each(|piece| form.update(piece));
 }

@@ -7,7 +7,7 @@ use zten::{
     Component, ElementType, Format, Generation, Object, attributes::Attributes, element::ByteOrder,
 };
 
-use zten_present::finding::ZTENSOR;
+use zten_present::finding::format_name;
 
 use super::blocks::Blocks;
 use super::totals::FileTotals;
@@ -23,7 +23,7 @@ pub(super) fn write(out: &mut impl Write, path: &Path, archive: &TensorFile) -> 
     json.key("file")?;
     json.string(&shown(path).to_string_lossy())?;
     json.key("format")?;
-    json.string(ZTENSOR)?;
+    json.string(format_name(archive.manifest()))?;
     json.key("generation")?;
     json.string_or_null(archive.generation().map(Generation::as_str))?;
     json.key("version")?;

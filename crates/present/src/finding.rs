@@ -47,6 +47,11 @@ impl Verdict {
 /// The format of zTensor files of any generation, as JSON gives it.
 pub const ZTENSOR: &str = "ztensor";
 
+/// The format of an open file, as JSON gives it.
+pub fn format_name<B>(manifest: &Manifest<B>) -> &'static str {
+    if manifest.generation().is_some() { ZTENSOR } else { manifest.file_format() }
+}
+
 /// How much of a file is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -69,12 +74,16 @@ pub fn summary(
         let summary = format!("a data shard, valid as far as its frame tells (2, {size})");
         return (Verdict::Valid, summary);
     }
+    let Some(generation) = manifest.generation() else {
+        let words = format!("{} file", manifest.file_format());
+        return summary_of_other(&words, scope, manifest.len().into(), stored(manifest));
+    };
     let components = manifest.objects().fold(0_u64, |sum, object| {
         sum.saturating_add(u64::try_from(object.components().len()).unwrap_or(u64::MAX))
     });
     let contents = format!(
         "{}, {}, {}",
-        manifest.generation().map_or(manifest.file_format(), Generation::as_str),
+        generation.as_str(),
         counted(manifest.len().into(), "object"),
         counted(components, "component"),
     );
@@ -85,6 +94,17 @@ pub fn summary(
             let size = human(stored(manifest));
             (Verdict::Valid, format!("{valid} ({contents}, {size} of data)"))
         }
+    }
+}
+
+/// What is said of a file of another format, which is called so, of so many tensors and bytes of data.
+pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
+    let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
+    match scope {
+        Scope::Manifest => {
+            (Verdict::ManifestValid, format!("{words} with valid headers: {tensors}, {bytes}"))
+        }
+        Scope::All => (Verdict::Valid, format!("valid {words}: {tensors}, {bytes}")),
     }
 }
 
@@ -189,7 +209,7 @@ impl Finding {
     /// An error without names. `manifest` is where in the file the manifest lies, if that is known.
     pub fn unnamed(error: &Error, manifest: Option<&Range<u64>>) -> Self {
         let verdict = match error.kind() {
-            ErrorKind::Malformed(_) => Verdict::Refused,
+            ErrorKind::Malformed(_) | ErrorKind::Format(_) => Verdict::Refused,
             ErrorKind::Unsupported(_) => Verdict::Unsupported,
             ErrorKind::Limit(_) => Verdict::Limit,
             // `Misuse`, `OutOfMemory` and `Internal` say nothing of the file.
@@ -197,7 +217,10 @@ impl Finding {
         };
         let mut finding = Self::new(verdict, error.sentence().to_string());
         finding.row = error.kind().row();
-        finding.format = finding.row.map_or(Some(ZTENSOR), format_of);
+        finding.format = match error.kind() {
+            ErrorKind::Format(_) => None,
+            _ => finding.row.map_or(Some(ZTENSOR), format_of),
+        };
         finding.place = error.place();
         finding.offset = error.offset();
         finding.length = finding.offset.and(finding.row).and_then(|row| fixed_length(row.id));
@@ -228,7 +251,7 @@ impl Finding {
     #[must_use]
     pub fn named(mut self, manifest: &Manifest<impl AsRef<[u8]>>, place: Place) -> Self {
         let object = place.object().and_then(|ordinal| manifest.object(ordinal));
-        self.format = Some(ZTENSOR);
+        self.format = Some(format_name(manifest));
         self.generation = manifest.generation();
         self.place = place;
         let component = object
@@ -322,7 +345,7 @@ pub fn format_of(row: &Row) -> Option<&'static str> {
 fn fixed_length(rule: &str) -> Option<u64> {
     match rule {
         "header-magic" | "unsupported-container" | "footer-magic" => Some(8),
-        "bool-value" | "nibble-value" | "canonical-padding" => Some(1),
+        "bool-value" | "tensor-bool-value" | "nibble-value" | "canonical-padding" => Some(1),
         _ => None,
     }
 }

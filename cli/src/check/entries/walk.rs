@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::file::Opened;
-use crate::other::is_tensors;
 
 /// What names end in.
 pub(super) struct Suffixes {
@@ -65,7 +64,9 @@ impl Suffixes {
 fn is_of_tensors(path: &Path) -> bool {
     let Ok(opened) = Opened::open_unlinked(path) else { return false };
     let start = opened.start(u64::try_from(zten_formats::START).unwrap_or(u64::MAX));
-    start.is_ok_and(|start| is_tensors(&start) || zten_formats::by_start(&start, path).is_some())
+    start.is_ok_and(|start| {
+        zten_formats::is_ztensor(&start) || zten_formats::by_start(&start, path).is_some()
+    })
 }
 
 /// What is left of a folder.

@@ -1,4 +1,4 @@
-//! The dense objects of a zTensor file of any generation.
+//! The dense objects of a zTensor file of any generation, or of a safetensors file.
 
 use std::io;
 

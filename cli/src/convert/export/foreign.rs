@@ -1,4 +1,4 @@
-//! The tensors of a file of another format.
+//! The tensors of a file of a format that has no archives.
 
 use zten::attributes::Attributes;
 use zten::{Archive, StorageType};
@@ -11,7 +11,7 @@ use crate::other;
 use crate::progress::Progress;
 use crate::report::Problem;
 
-/// A file of another format.
+/// A file of a format that has no archives.
 pub(super) struct Foreign<'a> {
     args: &'a Convert,
     input: Input,
