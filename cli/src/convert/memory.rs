@@ -4,16 +4,15 @@ use std::path::Path;
 use std::{fs, io};
 
 use clap::Parser as _;
+use zten::StorageType;
 use zten::write::{NewObject, Settings, Sink, Writer};
-use zten::{Limits, StorageType};
 use zten_corpus::other::{gguf, safetensors};
-use zten_formats::Input;
 
+use super::in_process::convert;
+use super::output::Output;
 use super::plan::Plan;
-use super::{foreign, tensors};
 use crate::args::{Args, Command};
 use crate::file::Opened;
-use crate::other;
 
 /// Bytes of memory for each byte of a header, at most: `SECURITY.md`.
 const EACH: u64 = 5;
@@ -25,10 +24,18 @@ const WRITTEN: u64 = 4;
 /// share of `BASE` and of the windows where a header is as long as it may be.
 const CONFINED: u64 = 24;
 
-/// Opens bytes, which are written into a file first.
-fn open(path: &Path, bytes: &[u8]) -> Input {
-    fs::write(path, bytes).unwrap();
-    other::open(Opened::open(path, 0).unwrap(), path, &Limits::default()).unwrap()
+/// Converts a file: the bytes of memory that this takes at most, and those of the manifest that is written.
+fn measure(path: &Path, options: &[&str]) -> (u64, u64) {
+    let line = [&["zten", "convert", path.to_str().unwrap(), "out.zt"], options].concat();
+    let Command::Convert(args) = Args::parse_from(line).command else { panic!("not the command") };
+    let plan = Plan::new(&args).unwrap();
+    let mut written = None;
+    let memory = allocation_counter::measure(|| {
+        let opened = Opened::open(path, 0).unwrap();
+        let converted = convert(&args, opened, &plan, || Ok(Forgetful::default()));
+        written = Some(converted.unwrap().0.last);
+    });
+    (memory.bytes_max, u64::from_le_bytes(*written.unwrap().first_chunk().unwrap()))
 }
 
 /// A file whose data is aligned to one byte.
@@ -53,6 +60,12 @@ impl Sink for Forgetful {
             self.last.rotate_left(1);
             self.last[15] = *byte;
         }
+        Ok(())
+    }
+}
+
+impl Output for Forgetful {
+    fn patch(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
 }
@@ -84,20 +97,12 @@ fn memory_follows_the_manifest_that_is_written() {
         let data = usize::try_from(count * data).unwrap();
         files.push((unaligned(&pairs, &infos, data), length));
     }
+    let path = folder.path().join("x");
     for (bytes, header) in files {
+        fs::write(&path, bytes).unwrap();
+        let header = u64::try_from(header).unwrap();
         for options in [&[][..], &["--digest=none"], &["--canonical"], &["--zstd"]] {
-            let args = Args::parse_from([&["zten", "convert", "in", "out.zt"], options].concat());
-            let Command::Convert(args) = args.command else { panic!("not the command") };
-            let plan = Plan::new(&args).unwrap();
-            let mut written = None;
-            let memory = allocation_counter::measure(|| {
-                let input = open(&folder.path().join("x"), &bytes);
-                let sink = foreign::convert(&args, input, Forgetful::default(), &plan);
-                written = Some(sink.unwrap().last);
-            });
-            let manifest = u64::from_le_bytes(*written.unwrap().first_chunk().unwrap());
-            let header = u64::try_from(header).unwrap();
-            let most = memory.bytes_max;
+            let (most, manifest) = measure(&path, options);
             println!("{options:?}: {header} bytes become {manifest}, {most} at most");
             let fixed = 4 << 20;
             assert!(most <= EACH * header + WRITTEN * manifest + fixed, "{options:?}: {most}");
@@ -122,18 +127,7 @@ fn memory_follows_manifests() {
     let there = u64::from_le_bytes(*bytes.last_chunk::<16>().unwrap().first_chunk().unwrap());
     fs::write(&path, bytes).unwrap();
     for options in [&[][..], &["--canonical"], &["--zstd"]] {
-        let args = Args::parse_from([&["zten", "convert", "in", "out.zt"], options].concat());
-        let Command::Convert(args) = args.command else { panic!("not the command") };
-        let plan = Plan::new(&args).unwrap();
-        let mut written = None;
-        let memory = allocation_counter::measure(|| {
-            let archive =
-                Opened::open(&path, 0).unwrap().archive(&args.strictness.options()).unwrap();
-            let sink = tensors::convert(&args, &archive, Forgetful::default(), &plan);
-            written = Some(sink.unwrap().last);
-        });
-        let manifest = u64::from_le_bytes(*written.unwrap().first_chunk().unwrap());
-        let most = memory.bytes_max;
+        let (most, manifest) = measure(&path, options);
         println!("{options:?}: {there} bytes become {manifest}, {most} at most");
         assert!(most <= EACH * there + WRITTEN * manifest + (4 << 20), "{options:?}: {most}");
     }
