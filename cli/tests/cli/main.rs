@@ -26,6 +26,7 @@ mod other;
 mod pages;
 mod profiles;
 mod remote;
+mod safetensors;
 mod sandbox;
 mod sarif;
 mod schema;

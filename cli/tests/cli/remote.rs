@@ -35,6 +35,7 @@ fn names_are_refused_with_how_to_have_them() {
 mod built_in {
     use std::fs;
 
+    use zten_corpus::other::safetensors;
     use zten_testkit::server::{Reply, Server, honest};
 
     use super::{ended, zten};
@@ -78,6 +79,41 @@ mod built_in {
         let output = zten(args);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         succeeded(zten(["check", out.to_str().unwrap()]));
+    }
+
+    /// Every command reads a safetensors file, and asks for each byte of its data once.
+    #[test]
+    fn files_of_another_format() {
+        let data = vec![1; 300_000];
+        let header = r#"{"b":{"dtype":"U8","shape":[200000],"data_offsets":[100000,300000]},"a":{"dtype":"I8","shape":[100000],"data_offsets":[0,100000]}}"#;
+        let content = safetensors::file(header, &data);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.safetensors");
+        fs::write(&path, &content).unwrap();
+        let out = folder.path().join("out.zt");
+        for (command, options) in [
+            ("ls", &[][..]),
+            ("check", &[]),
+            ("hash", &[]),
+            ("cat", &["a", "--slice=:3"]),
+            ("diff", &[path.to_str().unwrap()]),
+            ("convert", &[out.to_str().unwrap()]),
+        ] {
+            let server = Server::of(content.clone());
+            let name = server.url();
+            let args = [&[command, "--require-sandbox", &name], options].concat();
+            let output = zten(args);
+            let (status, _, complaint) = ended(&output);
+            assert_eq!((status, complaint), (Some(0), ""), "{command}");
+            println!("{command}: {} requests, {} bytes", server.asked().len(), server.sent());
+            let most =
+                if matches!(command, "ls" | "cat") { 70_000 } else { content.len() + 70_000 };
+            assert!(server.sent() <= most as u64, "{command}: {}", server.sent());
+        }
+        assert_eq!(
+            succeeded(zten(["hash", out.to_str().unwrap()])),
+            succeeded(zten(["hash", path.to_str().unwrap()]))
+        );
     }
 
     #[test]

@@ -1,0 +1,236 @@
+//! Safetensors files, which all commands read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use zten_corpus::other::safetensors::file;
+
+use crate::{corpus_folder, ended, json_lines, succeeded, succeeded_json, succeeded_text, zten};
+
+fn accepted(name: &str) -> PathBuf {
+    corpus_folder().join("other/safetensors/accept").join(name)
+}
+
+fn run(command: &str, path: &Path, options: &[&str]) -> std::process::Output {
+    zten([&[command, path.to_str().unwrap()], options].concat())
+}
+
+/// A file whose header names its tensors in another order than that of their data.
+fn unordered(folder: &Path) -> PathBuf {
+    let header = r#"{"__metadata__":{"b":"2","a":"1"},
+        "w":{"dtype":"F32","shape":[2,2],"data_offsets":[3,19]},
+        "flags":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
+    let floats = [1.5_f32, -2.0, 0.25, f32::INFINITY].map(f32::to_le_bytes).concat();
+    let path = folder.join("unordered.safetensors");
+    fs::write(&path, file(header, &[&[1, 0, 1], &floats[..]].concat())).unwrap();
+    path
+}
+
+#[test]
+fn elements_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unordered(folder.path());
+    let printed = |options: &[&str]| succeeded_text(run("cat", &path, options));
+    for sandbox in ["--no-sandbox", "--color=auto"] {
+        assert_eq!(printed(&["w", sandbox]), "[[1.5, -2.0],\n [0.25, inf]]\n");
+    }
+    assert_eq!(printed(&["flags"]), "[true, false, true]\n");
+    assert_eq!(printed(&["--index=1"]), printed(&["flags", "--component=data"]));
+    assert_eq!(printed(&["w", "--slice=1,:1"]), "[0.25]\n");
+    assert_eq!(printed(&["flags", "--slice=::2"]), "[true, true]\n");
+    let document = succeeded_json(run("cat", &path, &["w", "--json"]));
+    assert_eq!(document["elements"], json!([[1.5, -2.0], [0.25, "inf"]]));
+    assert_eq!(succeeded(run("cat", &path, &["flags", "--raw"])), [1, 0, 1]);
+    assert!(succeeded(run("cat", &path, &["w", "--npy"])).starts_with(b"\x93NUMPY"));
+    let missing = run("cat", &path, &["flag"]);
+    let (status, out, why) = ended(&missing);
+    assert_eq!((status, out), (Some(2), ""));
+    assert!(why.contains("there is no object \"flag\"; did you mean \"flags\"?"), "{why}");
+    // Two elements of this type share a byte.
+    let types = accepted("types.safetensors");
+    let listed = succeeded_json(run("ls", &types, &["--json"]));
+    for object in listed["objects"].as_array().unwrap() {
+        succeeded(run("cat", &types, &[object["name"].as_str().unwrap()]));
+    }
+}
+
+#[test]
+fn contents_are_those_of_the_file_that_it_becomes() {
+    let folder = tempfile::tempdir().unwrap();
+    for from in [unordered(folder.path()), accepted("types.safetensors")] {
+        let sums = succeeded_json(run("hash", &from, &["--json"]));
+        for options in [&[][..], &["--to=2"], &["--canonical"], &["--to=2", "--canonical"]] {
+            let out = folder.path().join("out.zt");
+            let to = [&[out.to_str().unwrap(), "--force"], options].concat();
+            succeeded(run("convert", &from, &to));
+            let checks: &[&str] =
+                if options.contains(&"--canonical") { &["--canonical"] } else { &[] };
+            succeeded(run("check", &out, checks));
+            let again = succeeded_json(run("hash", &out, &["--json"]));
+            assert_eq!(again["objects"], sums["objects"], "{options:?}");
+            // 1.2 does not have all types.
+            if options.contains(&"--to=2") || from.starts_with(folder.path()) {
+                assert_eq!(succeeded_text(run("diff", &from, &[out.to_str().unwrap()])), "");
+                assert_eq!(succeeded_text(run("diff", &out, &[from.to_str().unwrap()])), "");
+            }
+        }
+        let none = run("hash", &from, &["--content"]);
+        let (status, out, why) = ended(&none);
+        assert_eq!((status, out), (Some(2), ""));
+        assert!(why.contains("files of this kind have no content digest"), "{why}");
+    }
+}
+
+#[test]
+fn files_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unordered(folder.path());
+    let original = fs::read(&path).unwrap();
+    let at = |part: &str| {
+        original.windows(part.len()).position(|bytes| bytes == part.as_bytes()).unwrap()
+    };
+    let other = folder.path().join("other.safetensors");
+    for (place, byte, wanted) in [
+        (original.len() - 1, b'?', "~ \"w\": bytes\n"),
+        (at("\"2\"") + 1, b'3', "~ attributes\n"),
+        (at("F32"), b'I', "~ \"w\": type f32 -> i32\n"),
+        (at("flags"), b'F', "+ \"Flags\"\n- \"flags\"\n"),
+    ] {
+        let mut bytes = original.clone();
+        bytes[place] = byte;
+        fs::write(&other, bytes).unwrap();
+        let output = run("diff", &path, &[other.to_str().unwrap()]);
+        assert_eq!(ended(&output), (Some(1), wanted, ""));
+    }
+}
+
+#[test]
+fn objects_are_listed_as_the_header_has_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unordered(folder.path());
+    let start = fs::metadata(&path).unwrap().len() - 19;
+    let document = succeeded_json(run("ls", &path, &["--json"]));
+    assert_eq!(document["format"], "safetensors");
+    assert_eq!((&document["generation"], &document["version"]), (&Value::Null, &Value::Null));
+    assert_eq!(document["attributes"], json!({ "a": "1", "b": "2" }));
+    let object = |name: &str, ordinal: u32, shape: Value, dtype: &str, at: u64, length: u64| {
+        json!({
+            "name": name, "ordinal": ordinal, "format": "dense", "known": true, "shape": shape,
+            "bits": null, "group_size": null, "attributes": null,
+            "components": [{
+                "role": "data", "dtype": dtype, "type": null, "offset": start + at,
+                "length": length, "decoded_length": length, "encoding": "raw",
+                "byte_order": "little", "digest": null, "shard": null,
+            }],
+        })
+    };
+    let objects = json!([
+        object("w", 0, json!([2, 2]), "f32", 3, 16),
+        object("flags", 1, json!([3]), "bool", 0, 3)
+    ]);
+    assert_eq!(document["objects"], objects);
+    let text = succeeded_text(run("ls", &path, &[]));
+    assert!(
+        text.contains("2 objects, 2 components, 19 B stored, 19 B decoded, safetensors\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bools_are_validated_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.safetensors");
+    let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"flags":{"dtype":"BOOL","shape":[3],"data_offsets":[1,4]}}"#;
+    let bytes = file(header, &[7, 0, 1, 2]);
+    fs::write(&path, &bytes).unwrap();
+    let offset = bytes.len() - 1;
+    let found = &json_lines(&run("check", &path, &["--json"]).stdout)[0];
+    let wanted = json!({
+        "schema": 1, "file": path, "verdict": "refused", "format": "safetensors",
+        "rule": "tensor-bool-value", "clause": "policy", "offset": offset, "object": "flags",
+        "component": "data", "shard": null, "more": 0, "message": found["message"],
+    });
+    assert_eq!(*found, wanted);
+    let out = folder.path().join("out.zt");
+    let (path_again, out) = (path.to_str().unwrap(), out.to_str().unwrap());
+    for (command, options) in [
+        ("check", &[][..]),
+        ("hash", &[]),
+        ("diff", &[path_again]),
+        ("cat", &["flags"]),
+        ("cat", &["flags", "--slice=2:"]),
+        ("convert", &[out]),
+        ("convert", &[out, "--canonical"]),
+    ] {
+        let output = run(command, &path, options);
+        let (status, text, why) = ended(&output);
+        assert_eq!((status, text), (Some(1), ""), "{command}: {why}");
+        let wanted = format!(
+            "a bool is 2, and 0 or 1 is expected (rule tensor-bool-value, policy) in \"flags\"/data at byte {offset:#x}\n"
+        );
+        assert!(why.contains(&wanted), "{command}: {why}");
+    }
+    assert!(!Path::new(out).exists());
+    // Nothing else is wrong.
+    assert_eq!(succeeded_text(run("cat", &path, &["a"])), "[7]\n");
+    assert!(succeeded_text(run("check", &path, &["--manifest-only"])).contains("valid headers"));
+}
+
+#[test]
+fn what_one_command_refuses_all_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.zt");
+    let mut tried = 0;
+    for entry in fs::read_dir(corpus_folder().join("other/safetensors/reject")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some((rule, _)) = name.split_once("--") else { continue };
+        for (command, options) in [
+            ("check", &[][..]),
+            ("ls", &[]),
+            ("hash", &[]),
+            ("diff", &[path.to_str().unwrap()]),
+            ("cat", &["--index=0"]),
+            ("convert", &[out.to_str().unwrap()]),
+        ] {
+            // It is about data, which these do not read.
+            if rule == "tensor-bool-value" && matches!(command, "ls" | "cat") {
+                continue;
+            }
+            let output = run(command, &path, options);
+            let (status, text, why) = ended(&output);
+            assert_eq!((status, text), (Some(1), ""), "{command} {name}: {why}");
+            assert!(why.contains(&format!("(rule {rule}, ")), "{command} {name}: {why}");
+        }
+        tried += 1;
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
+fn formats_without_archives_are_no_tensor_files_yet() {
+    let path = corpus_folder().join("other/gguf/accept/tiny.gguf");
+    for (command, options) in
+        [("hash", &[][..]), ("cat", &["--index=0"]), ("diff", &[path.to_str().unwrap()])]
+    {
+        let output = run(command, &path, options);
+        let (status, text, why) = ended(&output);
+        assert_eq!((status, text), (Some(1), ""), "{command}");
+        assert!(why.contains("(rule header-magic, "), "{why}");
+    }
+}
+
+#[test]
+fn no_safetensors_file_is_canonical() {
+    let path = accepted("two.safetensors");
+    let found = &json_lines(&run("check", &path, &["--json", "--canonical"]).stdout)[0];
+    assert_eq!(
+        (&found["verdict"], &found["rule"]),
+        (&"refused".into(), &"canonical-generation".into())
+    );
+    assert!(
+        found["message"].as_str().unwrap().starts_with("a safetensors file has no canonical form"),
+        "{found}"
+    );
+}
