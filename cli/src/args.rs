@@ -94,7 +94,7 @@ pub(crate) enum Command {
     Cat(Cat),
     /// SHA-256 of the decoded little-endian bytes of every component, sorted by name and role
     Hash(Hash),
-    /// Compare the contents of two files, whatever their generation, encoding and byte order
+    /// Compare the contents of two files, whatever their format, generation, encoding and byte order
     #[command(after_help = DIFF_STATUS)]
     Diff(Diff),
     /// Write a zTensor, safetensors, NumPy (.npy, .npz) or GGUF file as a zTensor (1.2 or 2),
@@ -163,7 +163,7 @@ pub(crate) struct Check {
     /// The process that checks the files that it is sent: bytes of the longest one.
     #[arg(long, hide = true)]
     pub(crate) longest: Option<u64>,
-    /// Look at what the manifest says only, and read no data
+    /// Look at what the manifest or header says only, and read no data
     #[arg(long)]
     pub(crate) manifest_only: bool,
     /// Accept the canonical form only: one content has one file, and no byte of it is free
@@ -222,13 +222,13 @@ pub(crate) struct Ls {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Cat {
-    /// The file
+    /// The file: zTensor or safetensors
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The object
     #[arg(value_name = "NAME", required_unless_present = "index", conflicts_with = "index")]
     pub(crate) name: Option<String>,
-    /// The object by its place in the manifest, from 0
+    /// The object by its place in the manifest or header, from 0
     #[arg(long, value_name = "N")]
     pub(crate) index: Option<u32>,
     /// The component; may be left out where there is only one, or one is `data`. Of `zt.mx/1`, the
@@ -260,7 +260,7 @@ pub(crate) struct Cat {
 /// `zten hash`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Hash {
-    /// The file
+    /// The file: zTensor or safetensors
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print the content digest of a file of generation 2 instead: what tensors it holds, however they
@@ -287,10 +287,10 @@ pub(crate) enum ContentAlgorithm {
 /// `zten diff`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
-    /// The one file
+    /// The one file: zTensor or safetensors
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
-    /// The other
+    /// The other: zTensor or safetensors
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
     /// One JSON document

@@ -15,7 +15,7 @@ use crate::args::{Args, Command};
 use crate::file::Opened;
 
 /// Bytes of memory for each byte of a header, at most: `SECURITY.md`.
-const EACH: u64 = 5;
+const EACH: u64 = 9;
 
 /// The same for a byte of the manifest that is written.
 const WRITTEN: u64 = 4;

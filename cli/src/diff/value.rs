@@ -30,9 +30,9 @@ type Sum = [u8; 32];
 
 /// Whether two maps of attributes are the same. Having none is the same as not having them.
 pub(super) fn same(old: Option<Attributes<'_>>, new: Option<Attributes<'_>>) -> bool {
-    let entries = |attributes: &Option<_>| attributes.clone().into_iter().flatten();
+    let (old, new) = (old.into_iter().flatten(), new.into_iter().flatten());
     // Items are equal that are spelled the same, and most are.
-    entries(&old).eq(entries(&new)) || of_attributes(entries(&old)) == of_attributes(entries(&new))
+    old.clone().eq(new.clone()) || of_attributes(old) == of_attributes(new)
 }
 
 /// The sum of attributes.

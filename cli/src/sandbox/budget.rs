@@ -7,9 +7,10 @@ use crate::strictness::Strictness;
 
 /// Bytes for what follows no file: buffers, elements that are held back, the program's own.
 const BASE: u64 = 256 << 20;
-/// Bytes of memory for each byte of the largest manifest that there can be, or of a foreign file.
+/// Bytes of memory for each byte of the largest manifest or header that there can be.
 ///
-/// The most is taken by converting: an object of 30 bytes in a GGUF header becomes 220 of a
+/// Opening a zTensor or safetensors file takes at most 8, beside the manifest or header itself. The most is taken by
+/// converting: an object of 30 bytes in a GGUF header becomes 220 of a
 /// manifest, whose buffer may have twice that reserved. 3.4 million tensors, as many as the longest
 /// header holds, need less than 8 bytes of address space for each of its 104 MB, and those of blocks
 /// less than 16.
@@ -200,6 +201,13 @@ mod tests {
         // At 16 MiB a second, which any machine reads and hashes.
         assert!(tera.seconds.unwrap() > (1 << 40) / (16 << 20), "{tera:?}");
         assert!(tera.file.unwrap() > 8 << 40);
+        // The headers of safetensors files, as long as they may be, and their indices.
+        let header = 100_000_000_u64;
+        for task in [Task::Look, Task::Print, Task::Decode, Task::Convert, Task::Compare] {
+            let files = if task == Task::Compare { 2 } else { 1 };
+            let budget = budget(task, &[header + 8, header + 8], &[]);
+            assert!(budget.memory.unwrap() > BASE + files * 9 * header, "{task:?}: {budget:?}");
+        }
         // Text of every decoded byte.
         assert!(budget(Task::Look, &[1000], &[]).file.unwrap() > 16 * (4 << 30));
     }
