@@ -1,4 +1,4 @@
-//! Whether one file of another format is valid.
+//! Whether one file of a format that has no archives is valid.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::other;
 use crate::progress::Progress;
 use crate::report::Problem;
 
-/// Validates a file of another format, with the files beside it that it names.
+/// Validates a file of a format that has no archives, with the files beside it that it names.
 pub(super) fn validate(path: &Path, opened: Opened, what: Detected, args: &Check) -> Outcome {
     let format = what.name();
     let problem = |trouble| Box::new(Problem::foreign(path, &trouble, format));
