@@ -1,6 +1,7 @@
 //! Blocks of elements that are kept as they are.
 
 use super::cbor;
+use super::trouble::Trouble;
 
 /// A type whose elements come in blocks, which are kept as they are.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,12 +21,14 @@ impl Block {
     }
 
     /// What a reader must know of the blocks: a CBOR map.
-    pub fn attributes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn attributes(&self) -> Result<Vec<u8>, Trouble> {
         let mut map = cbor::Map::default();
-        map.put("ggml_type", |out| cbor::text(out, self.name));
-        map.put("block_elements", |out| cbor::uint(out, self.elements));
-        map.put("block_bytes", |out| cbor::uint(out, self.bytes));
-        // No key stands there twice.
-        map.finish().unwrap_or_default()
+        map.put("ggml_type", |out| cbor::text(out, self.name))?;
+        map.put("block_elements", |out| cbor::uint(out, self.elements))?;
+        map.put("block_bytes", |out| cbor::uint(out, self.bytes))?;
+        map.finish(Trouble::internal)
     }
 }

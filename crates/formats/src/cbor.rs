@@ -1,10 +1,10 @@
 //! Writing deterministic CBOR: RFC 8949 §4.2.1.
 
-use std::convert::Infallible;
-
 use half::f16;
 
-use zten_num::u64_from_usize;
+use zten_num::{u64_from_usize, usize_from_u32};
+
+use super::trouble::Trouble;
 
 /// Major types.
 const UINT: u8 = 0;
@@ -16,10 +16,20 @@ const MAP: u8 = 5;
 /// Bytes of the longest head.
 const HEAD: usize = 9;
 
+/// The result of appending to memory that may be out.
+pub(super) type Written = Result<(), Trouble>;
+
+/// Appends bytes.
+fn raw(out: &mut Vec<u8>, bytes: &[u8]) -> Written {
+    out.try_reserve(bytes.len()).map_err(|_| Trouble::memory())?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// Adds a head with the shortest argument. The library writes attributes from values in memory, by
 /// serde; those of other formats go from the file into CBOR piece by piece, every bit of a NaN with
 /// them, and are longer than what may be held twice.
-fn head(out: &mut Vec<u8>, major: u8, argument: u64) {
+fn head(out: &mut Vec<u8>, major: u8, argument: u64) -> Written {
     let bytes = argument.to_be_bytes();
     let (info, skipped) = match argument {
         0..24 => (bytes.last().copied().unwrap_or_default(), 8),
@@ -28,17 +38,17 @@ fn head(out: &mut Vec<u8>, major: u8, argument: u64) {
         0x1_0000..0x1_0000_0000 => (26, 4),
         _ => (27, 0),
     };
-    out.push(major << 5 | info);
-    out.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+    raw(out, &[major << 5 | info])?;
+    raw(out, bytes.get(skipped..).unwrap_or_default())
 }
 
 /// A number that is not negative.
-pub(super) fn uint(out: &mut Vec<u8>, value: u64) {
-    head(out, UINT, value);
+pub(super) fn uint(out: &mut Vec<u8>, value: u64) -> Written {
+    head(out, UINT, value)
 }
 
 /// A number.
-pub(super) fn int(out: &mut Vec<u8>, value: i64) {
+pub(super) fn int(out: &mut Vec<u8>, value: i64) -> Written {
     match u64::try_from(value) {
         Ok(value) => head(out, UINT, value),
         // −1 − n of a negative number is its complement.
@@ -47,19 +57,19 @@ pub(super) fn int(out: &mut Vec<u8>, value: i64) {
 }
 
 /// A text.
-pub(super) fn text(out: &mut Vec<u8>, text: &str) {
-    head(out, TEXT, u64_from_usize(text.len()));
-    out.extend_from_slice(text.as_bytes());
+pub(super) fn text(out: &mut Vec<u8>, text: &str) -> Written {
+    head(out, TEXT, u64_from_usize(text.len()))?;
+    raw(out, text.as_bytes())
 }
 
 /// A text of `length` bytes, which `fill` appends; a byte string where they are not UTF-8.
-pub(super) fn text_or_bytes<E>(
+pub(super) fn text_or_bytes(
     out: &mut Vec<u8>,
     length: u64,
-    fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-) -> Result<(), E> {
+    fill: impl FnOnce(&mut Vec<u8>) -> Written,
+) -> Written {
     let at = out.len();
-    head(out, TEXT, length);
+    head(out, TEXT, length)?;
     let start = out.len();
     fill(out)?;
     let is_text = str::from_utf8(out.get(start..).unwrap_or_default()).is_ok();
@@ -70,12 +80,12 @@ pub(super) fn text_or_bytes<E>(
 }
 
 /// `true` or `false`.
-pub(super) fn bool(out: &mut Vec<u8>, value: bool) {
-    out.push(if value { 0xf5 } else { 0xf4 });
+pub(super) fn bool(out: &mut Vec<u8>, value: bool) -> Written {
+    raw(out, &[if value { 0xf5 } else { 0xf4 }])
 }
 
 /// A float, in the fewest bits that keep it.
-pub(super) fn float(out: &mut Vec<u8>, value: f64) {
+pub(super) fn float(out: &mut Vec<u8>, value: f64) -> Written {
     let half = f16::from_f64(value);
     #[expect(
         clippy::as_conversions,
@@ -84,22 +94,34 @@ pub(super) fn float(out: &mut Vec<u8>, value: f64) {
     )]
     let single = value as f32;
     if value.is_nan() {
-        nan(out, value.to_bits());
+        nan(out, value.to_bits())
     } else if half.to_f64().to_bits() == value.to_bits() {
-        out.push(0xf9);
-        out.extend(half.to_be_bytes());
+        bits_16(out, half.to_bits())
     } else if f64::from(single).to_bits() == value.to_bits() {
-        out.push(0xfa);
-        out.extend(single.to_be_bytes());
+        bits_32(out, single.to_bits())
     } else {
-        out.push(0xfb);
-        out.extend(value.to_be_bytes());
+        bits_64(out, value.to_bits())
     }
+}
+
+fn bits_16(out: &mut Vec<u8>, bits: u16) -> Written {
+    raw(out, &[0xf9])?;
+    raw(out, &bits.to_be_bytes())
+}
+
+fn bits_32(out: &mut Vec<u8>, bits: u32) -> Written {
+    raw(out, &[0xfa])?;
+    raw(out, &bits.to_be_bytes())
+}
+
+fn bits_64(out: &mut Vec<u8>, bits: u64) -> Written {
+    raw(out, &[0xfb])?;
+    raw(out, &bits.to_be_bytes())
 }
 
 /// A NaN of those bits. Converting it between types would set a bit; a shorter one is the same
 /// NaN where only zeros are left out behind it.
-fn nan(out: &mut Vec<u8>, bits: u64) {
+fn nan(out: &mut Vec<u8>, bits: u64) -> Written {
     let sign = bits >> 63;
     let shortened = |bits_left: u32, exponent: u64| {
         let fraction = bits & FRACTION;
@@ -114,18 +136,9 @@ fn nan(out: &mut Vec<u8>, bits: u64) {
     let half = shortened(10, 0x1f).and_then(|half| u16::try_from(half).ok());
     let single = shortened(23, 0xff).and_then(|single| u32::try_from(single).ok());
     match (half, single) {
-        (Some(half), _) => {
-            out.push(0xf9);
-            out.extend(half.to_be_bytes());
-        }
-        (None, Some(single)) => {
-            out.push(0xfa);
-            out.extend(single.to_be_bytes());
-        }
-        (None, None) => {
-            out.push(0xfb);
-            out.extend(bits.to_be_bytes());
-        }
+        (Some(half), _) => bits_16(out, half),
+        (None, Some(single)) => bits_32(out, single),
+        (None, None) => bits_64(out, bits),
     }
 }
 
@@ -142,8 +155,8 @@ pub(super) fn widened(value: f32) -> f64 {
 }
 
 /// The head of an array, whose elements are to follow.
-pub(super) fn array(out: &mut Vec<u8>, length: u64) {
-    head(out, ARRAY, length);
+pub(super) fn array(out: &mut Vec<u8>, length: u64) -> Written {
+    head(out, ARRAY, length)
 }
 
 /// A map with text keys, which is put in order when it is complete.
@@ -153,111 +166,121 @@ pub(super) struct Map {
     spans: Vec<Span>,
 }
 
-/// Where an entry lies: a key, of which the last bytes are its text, and a value.
-#[derive(Debug)]
+/// The bytes of an entry: a key and a value.
+#[derive(Clone, Copy, Debug)]
 struct Span {
-    start: usize,
-    text: usize,
-    value: usize,
-    end: usize,
+    start: u32,
+    value: u32,
+    end: u32,
+}
+
+/// Returns a place among entries, of which 32 bits can count the bytes.
+fn place(at: usize) -> Result<u32, Trouble> {
+    u32::try_from(at).map_err(|_| Trouble::memory())
 }
 
 impl Map {
-    /// How many entries it has.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// One more entry, whose value cannot fail to be written.
-    pub(super) fn put(&mut self, key: &str, value: impl FnOnce(&mut Vec<u8>)) {
-        let Ok(()) = self.entry::<Infallible>(key, |out| {
-            value(out);
-            Ok(())
-        });
-    }
-
-    /// One more entry, whose value is written into the buffer that `value` gets.
-    pub(super) fn entry<E>(
+    /// Adds an entry, whose value is written into the buffer that `value` gets.
+    pub(super) fn put(
         &mut self,
         key: &str,
-        value: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let start = self.entries.len();
-        text(&mut self.entries, key);
-        let after = self.entries.len();
+        value: impl FnOnce(&mut Vec<u8>) -> Written,
+    ) -> Written {
+        let start = place(self.entries.len())?;
+        text(&mut self.entries, key)?;
+        let after = place(self.entries.len())?;
         value(&mut self.entries)?;
-        let text = after.saturating_sub(key.len());
-        self.spans.push(Span { start, text, value: after, end: self.entries.len() });
+        let end = place(self.entries.len())?;
+        self.spans.try_reserve(1).map_err(|_| Trouble::memory())?;
+        self.spans.push(Span { start, value: after, end });
         Ok(())
     }
 
-    /// All entries of another map, too. What both say alike is kept once; what they do not stands there
+    /// Adds all entries of another map. Entries that are in both are kept once; a key whose values differ stands there
     /// twice.
-    pub(super) fn append(&mut self, other: Self) {
-        let by = self.entries.len();
-        self.entries.extend_from_slice(&other.entries);
-        let moved = |at: usize| at.saturating_add(by);
-        self.spans.extend(other.spans.into_iter().map(|Span { start, text, value, end }| Span {
+    pub(super) fn append(&mut self, other: Self) -> Written {
+        let by = place(self.entries.len())?;
+        raw(&mut self.entries, &other.entries)?;
+        // No place is behind this one.
+        place(self.entries.len())?;
+        self.spans.try_reserve(other.spans.len()).map_err(|_| Trouble::memory())?;
+        let moved = |at: u32| at.saturating_add(by);
+        self.spans.extend(other.spans.into_iter().map(|Span { start, value, end }| Span {
             start: moved(start),
-            text: moved(text),
             value: moved(value),
             end: moved(end),
         }));
         self.put_in_order();
         let entries = &self.entries;
-        let whole = |span: &Span| entries.get(span.start..span.end).unwrap_or_default();
+        let whole = |span: &Span| part(entries, span.start, span.end);
         self.spans.dedup_by(|a, b| whole(a) == whole(b));
+        Ok(())
     }
 
-    /// Whether no key stands there twice; or one that does.
-    pub(super) fn validate_unique(&mut self) -> Result<(), String> {
+    /// Puts the map in order, and checks that no key stands there twice.
+    pub(super) fn check_unique(&mut self, twice: impl FnOnce(&str) -> Trouble) -> Written {
         self.put_in_order();
-        let key = |span: &Span| self.part(span.start, span.value);
+        let key = |span: &Span| part(&self.entries, span.start, span.value);
         let mut pairs = self.spans.iter().zip(self.spans.iter().skip(1));
-        match pairs.find(|(a, b)| key(a) == key(b)) {
-            None => Ok(()),
-            Some((span, _)) => {
-                Err(String::from_utf8_lossy(self.part(span.text, span.value)).into_owned())
-            }
-        }
+        let Some((span, _)) = pairs.find(|(a, b)| key(a) == key(b)) else { return Ok(()) };
+        let item = key(span);
+        // The head of a text: its length is in the first byte, or in so many behind it.
+        let head = match item.first().map_or(0, |first| first & 0x1f) {
+            info @ 24..28 => 1_usize.wrapping_shl(u32::from(info.wrapping_sub(24))).wrapping_add(1),
+            _ => 1,
+        };
+        Err(twice(str::from_utf8(item.get(head..).unwrap_or_default()).unwrap_or_default()))
     }
 
     fn put_in_order(&mut self) {
         let entries = &self.entries;
-        let part = |from: usize, to: usize| entries.get(from..to).unwrap_or_default();
         // Of one key, those that are the same beside each other.
-        let both = |span: &Span| (part(span.start, span.value), part(span.value, span.end));
+        let both = |span: &Span| {
+            (part(entries, span.start, span.value), part(entries, span.value, span.end))
+        };
         self.spans.sort_unstable_by(|a, b| both(a).cmp(&both(b)));
     }
 
-    fn part(&self, from: usize, to: usize) -> &[u8] {
-        self.entries.get(from..to).unwrap_or_default()
-    }
-
-    /// The map; nothing if it has no entries. Or a key that it has twice.
-    pub(super) fn finish(mut self) -> Result<Vec<u8>, String> {
+    /// The map; nothing if it has no entries. `twice` makes the error for a key that stands there twice.
+    pub(super) fn finish(mut self, twice: impl FnOnce(&str) -> Trouble) -> Result<Vec<u8>, Trouble> {
+        self.check_unique(twice)?;
+        let mut out = Vec::new();
         if self.spans.is_empty() {
-            return Ok(Vec::new());
+            return Ok(out);
         }
         self.entries.shrink_to_fit();
-        self.validate_unique()?;
-        let mut out = Vec::with_capacity(self.entries.len().saturating_add(HEAD));
-        head(&mut out, MAP, u64_from_usize(self.spans.len()));
+        let most = self.entries.len().saturating_add(HEAD);
+        out.try_reserve_exact(most).map_err(|_| Trouble::memory())?;
+        head(&mut out, MAP, u64_from_usize(self.spans.len()))?;
         for span in &self.spans {
-            out.extend_from_slice(self.part(span.start, span.end));
+            raw(&mut out, part(&self.entries, span.start, span.end))?;
         }
         Ok(out)
     }
+}
+
+/// The bytes between two places.
+fn part(entries: &[u8], from: u32, to: u32) -> &[u8] {
+    entries.get(usize_from_u32(from)..usize_from_u32(to)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    fn written(write: impl FnOnce(&mut Vec<u8>) -> Written) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out);
+        write(&mut out).unwrap();
         out
+    }
+
+    fn twice(key: &str) -> Trouble {
+        Trouble::internal(&format!("{key} twice"))
     }
 
     #[test]
@@ -338,19 +361,24 @@ mod tests {
     fn maps_are_put_in_order() {
         let mut map = Map::default();
         for key in ["bb", "a", "", "b"] {
-            map.put(key, |out| bool(out, true));
+            map.put(key, |out| bool(out, true)).unwrap();
         }
-        assert_eq!(map.finish().unwrap(), b"\xa4\x60\xf5\x61a\xf5\x61b\xf5\x62bb\xf5");
-        assert_eq!(Map::default().finish().unwrap(), b"");
+        let wanted = b"\xa4\x60\xf5\x61a\xf5\x61b\xf5\x62bb\xf5";
+        assert_eq!(map.finish(twice).unwrap(), wanted);
+        assert_eq!(Map::default().finish(twice).unwrap(), b"");
     }
 
     #[test]
     fn maps_have_no_key_twice() {
-        let mut map = Map::default();
-        for key in ["a", "b", "a"] {
-            map.put(key, |_| ());
+        for length in [0, 1, 23, 24, 255, 256, 65535, 65536] {
+            let key = "a".repeat(length);
+            let mut map = Map::default();
+            for key in [&*key, "b", &key] {
+                map.put(key, |out| uint(out, 7)).unwrap();
+            }
+            let error = map.finish(twice).unwrap_err().to_string();
+            assert!(error.ends_with(&format!(" {key} twice")), "{length}");
         }
-        assert_eq!(map.finish().unwrap_err(), "a");
     }
 
     #[test]
@@ -358,10 +386,7 @@ mod tests {
         let either = |bytes: &[u8]| {
             written(|out| {
                 let length = u64_from_usize(bytes.len());
-                let Ok(()) = text_or_bytes::<Infallible>(out, length, |out| {
-                    out.extend_from_slice(bytes);
-                    Ok(())
-                });
+                text_or_bytes(out, length, |out| raw(out, bytes))
             })
         };
         assert_eq!(written(|out| text(out, "ä")), b"\x62\xc3\xa4");

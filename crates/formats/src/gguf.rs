@@ -42,6 +42,7 @@ pub(super) fn list(source: &Source, limits: &Limits) -> Result<Listing, Trouble>
     })?;
     tensors.put_in_order(data);
     layout::validate(source, &tensors, &Layout { header, data, alignment })?;
+    tensors.check_unique(Rule::GgufDuplicateName)?;
     Ok(Listing { attributes, tensors })
 }
 
@@ -71,13 +72,12 @@ fn metadata(
         let start = cursor.at();
         let kind = cursor.u32()?;
         let mut has_other_nan = false;
-        map.entry(&key, |out| {
+        map.put(&key, |out| {
             if key == ALIGNMENT_KEY {
                 alignment = read_alignment(cursor, kind, start)?;
-                cbor::uint(out, alignment);
-            } else {
-                has_other_nan = value::copy(cursor, kind, out)?;
+                return cbor::uint(out, alignment);
             }
+            has_other_nan = value::copy(cursor, kind, out)?;
             Ok(())
         })
         .map_err(|trouble: Trouble| trouble.about(&key))?;
@@ -85,8 +85,8 @@ fn metadata(
             other_nan.get_or_insert(key);
         }
     }
-    let cbor = map.finish().map_err(|key| {
-        let key = escape::quoted(&key);
+    let cbor = map.finish(|key| {
+        let key = escape::quoted(key);
         Trouble::refused(Rule::GgufDuplicateKey, format!("the metadata has the key {key} twice"))
     })?;
     Ok((Attributes { cbor, other_nan }, alignment))

@@ -57,8 +57,8 @@ pub(super) fn list(
         all.add(number, part, &weights, limits).map_err(|trouble| trouble.in_part(&part.name))?;
     }
     all.validate_size(total_size)?;
-    let cbor = all.metadata.finish().map_err(|key| {
-        let key = escape::quoted(&key);
+    let cbor = all.metadata.finish(|key| {
+        let key = escape::quoted(key);
         Trouble::refused(
             Rule::IndexMetadata,
             format!("the files do not agree on the metadata {key}"),
@@ -127,7 +127,7 @@ impl All {
             self.tensors.push(&tensor)?;
         }
         self.file_bytes = self.file_bytes.saturating_add(part.source.len());
-        self.metadata.append(metadata);
+        self.metadata.append(metadata)?;
         validate_keys(u64_from_usize(self.metadata.len()), limits, "the metadata of all files")?;
         // None is in a file twice, so as many as there should be are all that should be.
         let count = usize_from_u32(archive.len());

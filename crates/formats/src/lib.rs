@@ -49,9 +49,8 @@ use std::path::Path;
 use std::{io, mem};
 
 use zten::source::{FileArchive, SourceArchive};
-use zten::{Archive, Limits, Options, ReadAt};
+use zten::{Archive, Limits, Options, ReadAt, ReadError};
 use zten_num::u64_from_usize;
-use zten_present::escape;
 
 pub use block::Block;
 pub use chunk::Take;
@@ -67,6 +66,9 @@ pub use source::Source;
 pub use stored::Stored;
 pub use tensor::Tensor;
 pub use trouble::{Failure, Refusal, Trouble};
+
+/// Bytes of the magic of a zTensor file.
+const MAGIC: u64 = 8;
 
 /// An open foreign file.
 #[derive(Debug)]
@@ -160,15 +162,17 @@ pub fn open_source<S: ReadAt<Error = io::Error>>(
     options: &Options,
 ) -> Result<SourceArchive<S>, Trouble> {
     let mut start = Vec::new();
-    let there = u64_from_usize(START).min(length);
-    source.append_range(0..there, &mut start).map_err(Trouble::of_read)?;
+    source.append_range(0..MAGIC.min(length), &mut start)?;
     if is_ztensor(&start) {
         let opened = SourceArchive::with_length(source, length, options);
-        return opened.map_err(|error| Trouble::of_read(error.into()));
+        return opened.map_err(|error| ReadError::from(error).into());
     }
+    let there = u64_from_usize(START).min(length);
+    source.append_range(MAGIC.min(length)..there, &mut start)?;
     known(&start, path)?;
-    let header = safetensors::read(&source, length, options.limit())?;
-    Ok(SourceArchive::from_front(source, safetensors::open(&header, length, options)?))
+    safetensors::read(&source, length, &mut start, options.limit())?;
+    let parsed = safetensors::open(&start, length, options)?;
+    Ok(SourceArchive::from_front(source, parsed))
 }
 
 /// The same of a file whose bytes are in memory, and are borrowed by views.
@@ -179,16 +183,11 @@ pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<
     let bytes = file.as_ref();
     let start = bytes.get(..START.min(bytes.len())).unwrap_or_default();
     if is_ztensor(start) {
-        let opened = Archive::open_with(file, options);
-        return opened.map_err(|error| Trouble::of_library(&error));
+        return Ok(Archive::open_with(file, options)?);
     }
     known(start, Path::new(""))?;
-    let length = u64_from_usize(bytes.len());
-    let header = safetensors::header_length(start, length, options.limit())?;
-    let end = usize::try_from(safetensors::LENGTH.saturating_add(header)).unwrap_or(usize::MAX);
-    let header = bytes.get(8..end).unwrap_or_default();
-    let parsed = safetensors::open(header, length, options)?;
-    Archive::from_front(file, parsed).map_err(|error| Trouble::of_library(&error))
+    let parsed = safetensors::open(bytes, u64_from_usize(bytes.len()), options)?;
+    Ok(Archive::from_front(file, parsed)?)
 }
 
 /// Returns whether a file begins as zTensor files of any version do.
@@ -201,21 +200,27 @@ fn known(start: &[u8], path: &Path) -> Result<(), Trouble> {
     match by_start(start, path).or_else(|| by_name(path)) {
         Some(Detected::Read(Format::Safetensors)) => Ok(()),
         Some(Detected::Read(format)) => {
-            let sentence = format!("{} files cannot be opened as archives yet", format.name());
-            Err(Trouble::reading(io::Error::new(io::ErrorKind::Unsupported, sentence)))
+            let name = format.name();
+            Err(unsupported(&format!("{name} files cannot be opened as archives yet")))
         }
-        Some(found) => Err(refused(found)),
-        None => Err(Trouble::refused_at(Rule::FormatUnknown, Rule::FormatUnknown.row().broken, 0)),
+        found => Err(refused(found)),
     }
 }
 
-/// The refusal of a file that is only named.
-fn refused(found: Detected) -> Trouble {
+/// The refusal of a file of no format that is read.
+fn refused(found: Option<Detected>) -> Trouble {
+    let at_start = |rule: Rule| Trouble::refused_at(rule, rule.row().broken, 0);
     match found {
-        Detected::Named(rule) => Trouble::refused(rule, rule.row().broken),
-        Detected::Misnamed(rule) => Trouble::refused_at(rule, rule.row().broken, 0),
-        Detected::Read(format) => Trouble::internal(format.name()),
+        Some(Detected::Named(rule)) => Trouble::refused(rule, rule.row().broken),
+        Some(Detected::Misnamed(rule)) => at_start(rule),
+        Some(Detected::Read(format)) => Trouble::internal(format.name()),
+        None => at_start(Rule::FormatUnknown),
     }
+}
+
+/// The error for a file that is opened in the wrong way.
+fn unsupported(sentence: &str) -> Trouble {
+    Trouble::reading(io::Error::new(io::ErrorKind::Unsupported, sentence))
 }
 
 /// The names of the files that an index lists.
@@ -246,17 +251,12 @@ pub fn open_input(
 ) -> Result<Input, Trouble> {
     let format = match detect(&source, path)? {
         Some(Detected::Read(format)) => format,
-        Some(found) => return Err(refused(found)),
-        None => {
-            let rule = Rule::FormatUnknown;
-            return Err(Trouble::refused_at(rule, rule.row().broken, 0));
-        }
+        found => return Err(refused(found)),
     };
     let mut archive = None;
     let mut parts = Vec::new();
     let mut listing = match format {
-        // Archives of them have been opened before.
-        Format::Safetensors => return Err(Trouble::internal("a safetensors file is an archive")),
+        Format::Safetensors => return Err(unsupported("safetensors files are opened as archives")),
         Format::Gguf => gguf::list(&source, limits)?,
         Format::Npy => npy::list(&source, path, limits)?,
         Format::Npz => {
@@ -271,14 +271,5 @@ pub fn open_input(
         }
     };
     listing.tensors.shrink();
-    if let Some(name) = listing.tensors.duplicate()? {
-        let rule = match format {
-            Format::Gguf => Rule::GgufDuplicateName,
-            Format::Npy | Format::Npz => Rule::NpzDuplicateName,
-            Format::Safetensors | Format::Index => Rule::SafetensorsDuplicateName,
-        };
-        let name = escape::quoted(name);
-        return Err(Trouble::refused(rule, format!("there are two tensors of the name {name}")));
-    }
     Ok(Input { format, listing, source, archive, parts })
 }

@@ -10,6 +10,7 @@ use super::rules::Rule;
 use super::tensor::Tensor;
 use super::trouble::Trouble;
 use zten_num::u64_from_usize;
+use zten_present::escape;
 
 /// Bytes that are kept of all tensors, at most. Headers are shorter; only in an archive each
 /// tensor has one of its own.
@@ -89,12 +90,15 @@ impl Tensors {
         Ok(())
     }
 
-    /// A name that two of them have.
-    pub(super) fn duplicate(&self) -> Result<Option<&str>, Trouble> {
+    /// Checks that no two of them have one name, by the rule of the format.
+    pub(super) fn check_unique(&self, rule: Rule) -> Result<(), Trouble> {
         let starts = self.by_name(str::cmp)?;
         let mut pairs = starts.iter().zip(starts.iter().skip(1));
-        let twice = pairs.find(|(a, b)| self.name(**a) == self.name(**b));
-        Ok(twice.map(|(_, second)| self.name(*second)))
+        let Some((_, second)) = pairs.find(|(a, b)| self.name(**a) == self.name(**b)) else {
+            return Ok(());
+        };
+        let name = escape::quoted(self.name(*second));
+        Err(Trouble::refused(rule, format_args!("there are two tensors of the name {name}")))
     }
 
     /// Where their records begin, in an order of names.

@@ -68,6 +68,7 @@ pub(super) fn open(source: &Source, limits: &Limits) -> Result<(Archive, Listing
     }
     directory.validate_count(extents.len())?;
     validate_extents(extents, directory.start)?;
+    tensors.check_unique(Rule::NpzDuplicateName)?;
     Ok((archive, Listing { tensors, ..Listing::default() }))
 }
 

@@ -9,7 +9,7 @@ use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::rules::Limit;
 use zten::source::SourceArchive;
-use zten::{Encoding, Error, Format, Limits, Options, ReadAt, ReadError, StorageType};
+use zten::{Encoding, Error, ErrorKind, Format, Limits, Options, ReadAt, StorageType};
 use zten_num::{len_u32, u64_from_usize};
 use zten_present::escape;
 
@@ -17,13 +17,14 @@ use super::cbor::Map;
 use super::kind::Kind;
 use super::rules::Rule;
 use super::source::Source;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, copied};
 use entries::{Entries, Entry, METADATA};
 
 /// The longest header that the format allows.
 const HEADER: u64 = 100_000_000;
 /// Bytes of the header's length, which stands in front of it.
-pub(crate) const LENGTH: u64 = 8;
+const LENGTH: u64 = 8;
+const LENGTH_BYTES: usize = 8;
 
 /// The format, for the index that it fills.
 static SAFETENSORS: FrontEnd = FrontEnd::new(
@@ -35,29 +36,81 @@ static SAFETENSORS: FrontEnd = FrontEnd::new(
     },
 );
 
-/// The bytes of the header of a file of `length` bytes that begins with `start`.
-pub(crate) fn header_length(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble> {
-    let Some((first, _)) = start.split_first_chunk() else {
+/// Returns the header of a file of `length` bytes that begins with `start`.
+fn header<'s>(start: &'s [u8], length: u64, limits: &Limits) -> Result<&'s [u8], Trouble> {
+    let end = usize::try_from(header_end(start, length, limits)?).ok();
+    let header = end.and_then(|end| start.get(LENGTH_BYTES..end));
+    header.ok_or_else(|| Trouble::internal("the header has not been read"))
+}
+
+/// Checks the length of the header of a file of `length` bytes that begins with `start`, and returns the byte at which
+/// it ends.
+fn header_end(start: &[u8], length: u64, limits: &Limits) -> Result<u64, Trouble> {
+    let Some(first) = start.first_chunk::<LENGTH_BYTES>() else {
         let sentence = "the file ends before its header does";
         return Err(Trouble::refused_at(Rule::SafetensorsSize, sentence, length));
     };
     let header = u64::from_le_bytes(*first);
-    if header > HEADER || LENGTH.saturating_add(header) > length {
+    let end = LENGTH.saturating_add(header);
+    if header > HEADER || end > length {
         let most = HEADER.min(length.saturating_sub(LENGTH));
-        let sentence = format!("the header is said to take {header} bytes, and {most} can be");
+        let sentence = format_args!("the header is said to take {header} bytes, and {most} can be");
         return Err(Trouble::refused_at(Rule::SafetensorsHeaderLength, sentence, 0));
     }
     if header > limits.manifest() {
         let most = limits.manifest();
-        let sentence = format!("the header takes {header} bytes, beyond the limit of {most}");
+        let sentence = format_args!("the header takes {header} bytes, beyond the limit of {most}");
         return Err(Trouble::refused_at(Limit::Manifest, sentence, 0));
     }
-    Ok(header)
+    Ok(end)
+}
+
+/// Reads a source of `length` bytes to the end of its header, from where `start` ends.
+pub(crate) fn read<S: ReadAt>(
+    source: &S,
+    length: u64,
+    start: &mut Vec<u8>,
+    limits: &Limits,
+) -> Result<(), Trouble>
+where
+    Trouble: From<S::Error>,
+{
+    let read_to = |end: u64, start: &mut Vec<u8>| {
+        let there = u64_from_usize(start.len());
+        source.append_range(there..end.min(length).max(there), start)
+    };
+    read_to(LENGTH, start)?;
+    let end = header_end(start, length, limits)?;
+    Ok(read_to(end, start)?)
+}
+
+/// Parses the header of a file of `length` bytes that begins with `start`, with its metadata as attributes.
+pub(crate) fn open(start: &[u8], length: u64, options: &Options) -> Result<Parsed, Trouble> {
+    let header = header(start, length, options.limit())?;
+    let refused = |error: Error| refusal(error, header, options.limit());
+    let (mut builder, metadata) = parse(header, length, options)?;
+    if metadata.len() > 0 {
+        builder.attributes(&metadata.finish(twice)?).map_err(refused)?;
+    }
+    builder.finish().map_err(refused)
+}
+
+/// Reads and parses the header of a file, and returns its metadata apart from it.
+pub(crate) fn archive(
+    source: &Source,
+    options: &Options,
+) -> Result<(SourceArchive<Source>, Map), Trouble> {
+    let mut start = Vec::new();
+    read(source, source.len(), &mut start, options.limit())?;
+    let header = header(&start, source.len(), options.limit())?;
+    let (builder, metadata) = parse(header, source.len(), options)?;
+    let parsed = builder.finish().map_err(|error| refusal(error, header, options.limit()))?;
+    Ok((SourceArchive::from_front(source.clone(), parsed), metadata))
 }
 
 /// Parses the header of a file of `length` bytes: its tensors, in the order of the header, and its metadata, in
 /// which no key stands twice.
-pub(crate) fn parse<'o>(
+fn parse<'o>(
     header: &[u8],
     length: u64,
     options: &'o Options,
@@ -83,50 +136,8 @@ pub(crate) fn parse<'o>(
         check_cover(header, length, options.limit())?;
     }
     let mut metadata = entries.into_metadata().unwrap_or_default();
-    metadata.validate_unique().map_err(|key| twice(&key))?;
+    metadata.check_unique(twice)?;
     Ok((builder, metadata))
-}
-
-/// Parses the header of a file of `length` bytes, with its metadata as attributes.
-pub(crate) fn open(header: &[u8], length: u64, options: &Options) -> Result<Parsed, Trouble> {
-    let refused = |error: Error| refusal(error, header, options.limit());
-    let (mut builder, metadata) = parse(header, length, options)?;
-    if metadata.len() > 0 {
-        let map = metadata.finish().map_err(|key| twice(&key))?;
-        builder.attributes(&map).map_err(refused)?;
-    }
-    builder.finish().map_err(refused)
-}
-
-/// Reads and parses the header of a file, and returns its metadata apart from it.
-pub(crate) fn archive(
-    source: &Source,
-    options: &Options,
-) -> Result<(SourceArchive<Source>, Map), Trouble> {
-    let header = read(source, source.len(), options.limit())?;
-    let (builder, metadata) = parse(&header, source.len(), options)?;
-    let refused = |error: Error| refusal(error, &header, options.limit());
-    let parsed = builder.finish().map_err(refused)?;
-    Ok((SourceArchive::from_front(source.clone(), parsed), metadata))
-}
-
-/// Reads the header of a source of `length` bytes.
-pub(crate) fn read<S: ReadAt>(source: &S, length: u64, limits: &Limits) -> Result<Vec<u8>, Trouble>
-where
-    Trouble: From<S::Error>,
-{
-    let mut start = [0; 8];
-    let there = usize::try_from(length.min(LENGTH)).unwrap_or(start.len());
-    let start = start.get_mut(..there).unwrap_or_default();
-    source.read_at(0, start)?;
-    let header = header_length(start, length, limits)?;
-    let mut bytes = Vec::new();
-    let read = source.append_range(LENGTH..LENGTH.saturating_add(header), &mut bytes);
-    read.map_err(|error| match error {
-        ReadError::Source(error) => error.into(),
-        ReadError::Refused(error) => Trouble::of_library(&error),
-    })?;
-    Ok(bytes)
 }
 
 /// The tensor of an entry.
@@ -178,17 +189,18 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
     while let Some(entry) = entries.next()? {
         let (begin, end) = entry.data_offsets;
         extents.try_reserve(1).map_err(|_| Trouble::memory())?;
-        // Tensors without data take no place, and stay before one that begins where they do.
         extents.push((begin, end, len_u32(extents.len())));
     }
-    extents.sort_unstable();
+    // Tensors without data take no place, and stay before one that begins where they do.
+    extents.sort_unstable_by_key(|(begin, end, ordinal)| (*begin, end > begin, *ordinal));
     let mut covered = 0;
     for (begin, end, ordinal) in &extents {
         if *begin != covered {
+            let (name, _) = nth(header, *ordinal, limits)?;
             let sentence = "its data does not begin where that of the tensor before it ends";
             let offset = data.saturating_add(*begin).min(length);
-            let trouble = Trouble::refused(Rule::SafetensorsContiguous, sentence).or_at(offset);
-            return Err(about(trouble, header, *ordinal, limits));
+            let trouble = Trouble::refused_at(Rule::SafetensorsContiguous, sentence, offset);
+            return Err(trouble.about(&name));
         }
         covered = *end;
     }
@@ -196,46 +208,49 @@ fn check_cover(header: &[u8], length: u64, limits: &Limits) -> Result<(), Troubl
     if covered == there {
         return Ok(());
     }
-    let sentence = format!("there are {there} bytes of data, and tensors for {covered}");
+    let sentence = format_args!("there are {there} bytes of data, and tensors for {covered}");
     Err(Trouble::refused_at(Rule::SafetensorsDataLength, sentence, data))
-}
-
-/// The same error, about the tensor of that ordinal in the header.
-#[cold]
-fn about(trouble: Trouble, header: &[u8], ordinal: u32, limits: &Limits) -> Trouble {
-    match nth(header, ordinal, limits) {
-        Ok(Some((name, _))) => trouble.about(&name),
-        _ => trouble,
-    }
 }
 
 /// The name of the tensor of that ordinal, and the byte of the file at which it stands.
 #[cold]
-fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<Option<(String, u64)>, Trouble> {
+fn nth(header: &[u8], ordinal: u32, limits: &Limits) -> Result<(String, u64), Trouble> {
     let mut entries = Entries::new(header, LENGTH, limits)?;
     let mut left = ordinal;
     while let Some(entry) = entries.next()? {
         if left == 0 {
-            return Ok(Some((entry.name.to_owned(), entry.name_at)));
+            return Ok((copied(entry.name)?, entry.name_at));
         }
         left = left.saturating_sub(1);
     }
-    Ok(None)
+    Err(Trouble::internal("a tensor is not in the header"))
 }
 
-/// The refusal of a header that its index refused.
+/// The error for a header that its index refused.
 #[cold]
 fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
     let duplicate = Rule::SafetensorsDuplicateName;
-    let place = error.place().object().map(|ordinal| nth(header, ordinal, limits));
-    if let (true, Some(Ok(Some((name, at))))) = (error.id() == Some(duplicate.row().id), place) {
-        let sentence = format!("there are two tensors of the name {}", escape::quoted(&name));
-        return Trouble::refused_at(duplicate, sentence, at).about(&name);
+    match (error.kind(), error.place().object()) {
+        (ErrorKind::OutOfMemory, _) => Trouble::memory(),
+        (ErrorKind::Limit(limit), _) => Trouble::refused(limit, error.sentence()),
+        (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {
+            match nth(header, ordinal, limits) {
+                Ok((name, at)) => {
+                    let name = escape::quoted(&name);
+                    let sentence = format_args!("there are two tensors of the name {name}");
+                    Trouble::refused_at(duplicate, sentence, at)
+                }
+                Err(trouble) => trouble,
+            }
+        }
+        // What else the index refuses has been found before: this package is at fault.
+        _ => Trouble::internal(&error.to_string()),
     }
-    Trouble::of_library(&error)
 }
 
+/// The error for a key of the metadata that stands there twice.
 fn twice(key: &str) -> Trouble {
-    let sentence = format!("the key {} stands there twice", escape::quoted(key));
+    let key = escape::quoted(key);
+    let sentence = format_args!("the key {key} stands there twice");
     Trouble::refused(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::chunk::CHUNK;
 use super::scratch;
 use super::trouble::Trouble;
-use zten::{ReadAt, ReadError};
+use zten::ReadAt;
 use zten_num::u64_from_usize;
 
 /// A file that is being read. Each read seeks first, so that clones do not disturb each other.
@@ -75,10 +75,7 @@ impl Source {
 
     /// Appends the bytes of a range, which has been held against the length of the file.
     pub(super) fn append(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
-        self.append_range(range, bytes).map_err(|error| match error {
-            ReadError::Source(error) => error,
-            ReadError::Refused(_) => Trouble::memory(),
-        })
+        Ok(self.append_range(range, bytes)?)
     }
 
     /// Hands on `length` bytes in chunks, which may be changed on the way. All but the last are

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use zten::Limits;
 
 use super::source::{Scratch, Source};
-use super::{Failure, Input, Kind, Trouble};
+use super::{Detected, Failure, Format, Input, Kind, START, Trouble, by_name, by_start};
 
 /// A tensor that has been read: name, shape, kind, bytes.
 type Read = (String, Vec<u64>, Kind, Vec<u8>);
@@ -29,7 +29,7 @@ fn open(name: &str, bytes: &[u8]) -> Result<Input, Trouble> {
 fn open_with(name: &str, bytes: &[u8], limits: &Limits) -> Result<Input, Trouble> {
     let mut file = Scratch::new().unwrap();
     file.write_at(0, bytes).unwrap();
-    super::open(file.into_source(), Vec::new(), Path::new(name), limits)
+    super::open_input(file.into_source(), Vec::new(), Path::new(name), limits)
 }
 
 /// Reads everything, and holds each tensor to what the listing says.
@@ -55,8 +55,13 @@ fn read_all(input: &mut Input) -> Result<Vec<Read>, Trouble> {
     Ok(tensors)
 }
 
-/// Opens and reads everything.
+/// Opens and reads everything, whatever the format is.
 fn read(name: &str, bytes: &[u8]) -> Result<(Vec<u8>, Vec<Read>), Trouble> {
+    let path = Path::new(name);
+    let found = by_start(&bytes[..bytes.len().min(START)], path).or_else(|| by_name(path));
+    if found == Some(Detected::Read(Format::Safetensors)) {
+        return safetensors::read(name, bytes);
+    }
     let mut input = open(name, bytes)?;
     let tensors = read_all(&mut input)?;
     Ok((input.take_attributes().cbor, tensors))
@@ -121,7 +126,7 @@ fn a_file_that_shrinks_is_a_failure_of_reading() {
     let bytes = npy::file("<i2", false, "(2,)", &[1, 2, 3, 4]);
     fs::write(&path, &bytes).unwrap();
     let source = Source::new(File::open(&path).unwrap(), u64::try_from(bytes.len()).unwrap());
-    let mut input = super::open(source, Vec::new(), &path, &Limits::default()).unwrap();
+    let mut input = super::open_input(source, Vec::new(), &path, &Limits::default()).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let trouble = read_all(&mut input).unwrap_err();
     assert!(!trouble.is_refusal());

@@ -1,7 +1,7 @@
 //! Why a file could not be read.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 
 use zten::{ErrorKind, ReadError};
@@ -21,7 +21,9 @@ pub enum Trouble {
         error: io::Error,
     },
     /// It is damaged, or holds what cannot be kept.
-    Refused(Box<Refusal>),
+    Refused(Refusal),
+    /// It is a zTensor file, which the library refuses.
+    Library(zten::Error),
 }
 
 /// What is wrong with a file.
@@ -51,16 +53,22 @@ impl Trouble {
     }
 
     /// The file is refused as a whole, or for what has a name instead of a place.
-    pub(super) fn refused(blame: impl Into<Blame>, sentence: impl Into<String>) -> Self {
-        let (blame, sentence) = (blame.into(), sentence.into());
-        let (name, part, offset) = (None, None, None);
-        Self::Refused(Box::new(Refusal { blame, sentence, name, part, offset }))
+    pub(super) fn refused(blame: impl Into<Blame>, sentence: impl fmt::Display) -> Self {
+        let blame = blame.into();
+        let mut text = Text(String::new());
+        match write!(text, "{sentence}") {
+            Ok(()) => {
+                let (name, part, offset) = (None, None, None);
+                Self::Refused(Refusal { blame, sentence: text.0, name, part, offset })
+            }
+            Err(_) => Self::memory(),
+        }
     }
 
     /// The file is refused for what stands at a byte of it.
     pub(super) fn refused_at(
         blame: impl Into<Blame>,
-        sentence: impl Into<String>,
+        sentence: impl fmt::Display,
         offset: u64,
     ) -> Self {
         Self::refused(blame, sentence).or_at(offset)
@@ -74,17 +82,24 @@ impl Trouble {
 
     /// The same, and what it is about, if that is not known already. What the system refuses is about no part of
     /// the file.
-    pub(super) fn about(mut self, name: &str) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.name.get_or_insert_with(|| name.to_owned());
-        }
-        self
+    pub(super) fn about(self, name: &str) -> Self {
+        self.with(name, |refusal| &mut refusal.name)
     }
 
     /// The same, in one of the files that an index names.
-    pub(super) fn in_part(mut self, part: &str) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.part.get_or_insert_with(|| part.to_owned());
+    pub(super) fn in_part(self, part: &str) -> Self {
+        self.with(part, |refusal| &mut refusal.part)
+    }
+
+    /// The same, with a text that it has not.
+    fn with(mut self, text: &str, of: fn(&mut Refusal) -> &mut Option<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self
+            && let none @ None = of(refusal)
+        {
+            match copied(text) {
+                Ok(text) => *none = Some(text),
+                Err(trouble) => return trouble,
+            }
         }
         self
     }
@@ -102,24 +117,6 @@ impl Trouble {
         Self::reading(io::ErrorKind::OutOfMemory.into())
     }
 
-    /// An error of the library: a limit, or memory. What else it refuses has been found before, so that it is this
-    /// package that is at fault.
-    pub(super) fn of_library(error: &zten::Error) -> Self {
-        match error.kind() {
-            ErrorKind::Limit(limit) => Self::refused(limit, error.sentence().to_string()),
-            ErrorKind::OutOfMemory => Self::memory(),
-            _ => Self::internal(&error.to_string()),
-        }
-    }
-
-    /// A source that could not be read, or what the library refuses.
-    pub(super) fn of_read(error: ReadError<io::Error>) -> Self {
-        match error {
-            ReadError::Source(error) => Self::reading(error),
-            ReadError::Refused(error) => Self::of_library(&error),
-        }
-    }
-
     /// An invariant of this package does not hold.
     pub(super) fn internal(what: &str) -> Self {
         Self::reading(io::Error::other(format!("internal error: {what}")))
@@ -127,7 +124,11 @@ impl Trouble {
 
     /// Whether the file is to blame, and not the system.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused(_))
+        match self {
+            Self::Io { .. } => false,
+            Self::Refused(_) => true,
+            Self::Library(error) => error.kind().row().is_some(),
+        }
     }
 
     /// What has been found of the file, to be reported as it is of zTensor files.
@@ -135,7 +136,7 @@ impl Trouble {
         match self {
             Self::Io { .. } => Finding::new(Verdict::Error, self.to_string()),
             Self::Refused(refusal) => {
-                let Refusal { blame, sentence, name, part, offset } = &**refusal;
+                let Refusal { blame, sentence, name, part, offset } = refusal;
                 let mut finding = Finding::new(blame.verdict(), sentence.clone());
                 finding.row = Some(blame.row());
                 finding.object.clone_from(name);
@@ -143,6 +144,7 @@ impl Trouble {
                 finding.offset = *offset;
                 finding
             }
+            Self::Library(error) => Finding::unnamed(error, None),
         }
     }
 }
@@ -164,6 +166,7 @@ impl fmt::Display for Trouble {
                     Some(offset) => write!(f, " at byte {offset:#x}"),
                 }
             }
+            Self::Library(error) => error.fmt(f),
         }
     }
 }
@@ -172,6 +175,7 @@ impl Error for Trouble {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Io { error, .. } => Some(error),
+            Self::Library(error) => Some(error),
             Self::Refused(_) => None,
         }
     }
@@ -180,6 +184,45 @@ impl Error for Trouble {
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Self::reading(error)
+    }
+}
+
+impl From<zten::Error> for Trouble {
+    fn from(error: zten::Error) -> Self {
+        match error.kind() {
+            ErrorKind::OutOfMemory => Self::memory(),
+            _ => Self::Library(error),
+        }
+    }
+}
+
+impl<E> From<ReadError<E>> for Trouble
+where
+    Self: From<E>,
+{
+    fn from(error: ReadError<E>) -> Self {
+        match error {
+            ReadError::Source(error) => error.into(),
+            ReadError::Refused(error) => error.into(),
+        }
+    }
+}
+
+/// A text in memory of its own.
+pub(super) fn copied(text: &str) -> Result<String, Trouble> {
+    let mut copy = Text(String::new());
+    copy.write_str(text).map_err(|_| Trouble::memory())?;
+    Ok(copy.0)
+}
+
+/// A text that is written as far as there is memory.
+struct Text(String);
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(text);
+        Ok(())
     }
 }
 

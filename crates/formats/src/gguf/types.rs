@@ -74,7 +74,7 @@ mod tests {
         let Ok(Kind::Verbatim(block)) = kind(12) else { panic!("not blocks") };
         assert_eq!(block.format(), "gguf.q4_k");
         assert_eq!(
-            block.attributes(),
+            block.attributes().unwrap(),
             b"\xa3\x69ggml_type\x64Q4_K\x6bblock_bytes\x18\x90\x6eblock_elements\x19\x01\x00"
         );
     }

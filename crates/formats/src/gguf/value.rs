@@ -45,7 +45,7 @@ pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Res
             if elements > F64 {
                 return Err(unknown(elements, start));
             }
-            cbor::array(out, length);
+            cbor::array(out, length)?;
             open.push((elements, length));
         } else {
             other_nan |= scalar(cursor, kind, out)?;
@@ -72,8 +72,8 @@ fn scalar(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool,
         I32 => cbor::int(out, i32::from_le_bytes(cursor.bytes()?).into()),
         U64 => cbor::uint(out, cursor.u64()?),
         I64 => cbor::int(out, i64::from_le_bytes(cursor.bytes()?)),
-        F32 => return Ok(float(cbor::widened(f32::from_le_bytes(cursor.bytes()?)), out)),
-        F64 => return Ok(float(f64::from_le_bytes(cursor.bytes()?), out)),
+        F32 => return float(cbor::widened(f32::from_le_bytes(cursor.bytes()?)), out),
+        F64 => return float(f64::from_le_bytes(cursor.bytes()?), out),
         BOOL => match cursor.u8()? {
             value @ (0 | 1) => cbor::bool(out, value == 1),
             _ => {
@@ -86,17 +86,17 @@ fn scalar(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool,
         },
         STRING => {
             let length = cursor.u64()?;
-            cbor::text_or_bytes(out, length, |out| cursor.append(length, out))?;
+            cbor::text_or_bytes(out, length, |out| cursor.append(length, out))
         }
         _ => return Err(unknown(kind, start)),
     }
-    Ok(false)
+    .map(|()| false)
 }
 
 /// Copies a float, and says whether it is a NaN that the canonical form does not have.
-fn float(value: f64, out: &mut Vec<u8>) -> bool {
-    cbor::float(out, value);
-    value.is_nan() && value.to_bits() != CANONICAL_NAN
+fn float(value: f64, out: &mut Vec<u8>) -> Result<bool, Trouble> {
+    cbor::float(out, value)?;
+    Ok(value.is_nan() && value.to_bits() != CANONICAL_NAN)
 }
 
 fn unknown(kind: u32, at: u64) -> Trouble {

@@ -51,7 +51,7 @@ impl Header {
                 .or_at(at));
         }
         let mut header = reading.header;
-        header.metadata.validate_unique().map_err(|key| twice(&key).about("metadata"))?;
+        header.metadata.check_unique(|key| twice(key).about("metadata"))?;
         header.weights.put_in_order()?;
         Ok(header)
     }
@@ -276,7 +276,8 @@ impl Metadata<'_, '_> {
                 }
                 continue;
             }
-            value.put(&mut reading.header.metadata, &key);
+            let put = value.put(&mut reading.header.metadata, &key);
+            put.map_err(|trouble| reading.refuse(trouble))?;
             let keys = u64_from_usize(reading.header.metadata.len());
             let few = validate_keys(keys, reading.limits, "the metadata");
             few.map_err(|trouble| reading.refuse(trouble))?;
@@ -336,14 +337,14 @@ impl<'de> Deserialize<'de> for Scalar {
 
 impl Scalar {
     /// Adds it to a map.
-    fn put(&self, map: &mut Map, key: &str) {
+    fn put(&self, map: &mut Map, key: &str) -> Result<(), Trouble> {
         map.put(key, |out| match self {
             Self::Text(text) => cbor::text(out, text),
             Self::Bool(is) => cbor::bool(out, *is),
             Self::Unsigned(number) => cbor::uint(out, *number),
             Self::Signed(number) => cbor::int(out, *number),
             Self::Float(number) => cbor::float(out, *number),
-        });
+        })
     }
 
     /// It as a number of bytes. Some writers have it as a float.

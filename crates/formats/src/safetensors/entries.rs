@@ -260,7 +260,9 @@ impl<'h> Entries<'h> {
             self.keys = self.keys.saturating_add(1);
             if self.keys <= self.limits.keys().into() {
                 let value = text(self.text, value, &mut values)?;
-                map.put(text(self.text, key, &mut keys)?, |out| cbor::text(out, value));
+                let key = text(self.text, key, &mut keys)?;
+                let put = map.put(key, |out| cbor::text(out, value));
+                put.map_err(|_| Fault::new(Why::Memory, start.len()))?;
             }
         }
         if self.keys > self.limits.keys().into() {

@@ -4,7 +4,7 @@ use super::batter::{Content, batter_for};
 use super::safetensors::file;
 use super::{Trouble, read_all};
 use crate::index::Beside;
-use crate::open;
+use crate::open_input;
 use crate::source::Scratch;
 
 /// Files by their names.
@@ -22,7 +22,7 @@ fn read_with(index: &[u8], files: Files<'_>, limits: &Limits) -> Result<Content,
         source: source(bytes),
     };
     let beside = files.iter().map(beside).collect();
-    let mut input = open(source(index), beside, "a.safetensors.index.json".as_ref(), limits)?;
+    let mut input = open_input(source(index), beside, "a.safetensors.index.json".as_ref(), limits)?;
     let tensors = read_all(&mut input)?;
     Ok((input.take_attributes().cbor, tensors))
 }
@@ -228,7 +228,7 @@ fn memory_follows_the_index() {
     let mut input = None;
     let memory = allocation_counter::measure(|| {
         let name = "a.index.json".as_ref();
-        input = Some(open(index_source, beside, name, &Limits::default()));
+        input = Some(open_input(index_source, beside, name, &Limits::default()));
     });
     assert_eq!(input.unwrap().unwrap().tensors().len(), count);
     let most = 5 * u64::try_from(header.len() + index.len()).unwrap() + (1 << 20);

@@ -1,9 +1,101 @@
+use std::cell::RefCell;
+use std::io;
+use std::path::Path;
+
 use ::safetensors::SafeTensors;
-use zten::{LogicalType, StorageType};
+use zten::{Archive, ElementType, Limits, LogicalType, Object, Options, ReadAt, StorageType};
 
 pub(super) use zten_corpus::other::safetensors::file;
 
-use super::{Kind, open, read, refusal};
+use super::batter::Content;
+use super::{Kind, Read, START, refusal};
+use crate::cbor::Map;
+use crate::{Rule, Trouble, open_bytes, open_source};
+
+/// Bytes that note which ranges are read.
+pub(super) struct Noted<'b> {
+    bytes: &'b [u8],
+    pub(super) ranges: RefCell<Vec<(u64, u64)>>,
+}
+
+impl<'b> Noted<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self { bytes, ranges: RefCell::default() }
+    }
+}
+
+impl ReadAt for Noted<'_> {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset + u64::try_from(buffer.len()).unwrap();
+        self.ranges.borrow_mut().push((offset, end));
+        let range = usize::try_from(offset).unwrap()..usize::try_from(end).unwrap();
+        buffer.copy_from_slice(self.bytes.get(range).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// Opens a file in both ways, which agree, and reads all of it: its metadata, as CBOR, and its tensors.
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
+    let options = Options::default();
+    let length = u64::try_from(bytes.len()).unwrap();
+    let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
+    let archive = match (open_bytes(bytes, &options), source) {
+        (Ok(archive), Ok(source)) => {
+            let listed = |objects: Vec<Object<'_>>| format!("{:?}", objects.iter().map(facts).collect::<Vec<_>>());
+            assert_eq!(listed(archive.objects().collect()), listed(source.objects().collect()));
+            archive
+        }
+        // Bytes have no name that could tell the format.
+        (Err(one), Err(other)) if !one.to_string().contains("none of") => {
+            assert_eq!(one.to_string(), other.to_string());
+            return Err(other);
+        }
+        (Err(_), Err(other)) => return Err(other),
+        (one, other) => panic!("{:?} and {:?}", one.err(), other.err()),
+    };
+    assert_eq!((archive.file_format(), archive.generation()), ("safetensors", None));
+    let mut map = Map::default();
+    for (key, value) in archive.attributes().into_iter().flatten() {
+        map.put(key, |out| {
+            out.extend_from_slice(value.as_bytes());
+            Ok(())
+        })?;
+    }
+    let tensors = archive.objects().map(|object| tensor(&archive, &object)).collect();
+    Ok((map.finish(Trouble::internal)?, tensors))
+}
+
+/// The facts of a tensor that come from the header.
+fn facts(object: &Object<'_>) -> (String, Vec<u64>, Kind, std::ops::Range<u64>) {
+    let data = object.component("data").unwrap();
+    let kind = match data.element_type() {
+        ElementType::Plain(storage) => Kind::Plain(storage),
+        ElementType::Logical(logical) => Kind::Logical(logical),
+        other => panic!("{other:?}"),
+    };
+    (object.name().to_owned(), object.shape().to_vec(), kind, data.extent().range())
+}
+
+/// A tensor with its bytes, which the archive finds by the name.
+fn tensor(archive: &Archive<&[u8]>, object: &Object<'_>) -> Read {
+    let (name, shape, kind, range) = facts(object);
+    assert_eq!(archive.require(&name).unwrap().ordinal(), object.ordinal());
+    let range = usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap();
+    let bytes = archive.data()[range].to_vec();
+    assert_eq!(kind.bytes(&shape), Some(u64::try_from(bytes.len()).unwrap()));
+    if kind != Kind::Plain(StorageType::Bool) {
+        let view = object.dense().unwrap().view().unwrap();
+        assert_eq!(view.as_bytes(), bytes);
+    }
+    (name, shape, kind, bytes)
+}
+
+/// Opens bytes with limits.
+fn open_with(bytes: &[u8], limits: &Limits) -> Result<u32, Trouble> {
+    Ok(open_bytes(bytes, &Options::default().limits(*limits))?.len())
+}
 
 /// A file of one tensor.
 fn one(dtype: &str, shape: &str, length: usize) -> Vec<u8> {
@@ -89,15 +181,67 @@ fn metadata_becomes_attributes() {
 }
 
 #[test]
-fn tensors_come_in_the_order_of_their_data() {
+fn tensors_come_in_the_order_of_the_header() {
     let header = r#"{
         "b": {"dtype":"U8","shape":[2],"data_offsets":[1,3]}, "c":
         {"shape":[0],"data_offsets":[1,1],"dtype":"F32"},
         "a": {"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   "#;
     let (_, tensors) = read("x", &file(header, &[1, 2, 3])).unwrap();
     let names: Vec<_> = tensors.iter().map(|tensor| tensor.0.as_str()).collect();
-    assert_eq!(names, ["a", "c", "b"]);
-    assert_eq!(tensors[2].3, [2, 3]);
+    assert_eq!(names, ["b", "c", "a"]);
+    assert_eq!((&*tensors[0].3, &*tensors[2].3), (&[2, 3][..], &[1][..]));
+}
+
+/// Nothing of the data is read, and nothing twice.
+#[test]
+fn a_source_is_read_to_the_end_of_the_header() {
+    let entry = r#"{"dtype":"U8","shape":[2000],"data_offsets":[0,2000]}"#;
+    let names = ["a".to_owned(), "a".repeat(START), "a".repeat(4 << 20)];
+    for name in names {
+        let header = format!(r#"{{"{name}":{entry}}}"#);
+        let bytes = file(&header, &[0; 2000]);
+        let source = Noted::new(&bytes);
+        let length = u64::try_from(bytes.len()).unwrap();
+        let archive = open_source(&source, length, Path::new("x"), &Options::default()).unwrap();
+        assert_eq!(archive.len(), 1);
+        let ranges = source.ranges.borrow();
+        assert!(ranges.iter().zip(&ranges[1..]).all(|(one, next)| one.1 == next.0), "{ranges:?}");
+        let end = u64::try_from((8 + header.len()).max(START)).unwrap();
+        assert_eq!((ranges[0].0, ranges.last().unwrap().1), (0, end));
+    }
+}
+
+#[test]
+fn bools_are_checked_with_the_data() {
+    let bytes = one("BOOL", "[2]", 2);
+    open_bytes(&*bytes, &Options::default()).unwrap().verify().unwrap();
+    let bytes = one("BOOL", "[3]", 3);
+    let archive = open_bytes(&*bytes, &Options::default()).unwrap();
+    let error = archive.verify().unwrap_err();
+    let last = u64::try_from(bytes.len()).unwrap() - 1;
+    assert_eq!((error.id(), error.offset()), (Some(Rule::TensorBoolValue.row().id), Some(last)));
+}
+
+#[test]
+fn a_limit_holds_before_memory_is_taken() {
+    let header = format!(r#"{{"__metadata__":{{"k":"{}"}}}}"#, "x".repeat(1 << 20));
+    let bytes = file(&header, &[]);
+    let length = u64::try_from(header.len()).unwrap();
+    let limit = |bytes| Limits::default().with_named("manifest", bytes).unwrap();
+    assert_eq!(open_with(&bytes, &limit(length)).unwrap(), 0);
+    let mut opened = None;
+    let memory = allocation_counter::measure(|| {
+        opened = Some(open_with(&bytes, &limit(length - 1)));
+    });
+    let trouble = opened.unwrap().unwrap_err();
+    assert_eq!(trouble.finding().row.unwrap().id, "limit-manifest");
+    assert!(memory.bytes_max < 1 << 10, "{} bytes", memory.bytes_max);
+    let entry = r#"{"dtype":"U8","shape":[],"data_offsets":[0,1]}"#;
+    let bytes = file(&format!(r#"{{"a":{entry}}}"#), &[0]);
+    for (name, value) in [("keys", 0), ("rank", 0)] {
+        let limits = Limits::default().with_named(name, value).unwrap();
+        assert_eq!(open_with(&bytes, &limits).unwrap(), 1);
+    }
 }
 
 #[test]
@@ -252,7 +396,7 @@ fn every_way_of_writing_is_read() {
 fn as_many_keys_as_the_limit() {
     let texts: Vec<_> = (0..4097).map(|key| format!(r#""{key}":"""#)).collect();
     let header = |keys: usize| format!(r#"{{"__metadata__":{{{}}}}}"#, texts[..keys].join(","));
-    assert!(open("x", &file(&header(4096), &[])).is_ok());
+    assert!(read("x", &file(&header(4096), &[])).is_ok());
     let sentence = refusal("x", &file(&header(4097), &[]));
     let wanted = "\"__metadata__\": it has 4097 keys, beyond the limit of 4096 at byte 0x18";
     assert_eq!(sentence, wanted);
@@ -276,6 +420,6 @@ fn lengths_that_cannot_be() {
 #[test]
 fn more_dimensions_than_can_be() {
     let shape = |rank: usize| format!("[{}]", vec!["1"; rank].join(","));
-    assert!(open("x", &one("U8", &shape(64), 1)).is_ok());
+    assert!(read("x", &one("U8", &shape(64), 1)).is_ok());
     assert!(refusal("x", &one("U8", &shape(65), 1)).contains("64 dimensions"));
 }
