@@ -220,17 +220,13 @@ impl<'o> Builder<'o> {
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
             return Err(Error::nowhere(Limit::Rank));
         }
-        if u64_from_usize(object.components.len()) > self.options.limit().keys().into() {
-            return Err(Error::nowhere(Limit::Keys));
+        // One component has no role beside it.
+        if let [_, _, ..] = object.components {
+            self.check_roles(object.components)?;
         }
-        let mut last = None;
         for (component, at) in object.components.iter().zip(0..) {
-            let place = Place::new(Some(ordinal), Some(at));
-            if last.is_some_and(|last| last >= component.role) {
-                return Err(Error::nowhere(Rule::DuplicateKey).at(place));
-            }
-            last = Some(component.role);
-            self.component(component).map_err(|error| error.at(place))?;
+            let kept = self.component(component);
+            kept.map_err(|error| error.at(Place::new(Some(ordinal), Some(at))))?;
         }
         self.dimensions.truncate(0);
         object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
@@ -314,6 +310,17 @@ impl<'o> Builder<'o> {
         let index = index.map_err(|found| refused(found.fault).at(found.place))?;
         let validated = ValidatedManifest::of_front(header, file_len, index, *options);
         Ok(Parsed(validated, text.into_bytes()))
+    }
+
+    /// Checks that roles ascend, and are no more than a map may have keys.
+    fn check_roles(&self, components: &[RawComponent<'_>]) -> Result<(), Error> {
+        if u64_from_usize(components.len()) > self.options.limit().keys().into() {
+            return Err(Error::nowhere(Limit::Keys));
+        }
+        if !components.is_sorted_by(|one, next| one.role < next.role) {
+            return Err(Error::nowhere(Rule::DuplicateKey));
+        }
+        Ok(())
     }
 
     /// Checks a component by itself and keeps it.

@@ -247,13 +247,15 @@ impl Map {
     }
 
     /// The map; nothing if it has no entries. `twice` makes the error for a key that stands there twice.
-    pub(super) fn finish(mut self, twice: impl FnOnce(&str) -> Trouble) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn finish(
+        mut self,
+        twice: impl FnOnce(&str) -> Trouble,
+    ) -> Result<Vec<u8>, Trouble> {
         self.check_unique(twice)?;
         let mut out = Vec::new();
         if self.spans.is_empty() {
             return Ok(out);
         }
-        self.entries.shrink_to_fit();
         let most = self.entries.len().saturating_add(HEAD);
         out.try_reserve_exact(most).map_err(|_| Trouble::memory())?;
         head(&mut out, MAP, u64_from_usize(self.spans.len()))?;

@@ -16,8 +16,8 @@ pub(super) fn validate_rank(rank: usize, limits: &Limits, whose: &str) -> Result
 
 /// The error for a shape of more dimensions than the limits allow.
 pub(super) fn too_many_dimensions(limits: &Limits, whose: &str) -> Trouble {
-    let sentence = format!("{whose} has more than {} dimensions", limits.rank());
-    Trouble::refused(Limit::Rank, sentence)
+    let most = limits.rank();
+    Trouble::refused(Limit::Rank, format_args!("{whose} has more than {most} dimensions"))
 }
 
 /// Refuses more keys than the limits allow.
@@ -31,5 +31,6 @@ pub(super) fn validate_keys(keys: u64, limits: &Limits, whose: &str) -> Result<(
 /// The error for more keys than the limits allow.
 pub(super) fn too_many_keys(keys: u64, limits: &Limits, whose: &str) -> Trouble {
     let most = limits.keys();
-    Trouble::refused(Limit::Keys, format!("{whose} has {keys} keys, beyond the limit of {most}"))
+    let sentence = format_args!("{whose} has {keys} keys, beyond the limit of {most}");
+    Trouble::refused(Limit::Keys, sentence)
 }

@@ -11,7 +11,7 @@ use zten::rules::Limit;
 use zten::source::SourceArchive;
 use zten::{Encoding, Error, ErrorKind, Format, Limits, Options, ReadAt, StorageType};
 use zten_num::{len_u32, u64_from_usize};
-use zten_present::escape;
+use zten_present::escape::Short;
 
 use super::cbor::Map;
 use super::kind::Kind;
@@ -236,7 +236,7 @@ fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
         (ErrorKind::Format(row), Some(ordinal)) if row.id == duplicate.row().id => {
             match nth(header, ordinal, limits) {
                 Ok((name, at)) => {
-                    let name = escape::quoted(&name);
+                    let name = Short(&name);
                     let sentence = format_args!("there are two tensors of the name {name}");
                     Trouble::refused_at(duplicate, sentence, at)
                 }
@@ -250,7 +250,7 @@ fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
 
 /// The error for a key of the metadata that stands there twice.
 fn twice(key: &str) -> Trouble {
-    let key = escape::quoted(key);
+    let key = Short(key);
     let sentence = format_args!("the key {key} stands there twice");
     Trouble::refused(Rule::SafetensorsDuplicateKey, sentence).about(METADATA)
 }

@@ -108,55 +108,63 @@ pub fn whole(name: &str) -> String {
 }
 
 /// The two ends of a text that takes more columns than that.
-fn ends(text: &str, limit: usize) -> Option<[String; 2]> {
-    let mut left = limit;
-    let fits = text.chars().all(|c| match left.checked_sub(columns(c)) {
-        Some(rest) => {
-            left = rest;
-            true
-        }
-        None => false,
-    });
-    if fits {
+fn ends(text: &str, limit: usize) -> Option<[&str; 2]> {
+    if fitting(text.chars(), limit) == text.len() {
         return None;
     }
     let ends = limit.saturating_sub(1);
-    let head: String = fitting(text.chars(), ends.div_ceil(2)).into_iter().collect();
-    let tail: String = fitting(text.chars().rev(), ends / 2).into_iter().rev().collect();
-    Some([whole(&head), whole(&tail)])
+    let head = fitting(text.chars(), ends.div_ceil(2));
+    let tail = text.len().saturating_sub(fitting(text.chars().rev(), ends / 2));
+    Some([text.get(..head)?, text.get(tail..)?])
 }
 
-/// As many of the first characters as fit.
-fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> Vec<char> {
-    let mut fitting = Vec::new();
+/// Bytes of as many of the first characters as fit.
+fn fitting(chars: impl Iterator<Item = char>, mut left: usize) -> usize {
+    let mut bytes = 0_usize;
     for c in chars {
         match left.checked_sub(columns(c)) {
             Some(rest) => left = rest,
             None => break,
         }
-        fitting.push(c);
+        bytes = bytes.saturating_add(c.len_utf8());
     }
-    fitting
+    bytes
+}
+
+/// A name between quotes, its middle cut out if it takes more columns than that.
+#[derive(Clone, Copy, Debug)]
+struct Within<'a>(&'a str, usize);
+
+impl fmt::Display for Within<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match ends(self.0, self.1) {
+            None => Quoted(self.0).fmt(f),
+            Some([head, tail]) => write!(f, "\"{}\"…\"{}\"", Escaped(head), Escaped(tail)),
+        }
+    }
+}
+
+/// A name between quotes, its middle cut out if it is long: [`quoted`] that takes no memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Short<'a>(pub &'a str);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Within(self.0, COLUMNS).fmt(f)
+    }
 }
 
 /// A text that is no name, with its middle cut out if it takes more columns than that.
 pub fn cut(text: &str, limit: usize) -> String {
     match ends(text, limit) {
         None => whole(text),
-        Some([head, tail]) => format!("{head}…{tail}"),
+        Some([head, tail]) => format!("{}…{}", Escaped(head), Escaped(tail)),
     }
 }
 
 /// A name between quotes, its middle cut out if it is long.
 pub fn quoted(name: &str) -> String {
-    quoted_within(name, COLUMNS)
-}
-
-fn quoted_within(name: &str, limit: usize) -> String {
-    match ends(name, limit) {
-        None => Quoted(name).to_string(),
-        Some([head, tail]) => format!("\"{head}\"…\"{tail}\""),
-    }
+    Short(name).to_string()
 }
 
 /// A name between quotes unless it is plain, its middle cut out if it takes more columns than that.
@@ -164,7 +172,7 @@ pub fn word(name: &str, limit: usize) -> String {
     if is_plain(name) && ends(name, limit).is_none() {
         name.to_owned()
     } else {
-        quoted_within(name, limit)
+        Within(name, limit).to_string()
     }
 }
 

@@ -1,8 +1,10 @@
 //! The entries of a header, one after the other.
 
+use std::fmt;
+
 use zten::Limits;
 use zten_num::{u64_from_usize, usize_from_u32};
-use zten_present::escape;
+use zten_present::escape::Short;
 
 use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
@@ -290,56 +292,58 @@ impl<'h> Entries<'h> {
             nom::Err::Incomplete(_) => Fault::new(Why::End, 0),
         };
         let left = usize_from_u32(fault.left);
-        let text = self.text.get(self.text.len().saturating_sub(left)..).unwrap_or_default();
-        let trouble = match self.reason(fault.why, text) {
-            Ok(sentence) => {
-                let sentence = format!("the header is not as it should be: {sentence}");
-                Trouble::refused(Rule::SafetensorsJson, sentence)
-            }
-            Err(trouble) => trouble,
-        };
+        let mut unescaped = String::new();
+        let at = self.text.get(self.text.len().saturating_sub(left)..).unwrap_or_default();
+        let trouble =
+            match json::text(at.as_bytes()).map(|(_, found)| text(at, found, &mut unescaped)) {
+                Ok(Ok(found)) => self.reason(fault.why, at, found),
+                Ok(Err(Fault { why: Why::Memory, .. })) => return Trouble::memory(),
+                _ => self.reason(fault.why, at, ""),
+            };
         // A header that is too short is at fault at its last byte.
         let is_end = left == 0 && self.is_whole();
         let trouble = trouble.or_at(self.place(if is_end { 1 } else { left }));
-        match self.name.map(|name| text_of(self.text, name)) {
-            Some(Ok(name)) => trouble.about(&name),
+        match self.name.map(|name| text(self.text, name, &mut unescaped)) {
+            Some(Ok(name)) => trouble.about(name),
+            Some(Err(Fault { why: Why::Memory, .. })) => Trouble::memory(),
             _ => trouble,
         }
     }
 
-    /// The sentence for a rule of JSON that is broken where `text` begins, or the error for another rule.
-    fn reason(&self, why: Why, text: &str) -> Result<String, Trouble> {
-        let quoted = || {
-            let string = json::text(text.as_bytes()).map(|(_, string)| string);
-            let string = string.ok().and_then(|string| text_of(text, string).ok());
-            escape::quoted(&string.unwrap_or_default())
+    /// The error for what is wrong where `at` begins, perhaps with the string `found`.
+    fn reason(&self, why: Why, at: &str, found: &str) -> Trouble {
+        let found = Short(found);
+        let json = |what: fmt::Arguments<'_>| {
+            let sentence = format_args!("the header is not as it should be: {what}");
+            Trouble::refused(Rule::SafetensorsJson, sentence)
         };
-        Ok(match why {
-            Why::End if !self.is_whole() => "text that is not UTF-8".to_owned(),
-            Why::End => "unexpected end".to_owned(),
+        match why {
+            Why::End if !self.is_whole() => json(format_args!("text that is not UTF-8")),
+            Why::End => json(format_args!("unexpected end")),
             Why::Expected(expected) => {
-                let found = text.chars().next().map(String::from).unwrap_or_default();
-                format!("expected {}, found {}", expected.words(), escape::quoted(&found))
+                let mut bytes = [0; 4];
+                let found = at.chars().next().map(|found| &*found.encode_utf8(&mut bytes));
+                let (expected, found) = (expected.words(), Short(found.unwrap_or_default()));
+                json(format_args!("expected {expected}, found {found}"))
             }
-            Why::Control => "unescaped control character in a string".to_owned(),
-            Why::Escape => "invalid escape in a string".to_owned(),
-            Why::Surrogate => "unpaired surrogate in a string".to_owned(),
-            Why::Utf8 => "string that is not UTF-8".to_owned(),
-            Why::UnknownField => format!("unknown field {}", quoted()),
-            Why::DuplicateField => format!("duplicate field {}", quoted()),
-            Why::MissingField(field) => format!("missing field `{}`", field.name()),
+            Why::Control => json(format_args!("unescaped control character in a string")),
+            Why::Escape => json(format_args!("invalid escape in a string")),
+            Why::Surrogate => json(format_args!("unpaired surrogate in a string")),
+            Why::Utf8 => json(format_args!("string that is not UTF-8")),
+            Why::UnknownField => json(format_args!("unknown field {found}")),
+            Why::DuplicateField => json(format_args!("duplicate field {found}")),
+            Why::MissingField(field) => json(format_args!("missing field `{}`", field.name())),
             Why::Dtype => {
-                let sentence = format!("its dtype {} is not supported", quoted());
-                return Err(Trouble::refused(Rule::SafetensorsDtype, sentence));
+                let sentence = format_args!("its dtype {found} is not supported");
+                Trouble::refused(Rule::SafetensorsDtype, sentence)
             }
-            Why::Rank => return Err(too_many_dimensions(self.limits, "it")),
-            Why::Keys => return Err(too_many_keys(self.keys, self.limits, "it")),
+            Why::Rank => too_many_dimensions(self.limits, "it"),
+            Why::Keys => too_many_keys(self.keys, self.limits, "it"),
             Why::DuplicateMetadata => {
-                let sentence = "it stands there twice";
-                return Err(Trouble::refused(Rule::SafetensorsDuplicateKey, sentence));
+                Trouble::refused(Rule::SafetensorsDuplicateKey, "it stands there twice")
             }
-            Why::Memory => return Err(Trouble::memory()),
-        })
+            Why::Memory => Trouble::memory(),
+        }
     }
 }
 
@@ -366,12 +370,6 @@ fn text<'t>(whole: &'t str, string: Text, unescaped: &'t mut String) -> Result<&
 fn unescape(written: &str, string: Text, unescaped: &mut String) -> Result<(), Fault> {
     unescaped.clear();
     json::unescape(written, unescaped).map_err(|why| Fault::new(why, string.left))
-}
-
-/// The same, as a text of its own.
-fn text_of(whole: &str, string: Text) -> Result<String, Fault> {
-    let mut unescaped = String::new();
-    text(whole, string, &mut unescaped).map(str::to_owned)
 }
 
 /// Reads an array of two numbers.

@@ -147,7 +147,10 @@ fn heap_follows_headers_of_safetensors() {
             format!(r#"{{"__metadata__":{{{}}}}}"#, keys.collect::<Vec<_>>().join(","))
         };
         validate_safetensors("keys", &keys(&|at| format!("{at:x}")), 0).unwrap();
-        assert_eq!(validate_safetensors("one key", &keys(&|_| String::new()), 0).is_ok(), count == 1);
+        assert_eq!(
+            validate_safetensors("one key", &keys(&|_| String::new()), 0).is_ok(),
+            count == 1
+        );
     }
     // An escape makes the parser copy the text; an error has a copy of the name.
     let name = format!("\\n{}", "x".repeat(3 << 20));

@@ -43,7 +43,9 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
     let source = open_source(Noted::new(bytes), length, Path::new(name), &options);
     let archive = match (open_bytes(bytes, &options), source) {
         (Ok(archive), Ok(source)) => {
-            let listed = |objects: Vec<Object<'_>>| format!("{:?}", objects.iter().map(facts).collect::<Vec<_>>());
+            let listed = |objects: Vec<Object<'_>>| {
+                format!("{:?}", objects.iter().map(facts).collect::<Vec<_>>())
+            };
             assert_eq!(listed(archive.objects().collect()), listed(source.objects().collect()));
             archive
         }

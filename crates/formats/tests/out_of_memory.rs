@@ -1,0 +1,129 @@
+//! Out of memory: whichever allocation fails, opening a safetensors file and verifying it ends in an error.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use alloc_chaos::{ChaosAllocator, Check};
+use zten::{ErrorKind, Limits, Options, ReadAt};
+use zten_corpus::other::safetensors::file;
+use zten_formats::{Trouble, open_bytes, open_source};
+
+#[global_allocator]
+static ALLOCATOR: ChaosAllocator = ChaosAllocator::system();
+
+/// A file in memory, read at positions.
+struct Positions<'b>(&'b [u8]);
+
+impl ReadAt for Positions<'_> {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).unwrap();
+        buffer.copy_from_slice(&self.0[start..start + buffer.len()]);
+        Ok(())
+    }
+}
+
+fn borrow(bytes: &[u8], options: &Options) -> Result<(), Trouble> {
+    let archive = open_bytes(bytes, options)?;
+    archive.verify()?;
+    Ok(())
+}
+
+fn read(bytes: &[u8], options: &Options) -> Result<(), Trouble> {
+    let length = u64::try_from(bytes.len()).unwrap();
+    open_source(Positions(bytes), length, Path::new("x"), options)?.verify()?;
+    Ok(())
+}
+
+/// Returns whether two outcomes are the same, without taking memory.
+fn is_same(one: &Result<(), Trouble>, other: &Result<(), Trouble>) -> bool {
+    match (one, other) {
+        (Ok(()), Ok(())) => true,
+        (Err(Trouble::Library(one)), Err(Trouble::Library(other))) => one == other,
+        (Err(Trouble::Refused(one)), Err(Trouble::Refused(other))) => {
+            (one.blame, &one.sentence, &one.name, one.offset)
+                == (other.blame, &other.sentence, &other.name, other.offset)
+        }
+        _ => false,
+    }
+}
+
+fn is_memory(trouble: &Trouble) -> bool {
+    match trouble {
+        Trouble::Io { error, .. } => error.kind() == io::ErrorKind::OutOfMemory,
+        Trouble::Library(error) => error.kind() == ErrorKind::OutOfMemory,
+        Trouble::Refused(_) => false,
+    }
+}
+
+/// Fails each allocation by itself: each time the work must end when out of memory, or as it does when it has memory.
+/// Returns the number of those that failed, and of those that made no difference.
+fn sweep(what: &str, work: impl Fn() -> Result<(), Trouble>) -> [usize; 2] {
+    let usual = work();
+    let harmless = Cell::new(0);
+    let report = Check::new().run(|| {
+        let outcome = work();
+        if is_same(&outcome, &usual) {
+            harmless.set(harmless.get() + 1);
+        } else {
+            assert!(outcome.is_err_and(|trouble| is_memory(&trouble)), "{what}");
+        }
+    });
+    let all = report.injected_failures() == report.baseline_allocations();
+    let well = report.baseline().outcome().is_completed() && report.first_failure().is_none();
+    assert!(all && well && !report.is_truncated(), "{what}: {report}");
+    // The run that counts is one of them.
+    [report.tested_failures(), harmless.get() - 1]
+}
+
+/// Valid and invalid files of the corpus, and some that take other ways.
+fn files() -> Vec<(String, Vec<u8>)> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/other/safetensors");
+    let read = |path: PathBuf| (path.display().to_string(), fs::read(path).unwrap());
+    let folders = ["accept", "reject"].map(|folder| fs::read_dir(corpus.join(folder)).unwrap());
+    let mut files: Vec<_> =
+        folders.into_iter().flatten().map(|file| read(file.unwrap().path())).collect();
+    let entry = |begin: usize, end: usize| {
+        format!(r#"{{"dtype":"U8","shape":[{}],"data_offsets":[{begin},{end}]}}"#, end - begin)
+    };
+    let many = (0..300).rev().map(|at| format!(r#""\u0061{at}":{}"#, entry(at, at + 1)));
+    let many =
+        format!(r#"{{{},"__metadata__":{{"b":"\n","a":""}}}}"#, many.collect::<Vec<_>>().join(","));
+    files.push(("disorder".to_owned(), file(&many, &[0; 300])));
+    let texts: Vec<_> = (0..100).rev().map(|at| format!(r#""{at}\t":"{at}""#)).collect();
+    let texts = format!(r#"{{"__metadata__":{{{}}}}}"#, texts.join(","));
+    files.push(("metadata".to_owned(), file(&texts, &[])));
+    let name = r"\u0062".repeat(200);
+    for (what, header, data) in [
+        ("a name that is cut", format!(r#"{{"{name}":{}}}"#, entry(1, 2)), 2),
+        ("a name twice", format!(r#"{{"{name}":{},"{name}":{}}}"#, entry(0, 1), entry(1, 2)), 2),
+        ("an escape in an unknown field", format!(r#"{{"{name}":{{"{name}":1}}}}"#), 0),
+        ("an escape in a dtype", format!(r#"{{"{name}":{{"dtype":"{name}"}}}}"#), 0),
+    ] {
+        files.push((what.to_owned(), file(&header, &vec![0; data])));
+    }
+    files
+}
+
+#[test]
+fn every_allocation_may_fail() {
+    let limits = Limits::default().with_named("keys", 99).unwrap();
+    let mut tally = [0; 2];
+    for (name, bytes) in files() {
+        for options in [Options::default(), Options::default().limits(limits)] {
+            let swept = [
+                sweep(&name, || borrow(&bytes, &options)),
+                sweep(&name, || read(&bytes, &options)),
+            ];
+            for [failed, harmless] in swept {
+                tally = [tally[0] + failed, tally[1] + harmless];
+            }
+        }
+    }
+    let [failed, harmless] = tally;
+    println!("{failed} failed, {harmless} of them harmless");
+    assert!(failed > 1000, "only {failed} allocations");
+    assert!(harmless * 20 < failed, "{harmless} of {failed} are harmless");
+}
