@@ -183,9 +183,6 @@ fn fold(a: u64, b: u64) -> u64 {
     (product ^ product >> 64) as u64
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
-
 /// How to find an object by its name.
 #[derive(Debug)]
 pub(crate) enum Names {
@@ -309,8 +306,11 @@ fn search<'m>(
 }
 
 #[cfg(test)]
+pub(crate) mod tests;
+
+#[cfg(test)]
 #[expect(clippy::as_conversions, reason = "numbers are small")]
-mod tests {
+mod look_up_tests {
     use alloc::vec::Vec;
 
     use super::{Clash, Names, Order};

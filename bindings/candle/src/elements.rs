@@ -41,7 +41,7 @@ pub(crate) fn length(dimension: u64) -> Result<usize> {
 /// Dimensions whose product candle can count. It multiplies them one by one, and a dimension of 0 that comes
 /// late does not help it.
 pub(crate) fn dims(shape: Shape<'_>) -> Result<Vec<usize>> {
-    let dims: Result<Vec<usize>> = shape.map(length).collect();
+    let dims: Result<Vec<usize>> = shape.iter().map(length).collect();
     let dims = dims?;
     let count = dims.iter().try_fold(1_usize, |count, side| count.checked_mul(*side));
     count.map(|_| dims).ok_or_else(|| Error::msg("its shape is beyond what candle can count"))

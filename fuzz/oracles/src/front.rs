@@ -443,12 +443,12 @@ fn copy(archive: &Archive<&[u8]>) -> bool {
     let Ok(file) = copier.file(archive.manifest(), archive.data(), Vec::new(), &settings) else {
         return false;
     };
-    let copy = Archive::open(&file).expect("a file that was written");
-    assert_eq!(copy.objects().len(), archive.objects().len());
+    let written = Archive::open(&file).expect("a file that was written");
+    assert_eq!(written.objects().len(), archive.objects().len());
     for object in archive.objects() {
-        let copied = copy.get(object.name()).expect("an object that was copied");
-        assert_eq!(copied.shape(), object.shape());
-        assert_eq!(copied.format_name(), object.format_name());
+        let again = written.get(object.name()).expect("an object that was written");
+        assert_eq!(again.shape(), object.shape());
+        assert_eq!(again.format_name(), object.format_name());
     }
     true
 }

@@ -124,8 +124,9 @@ class File(Mapping[str, Tensor]):
         return self._reader.closed
 
     @property
-    def generation(self) -> str:
-        """Which rules it follows: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``."""
+    def generation(self) -> str | None:
+        """The generation of zTensor that it follows: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``. None for a file of
+        another format."""
         return self._reader.generation
 
     @property

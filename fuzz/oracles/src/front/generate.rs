@@ -279,17 +279,9 @@ fn mistake(u: &mut Unstructured<'_>, front: &mut Front) -> Result<()> {
             front.file.iter_mut().skip(at).take(1).for_each(|there| *there = byte);
         }
         choice => {
-            let mut objects: Vec<_> = front
-                .steps
-                .iter_mut()
-                .filter_map(|step| match step {
-                    Step::Object(object) => Some(object),
-                    Step::Attributes(_) => None,
-                })
-                .collect();
-            let Some(last) = objects.len().checked_sub(1) else { return Ok(()) };
+            let Some(last) = front.steps.len().checked_sub(1) else { return Ok(()) };
             let at = u.int_in_range(0..=last)?;
-            let object = &mut objects[at];
+            let Step::Object(object) = &mut front.steps[at] else { return Ok(()) };
             if choice < 8 {
                 of_object(u, object)?;
             } else if let Some(last) = object.components.len().checked_sub(1) {
