@@ -125,8 +125,8 @@ class File(Mapping[str, Tensor]):
 
     @property
     def generation(self) -> str | None:
-        """The generation of zTensor that it follows: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``. None for a file of
-        another format."""
+        """The generation of zTensor that it follows: ``"0.1"``, ``"1.1"``, ``"1.2"`` or ``"2"``.
+        None for a file of another format."""
         return self._reader.generation
 
     @property
