@@ -1,20 +1,26 @@
 //! Files of other formats.
 
+use std::io;
 use std::path::Path;
 
+use safetensors::SafeTensors;
+use zten::source::SourceArchive;
+use zten::{Archive, Error, Object, ReadAt, ReadError};
 use zten_formats::{
-    Beside, Detected, Failure, Format, Input, Source, Trouble, detect, open_bytes, open_input,
-    open_source,
+    Beside, Detected, Failure, Format, Input, START, Source, Trouble, by_name, by_start,
+    open_bytes, open_input, open_source,
 };
 
-use crate::strict::Strict;
-use crate::{heap, limits};
+use crate::heap;
+use crate::{limits, options};
 
-/// Bytes of heap for each byte of a file, at most: `SECURITY.md` has 5 for opening; what follows no header is
-/// [`FIXED`].
+/// Bytes of heap for each byte of a file, at most, and beside it, where it is no archive: windows, and what
+/// decompresses. `SECURITY.md` has 5 for opening.
 const EACH: u64 = 5;
-/// Windows, and what decompresses.
 const FIXED: u64 = 2 << 20;
+/// Bytes of heap for each byte of the header of an archive, at most, and beside it.
+const EACH_OF_HEADER: u64 = 8;
+const FIXED_ARCHIVE: u64 = 64 << 10;
 
 /// Opens a file as each of the formats, by its bytes and by names, and reads all of it: memory follows its length, two
 /// runs end alike, and what tensors take lies within the file. Whether it is valid under any name.
@@ -29,10 +35,126 @@ pub fn foreign(bytes: &[u8]) -> bool {
 }
 
 fn named(bytes: &[u8], name: &str) -> bool {
-    let detected = detect(&Source::from(bytes.to_vec()), Path::new(name));
-    if let Ok(Some(Detected::Read(Format::Safetensors))) = detected {
-        return archive(bytes, name);
+    let path = Path::new(name);
+    let start = &bytes[..bytes.len().min(START)];
+    match by_start(start, path).or_else(|| by_name(path)) {
+        Some(Detected::Read(Format::Safetensors)) => archive(bytes, path),
+        _ => input(bytes, name),
     }
+}
+
+/// Bytes that are read at positions.
+struct Positions<'b>(&'b [u8]);
+
+impl ReadAt for Positions<'_> {
+    type Error = io::Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, buffer).map_err(|_| io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Opens a safetensors file in memory and at positions, which agree.
+fn archive(bytes: &[u8], path: &Path) -> bool {
+    let length = u64::try_from(bytes.len()).expect("a length");
+    let (peak, opened) = heap::peak(|| open_source(Positions(bytes), length, path, &options()));
+    let header = bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+    let most = EACH_OF_HEADER * header.min(length) + FIXED_ARCHIVE;
+    assert!(peak <= most, "{peak} bytes of heap for {header} of a header");
+    let (peak, again) = heap::peak(|| open_bytes(bytes, &options()));
+    assert!(peak <= most, "{peak} bytes of heap for {header} of a header in memory");
+    match (opened, again) {
+        (Ok(opened), Ok(archive)) => {
+            read_archive(&archive, &opened);
+            as_the_crate_does(&archive);
+            archive.verify().is_ok()
+        }
+        (Err(one), other) => {
+            refused(&one, length);
+            match other {
+                Err(other) if one.finding().row == other.finding().row => {
+                    assert_eq!(one.to_string(), other.to_string());
+                }
+                // Bytes alone have no name that tells what they should be.
+                other => assert!(other.is_err_and(|other| other.to_string().contains("none of"))),
+            }
+            false
+        }
+        (Ok(_), Err(other)) => panic!("{other} in memory alone"),
+    }
+}
+
+/// Every tensor is found by its name and can be read, by views, in memory of its own and at positions, unless a bool
+/// is neither 0 nor 1.
+fn read_archive(archive: &Archive<&[u8]>, opened: &SourceArchive<Positions<'_>>) {
+    assert_eq!((archive.file_format(), archive.generation()), ("safetensors", None));
+    let same = |error| match error {
+        ReadError::Refused(error) => error,
+        ReadError::Source(error) => panic!("{error}"),
+    };
+    let verified = archive.verify();
+    assert_eq!(verified, opened.verify().map_err(same));
+    assert_eq!(archive.len(), opened.len());
+    let mut is_valid = true;
+    for object in archive.objects() {
+        let found = archive.get(object.name()).expect("a tensor that is there by its name");
+        assert_eq!(found.ordinal(), object.ordinal());
+        let component = object.component("data").expect("the data of a tensor");
+        let again = opened.get(object.name()).expect("a tensor that is in the same header");
+        assert_eq!(again.shape(), object.shape());
+        let again = again.component("data").expect("the data of a tensor");
+        assert_eq!(again.extent(), component.extent());
+        let bytes = data(archive, &object);
+        let decoded = component.read_to_vec(archive.data(), &limits()).map_err(Error::from);
+        let view = object.dense().expect("a dense tensor").view();
+        assert_eq!(view.expect("raw bytes").as_bytes(), bytes);
+        match decoded {
+            Ok(decoded) => assert_eq!(decoded, bytes),
+            Err(error) => {
+                assert_eq!(error.id(), Some("tensor-bool-value"));
+                is_valid = false;
+            }
+        }
+    }
+    assert_eq!(is_valid, verified.is_ok());
+}
+
+/// The bytes of a tensor.
+fn data<'a>(archive: &'a Archive<&[u8]>, object: &Object<'_>) -> &'a [u8] {
+    let range = object.component("data").expect("the data of a tensor").extent().range();
+    let place = |at| usize::try_from(at).expect("a place in memory");
+    &archive.data()[place(range.start)..place(range.end)]
+}
+
+/// The same tensors are in the file for the `safetensors` crate.
+fn as_the_crate_does(archive: &Archive<&[u8]>) {
+    let other = SafeTensors::deserialize(archive.data()).expect("a file that is valid here");
+    assert_eq!(u32::try_from(other.len()), Ok(archive.len()));
+    for object in archive.objects() {
+        let tensor = other.tensor(object.name()).expect("a tensor of the same name");
+        assert_eq!(tensor.data(), data(archive, &object));
+        let shape =
+            tensor.shape().iter().map(|dimension| u64::try_from(*dimension).expect("64 bits"));
+        assert!(shape.eq(object.shape().iter()));
+    }
+    let (_, header) = SafeTensors::read_metadata(archive.data()).expect("it has been read");
+    let mut metadata = header.metadata().clone().unwrap_or_default();
+    for (key, value) in archive.attributes().into_iter().flatten() {
+        assert_eq!(value.get::<&str>().ok(), metadata.remove(key).as_deref());
+    }
+    assert!(metadata.is_empty(), "{metadata:?}");
+}
+
+/// An error is about the file, and shows nothing that is hidden.
+fn refused(trouble: &Trouble, length: u64) {
+    assert!(trouble.is_refusal(), "{trouble}");
+    let finding = trouble.finding();
+    assert!(finding.row.is_some(), "{trouble}");
+    assert!(finding.offset.is_none_or(|offset| offset <= length), "{trouble} of {length} bytes");
+    assert!(!finding.to_string().chars().any(char::is_control), "{trouble:?}");
+}
+
+fn input(bytes: &[u8], name: &str) -> bool {
     let (peak, opened) = heap::peak(|| validate(bytes, name));
     let length = u64::try_from(bytes.len()).expect("a length");
     assert!(peak <= EACH * length + FIXED + length, "{peak} bytes of heap for {length}, as {name}");
@@ -49,43 +171,12 @@ fn named(bytes: &[u8], name: &str) -> bool {
             true
         }
         (Err(one), Err(other)) => {
-            refused(&one, &other, length);
+            assert_eq!(one.to_string(), other.to_string());
+            refused(&one, length);
             false
         }
         (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
     }
-}
-
-/// Two runs end in one refusal, which has a rule and a byte of the file.
-fn refused(one: &Trouble, other: &Trouble, length: u64) {
-    assert_eq!(one.to_string(), other.to_string());
-    assert!(one.is_refusal(), "{one}");
-    let finding = one.finding();
-    assert!(finding.row.is_some(), "{one}");
-    assert!(finding.offset.is_none_or(|offset| offset <= length), "{one} of {length} bytes");
-    assert!(!finding.to_string().chars().any(char::is_control), "{one:?}");
-}
-
-/// Opens a file of a format that has archives, from memory and from a source that is asked for bytes of the file only,
-/// and reads all of it.
-fn archive(bytes: &[u8], name: &str) -> bool {
-    let (length, options) = (u64::try_from(bytes.len()).expect("a length"), crate::options());
-    let open = || open_source(Strict(bytes), length, Path::new(name), &options);
-    let (peak, opened) = heap::peak(open);
-    assert!(peak <= EACH * length + FIXED, "{peak} bytes of heap for {length}, as {name}");
-    let source = match (opened, open()) {
-        (Ok(opened), Ok(_)) => opened,
-        (Err(one), Err(other)) => {
-            refused(&one, &other, length);
-            return false;
-        }
-        (one, other) => panic!("{:?} and then {:?}", one.err(), other.err()),
-    };
-    // Without the name, the bytes may be those of no format.
-    let Ok(archive) = open_bytes(bytes, &options) else { return false };
-    crate::open::objects(&archive);
-    crate::front::compare_source(&archive, &source);
-    archive.verify().is_ok()
 }
 
 fn validate(bytes: &[u8], name: &str) -> Result<Input, Trouble> {
