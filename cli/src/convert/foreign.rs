@@ -1,9 +1,8 @@
-//! Files of formats that have no archives.
+//! Files of other formats.
 
 use std::io;
 use std::path::Path;
 
-use zten::error::OutOfMemory;
 use zten::write::{Encoded, NewComponent, NewObject, Sink, WriteError, Writer, canonical_order};
 use zten::{ElementType, Error, ErrorKind, Generation, LogicalType, StorageType};
 use zten_formats::{Failure, Input, Kind, Tensor, Trouble};
@@ -103,8 +102,7 @@ impl Becomes {
                 (format!("{}/1", block.format()), Some(attributes))
             }
             (Kind::Verbatim(block), _) => {
-                let attributes = block.attributes().map_err(|_| Error::from(OutOfMemory))?;
-                (block.format(), Some(Encoded::from_cbor(attributes)))
+                (block.format(), Some(Encoded::from_cbor(block.attributes()?)))
             }
             _ => ("dense".to_owned(), None),
         };

@@ -1,5 +1,7 @@
 //! Blocks of elements that are kept as they are.
 
+use zten::error::OutOfMemory;
+
 use super::cbor;
 use super::trouble::Trouble;
 
@@ -24,7 +26,12 @@ impl Block {
     ///
     /// # Errors
     /// Out of memory.
-    pub fn attributes(&self) -> Result<Vec<u8>, Trouble> {
+    pub fn attributes(&self) -> Result<Vec<u8>, OutOfMemory> {
+        // No key stands there twice, so nothing else is wrong.
+        self.map().map_err(|_| OutOfMemory)
+    }
+
+    fn map(&self) -> Result<Vec<u8>, Trouble> {
         let mut map = cbor::Map::default();
         map.put("ggml_type", |out| cbor::text(out, self.name))?;
         map.put("block_elements", |out| cbor::uint(out, self.elements))?;
