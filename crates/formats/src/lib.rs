@@ -125,19 +125,7 @@ impl Input {
 }
 
 /// Opens the file at `path`, which is of zTensor or safetensors, with the default options: parses and validates its
-/// header.
-///
-/// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/other/safetensors/accept/types.safetensors");
-/// let archive = zten_formats::open(path)?;
-/// archive.verify()?;
-/// for tensor in archive.objects() {
-///     println!("{} {:?}", tensor.name(), tensor.shape());
-/// }
-/// # Ok(())
-/// # }
-/// ```
+/// header. The page of the crate has an example.
 ///
 /// # Errors
 /// The file cannot be read, breaks a rule of its format, or is of a format that has no archives yet.
@@ -151,7 +139,10 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
     open_source(file, metadata.len(), path, &Options::default())
 }
 
-/// The same of any source of `length` bytes. Its name tells a format where its bytes do not.
+/// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not.
+///
+/// Of a safetensors file nothing is read twice, and nothing beyond the end of its header or [`START`] bytes, whichever
+/// comes later.
 ///
 /// # Errors
 /// As [`open`].
@@ -175,7 +166,7 @@ pub fn open_source<S: ReadAt<Error = io::Error>>(
     Ok(SourceArchive::from_front(source, parsed))
 }
 
-/// The same of a file whose bytes are in memory, and are borrowed by views.
+/// Opens a file whose bytes are in memory, and are borrowed by views, as an archive.
 ///
 /// # Errors
 /// As [`open`].
@@ -242,7 +233,7 @@ pub fn opened_beside(path: &Path) -> Option<&'static str> {
 /// that it may name.
 ///
 /// # Errors
-/// The file cannot be read, or is refused.
+/// The file cannot be read, is refused, or is of a format that has archives.
 pub fn open_input(
     source: Source,
     beside: Vec<Beside>,

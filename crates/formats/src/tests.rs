@@ -13,7 +13,7 @@ mod zip;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use zten::Limits;
+use zten::{Limits, Options};
 
 use super::source::{Scratch, Source};
 use super::{Detected, Failure, Format, Input, Kind, START, Trouble, by_name, by_start};
@@ -107,6 +107,27 @@ fn the_content_decides_and_then_the_name() {
     }
     assert!(refusal("x", b"").contains("none of"));
     assert!(refusal("x.safetensors", b"").contains("ends before"));
+}
+
+/// zTensor files are opened, too, and refused by the rules of the library; other formats have a way of their own.
+#[test]
+fn archives_are_of_two_formats() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/v2/accept");
+    let path = corpus.join("frames.zt");
+    let mut bytes = fs::read(&path).unwrap();
+    let archive = super::open(&path).unwrap();
+    assert_eq!(archive.file_format(), "zTensor");
+    assert_eq!(super::open_bytes(&*bytes, &Options::default()).unwrap().len(), archive.len());
+    bytes.pop();
+    let trouble = super::open_bytes(&*bytes, &Options::default()).unwrap_err();
+    assert!(trouble.is_refusal(), "{trouble}");
+    assert!(zten::rules::find(trouble.finding().row.unwrap().id).is_some());
+    let tensors = safetensors::file("{}", &[]);
+    let trouble = open("x", &tensors).unwrap_err();
+    assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");
+    let array = npy::file("<i4", false, "(1,)", &[1, 2, 3, 4]);
+    let trouble = super::open_bytes(array, &Options::default()).unwrap_err();
+    assert!(!trouble.is_refusal() && trouble.to_string().contains("as archives"), "{trouble}");
 }
 
 #[test]

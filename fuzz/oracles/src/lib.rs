@@ -14,7 +14,7 @@
 //! | [`lies`] | a file | from a source that lies: nothing that was not there is verified, and of a verified shard nothing else is read |
 //! | [`cbor`] | an item | what we accept two other decoders accept, with the same meaning |
 //! | [`model`] | what to write | what the writer accepts the reader gives back; and damaged, the first two |
-//! | [`foreign`] | a file of another format | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it |
+//! | [`foreign`] | a file of another format | memory follows its length; it is valid twice or refused twice, by a rule; what tensors take lies in it; a safetensors file holds what the `safetensors` crate finds |
 //! | [`front`] | what a front end says of a file | what opens is what was told, and within the file; after an error nothing opens; memory follows what was told |
 //! | [`grammar`] | what to write | files of 2 that a grammar makes are valid; and damaged, the first two |
 
