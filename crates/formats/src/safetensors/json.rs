@@ -1,4 +1,4 @@
-//! The tokens of JSON (RFC 8259) that a header is made of.
+//! The tokens of JSON that a header is made of.
 //!
 //! Nothing in a header nests freely. So nothing here recurses, and there is no parser for a value of any type.
 
