@@ -29,12 +29,16 @@ pub(crate) use named::named;
 use nom::Parser as _;
 #[cfg(feature = "v2")]
 pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
+#[cfg(feature = "v2")]
+pub(crate) use record::ShardRecord;
+#[cfg(all(feature = "write", feature = "v2"))]
+pub(crate) use record::blobs_end;
 pub(crate) use record::{ComponentRecord, Logical, Product, RawObject, ShapeSpan, Shapes, Text};
 pub use record::{Dimensions, Extent, Shape};
 #[cfg(feature = "write")]
 pub(crate) use record::{Dtype, RawComponent, Uint};
 #[cfg(feature = "v2")]
-pub(crate) use v2::{ShardRecord, content};
+pub(crate) use v2::content;
 
 use crate::cbor::{Checked, Input, Parsed, UNLIMITED, array_head, find, key, uint};
 use crate::digest::Digest;

@@ -14,8 +14,6 @@ mod object;
 mod refused;
 #[cfg(feature = "v2")]
 mod shard;
-#[cfg(feature = "v2")]
-mod shards;
 
 #[cfg(feature = "std")]
 use alloc::vec::Vec;

@@ -5,12 +5,9 @@ use core::ops::Range;
 
 use nom::Parser;
 
-use super::frame::Frame;
-use super::record::{ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, Text, Uint};
 #[cfg(feature = "v2")]
-use super::v2::ShardRecord;
-#[cfg(all(feature = "write", feature = "v2"))]
-use super::v2::V2;
+use super::record::ShardRecord;
+use super::record::{ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, Text, Uint};
 use super::{Dialect, Facts, Version};
 #[cfg(feature = "v2")]
 use crate::cbor::strict;
@@ -48,19 +45,14 @@ pub(crate) struct ParseContext<'o> {
 const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
-    /// The context of the manifest of `frame`.
-    pub(crate) fn new(limits: &'o Limits, frame: &Frame) -> Self {
-        let (manifest, blobs_end) = (frame.manifest().clone(), frame.blobs_end());
-        Self::within(limits, frame.container().dialect(), manifest, blobs_end)
-    }
-
-    /// The context of items of generation 2 that are in no manifest yet.
+    /// The context of items of that dialect that are in no manifest yet.
     #[cfg(all(feature = "write", feature = "v2"))]
-    pub(crate) fn of_items(limits: &'o Limits) -> Self {
-        Self::within(limits, &V2, 0..0, 0)
+    pub(crate) fn of_items(limits: &'o Limits, dialect: &'static Dialect) -> Self {
+        Self::new(limits, dialect, 0..0, 0)
     }
 
-    fn within(
+    /// The context of a manifest that lies at `manifest`, in a file whose blobs end at `blobs_end` at the latest.
+    pub(crate) fn new(
         limits: &'o Limits,
         dialect: &'static Dialect,
         manifest: Range<u64>,

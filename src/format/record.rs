@@ -361,6 +361,35 @@ impl Text<'_> {
         Self { remaining: Remaining::END, bytes: &[], behind: Remaining::END };
 }
 
+/// One shard, as the table has it.
+#[cfg(feature = "v2")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardRecord {
+    /// The name, a text.
+    pub(crate) name: Remaining,
+    /// The digest, a text.
+    pub(crate) digest: Remaining,
+    pub(crate) size: u64,
+}
+
+#[cfg(feature = "v2")]
+impl ShardRecord {
+    /// The end of its blobs, at the latest.
+    pub(crate) fn blobs_end(&self) -> u64 {
+        blobs_end(self.size)
+    }
+}
+
+/// The bytes of the footer of a shard, before which all blobs end.
+#[cfg(feature = "v2")]
+const FOOTER: u64 = 40;
+
+/// The end of the blobs of a shard of that size, at the latest.
+#[cfg(feature = "v2")]
+pub(crate) fn blobs_end(size: u64) -> u64 {
+    size.saturating_sub(FOOTER)
+}
+
 /// The bytes of a shape among [`Shapes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeSpan {

@@ -12,10 +12,9 @@ use nom::Parser as _;
 
 pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
-pub(crate) use self::shards::ShardRecord;
 use self::shards::Table;
 #[cfg(feature = "write")]
-pub(crate) use self::shards::{ShardKey, blobs_end, validate_shard_name};
+pub(crate) use self::shards::{ShardKey, validate_shard_name};
 use self::values::{
     Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, NAME_CAP,
     ShapeOf64, ShardName, TypeName, validate_name,

@@ -6,21 +6,19 @@ use alloc::vec::Vec;
 use super::index::{FieldFault, Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
 #[cfg(feature = "v2")]
-use super::shards;
-#[cfg(feature = "v2")]
 use crate::cbor::seek;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes, Version,
-    push, reserve,
+    ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes,
+    ShardRecord, Version, push, reserve,
 };
 #[cfg(feature = "v2")]
-use crate::format::{Format, ShardRecord, check_form, v2};
+use crate::format::{Format, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
-use crate::names::{Clash, Names, Order};
-use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
+use crate::names::{Clash, Names, Order, by_length};
+use crate::num::{halves, is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// The objects of a file, as they come. Their components have been checked, alone and together.
@@ -134,7 +132,7 @@ impl IndexBuilder {
         }
         #[cfg(feature = "v2")]
         if in_shards > 0 {
-            shards::check(records, in_shards, &collected.shards, limits)?;
+            check_shards(records, in_shards, &collected.shards, limits)?;
         }
         let _ = (in_shards, limits);
         let read = |ordinal| records.name_at(ordinal);
@@ -181,7 +179,12 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
     let mut parser = Parser {
         options,
         manifest,
-        cx: ParseContext::new(options.limit(), frame),
+        cx: ParseContext::new(
+            options.limit(),
+            frame.container().dialect(),
+            frame.manifest().clone(),
+            frame.blobs_end(),
+        ),
         builder: IndexBuilder::new(),
     };
     let container = frame.container();
@@ -425,6 +428,68 @@ pub(super) fn find_overlap(
         found = found.saturating_add(extent.length());
         (found > most).then_some(Overlap { component, kind, found })
     }))
+}
+
+/// Checks the components that are in other files (2), of which there are `in_shards`: each names a shard of the table, lies
+/// within it, and is identical to or disjoint from the others there. v2 §7.1.
+#[cfg(feature = "v2")]
+fn check_shards(
+    records: Records<'_>,
+    in_shards: u32,
+    shards: &[ShardRecord],
+    limits: &Limits,
+) -> Result<(), PlacedFault> {
+    let mut entries = Vec::new();
+    // The ordinal of each below that of its shard, so that those of one shard come together, in order.
+    entries.try_reserve_exact(usize_from_u32(in_shards)).map_err(|_| OutOfMemory)?;
+    for (component, record) in (0..).zip(records.components).filter(|(_, it)| it.in_shard()) {
+        let broken = |fault| Err(PlacedFault { fault, place: records.place(component) });
+        let name = records.text(record.shard);
+        let order = |shard: &ShardRecord| by_length(records.text(shard.name), name);
+        let Ok(shard) = shards.binary_search_by(order) else {
+            return broken(Fault::new(Rule::ShardReference, record.shard));
+        };
+        let end = shards.get(shard).map_or(0, ShardRecord::blobs_end);
+        if record.extent.end() > end {
+            let found = record.extent.length();
+            let kind = Rule::BlobBounds.into();
+            return broken(records.fault(record, FieldFault { kind, field: Site::Length, found }));
+        }
+        entries.push(u64_from_usize(shard) << 32 | u64::from(component));
+    }
+    entries.sort_unstable();
+    for group in entries.chunk_by(|one, other| one >> 32 == other >> 32) {
+        let shard = group.first().and_then(|entry| usize::try_from(entry >> 32).ok());
+        let end = shard.and_then(|shard| shards.get(shard)).map_or(0, ShardRecord::blobs_end);
+        let of_shard = group.iter().map(|entry| {
+            let [_, component] = halves(*entry);
+            component
+        });
+        check_blobs(records, of_shard, limits.shared_total(end))?;
+    }
+    Ok(())
+}
+
+/// Checks the blobs of one shard together: none overlaps another and is not identical to it, and no more than
+/// `most` bytes are shared.
+#[cfg(feature = "v2")]
+fn check_blobs(
+    records: Records<'_>,
+    of_shard: impl Iterator<Item = u32> + Clone,
+    most: u64,
+) -> Result<(), PlacedFault> {
+    let mut seen = InOrder::default();
+    let record = |component| records.components.get(usize_from_u32(component));
+    for record in of_shard.clone().filter_map(record) {
+        seen.note(record.extent);
+    }
+    if seen.holds() {
+        return Ok(());
+    }
+    match find_overlap(records.components, of_shard, BlobRule::Identical { most })? {
+        Some(found) => Err(overlap_fault(records, found)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ pub(super) fn object(
         Error::nowhere(fault.kind()).found(fault.found()).at(place)
     };
     #[cfg(feature = "v2")]
-    if let Some(profile) = profile(layout, dimensions.as_bytes(), limits, attributes)
+    if let Some(profile) = profile(layout, dimensions.as_bytes(), readers, attributes)
         .map_err(|error| refused(fault(error)).at(Place::new(Some(ordinal), None)))?
     {
         candidate.check_profile(&profile).map_err(placed)?;
@@ -155,7 +155,7 @@ fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
 fn profile(
     layout: Format,
     dimensions: &[u8],
-    limits: &Limits,
+    readers: Readers<'_>,
     attributes: Option<&[u8]>,
 ) -> Checked<Option<Profile>> {
     if !matches!(layout, Format::Mx | Format::QuantGroup | Format::GgufBlocks) {
@@ -163,7 +163,7 @@ fn profile(
     }
     let attributes =
         attributes.ok_or_else(|| Fault::new(Rule::AttributeMissing, Remaining::END))?;
-    let mut cx = ParseContext::of_items(limits);
+    let mut cx = ParseContext::of_items(readers.options.limit(), readers.target.writing.dialect);
     let kept = cx.shapes.keep(dimensions);
     let shape = kept.map_err(|out| Fault::new(out, Remaining::END))?;
     let shape_at = Remaining::END;

@@ -5,6 +5,7 @@ use nom::Parser as _;
 use super::values::DigestText;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head};
 use crate::format::context::{ParseContext, Slot, push};
+use crate::format::record::ShardRecord;
 use crate::format::record::Uint;
 use crate::format::table::table;
 use crate::num::u64_from_usize;
@@ -20,30 +21,6 @@ table! {
 
 /// The shortest file of this container: v2 §2.1.
 const SHORTEST: u64 = 48;
-/// Bytes of the footer, before which all blobs end.
-const FOOTER: u64 = 40;
-
-/// One shard, as the table has it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ShardRecord {
-    /// The name, a text.
-    pub(crate) name: Remaining,
-    /// The digest, a text.
-    pub(crate) digest: Remaining,
-    pub(crate) size: u64,
-}
-
-impl ShardRecord {
-    /// The end of its blobs, at the latest.
-    pub(crate) fn blobs_end(&self) -> u64 {
-        blobs_end(self.size)
-    }
-}
-
-/// The end of the blobs of a shard of that size, at the latest.
-pub(crate) fn blobs_end(size: u64) -> u64 {
-    size.saturating_sub(FOOTER)
-}
 
 /// The table of shards, each of which has been kept.
 #[derive(Clone, Copy)]

@@ -44,6 +44,6 @@ pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> C
 
 /// Validates a table of shards: v2 §7.1.
 pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
-    Table::parse(&mut ParseContext::of_items(limits), Rule::ShardsType, table)?;
+    Table::parse(&mut ParseContext::of_items(limits, &V2), Rule::ShardsType, table)?;
     Ok(())
 }
