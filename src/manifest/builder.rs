@@ -11,14 +11,18 @@ use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes,
-    ShardRecord, Version, push, reserve,
+    ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes, Version,
+    push, reserve,
 };
 #[cfg(feature = "v2")]
-use crate::format::{Format, check_form, v2};
+use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
-use crate::names::{Clash, Names, Order, by_length};
-use crate::num::{halves, is_before, len_u32, u64_from_usize, usize_from_u32};
+#[cfg(feature = "v2")]
+use crate::names::by_length;
+use crate::names::{Clash, Names, Order};
+#[cfg(feature = "v2")]
+use crate::num::halves;
+use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// The objects of a file, as they come. Their components have been checked, alone and together.

@@ -82,10 +82,6 @@ fn options(args: &Check) -> Options {
 /// Validates the content of a file whose manifest is valid.
 fn validate_content(path: &Path, archive: &FileWithShards, args: &Check) -> Outcome {
     let format = format_name(archive.manifest());
-    if args.canonical && archive.generation().is_none() {
-        let words = format!("{format} file");
-        return Err(Box::new(Problem::not_canonical(path, &words, Some(format))));
-    }
     let scope = args.scope();
     if scope == Scope::All && !archive.is_data_shard() {
         read(path, archive, options(args).limit(), args.canonical)?;

@@ -243,6 +243,8 @@ fn refusal(error: Error, header: &[u8], limits: &Limits) -> Trouble {
                 Err(trouble) => trouble,
             }
         }
+        // Canonical files are of zTensor.
+        (ErrorKind::Malformed(zten::rules::Rule::CanonicalGeneration), _) => error.into(),
         // What else the index refuses has been found before: this package is at fault.
         _ => Trouble::internal(&error.to_string()),
     }
