@@ -368,7 +368,7 @@ impl Head {
     }
 }
 
-/// How many bytes the argument takes, where it does not fit in the initial byte, and how many
+/// The bytes that the argument takes if it does not fit in the initial byte, and the number of
 /// bits of 64 it leaves unused.
 #[inline(always)]
 fn width(info: u8) -> (usize, u32) {
@@ -455,7 +455,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     Ok((rest, head))
 }
 
-/// Whether an argument that takes bytes of its own needs as many as `info` says: more than the initial
+/// Returns whether an argument that takes bytes of its own needs as many as `info` says: more than the initial
 /// byte has room for, or more than half of them have. None of indefinite length does.
 #[inline(always)]
 fn is_shortest(info: u8, argument: u64) -> bool {
@@ -472,9 +472,9 @@ fn any_head_of(wanted: u8, wrong: Rule, at: Input<'_>) -> Parsed<'_, Head> {
     }
 }
 
-/// How many entries of an open map or array may follow.
+/// The number of entries of an open map or array that may follow.
 ///
-/// Of a definite one, those that are left. Of an indefinite one, below zero, those that it may
+/// A definite one has those that are left. An indefinite one has, below zero, those that it may
 /// still have, and one: it ends with a break and not by count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries(i64);
@@ -495,13 +495,13 @@ impl Entries {
         Self(!i64::from(limit))
     }
 
-    /// Whether it is definite and has none left.
+    /// Returns whether it is definite and has none left.
     #[inline(always)]
     pub(crate) fn are_over(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether it is definite and has some left.
+    /// Returns whether it is definite and has some left.
     #[inline(always)]
     pub(crate) fn are_left(self) -> bool {
         self.0 > 0
@@ -528,7 +528,7 @@ impl Entries {
         more
     }
 
-    /// What is left after the last entry, once [`next`](Self::next) has found no more.
+    /// The bytes that are left after the last entry, once [`next`](Self::next) has found no more.
     ///
     /// # Errors
     /// `limit`, at `at`, where an indefinite one has more entries than it may.
@@ -554,7 +554,7 @@ impl Entries {
     }
 }
 
-/// What a map or array of that major type has at least for bytes an entry, and what breaks where
+/// The least bytes that an entry of a map or array of that major type has, and the limit that breaks where
 /// it has too many.
 #[inline(always)]
 fn held(major: u8) -> (u8, Limit) {
@@ -716,7 +716,7 @@ fn unsorted(first: Input<'_>, end: Input<'_>, count: u32) -> Checked<()> {
     Err(Fault::new(kind, Remaining::of(at)).into())
 }
 
-/// How many keys of the map at `at` stand before `mark`: none in what is no map.
+/// The number of keys of the map at `at` that stand before `mark`; 0 if it is no map.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: Remaining) -> u32 {
     let before = |(first, _)| {

@@ -95,7 +95,7 @@ impl StorageType {
         Self::ALL.into_iter().find(|storage| storage.names().1.as_bytes() == name)
     }
 
-    /// Its names in 1.x and in 0.1.
+    /// The names in 1.x and in 0.1.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::F64 => ("f64", "float64"),

@@ -121,7 +121,7 @@ impl Misuse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfMemory;
 
-/// What kind of error it is. The file is to blame for the first four.
+/// The kind of an error. The file is to blame for the first four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

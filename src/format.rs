@@ -332,24 +332,24 @@ pub(crate) struct Dialect {
 
     /// Reads a digest; none if it is malformed.
     pub(crate) read_digest: for<'m> fn(&'m str) -> Option<Digest<'m>>,
-    /// What a component may have for indices.
+    /// The types that a component may have for indices.
     pub(crate) index_types: IndexTypes,
-    /// Whether a dtype may stand for a logical type.
+    /// True if a dtype may stand for a logical type.
     pub(crate) logical_dtypes: bool,
-    /// Whether a compressed component has to say how long it is when decoded.
+    /// True if a compressed component has to say how long it is when decoded.
     pub(crate) needs_decoded_length: bool,
-    /// Why an object of a format that is not known cannot be validated, if its components being
+    /// The reason why an object of an unknown layout cannot be validated, if its components being
     /// readable is not all there is to it.
     pub(crate) unknown_format: Option<Unsupported>,
-    /// Why a component of a type that is not known cannot be read, if it cannot.
+    /// The reason why a component of an unknown type cannot be read, if it cannot.
     pub(in crate::format) unknown_type: Option<Unsupported>,
     pub(crate) facts: Facts,
-    /// Whether no cell of a sparse object is there twice, and those of a row are in order.
+    /// True if no cell of a sparse object is there twice, and those of a row are in order.
     pub(crate) single_cells: bool,
-    /// What files of it are written as, if they are written, and appended to.
+    /// The form in which files of it are written and appended to, if they are.
     #[cfg(feature = "write")]
     pub(crate) writing: Option<&'static Writing>,
-    /// Whether an object has a field of that key.
+    /// True if an object has a field of that key.
     #[cfg(feature = "write")]
     pub(crate) is_object_field: fn(&[u8]) -> bool,
 }
@@ -359,21 +359,21 @@ pub(crate) struct Dialect {
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Facts {
-    /// What offsets are a multiple of.
+    /// The number that offsets are a multiple of.
     pub(crate) alignment: u64,
-    /// Whether blobs may be identical, the manifest being one of them.
+    /// True if blobs may be identical, the manifest being one of them.
     pub(crate) shares_blobs: bool,
-    /// Whether names are sorted by length first, and by their bytes where lengths are equal; the
+    /// True if names are sorted by length first, and by their bytes where lengths are equal; the
     /// parser has validated that.
     pub(crate) sorted_by_length: bool,
-    /// Whether objects of a known format have no components but those of the format.
+    /// True if objects of a known format have no components but those of the format.
     pub(crate) exact_roles: bool,
-    /// Whether components hold whole elements of one byte or more, whatever their format.
+    /// True if components hold whole elements of one byte or more, whatever their format.
     pub(crate) whole_elements: bool,
 }
 
 impl Facts {
-    /// Those of the containers before 2.
+    /// The facts of the containers before 2.
     #[cfg(any(feature = "v0", feature = "v1"))]
     pub(in crate::format) const BEFORE_2: Self = Self {
         alignment: format::ALIGNMENT,
@@ -384,25 +384,25 @@ impl Facts {
     };
 }
 
-/// What distinguishes the files of a generation that is written.
+/// The form of the files of a generation that is written.
 #[cfg(feature = "write")]
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
-    /// What its manifest follows.
+    /// The dialect of its manifest.
     pub(crate) dialect: &'static Dialect,
-    /// How components are compressed.
+    /// The encoding of compressed components.
     pub(crate) compression: Encoding,
-    /// Whether the manifest is deterministic CBOR, whose maps may have any number of keys.
+    /// True if the manifest is deterministic CBOR, whose maps may have any number of keys.
     pub(crate) deterministic: bool,
-    /// Whether digests are those of decoded bytes.
+    /// True if digests are those of decoded bytes.
     pub(crate) digests_decoded: bool,
-    /// Whether the bools are a type, and not a dtype.
+    /// True if the bools are a type, and not a dtype.
     pub(crate) bool_is_type: bool,
-    /// Whether the product of every shape has to fit in 64 bits.
+    /// True if the product of every shape has to fit in 64 bits.
     pub(crate) bounded_shapes: bool,
-    /// What blobs of a canonical file are aligned to, and where the first one begins.
+    /// The alignment of blobs of a canonical file, at which the first one begins.
     pub(crate) canonical_alignment: u64,
     /// The type of that name.
     pub(crate) logical_type: fn(&[u8]) -> Option<LogicalType>,
@@ -423,7 +423,7 @@ pub(crate) struct Fields {
     pub(crate) decoded_length: Option<Field>,
 }
 
-/// How the records of objects and components nest.
+/// The nesting of the records of objects and components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nesting {
     /// One record is an object and its only component, which has that role.
@@ -434,7 +434,7 @@ pub(crate) enum Nesting {
     Absent,
 }
 
-/// Where a component says where its blob lies.
+/// The fields of a component that say where its blob lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blob {
     /// Offset and length are fields.
@@ -458,7 +458,7 @@ impl Blob {
     }
 }
 
-/// What a component may have for indices.
+/// The types that a component may have for indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexTypes {
     U64,
@@ -529,7 +529,7 @@ impl Dialect {
 
 // What only generation 2 has costs the others nothing where it is not compiled in.
 impl Dialect {
-    /// Why a component of a type that is not known cannot be read, if it cannot.
+    /// The reason why a component of an unknown type cannot be read, if it cannot.
     #[inline(always)]
     pub(crate) fn unknown_type(&self) -> Option<Unsupported> {
         self.unknown_type.filter(|_| cfg!(feature = "v2"))
@@ -560,7 +560,7 @@ impl Dialect {
 pub(crate) struct Field(pub(in crate::format) &'static str);
 
 impl Field {
-    /// Its value in the map at `map`, if it is there.
+    /// The value in the map at `map`, if it is there.
     pub(crate) fn find(self, map: Input<'_>) -> Option<Input<'_>> {
         find(map, self.0)
     }

@@ -66,30 +66,30 @@ impl FrontEnd {
 /// One tensor, as a header claims it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawObject<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its dimensions, outermost first.
+    /// The dimensions, outermost first.
     pub shape: &'a [u64],
-    /// Its layout: dense, sparse, or unknown, of which the components can be read.
+    /// The layout: dense, sparse, or unknown, of which the components can be read.
     pub layout: Format,
     /// The name of a layout that is unknown.
     pub layout_name: Option<&'a str>,
-    /// Its attributes: a CBOR map whose keys are text.
+    /// The attributes: a CBOR map whose keys are text.
     pub attributes: Option<&'a [u8]>,
-    /// Its components, their roles in ascending order.
+    /// The components, their roles in ascending order.
     pub components: &'a [RawComponent<'a>],
 }
 
 /// One component, as a header claims it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawComponent<'a> {
-    /// Its role: `data` in a dense tensor.
+    /// The role: `data` in a dense tensor.
     pub role: &'a str,
     /// The offset of its blob in the file, in bytes.
     pub offset: u64,
     /// The bytes of its blob.
     pub stored_length: u64,
-    /// Its bytes when decoded; those of the blob if none.
+    /// The bytes when decoded; those of the blob if none.
     pub decoded_length: Option<u64>,
     /// The type of its elements as they are stored, and what they mean beyond that.
     pub storage: StorageType,

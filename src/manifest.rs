@@ -315,7 +315,7 @@ impl<'a> ManifestRef<'a> {
         item(seek(self.as_bytes(), self.index().attributes?))
     }
 
-    /// Its container, if it is of zTensor.
+    /// The container, if it is of zTensor.
     #[cfg(feature = "write")]
     pub(crate) fn frame(&self) -> Option<&'a Frame> {
         self.validated.frame.as_ref()

@@ -183,7 +183,7 @@ fn fold(a: u64, b: u64) -> u64 {
     (product ^ product >> 64) as u64
 }
 
-/// How to find an object by its name.
+/// An index by which objects are found by their names.
 #[derive(Debug)]
 pub(crate) enum Names {
     /// The names are strictly ascending in the manifest, and can be searched there.
@@ -201,7 +201,7 @@ pub(crate) enum Names {
 #[cfg(feature = "std")]
 const FEW: u32 = 256;
 
-/// What sorted names are sorted by: their bytes or, in 2, their lengths first.
+/// The order of sorted names: their bytes or, in 2, their lengths first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Bytes,
@@ -218,7 +218,7 @@ impl Order {
     }
 }
 
-/// Why an index of names could not be made.
+/// The reason why an index of names could not be made.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Clash {
     /// The object of this ordinal has the name of one before it; no object before does.

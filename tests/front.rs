@@ -181,7 +181,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
     }
 }
 
-/// What a front end says after it was refused, and what it said before, is in no archive.
+/// After a refusal, nothing that a front end has pushed is in an archive.
 #[test]
 fn nothing_is_taken_after_an_error() {
     let (options, data) = (Options::default(), [DATA]);
@@ -214,7 +214,7 @@ fn a_header_lies_in_the_file_and_has_no_canonical_form() {
     }
 }
 
-/// So many names that some have the same 32 bits of hash: about 70 pairs.
+/// Enough names for about 70 pairs of the same 32 bits of hash.
 #[test]
 #[cfg_attr(miri, ignore = "it takes too long")]
 fn names_of_one_hash_are_told_apart() {

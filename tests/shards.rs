@@ -129,7 +129,7 @@ fn shards_that_are_lent_are_not_copied() {
     }
 }
 
-/// What is told of a shard of another version is that version, whoever asks.
+/// The error of a shard of another version tells that version, whoever asks.
 #[test]
 fn the_version_of_a_shard_is_told() {
     let path = corpus().join("v2/shards/unsupported-version--v2-shard.zt");

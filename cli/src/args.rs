@@ -180,7 +180,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// How much of a file is validated.
+    /// The part of a file that is validated.
     pub(crate) fn scope(&self) -> Scope {
         if self.manifest_only { Scope::Manifest } else { Scope::All }
     }

@@ -25,9 +25,9 @@ pub(crate) type TensorFile = SourceArchive<Handle>;
 
 /// A file of any format that is read.
 pub(crate) enum AnyFile {
-    /// Its format has archives.
+    /// A file of a format that has archives.
     Archive(Box<FileWithShards>),
-    /// Its format has none, and no more is known of it than that.
+    /// A file of a format that has none. No more is known of it.
     Other(Opened, Detected),
 }
 

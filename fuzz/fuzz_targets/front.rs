@@ -1,4 +1,4 @@
-//! What a front end says of a file: what opens is what was said, and nothing is read beyond the file.
+//! Front ends: an archive is what was pushed, and nothing is read beyond the file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

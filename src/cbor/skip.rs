@@ -66,7 +66,7 @@ impl Around {
         Ok(())
     }
 
-    /// What was kept while `depth` levels were open, of which one ends at `at`.
+    /// The level that was kept while `depth` levels were open, of which one ends at `at`.
     #[inline(always)]
     fn kept(&self, at: Input<'_>, depth: u8) -> Checked<Level> {
         let kept = self.kept.get(usize::from(depth)).copied();

@@ -44,7 +44,7 @@ pub(super) struct Seekable {
 struct Table {
     start: u64,
     count: u32,
-    /// Whether each has a checksum.
+    /// True if each has a checksum.
     checksums: bool,
 }
 

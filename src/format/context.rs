@@ -186,9 +186,9 @@ pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
     reserved.map_err(|_| Fault::new(OutOfMemory, Remaining::END))
 }
 
-/// What a field's value is read into.
+/// A type that a field's value is read into.
 pub(crate) trait Slot<'m>: Sized {
-    /// What is in the slot before; it is never read.
+    /// The value of a slot before; it is never read.
     const BLANK: Self;
 
     /// Reads the value at `at`; one of another type breaks `wrong`.

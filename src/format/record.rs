@@ -79,7 +79,7 @@ pub(crate) struct RawComponent {
     pub(crate) at: Remaining,
     /// The place of its map.
     pub(crate) map: Remaining,
-    /// Its role, if it is a known one.
+    /// The role, if it is a known one.
     pub(crate) role: Option<Role>,
     pub(crate) dtype: Dtype,
     pub(crate) offset: Uint,

@@ -434,7 +434,7 @@ impl DtypeName {
         }
     }
 
-    /// What it and the `type` beside it say of the elements. A `type` equal to the dtype says nothing.
+    /// The elements by it and the `type` beside it. A `type` equal to the dtype says nothing.
     #[inline(always)]
     pub(super) fn and(self, logical_type: Option<TypeName>) -> Dtype {
         let named = logical_type.filter(|name| !self.is(name.spelled));
@@ -453,7 +453,7 @@ impl DtypeName {
         }
     }
 
-    /// Whether a `type` spells it just so.
+    /// Returns whether a `type` spells it just so.
     fn is(self, spelled: Spelled) -> bool {
         match (self.implied, spelled) {
             (None, Spelled::Dtype(storage)) => storage == self.storage,
@@ -463,7 +463,7 @@ impl DtypeName {
     }
 }
 
-/// What a `type` would be if it stood in `dtype`.
+/// The meaning that a `type` would have in `dtype`.
 #[derive(Clone, Copy)]
 enum Spelled {
     Dtype(StorageType),

@@ -374,7 +374,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Why the object cannot be read as the format that was asked for.
+    /// The reason why the object cannot be read as the layout that was asked for.
     pub(super) fn other_format(&self) -> Error {
         let first = self.components().next();
         let place = first.as_ref().map(Component::place).unwrap_or_default();
@@ -404,7 +404,7 @@ impl<'a> Dense<'a> {
     /// type. [`to_cow`](Self::to_cow) also takes what is compressed or not aligned.
     ///
     /// # Errors
-    /// As [`Component::view`].
+    /// The errors of [`Component::view`].
     pub fn view(&self) -> Result<View<'a>, Error> {
         self.data.view()
     }
@@ -413,7 +413,7 @@ impl<'a> Dense<'a> {
     /// `product(shape)` elements, times the ratio of a complex type.
     ///
     /// # Errors
-    /// As [`Component::bind`].
+    /// The errors of [`Component::bind`].
     #[inline]
     pub fn bind<'d>(&self, file: &'d [u8]) -> Result<View<'d>, Error> {
         self.data.bind(file)

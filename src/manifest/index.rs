@@ -245,7 +245,7 @@ pub(crate) struct ValidatedManifest {
     pub(super) file_len: u64,
     pub(super) text: TextIn,
     pub(super) index: Index,
-    /// What it was opened with: its limits hold for its content, and it opens with them again
+    /// The options that it was opened with: their limits hold for its content, and it opens with them again
     /// when it has been appended to.
     pub(super) options: Options,
 }
@@ -256,11 +256,11 @@ pub(crate) enum TextIn {
     Held,
     /// A range of those that are held, which are the whole file.
     File(Range<usize>),
-    /// Those of a front end. The bytes that are held are the whole file.
+    /// The bytes of a front end. The bytes that are held are the whole file.
     Own(Vec<u8>),
 }
 
-/// What objects and components read from.
+/// The bytes and the index that objects and components read from.
 #[derive(Clone, Copy)]
 pub(crate) struct ManifestRef<'a> {
     /// The manifest's own, or all of the file's, where [`ValidatedManifest::text`] says so.
@@ -293,12 +293,12 @@ impl<'a> ManifestRef<'a> {
         &self.validated.index
     }
 
-    /// What it was opened with.
+    /// The options that it was opened with.
     pub(crate) fn options(&self) -> &'a Options {
         &self.validated.options
     }
 
-    /// What distinguishes the file's generation.
+    /// The dialect of the file.
     #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.index().dialect

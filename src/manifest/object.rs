@@ -36,18 +36,18 @@ impl<'a> Object<'a> {
         Self { parts, ordinal, record }
     }
 
-    /// What distinguishes its generation.
+    /// The dialect of the file.
     #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.parts.dialect()
     }
 
-    /// Its place in the manifest, from 0.
+    /// The place in the manifest, from 0.
     pub fn ordinal(&self) -> u32 {
         self.ordinal
     }
 
-    /// Its name: any UTF-8, the empty string and control characters included.
+    /// The name: any UTF-8, the empty string and control characters included.
     pub fn name(&self) -> &'a str {
         utf8(self.parts.records().name(self.record))
     }
@@ -63,13 +63,13 @@ impl<'a> Object<'a> {
         utf8(self.parts.records().layout(self.record))
     }
 
-    /// Its dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
+    /// The dimensions, outermost first. Row-major (C order): v1.1 III.1, v1.2 §3.
     #[inline]
     pub fn shape(&self) -> Shape<'a> {
         self.parts.index().shapes.get(self.record.shape)
     }
 
-    /// Its attributes (1.x): v1.2 §1.
+    /// The attributes (1.x): v1.2 §1.
     pub fn attributes(&self) -> Option<Attributes<'a>> {
         Attributes::read(self.attributes_at()?)
     }
@@ -80,7 +80,7 @@ impl<'a> Object<'a> {
         (at != Remaining::END).then(|| seek(self.parts.as_bytes(), at))
     }
 
-    /// Its attributes as the manifest spells them, where its generation has attributes.
+    /// The attributes as the manifest spells them, where its generation has attributes.
     #[cfg(feature = "write")]
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         item(self.attributes_at()?)
@@ -109,7 +109,7 @@ impl<'a> Object<'a> {
         Attributes::read(self.map()?)
     }
 
-    /// Its components, in the order of the manifest. A 0.1 entry has one, `data`.
+    /// The components, in the order of the manifest. A 0.1 entry has one, `data`.
     pub fn components(&self) -> impl ExactSizeIterator<Item = Component<'a>> + use<'a> {
         let object = *self;
         let components = self.records().iter().enumerate();
@@ -122,7 +122,7 @@ impl<'a> Object<'a> {
         Some(self.component_of(place, record))
     }
 
-    /// Its component, where it has one.
+    /// The component, where it has one.
     #[inline]
     pub(crate) fn only_component(&self) -> Option<Component<'a>> {
         if self.record.count == 1 { self.component_at(0) } else { None }
@@ -173,11 +173,11 @@ impl<'a> Component<'a> {
     }
 }
 
-/// What the elements of a component are.
+/// The type of the elements of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementType<'a> {
-    /// What their storage type says.
+    /// The storage type alone.
     Plain(StorageType),
     /// A logical type on its storage type.
     Logical(LogicalType),
@@ -191,7 +191,7 @@ pub enum ElementType<'a> {
 }
 
 impl<'a> ElementType<'a> {
-    /// Its name, as 1.2 spells it where it is known.
+    /// The name, as 1.2 spells it where it is known.
     pub fn name(&self) -> &'a str {
         match self {
             Self::Plain(storage) => storage.name(),
@@ -202,7 +202,7 @@ impl<'a> ElementType<'a> {
         }
     }
 
-    /// How the elements are stored, where that is known.
+    /// The storage type, if it is known.
     pub fn storage(&self) -> Option<StorageType> {
         match self {
             Self::Plain(storage) | Self::UnknownLogical(_, storage) => Some(*storage),
@@ -213,7 +213,7 @@ impl<'a> ElementType<'a> {
 }
 
 impl core::fmt::Display for ElementType<'_> {
-    /// Its [name](Self::name), which may be any text of the file where it is not known.
+    /// The [name](Self::name), which may be any text of the file where it is not known.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.pad(self.name())
     }
@@ -256,7 +256,7 @@ impl<'a> Component<'a> {
         self.record
     }
 
-    /// Its role in the object: `data`, `values`, ...
+    /// The role in the object: `data`, `values`, ...
     pub fn role(&self) -> &'a str {
         utf8(self.role_bytes())
     }
@@ -266,7 +266,7 @@ impl<'a> Component<'a> {
         self.parts.records().role(self.record)
     }
 
-    /// Where in the manifest it stands: object and component, from 0.
+    /// The place in the manifest: object and component, from 0.
     #[inline]
     pub fn place(&self) -> Place {
         Place::new(Some(self.object), Some(self.ordinal))
@@ -277,7 +277,7 @@ impl<'a> Component<'a> {
         self.dialect().generation
     }
 
-    /// What distinguishes its generation.
+    /// The dialect of the file.
     #[inline]
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.parts.dialect()
@@ -298,13 +298,13 @@ impl<'a> Component<'a> {
         utf8(self.parts.records().text(at))
     }
 
-    /// How its elements are stored; none where a 0.1 dtype is not known.
+    /// The storage type of its elements; none if a 0.1 dtype is not known.
     #[inline]
     pub fn storage_type(&self) -> Option<StorageType> {
         self.record.storage
     }
 
-    /// What its elements are.
+    /// The type of its elements.
     pub fn element_type(&self) -> ElementType<'a> {
         let Logical { known, unknown } = self.record.logical;
         let name = || self.text(self.record.type_name);
@@ -317,7 +317,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// How its bytes are stored.
+    /// The encoding of its bytes.
     #[inline]
     pub fn encoding(&self) -> Encoding {
         self.record.encoding
@@ -342,13 +342,13 @@ impl<'a> Component<'a> {
         if self.record.big_endian { ByteOrder::Big } else { ByteOrder::Little }
     }
 
-    /// Where its blob lies in the file; in another one, where it has a [`shard`](Self::shard).
+    /// The range of its blob in the file; in another one, if it has a [`shard`](Self::shard).
     #[inline]
     pub fn extent(&self) -> Extent {
         self.record.extent
     }
 
-    /// Its bytes when decoded: the stored ones if it is raw; if it is compressed, what
+    /// The bytes when decoded: the stored ones if it is raw; if it is compressed, what
     /// `uncompressed_length` (`decoded_length` in 2) says, or what the shape asks for; none where
     /// neither tells.
     pub fn decoded_length(&self) -> Option<u64> {
@@ -373,7 +373,7 @@ impl<'a> Component<'a> {
         self.record.in_shard().then(|| self.text(self.record.shard))
     }
 
-    /// What format and shape ask for.
+    /// The bytes that layout and shape ask for.
     fn shaped_length(&self) -> Option<u64> {
         let object = self.object();
         let elements = match (object.format(), Role::from_name(self.role().as_bytes())) {
@@ -397,13 +397,13 @@ impl<'a> Component<'a> {
         Some(self.record.logical.unit(storage).into())
     }
 
-    /// What its `type` makes of its storage elements.
+    /// The meaning that its `type` gives to its storage elements.
     #[inline]
     pub(crate) fn logical(&self) -> Logical {
         self.record.logical
     }
 
-    /// How many `f4_e2m1` elements it holds, two a byte, if it holds such, and where the object says:
+    /// The number of `f4_e2m1` elements that it holds, two a byte, if it holds such, and where the object says:
     /// v2 §5.1, §5.2.
     pub fn packed_elements(&self) -> Option<u64> {
         if !self.record.logical.is_packed() {
@@ -424,7 +424,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Its digest over the stored bytes (in 2, over the decoded ones), if it has one.
+    /// The digest over the stored bytes (in 2, over the decoded ones), if it has one.
     pub fn digest(&self) -> Option<Digest<'a>> {
         if self.record.digest == Remaining::END {
             return None;

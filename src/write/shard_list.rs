@@ -30,7 +30,7 @@ pub(super) struct ShardList {
     /// In the order of the names.
     rows: Vec<ListedShard>,
     begun: u64,
-    /// As many bytes as the entries take, or a few more.
+    /// The bytes that the entries take, or a few more.
     bound: u64,
     /// Bytes of all that have ended.
     bytes: u64,
@@ -39,7 +39,7 @@ pub(super) struct ShardList {
 #[derive(Debug)]
 struct ListedShard {
     name: String,
-    /// Its entry and where its blobs end, if it has ended.
+    /// The entry and the end of its blobs, if it has ended.
     ended: Option<(Output, u64)>,
 }
 
@@ -52,7 +52,7 @@ impl ListedShard {
         Ok(Self { name: own, ended: None })
     }
 
-    /// As many bytes as its entry takes, or a few more.
+    /// The bytes that its entry takes, or a few more.
     fn bound(&self) -> u64 {
         let begun = || u64_from_usize(self.name.len()).saturating_add(FIELDS);
         self.ended.as_ref().map_or_else(begun, |(entry, _)| u64_from_usize(entry.len()))

@@ -1,4 +1,4 @@
-//! Whether one file of a format that has no archives is valid.
+//! Checking one file of a format that has no archives.
 
 use std::path::Path;
 

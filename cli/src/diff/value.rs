@@ -47,7 +47,7 @@ fn sum(write: impl FnOnce(&mut Sha256)) -> Sum {
     form.finalize().into()
 }
 
-/// What has a form.
+/// A value that has a form.
 trait Form {
     /// Adds it. Of its maps, so many entries may be sorted.
     fn write(&self, left: usize, form: &mut Sha256);

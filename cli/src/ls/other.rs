@@ -1,4 +1,4 @@
-//! What is in files of formats that have no archives.
+//! Listing files of formats that have no archives.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -141,11 +141,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<FileArchive, Trouble> {
 
 /// Opens any source of `length` bytes as an archive. Its name tells the format where its bytes do not.
 ///
-/// Of a safetensors file nothing is read twice, and nothing beyond the end of its header or [`START`] bytes, whichever
+/// No byte of a safetensors file is read twice, and none beyond the end of its header or [`START`] bytes, whichever
 /// comes later.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_source<S: ReadAt<Error = io::Error>>(
     source: S,
     length: u64,
@@ -169,7 +169,7 @@ pub fn open_source<S: ReadAt<Error = io::Error>>(
 /// Opens a file whose bytes are in memory, and are borrowed by views, as an archive.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_bytes<B: AsRef<[u8]>>(file: B, options: &Options) -> Result<Archive<B>, Trouble> {
     let bytes = file.as_ref();
     let start = bytes.get(..START.min(bytes.len())).unwrap_or_default();

@@ -97,7 +97,7 @@ pub fn summary(
     }
 }
 
-/// What is said of a file of another format, which is called so, of so many tensors and bytes of data.
+/// The summary of a file of another format of that name, with so many tensors and bytes of data.
 pub fn summary_of_other(words: &str, scope: Scope, tensors: u64, bytes: u64) -> (Verdict, String) {
     let (tensors, bytes) = (counted(tensors, "tensor"), human(bytes));
     match scope {

@@ -1,4 +1,4 @@
-//! What a front end says of a file: anything, of which nothing may be believed.
+//! Front ends that may push anything, of which nothing may be believed.
 
 mod generate;
 
@@ -141,7 +141,7 @@ impl Object {
     }
 }
 
-/// How far claims came.
+/// The counts of claims by how far they came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Objects of archives.
@@ -161,7 +161,7 @@ pub struct Filled {
 /// what it was told.
 ///
 /// # Panics
-/// Where a promise does not hold.
+/// A promise does not hold.
 pub fn front(front: &Front) -> Filled {
     let told: usize = front.steps.iter().map(Step::bytes).sum();
     let raw = front.raw_components();
@@ -301,7 +301,7 @@ impl Front {
         }
     }
 
-    /// What is in an archive is what was told.
+    /// Checks that an archive holds what was pushed.
     fn compare(&self, archive: &Archive<&[u8]>) {
         let (names, objects) = (self.names(), self.objects());
         assert_eq!(archive.objects().len(), objects.clone().count());
@@ -391,7 +391,7 @@ impl Component {
     }
 }
 
-/// What is read from a source, which is asked for bytes of the file only, is what is read from memory. The number of
+/// Checks that a source, which is asked for bytes of the file only, gives what memory gives. Returns the number of
 /// objects that are valid.
 pub(crate) fn compare_source(
     archive: &Archive<&[u8]>,

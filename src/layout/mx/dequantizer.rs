@@ -138,7 +138,7 @@ impl<'d> MxDequantizer<'d> {
         }
     }
 
-    /// So many scales, from the one of the next element on, if they are there. No number is made by others.
+    /// The given number of scales, from the one of the next element on, if they are there. No number is made by others.
     fn factors(&self, count: usize) -> Option<&'d [u8]> {
         let start = self.first.checked_add(usize::try_from(self.column).ok()?)?;
         self.scales.as_bytes().get(start..start.checked_add(count)?)

@@ -92,7 +92,7 @@ fn read(folder: &Folder, suffix: &str, bytes: &[u8]) -> Arrays {
     arrays
 }
 
-/// What an archive holds, if all of it is arrays: with one component, no attributes, and
+/// The content of an archive, if all of it is arrays: with one component, no attributes, and
 /// elements of a type that `holds` names.
 fn arrays(archive: &Archive<Vec<u8>>, holds: impl Fn(ElementType<'_>) -> bool) -> Option<Arrays> {
     let mut arrays = Arrays::new();

@@ -45,7 +45,7 @@ pub(crate) struct Entries<'h> {
 pub(crate) struct Entry<'e> {
     pub(crate) name: &'e str,
     pub(crate) kind: Kind,
-    /// Its dimensions, no more than the limits allow.
+    /// The dimensions, no more than the limits allow.
     pub(crate) shape: &'e [u64],
     /// The begin and the end of its data, counted from the end of the header.
     pub(crate) data_offsets: (u64, u64),
@@ -386,7 +386,7 @@ fn pair(at: Input<'_>) -> Parsed<'_, (u64, u64)> {
 #[derive(Debug)]
 struct Dimensions {
     numbers: Vec<u64>,
-    /// How many there are of this tensor, stored or not.
+    /// The number of dimensions of this tensor, stored or not.
     rank: usize,
     limit: usize,
 }

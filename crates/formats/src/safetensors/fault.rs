@@ -5,7 +5,7 @@ use nom::IResult;
 /// The bytes that are left of the header.
 pub(super) type Input<'h> = &'h [u8];
 
-/// What a parser returns: the bytes that are left after the item, and the item.
+/// The result of a parser: the bytes that are left after the item, and the item.
 pub(super) type Parsed<'h, O> = IResult<Input<'h>, O, Fault>;
 
 /// An error at a place in the header.
@@ -98,7 +98,7 @@ pub(super) fn fail<O>(why: Why, at: Input<'_>) -> Parsed<'_, O> {
 }
 
 impl Field {
-    /// Its name in the file.
+    /// The name in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Dtype => "dtype",

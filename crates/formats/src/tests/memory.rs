@@ -71,7 +71,7 @@ fn unaligned(pairs: &[Vec<u8>], infos: &[Vec<u8>], data: usize) -> Vec<u8> {
     bytes
 }
 
-/// What describes a tensor of one byte, with another name and place.
+/// The entry of a tensor of one byte, with another name and place.
 fn named(info: &[u8], at: u64) -> Vec<u8> {
     let dimensions = &info[9..info.len() - 8];
     [&gguf::text(format!("{at:x}")), dimensions, &at.to_le_bytes()].concat()

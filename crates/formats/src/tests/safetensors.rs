@@ -302,7 +302,7 @@ fn damaged_headers() {
     assert!(refusal("x", &file(overlap, &[0; 3])).starts_with("\"b\": its data does not begin"));
 }
 
-/// What is wrong is pointed at where it begins.
+/// Errors point at the byte at which a fault begins.
 #[test]
 fn places_in_the_header() {
     for (header, at, why) in [
