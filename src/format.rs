@@ -431,6 +431,7 @@ pub(crate) enum Nesting {
     /// The record of an object follows its name, and that of a component its role.
     Named,
     /// There are no records: the format is no zTensor.
+    #[cfg(feature = "std")]
     Absent,
 }
 
@@ -548,6 +549,7 @@ impl Dialect {
     /// The record of the component that begins at `at`, if there is one.
     pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
+            #[cfg(feature = "std")]
             Nesting::Absent => None,
             Nesting::Flat(_) => Some(at),
             Nesting::Named => Some(key(at).ok()?.0),
