@@ -241,6 +241,7 @@ impl ValidatedManifest {
         let validated = Self {
             frame: Some(frame.clone()),
             header: frame.manifest().clone(),
+            #[cfg(any(feature = "std", feature = "write"))]
             file_len: frame.file_len(),
             text: TextIn::Held,
             index,

@@ -41,6 +41,7 @@ impl Logical {
     pub(crate) const NONE: Self = Self { known: None, unknown: false };
 
     /// A logical type that is known.
+    #[cfg(any(feature = "std", feature = "write"))]
     pub(crate) const fn known(logical: LogicalType) -> Self {
         Self { known: Some(logical), unknown: false }
     }

@@ -244,6 +244,7 @@ pub(crate) struct ValidatedManifest {
     pub(super) frame: Option<Frame>,
     /// The range of the file that was parsed: the manifest, or the header of another format.
     pub(super) header: Range<u64>,
+    #[cfg(any(feature = "std", feature = "write"))]
     pub(super) file_len: u64,
     pub(super) text: TextIn,
     pub(super) index: Index,
