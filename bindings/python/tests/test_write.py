@@ -377,6 +377,7 @@ def test_converting(tmp_path: Path) -> None:
         except zten.Unsupported:
             continue
         assert count == len(names)
+        assert generation is not None
         converted.add(generation)
         with zten.open(path) as old, zten.open(target) as new:
             assert new.generation == "1.2" and list(new) == names

@@ -5,8 +5,7 @@ use std::io::{self, Write};
 
 use zten::{
     Component, Digest, ElementType, Encoding, Format, Generation, Object, StorageType,
-    attributes::Attributes,
-    element::ByteOrder,
+    attributes::Attributes, element::ByteOrder,
 };
 
 use crate::diagnostic;
