@@ -16,7 +16,6 @@ mod deterministic;
 mod encode;
 mod pass;
 mod skip;
-#[cfg(feature = "v2")]
 mod strict;
 mod value;
 
@@ -34,13 +33,12 @@ use nom::{IResult, Mode, OutputMode, PResult, Parser};
 pub(crate) use pass::item;
 pub(crate) use pass::pass;
 pub(crate) use skip::skip;
-#[cfg(feature = "v2")]
 pub(crate) use strict::{Ascending, strict};
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
 
 use crate::error::ErrorKind;
 use crate::names::NameTable;
-use crate::num::{SMALL, Word, len_u32, u64_from_usize, usize_from_u32};
+use crate::num::{Word, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
 /// What is left of the manifest, from the item to read on.
@@ -109,7 +107,6 @@ impl Fault {
     }
 
     /// An invariant of this library does not hold at `at`.
-    #[cfg(any(feature = "v2", feature = "write"))]
     #[cold]
     pub(crate) fn internal(at: Input<'_>) -> Self {
         Self::new(ErrorKind::Internal, Remaining::of(at))
@@ -201,7 +198,6 @@ pub(crate) fn uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Erro
 }
 
 /// An unsigned integer with the shortest head. A build for size has walked over it before.
-#[cfg(feature = "v2")]
 #[inline(always)]
 pub(crate) fn strict_uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
     Leaf { known: wrong, read: read_uint::<true> }
@@ -221,7 +217,6 @@ pub(crate) fn text<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = Input<'m>
 
 /// A definite text string with the shortest head, not yet known to be UTF-8. A build for size has walked
 /// over it before.
-#[cfg(feature = "v2")]
 #[inline(always)]
 pub(crate) fn strict_text<'m>(
     wrong: Rule,
@@ -258,7 +253,7 @@ pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
 /// Checks that the content of a string whose head is at `at` is UTF-8.
 #[inline(always)]
 pub(crate) fn check_utf8(at: Remaining, content: Input<'_>) -> Checked<()> {
-    if !SMALL && is_ascii::<false>(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
+    if is_ascii::<false>(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
@@ -311,9 +306,6 @@ pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Op
 #[inline(always)]
 pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
     const TEXT: u8 = major::TEXT << 5;
-    if SMALL {
-        return None;
-    }
     let ([initial, ..], after) = (at.first_chunk::<8>()?, at.get(1..)?);
     let length = initial ^ TEXT;
     let (content, rest) = after.split_at_checked(length.into())?;
@@ -328,7 +320,6 @@ pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
 }
 
 /// The bytes at `at` before `rest`, which is what is left after them.
-#[cfg(any(feature = "v2", feature = "write"))]
 #[inline(always)]
 pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Fault> {
     let length = at.len().checked_sub(rest.len());
@@ -379,7 +370,7 @@ fn width(info: u8) -> (usize, u32) {
 
 /// The argument of a head that does not fit in its initial byte; none if it is cut.
 pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
-    if let (Some(read), false) = (wide(at, info), SMALL) {
+    if let Some(read) = wide(at, info) {
         return Some(read);
     }
     let (argument, rest) = at.get(1..)?.split_at_checked(width(info).0)?;
@@ -433,9 +424,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
     wrong: Rule,
     at: Input<'_>,
 ) -> Parsed<'_, Head> {
-    if let Some((initial, rest)) = at.split_first()
-        && !SMALL
-    {
+    if let Some((initial, rest)) = at.split_first() {
         // Of the wanted type, nothing is left of the initial byte but the information.
         let info = initial ^ (wanted << 5);
         if info < 24 {
@@ -449,7 +438,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
         }
     }
     let (rest, head) = any_head_of(wanted, wrong, at)?;
-    if SHORTEST && !SMALL && head.info >= 24 && !is_shortest(head.info, head.argument) {
+    if SHORTEST && head.info >= 24 && !is_shortest(head.info, head.argument) {
         return fail(Rule::CborShortest, at);
     }
     Ok((rest, head))
@@ -514,7 +503,7 @@ impl Entries {
     }
 
     /// Takes one entry: whether there is one.
-    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[inline(always)]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
         if self.0 > 0 {
             self.0 = self.0.wrapping_sub(1);
@@ -532,7 +521,7 @@ impl Entries {
     ///
     /// # Errors
     /// `limit`, at `at`, where an indefinite one has more entries than it may.
-    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[inline(always)]
     pub(crate) fn end<'m>(
         self,
         input: Input<'m>,
@@ -590,7 +579,6 @@ pub(crate) fn map_head<'m>(
 }
 
 /// The head of a map, definite and as short as it can be. A build for size has walked over it before.
-#[cfg(feature = "v2")]
 #[inline(always)]
 pub(crate) fn strict_map_head<'m>(
     wrong: Rule,
@@ -608,7 +596,6 @@ pub(crate) fn array_head<'m>(
 }
 
 /// The head of an array, definite and as short as it can be. A build for size has walked over it before.
-#[cfg(feature = "v2")]
 #[inline(always)]
 pub(crate) fn strict_array_head<'m>(
     wrong: Rule,
@@ -629,9 +616,7 @@ fn open<const MAJOR: u8, const SHORTEST: bool>(
     (wrong, limit): (Rule, u32),
     at: Input<'_>,
 ) -> Parsed<'_, Entries> {
-    if let Some((initial, rest)) = at.split_first()
-        && !SMALL
-    {
+    if let Some((initial, rest)) = at.split_first() {
         let info = initial ^ (MAJOR << 5);
         let bytes = usize::from(info).wrapping_mul(held(MAJOR).0.into());
         if info < 24 && u32::from(info) <= limit && bytes <= rest.len() {
@@ -754,8 +739,7 @@ pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
         let value = match key(input) {
             Ok((value, key)) if key == wanted.as_bytes() => return Some(value),
             Ok((value, _)) => value,
-            Err(_) if cfg!(feature = "v2") => pass(input)?,
-            Err(_) => return None,
+            Err(_) => pass(input)?,
         };
         input = pass(value)?;
     }
@@ -777,14 +761,11 @@ pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_
 
 #[cfg(test)]
 mod tests {
-    #[cfg(any(feature = "v2", feature = "write"))]
     use super::{ErrorKind, span};
-    #[cfg(not(feature = "small"))]
     use super::{Word, short_text};
     use super::{is_ascii, spell, starts};
 
     #[test]
-    #[cfg(any(feature = "v2", feature = "write"))]
     fn bytes_that_end_before_they_begin_are_an_internal_error() {
         assert_eq!(span(b"abc", b"c").unwrap(), b"ab");
         let fault = span(b"c", b"abc").unwrap_err();
@@ -818,7 +799,6 @@ mod tests {
 
     /// What is read fast is what would be read otherwise, so only here is it seen that it is.
     #[test]
-    #[cfg(not(feature = "small"))]
     fn short_texts_are_read_as_words() {
         let (rest, content, word) = short_text(b"\x64datarest").unwrap();
         assert_eq!((rest, content), (&b"rest"[..], &b"data"[..]));
@@ -840,7 +820,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, not(feature = "small")))]
+#[cfg(test)]
 mod head_tests {
     use super::{argument, wide};
 

@@ -2,7 +2,6 @@
 //! the way, in memory that does not depend on its size.
 
 mod bools;
-#[cfg(feature = "v2")]
 mod content_digest;
 mod deferred;
 mod hasher;
@@ -12,9 +11,8 @@ mod locate;
 #[cfg(all(feature = "zstd", feature = "std"))]
 mod pieces;
 mod reader;
-#[cfg(all(feature = "zstd", feature = "v2"))]
+#[cfg(feature = "zstd")]
 mod seekable;
-#[cfg(feature = "v2")]
 mod shard;
 #[cfg(all(feature = "zstd", feature = "std"))]
 mod together;
@@ -22,7 +20,6 @@ mod together;
 mod zstd;
 
 pub(crate) use bools::validate_bools;
-#[cfg(feature = "v2")]
 pub use content_digest::{DigestAlgorithm, NoContentDigest};
 pub(crate) use deferred::Deferred;
 #[cfg(feature = "write")]
@@ -32,7 +29,6 @@ pub use hasher::{Mismatch, Verified};
 pub(crate) use idle::Idle;
 pub(crate) use locate::{Locate, Located, Single};
 pub use reader::Content;
-#[cfg(feature = "v2")]
 pub use shard::{
     BoundShard, Candidate, ComponentSource, Files, Find, ShardReader, Shards, VerifiedBlocks,
 };
@@ -154,7 +150,6 @@ impl<E> From<Error> for ReadError<E> {
     }
 }
 
-#[cfg(feature = "v2")]
 impl<E> ReadError<ReadError<E>> {
     /// The error of a source that reads from another one, which has failed itself or was refused.
     pub fn flatten(self) -> ReadError<E> {

@@ -82,7 +82,6 @@ impl<'m> Digest<'m> {
 
     /// Reads a digest of a file of 2, where an algorithm is of letters and digits, and what follows
     /// it of lower-case digits: v2 §3.4.
-    #[cfg(feature = "v2")]
     pub(crate) fn read_v2(text: &'m str) -> Option<Self> {
         let (algorithm, digits) = text.split_once(':')?;
         let named = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
@@ -99,7 +98,6 @@ impl<'m> Digest<'m> {
     }
 
     /// Whether it is a well-formed `xxh3` of 2; quicker than reading it.
-    #[cfg(feature = "v2")]
     #[inline(always)]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
         let Ok(text) = <&[u8; 21]>::try_from(text) else { return false };
@@ -170,7 +168,6 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
 /// What is set in a letter that may be of any case, before it is looked at: the bit of the lower case.
 const ANY: u8 = 0x20;
 /// What is set in one that has to be lower-case: nothing.
-#[cfg(feature = "v2")]
 const LOWER: u8 = 0;
 
 /// Whether all bytes are hexadecimal digits; without a branch, so that many are validated at once.

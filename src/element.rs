@@ -78,13 +78,11 @@ impl StorageType {
     }
 
     /// The type of that name in 2, which has no `bool`: v2 §4.1.
-    #[cfg(feature = "v2")]
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         Self::from_v1(name).filter(|storage| *storage != Self::Bool)
     }
 
     /// [`from_v2`](Self::from_v2) for a name that comes as a word, and quicker.
-    #[cfg(feature = "v2")]
     #[inline(always)]
     pub(crate) fn from_word_v2(name: Word) -> Option<Self> {
         Self::from_word(name).filter(|storage| *storage != Self::Bool)
@@ -228,7 +226,6 @@ impl LogicalType {
     }
 
     /// The logical type of that name in `type` of 2.
-    #[cfg(feature = "v2")]
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
         LOGICAL.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
     }

@@ -296,7 +296,6 @@ impl Error {
     }
 
     /// The same error at that offset.
-    #[cfg(feature = "v2")]
     pub(crate) fn moved(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self

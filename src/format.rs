@@ -9,15 +9,11 @@
 mod context;
 pub(crate) mod frame;
 mod named;
-#[cfg(feature = "v2")]
 mod profile;
 mod record;
 mod table;
-#[cfg(feature = "v0")]
 pub(crate) mod v0_1;
-#[cfg(feature = "v1")]
 pub(crate) mod v1;
-#[cfg(feature = "v2")]
 pub(crate) mod v2;
 
 #[cfg(any(feature = "std", feature = "write"))]
@@ -27,17 +23,14 @@ use frame::Container;
 pub use named::Named;
 pub(crate) use named::named;
 use nom::Parser as _;
-#[cfg(feature = "v2")]
 pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
-#[cfg(feature = "v2")]
 pub(crate) use record::ShardRecord;
-#[cfg(all(feature = "write", feature = "v2"))]
+#[cfg(feature = "write")]
 pub(crate) use record::blobs_end;
 pub(crate) use record::{ComponentRecord, Logical, Product, RawObject, ShapeSpan, Shapes, Text};
 pub use record::{Dimensions, Extent, Shape};
 #[cfg(feature = "write")]
 pub(crate) use record::{Dtype, RawComponent, Uint};
-#[cfg(feature = "v2")]
 pub(crate) use v2::content;
 
 use crate::cbor::{Checked, Input, Parsed, UNLIMITED, array_head, find, key, uint};
@@ -46,18 +39,14 @@ use crate::digest::Digest;
 use crate::element::LogicalType;
 use crate::element::StorageType;
 use crate::error::ErrorKind;
-#[cfg(any(feature = "v0", feature = "v1"))]
 use crate::limits::format;
 use crate::num::listed;
 use crate::rules::{Rule, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
 pub(crate) enum Objects<'m> {
-    #[cfg(feature = "v0")]
     V0(v0_1::Objects<'m>),
-    #[cfg(feature = "v1")]
     V1(v1::Objects<'m>),
-    #[cfg(feature = "v2")]
     V2(v2::Objects<'m>),
 }
 
@@ -69,11 +58,8 @@ impl<'m> Objects<'m> {
         manifest: Input<'m>,
     ) -> Checked<Self> {
         Ok(match container {
-            #[cfg(feature = "v0")]
             Container::V0 => Self::V0(v0_1::Objects::open(cx, manifest)?),
-            #[cfg(feature = "v1")]
             Container::V1 => Self::V1(v1::Objects::open(cx, manifest)?),
-            #[cfg(feature = "v2")]
             Container::V2 => Self::V2(v2::Objects::open(cx, manifest)?),
         })
     }
@@ -86,11 +72,8 @@ impl<'m> Objects<'m> {
         raw: &mut RawObject<'m>,
     ) -> Checked<bool> {
         match self {
-            #[cfg(feature = "v0")]
             Self::V0(objects) => objects.next(cx, raw),
-            #[cfg(feature = "v1")]
             Self::V1(objects) => objects.next(cx, raw),
-            #[cfg(feature = "v2")]
             Self::V2(objects) => objects.next(cx, raw),
         }
     }
@@ -98,18 +81,14 @@ impl<'m> Objects<'m> {
     /// The fields beside the objects, once there are no more objects, and the bytes behind the manifest.
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
         match self {
-            #[cfg(feature = "v0")]
             Self::V0(objects) => objects.finish(),
-            #[cfg(feature = "v1")]
             Self::V1(objects) => objects.finish(),
-            #[cfg(feature = "v2")]
             Self::V2(objects) => objects.finish(),
         }
     }
 }
 
 /// Validates the form of a manifest as a whole, where its container asks for one form.
-#[cfg(feature = "v2")]
 #[cold]
 pub(crate) fn check_form(
     container: Container,
@@ -118,7 +97,6 @@ pub(crate) fn check_form(
 ) -> Checked<()> {
     match container {
         Container::V2 => v2::check_form(cx, manifest),
-        #[cfg(any(feature = "v0", feature = "v1"))]
         _ => Ok(()),
     }
 }
@@ -142,7 +120,6 @@ pub enum Generation {
 pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     match generation {
         Generation::V1_2 => v1::V1_2.writing,
-        #[cfg(feature = "v2")]
         Generation::V2 => v2::V2.writing,
         _ => None,
     }
@@ -342,7 +319,7 @@ pub(crate) struct Dialect {
     /// readable is not all there is to it.
     pub(crate) unknown_format: Option<Unsupported>,
     /// The reason why a component of an unknown type cannot be read, if it cannot.
-    pub(in crate::format) unknown_type: Option<Unsupported>,
+    pub(crate) unknown_type: Option<Unsupported>,
     pub(crate) facts: Facts,
     /// True if no cell of a sparse object is there twice, and those of a row are in order.
     pub(crate) single_cells: bool,
@@ -374,7 +351,6 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// The facts of the containers before 2.
-    #[cfg(any(feature = "v0", feature = "v1"))]
     pub(in crate::format) const BEFORE_2: Self = Self {
         alignment: format::ALIGNMENT,
         shares_blobs: false,
@@ -525,15 +501,6 @@ impl Dialect {
             #[cfg(feature = "write")]
             is_object_field: |_| true,
         }
-    }
-}
-
-// What only generation 2 has costs the others nothing where it is not compiled in.
-impl Dialect {
-    /// The reason why a component of an unknown type cannot be read, if it cannot.
-    #[inline(always)]
-    pub(crate) fn unknown_type(&self) -> Option<Unsupported> {
-        self.unknown_type.filter(|_| cfg!(feature = "v2"))
     }
 }
 

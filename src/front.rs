@@ -300,7 +300,6 @@ impl<'o> Builder<'o> {
             bytes: text.as_bytes(),
             components,
             shapes: self.shapes,
-            #[cfg(feature = "v2")]
             shards: Vec::new(),
             dialect: &front.dialect,
             attributes: self.attributes.map(|at| at.rebased(total)),

@@ -1,13 +1,4 @@
 #![no_std]
-#![cfg_attr(
-    not(all(feature = "v0", feature = "v1", feature = "v2")),
-    allow(
-        dead_code,
-        unused_imports,
-        clippy::allow_attributes,
-        reason = "what only the tables of a generation use that is not compiled in"
-    )
-)]
 //! A strict, zero-copy reader and writer of [zTensor] files (`.zt`), for untrusted input.
 //!
 //! Give it bytes; it gives back typed slices of those same bytes, or an error that says which
@@ -137,9 +128,6 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-#[cfg(not(any(feature = "v0", feature = "v1", feature = "v2")))]
-compile_error!("without `v0`, `v1` and `v2` there is no file to read");
-
 mod archive;
 mod brief;
 mod cbor;
@@ -178,12 +166,10 @@ pub mod view {
         Quantization, Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr,
         View, Widened,
     };
-    #[cfg(feature = "v2")]
     pub use crate::layout::{DecodedMx, GgufBlocks, Mx, MxArray, MxDequantizer, QuantGroup};
 }
 
 /// Shards (2): files that hold parts of another, found by the caller. v2 §7.
-#[cfg(feature = "v2")]
 pub mod shards {
     pub use crate::codec::{
         BoundShard, Candidate, ComponentSource, Files, Find, ShardReader, Shards, VerifiedBlocks,

@@ -9,7 +9,7 @@ pub(crate) mod format {
     /// In generation 2: v2 §2.4.
     pub(crate) const ALIGNMENT_V2: u64 = 4096;
     /// In canonical files of generation 2: v2 §6.3.
-    #[cfg(all(feature = "write", feature = "v2"))]
+    #[cfg(feature = "write")]
     pub(crate) const CANONICAL_ALIGNMENT_V2: u64 = 65536;
     /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1; policy for 0.1.
     pub(crate) const MANIFEST_CAP: u64 = 1 << 30;

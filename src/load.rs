@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-#[cfg(feature = "v2")]
 use crate::codec::Files;
 use crate::codec::{Idle, Locate, Located, ReadAt, ReadError, Single};
 use crate::error::{Error, OutOfMemory};
@@ -103,7 +102,6 @@ impl Loader {
     ///
     /// # Errors
     /// As [`decode`](Self::decode) and [`Files::locate`].
-    #[cfg(feature = "v2")]
     pub fn decode_in<'a, R, S>(
         &self,
         components: impl Iterator<Item = Component<'a>> + Send,
@@ -156,7 +154,6 @@ impl Loader {
     ///
     /// # Errors
     /// As [`read_into`](Self::read_into) and [`Files::locate`].
-    #[cfg(feature = "v2")]
     pub fn read_into_in<'a, 'b, R, S>(
         &self,
         targets: impl Iterator<Item = Target<'a, 'b>> + Send,

@@ -12,7 +12,6 @@ mod layouts;
 mod missing;
 mod object;
 mod refused;
-#[cfg(feature = "v2")]
 mod shard;
 
 #[cfg(feature = "std")]
@@ -34,7 +33,6 @@ pub(crate) use layouts::ObjectFault;
 pub use missing::NotFound;
 pub use object::{Component, ElementType, Object};
 pub use refused::RefusedManifest;
-#[cfg(feature = "v2")]
 pub use shard::{Shard, ShardTable};
 
 #[cfg(feature = "write")]
@@ -235,7 +233,6 @@ impl ValidatedManifest {
 
     /// Validates the bytes of a manifest.
     pub(crate) fn validate(frame: &Frame, bytes: &[u8], options: &Options) -> Result<Self, Error> {
-        #[cfg(feature = "v2")]
         frame.validate_hash(bytes)?;
         let index = builder::parse(frame, bytes, options)?;
         let validated = Self {

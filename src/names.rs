@@ -212,8 +212,8 @@ pub(crate) enum Order {
 impl Order {
     fn compare(self, one: &[u8], other: &[u8]) -> Ordering {
         match self {
-            Self::Length if cfg!(feature = "v2") => by_length(one, other),
-            Self::Length | Self::Bytes => one.cmp(other),
+            Self::Length => by_length(one, other),
+            Self::Bytes => one.cmp(other),
         }
     }
 }
@@ -319,7 +319,7 @@ mod look_up_tests {
     fn names_are_found_in_any_order() {
         for count in [0, 1, 9, if cfg!(miri) { 260 } else { 5_000 }] {
             let mut names: Vec<_> = (0..count).map(|n| alloc::format!("{}", n * 7)).collect();
-            for order in [Some(Order::Bytes), cfg!(feature = "v2").then_some(Order::Length), None] {
+            for order in [Some(Order::Bytes), Some(Order::Length), None] {
                 match order {
                     Some(Order::Length) => names.sort_by_key(|name| (name.len(), name.clone())),
                     Some(Order::Bytes) => names.sort(),

@@ -2,14 +2,11 @@
 
 pub(crate) use zten_num::{len_u32, u64_from_usize, usize_from_u32};
 
-/// Whether there is to be no code that is there for speed alone.
-pub(crate) const SMALL: bool = cfg!(feature = "small");
-
 /// A product, wrapped, and whether it overflows. Where that is a call for numbers of 64 bits, small ones are
 /// told by themselves.
 #[inline(always)]
 pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
-    if cfg!(target_pointer_width = "64") || SMALL || (a | b) >> 32 != 0 {
+    if cfg!(target_pointer_width = "64") || (a | b) >> 32 != 0 {
         return a.overflowing_mul(b);
     }
     (a.wrapping_mul(b), false)
@@ -31,49 +28,24 @@ pub(crate) struct Division {
 
 /// A division, unless it is by 0. Where the compiler's takes 900 bytes of code, and those are to be few, it
 /// goes bit by bit.
-#[cfg_attr(not(feature = "small"), inline(always))]
+#[inline(always)]
 pub(crate) fn divide(dividend: u64, divisor: u64) -> Option<Division> {
-    if SMALL && cfg!(target_pointer_width = "32") {
-        return divide_by_bits(dividend, divisor);
-    }
     let quotient = dividend.checked_div(divisor)?;
     Some(Division { quotient, remainder: dividend.checked_rem(divisor)? })
 }
 
 /// The quotient, if nothing remains.
-#[cfg_attr(not(feature = "small"), inline(always))]
+#[inline(always)]
 pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
     let Division { quotient, remainder } = divide(dividend, divisor)?;
     (remainder == 0).then_some(quotient)
-}
-
-fn divide_by_bits(dividend: u64, divisor: u64) -> Option<Division> {
-    if divisor == 0 {
-        return None;
-    }
-    // The dividend leaves at the top what the quotient enters at the bottom.
-    let (mut quotient, mut remainder) = (dividend, 0_u64);
-    for _ in 0..u64::BITS {
-        let above = remainder >> 63 != 0;
-        remainder = remainder << 1 | quotient >> 63;
-        quotient <<= 1;
-        if above || remainder >= divisor {
-            remainder = remainder.wrapping_sub(divisor);
-            quotient |= 1;
-        }
-    }
-    Some(Division { quotient, remainder })
 }
 
 /// Whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it is done
 /// by words.
 #[inline(always)]
 pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
-    if cfg!(target_pointer_width = "64") || SMALL {
-        one < other
-    } else {
-        is_before_by_words(one, other)
-    }
+    if cfg!(target_pointer_width = "64") { one < other } else { is_before_by_words(one, other) }
 }
 
 #[inline(always)]
@@ -163,7 +135,7 @@ pub(crate) use named;
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Division, divide_by_bits, divide_exactly, is_before_by_words, product};
+    use super::{divide_exactly, is_before_by_words, product};
 
     #[test]
     fn texts_by_words_are_in_the_order_of_their_bytes() {
@@ -179,15 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn division_bit_by_bit_is_division() {
-        let mut rng = fastrand::Rng::with_seed(1);
-        for _ in 0..20_000 {
-            let [dividend, divisor] = [(); 2].map(|()| rng.u64(..) >> rng.u32(..64));
-            let divisor = divisor.max(1);
-            let wanted = Division { quotient: dividend / divisor, remainder: dividend % divisor };
-            assert_eq!(divide_by_bits(dividend, divisor), Some(wanted), "{dividend} {divisor}");
-        }
-        assert_eq!(divide_by_bits(1, 0), None);
+    fn a_division_leaves_nothing() {
         assert_eq!(divide_exactly(12, 4), Some(3));
         assert_eq!(divide_exactly(13, 4), None);
         assert_eq!(divide_exactly(13, 0), None);

@@ -70,15 +70,6 @@ impl Source {
             Self::Policy(_) => "policy",
         }
     }
-
-    /// Only clauses are parts of messages.
-    const fn helped(self) -> Self {
-        match self {
-            Self::Spec(clauses) => Self::Spec(clauses),
-            Self::Implied(why) => Self::Implied(help(why)),
-            Self::Policy(why) => Self::Policy(help(why)),
-        }
-    }
 }
 
 impl Scope {
@@ -120,11 +111,11 @@ macro_rules! catalogue {
                 match self {
                     $( Self::$variant => const { &Row {
                         id: $id,
-                        holds: $crate::rules::help($holds),
+                        holds: $holds,
                         broken: $broken,
-                        source: Source::$source($why).helped(),
+                        source: Source::$source($why),
                         scope: Scope::$scope,
-                        advice: $crate::rules::help($advice),
+                        advice: $advice,
                     } }, )+
                 }
             }
@@ -133,11 +124,6 @@ macro_rules! catalogue {
 }
 
 use catalogue;
-
-/// What helps to understand a rule, and is no part of any message.
-const fn help(text: &'static str) -> &'static str {
-    if cfg!(feature = "small") { "" } else { text }
-}
 
 const DAMAGED: &str = "The file was cut or damaged. Fetch it again and compare its digest.";
 const WRITER: &str =

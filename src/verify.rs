@@ -1,17 +1,14 @@
 //! Reading all of a file and validating what is in it: sizes, digests, compression, bools, indices.
 
-#[cfg(feature = "v2")]
 mod cells;
 mod indices;
 #[cfg(feature = "write")]
 mod padding;
-#[cfg(feature = "v2")]
 mod rows;
-#[cfg(all(feature = "write", feature = "v2"))]
+#[cfg(feature = "write")]
 mod sharing;
 mod whole;
 
-#[cfg(feature = "v2")]
 use crate::codec::Files;
 use crate::codec::{Deferred, Locate, Located, ReadAt, ReadError, Single};
 use crate::element::StorageType;
@@ -24,10 +21,9 @@ use crate::manifest::{Manifest, ManifestRef};
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule, Unsupported};
 
-#[cfg(feature = "v2")]
 pub use crate::codec::{DigestAlgorithm, NoContentDigest};
 pub use crate::codec::{Mismatch, Verified};
-#[cfg(all(feature = "write", feature = "v2"))]
+#[cfg(feature = "write")]
 pub(crate) use cells::CellList;
 #[cfg(feature = "write")]
 pub(crate) use indices::Check;
@@ -89,7 +85,6 @@ impl Verifier {
     /// # Errors
     /// As [`object`](Self::object), with offsets in the file that the component is in;
     /// `unsupported-shard` where that has not been found.
-    #[cfg(feature = "v2")]
     pub fn object_in<R, S>(
         &mut self,
         object: &Object<'_>,
@@ -112,17 +107,14 @@ impl Verifier {
         let mut deferred = Deferred::default();
         let sparse = deferred.pass(self.sparse(object, files))?;
         let sparse = sparse.unwrap_or(Sparse::uncounted(object));
-        #[cfg(feature = "v2")]
         let mut cells = cells::Cells::new(object, &self.limits)?;
         for component in object.components() {
-            #[cfg(feature = "v2")]
             let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
             let located = deferred.pass(files.locate(&component))?;
             let Some(Located { component, source }) = located else { continue };
             // Bytes of a type that is not known have a digest and frames all the same.
             deferred.pass(component.readable())?;
             let read = self.component(&component, &sparse, source, |chunk| {
-                #[cfg(feature = "v2")]
                 if let Some(cells) = &mut cells {
                     cells.add(chunk)?;
                 }
@@ -131,7 +123,6 @@ impl Verifier {
             });
             deferred.pass(read)?;
         }
-        #[cfg(feature = "v2")]
         {
             deferred.pass(rows::validate(object, files, &self.limits))?;
             if let Some(cells) = cells {
@@ -163,13 +154,11 @@ impl Verifier {
     }
 
     #[cfg(feature = "write")]
-    #[cfg_attr(not(feature = "v2"), expect(clippy::unused_self, reason = "2 has limits to keep"))]
     fn form<R: ReadAt + ?Sized>(
         &self,
         manifest: ManifestRef<'_>,
         source: &R,
     ) -> Result<(), ReadError<R::Error>> {
-        #[cfg(feature = "v2")]
         if manifest.dialect().facts.shares_blobs {
             sharing::validate(manifest, source, &self.limits)?;
         }

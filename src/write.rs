@@ -10,29 +10,23 @@ mod blob_sink;
 mod component;
 #[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
 mod compress;
-#[cfg_attr(not(feature = "v2"), path = "write/free.rs")]
 mod content;
 mod copy;
 mod declare;
 mod draft;
 mod encoded;
 mod entry;
-#[cfg(feature = "v2")]
 mod entry_v2;
 #[cfg(feature = "files")]
 mod files;
 mod names;
 mod object;
-#[cfg(feature = "v2")]
 mod order;
 mod root;
 mod seed;
 mod settings;
-#[cfg(feature = "v2")]
 mod shard_list;
-#[cfg(feature = "v2")]
 mod shard_writer;
-#[cfg(feature = "v2")]
 mod shards;
 mod shared;
 mod sink;
@@ -44,7 +38,6 @@ use core::cmp::Ordering;
 #[cfg(feature = "zstd")]
 pub use compress::Level;
 pub use copy::{Copier, CopyError, Inexpressible};
-#[cfg(feature = "v2")]
 pub use declare::{BlobInShard, StoredBlob};
 pub use declare::{NewComponent, NewObject};
 pub use encoded::Encoded;
@@ -52,11 +45,8 @@ pub use encoded::Encoded;
 pub use files::{FileSink, PublishError, append};
 pub use object::ObjectWriter;
 pub use settings::{Checksum, Settings};
-#[cfg(feature = "v2")]
 pub use shard_list::ShardRecord;
-#[cfg(feature = "v2")]
 pub use shard_writer::ShardWriter;
-#[cfg(feature = "v2")]
 pub use shards::OpenShard;
 #[cfg(feature = "std")]
 pub use sink::IoSink;

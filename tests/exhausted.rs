@@ -91,7 +91,6 @@ fn main() {
     for level in [None, Some(1), Some(5)] {
         differences += sweep("write", &|| work::write(Checksum::Sha256, level));
     }
-    #[cfg(feature = "v2")]
     {
         differences += sweep("write shards", &work::write_shards);
     }

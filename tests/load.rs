@@ -122,7 +122,6 @@ fn the_first_failure_is_told() {
 
 /// A component that is not supported keeps no other from being found invalid, in whichever thread.
 #[test]
-#[cfg(feature = "v2")]
 fn what_is_invalid_comes_before_what_is_not_supported() {
     let file = std::fs::read("corpus/v2/reject/digest-mismatch--v2-behind-a-digest.zt").unwrap();
     let archive = Archive::open(&file).unwrap();

@@ -1,6 +1,5 @@
 //! Heap while opening a file of generation 2: at most 8 × the manifest and 64 KiB, for any input; at most 0.95 ×
 //! the manifest for ordinary ones.
-#![cfg(feature = "v2")]
 
 use zten::open::Opening;
 use zten::{Error, Options};

@@ -7,7 +7,6 @@
 )]
 
 use zten::attributes::Value;
-#[cfg(feature = "v2")]
 use zten_oracles::Grown;
 use zten_oracles::{Filled, Form, Front, Lie, Lied, Model, Outcome, Plan};
 use zten_testkit::sample::{least, rounds};
@@ -38,7 +37,7 @@ fn corpus_v2() -> impl Iterator<Item = (String, std::path::PathBuf, Vec<u8>)> {
     let valid =
         accepted_v2().map(move |file| (file.name.clone(), root.join(file.name), file.bytes));
     let bad = reject_index_v2().map(|row| (row.file.clone(), row.path.clone(), row.read()));
-    valid.chain(bad).filter(|_| cfg!(feature = "v2"))
+    valid.chain(bad)
 }
 
 #[test]
@@ -187,7 +186,6 @@ fn what_a_front_end_says_is_checked() {
 }
 
 #[test]
-#[cfg(feature = "v2")]
 fn files_of_a_grammar_are_valid_and_damaged_keep_their_promises() {
     let mut sum = Grown::default();
     for seed in 0..rounds(3000) as u64 {

@@ -123,7 +123,6 @@ fn what_is_written() {
 }
 
 #[test]
-#[cfg(feature = "v2")]
 #[cfg_attr(miri, ignore = "an allocator of its own")]
 fn shards_that_are_written() {
     let _one = ONE.lock();
@@ -133,7 +132,6 @@ fn shards_that_are_written() {
 }
 
 #[test]
-#[cfg(feature = "v2")]
 #[cfg_attr(miri, ignore = "an allocator of its own")]
 fn files_with_shards() {
     let _one = ONE.lock();

@@ -1,6 +1,5 @@
 //! Files of generation 2 with their shards: which are found, what is read from them, and what is
 //! refused. v2 §7.
-#![cfg(feature = "v2")]
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
 //! The corpus of generation 2: every rule has a file that breaks it, and every file does just what it
 //! should.
-#![cfg(feature = "v2")]
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
 //! Manifests of generation 2 are deterministic CBOR, wherever in them something is not: v2 §3.1.
-#![cfg(feature = "v2")]
 #![cfg_attr(miri, allow(dead_code, unused_imports))]
 
 use std::collections::BTreeMap;

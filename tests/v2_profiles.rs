@@ -1,5 +1,4 @@
 //! The profiles of generation 2: values of `zt.mx/1` by the definition, and what the others say.
-#![cfg(feature = "v2")]
 
 use zten::{
     Archive, Format, Limits, element::F4E2M1, element::F8E4M3Fn, element::F8E5M2, element::F8E8M0,

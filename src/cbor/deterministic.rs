@@ -11,7 +11,6 @@ use super::encode::shortest;
 use super::value::Value;
 use super::{Fault, Head, Input, Remaining, fault, head, major, span};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 /// Levels that may be open.
@@ -81,7 +80,7 @@ pub(crate) fn validate(at: Input<'_>) -> Result<Input<'_>, Fault> {
 fn shortest_head(at: Input<'_>) -> Result<(Input<'_>, Head), Fault> {
     match at.split_first() {
         // The argument of most is in the first byte.
-        Some((initial, rest)) if !SMALL && initial & 31 < 24 => {
+        Some((initial, rest)) if initial & 31 < 24 => {
             let (major, info) = (initial >> 5, initial & 31);
             Ok((rest, Head { major, info, argument: info.into() }))
         }

@@ -47,13 +47,11 @@ impl Output {
     }
 
     /// Takes memory for so many bytes, and no more.
-    #[cfg(feature = "v2")]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
     }
 
     /// Replaces what stands from `from` on by other bytes. As many take no memory.
-    #[cfg(feature = "v2")]
     pub(crate) fn replace(&mut self, from: usize, other: Self) -> Result<(), OutOfMemory> {
         if from == 0 {
             *self = other;

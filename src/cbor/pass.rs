@@ -1,9 +1,9 @@
 //! Passing over one item that has been checked: what is in it is counted, and its levels are not.
 
-use super::{BREAK, Input, major, skip};
+use super::{BREAK, Input, major};
 use super::{Head, argument};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{SMALL, usize_from_u32};
+use crate::num::usize_from_u32;
 
 /// More items than a manifest has bytes for: those of a map or array of indefinite length, or chunks of a string.
 const UNCOUNTED: u32 = u32::MAX >> 1;
@@ -13,12 +13,8 @@ const MOST: usize = 64;
 const _: () = assert!(DEPTH_CAP == 64, "room for every one");
 
 /// Passes over the item at `at`, which [`skip`] has passed over before. None if it is cut.
-#[cfg_attr(not(feature = "small"), inline(always))]
-#[cfg_attr(feature = "small", inline(never))]
+#[inline(always)]
 pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
-    if SMALL {
-        return skip(at, 0, DEPTH_CAP).ok().map(|(rest, ())| rest);
-    }
     match definite(at, 1)? {
         (rest, 0) => Some(rest),
         (rest, items) => indefinite(rest, items),
@@ -88,7 +84,8 @@ fn indefinite(mut input: Input<'_>, mut items: u32) -> Option<Input<'_>> {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{DEPTH_CAP, pass, skip};
+    use super::super::skip;
+    use super::{DEPTH_CAP, pass};
 
     /// What opens an item, and what ends it.
     const LEVELS: [(&[u8], &[u8]); 10] = [

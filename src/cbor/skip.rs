@@ -4,7 +4,6 @@ use super::{BREAK, Checked, Fault, Head, Input, Parsed, Remaining, content, entr
 use super::{Entries, UNLIMITED, check_utf8, head_of, is_ascii, major};
 use crate::error::ErrorKind;
 use crate::limits::format::DEPTH_CAP;
-use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 /// What an open map, array or tag still asks for: so many items, of which a definite map has two an entry and
@@ -75,7 +74,7 @@ impl Around {
 }
 
 /// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`.
-#[cfg_attr(not(feature = "small"), inline(always))]
+#[inline(always)]
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     match front(at)? {
         (rest, None) => Ok((rest, ())),
@@ -135,7 +134,7 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
 fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Level>)> {
     let (initial, rest) = at.split_first()?;
     let (major, info) = (initial >> 5, initial & 31);
-    if SMALL || info >= 24 {
+    if info >= 24 {
         return None;
     }
     let length = usize::from(info);
@@ -177,7 +176,7 @@ fn any_front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
 }
 
 /// Passes over the content of a byte or text string, in one piece or in chunks.
-#[cfg_attr(not(feature = "small"), inline(always))]
+#[inline(always)]
 fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     if head.indefinite() {
         return chunks(rest, head.major);
@@ -203,7 +202,7 @@ fn chunks(mut input: Input<'_>, wanted: u8) -> Parsed<'_, ()> {
     Ok((chunks.end(input, first, Limit::Keys)?, ()))
 }
 
-#[cfg(all(test, not(feature = "small")))]
+#[cfg(test)]
 mod tests {
     use super::short;
 

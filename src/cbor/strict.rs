@@ -8,7 +8,6 @@
 use super::{Checked, Head, Input, Parsed, Remaining, Value, check_utf8, content, entries, head};
 use super::{Fault, fail, major, span, value};
 use crate::limits::format::DEPTH_V2;
-use crate::num::SMALL;
 use crate::rules::{Limit, Rule};
 
 /// An open map or array.
@@ -117,7 +116,7 @@ impl<'m> Ascending<'m> {
     #[inline(always)]
     pub(crate) fn note(&mut self, at: Input<'m>, key: Input<'m>) -> Checked<()> {
         let order = self.0.len().cmp(&key.len()).then_with(|| self.0.cmp(key));
-        if order.is_ge() && !SMALL {
+        if order.is_ge() {
             return Err(disorder(at, order.is_eq()).into());
         }
         self.0 = key;

@@ -1,8 +1,6 @@
 //! Computing digests, where the feature `digest` is built in.
 
 use crate::digest::Digest;
-#[cfg(feature = "digest")]
-use crate::num::SMALL;
 
 /// What reading all of a component has shown of its digest. A mismatch is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +45,9 @@ impl core::fmt::Display for Mismatch {
 }
 
 /// A digest that is being computed.
-#[cfg(any(feature = "digest", feature = "v2"))]
 #[derive(Clone)]
 #[cfg_attr(
-    all(feature = "v2", feature = "digest"),
+    feature = "digest",
     expect(
         clippy::large_enum_variant,
         reason = "there is one for each reader, and each file that is being written"
@@ -61,7 +58,6 @@ pub(crate) enum Sum {
     Sha256(sha2::Sha256),
     #[cfg(feature = "digest")]
     Crc32c(crc::Digest<'static, u32, Tables>),
-    #[cfg(feature = "v2")]
     Xxh3(Xxh3),
 }
 
@@ -70,9 +66,8 @@ static CRC32C: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32
 
 /// Sixteen tables of 1 KiB are several times as fast as one.
 #[cfg(feature = "digest")]
-type Tables = crc::Table<{ if SMALL { 1 } else { 16 } }>;
+type Tables = crc::Table<16>;
 
-#[cfg(any(feature = "digest", feature = "v2"))]
 impl Sum {
     #[cfg(feature = "digest")]
     pub(crate) fn sha256() -> Self {
@@ -85,7 +80,6 @@ impl Sum {
     }
 
     /// XXH3-64 with seed 0, without memory of its own on the heap.
-    #[cfg(feature = "v2")]
     pub(crate) fn xxh3() -> Self {
         Self::Xxh3(Xxh3::new(twox_hash::xxhash3_64::SecretBuffer::default()))
     }
@@ -96,7 +90,6 @@ impl Sum {
             Self::Sha256(hasher) => sha2::Digest::update(hasher, bytes),
             #[cfg(feature = "digest")]
             Self::Crc32c(hasher) => hasher.update(bytes),
-            #[cfg(feature = "v2")]
             Self::Xxh3(hasher) => core::hash::Hasher::write(hasher, bytes),
         }
     }
@@ -107,27 +100,21 @@ impl Sum {
             Self::Sha256(hasher) => Digest::Sha256(sha2::Digest::finalize(hasher.clone()).into()),
             #[cfg(feature = "digest")]
             Self::Crc32c(hasher) => Digest::Crc32c(hasher.clone().finalize()),
-            #[cfg(feature = "v2")]
             Self::Xxh3(hasher) => Digest::Xxh3(core::hash::Hasher::finish(hasher)),
         }
     }
 }
 
 /// A digest that is being computed, and what it should be.
-#[cfg_attr(
-    feature = "v2",
-    expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
-)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")]
 pub(super) enum Hasher {
     /// There is no digest.
     Absent,
     /// There is one that cannot be verified here.
     Unverifiable,
-    #[cfg(any(feature = "digest", feature = "v2"))]
     Sum(Sum, Digest<'static>),
 }
 
-#[cfg(feature = "v2")]
 type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
 
 impl Hasher {
@@ -138,21 +125,18 @@ impl Hasher {
             Some(Digest::Sha256(wanted)) => Self::Sum(Sum::sha256(), Digest::Sha256(wanted)),
             #[cfg(feature = "digest")]
             Some(Digest::Crc32c(wanted)) => Self::Sum(Sum::crc32c(), Digest::Crc32c(wanted)),
-            #[cfg(feature = "v2")]
             Some(Digest::Xxh3(wanted)) => Self::Sum(Sum::xxh3(), Digest::Xxh3(wanted)),
             Some(_) => Self::Unverifiable,
         }
     }
 
     /// Whether there is a digest that cannot be verified here.
-    #[cfg(feature = "v2")]
     pub(super) fn is_unverifiable(&self) -> bool {
         matches!(self, Self::Unverifiable)
     }
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
-            #[cfg(any(feature = "digest", feature = "v2"))]
             Self::Sum(sum, _) => sum.update(bytes),
             Self::Absent | Self::Unverifiable => {
                 let _ = bytes;
@@ -161,21 +145,15 @@ impl Hasher {
     }
 
     /// What has come of it.
-    #[cfg_attr(
-        not(any(feature = "digest", feature = "v2")),
-        expect(clippy::unnecessary_wraps, reason = "only what is computed can be another")
-    )]
     pub(super) fn finish(self) -> Result<Verified, Mismatch> {
         match self {
             Self::Absent => Ok(Verified::NoDigest),
-            #[cfg(any(feature = "digest", feature = "v2"))]
             Self::Sum(sum, wanted) => same(wanted, sum.finish()),
             Self::Unverifiable => Ok(Verified::Unverifiable),
         }
     }
 }
 
-#[cfg(any(feature = "digest", feature = "v2"))]
 fn same(expected: Digest<'static>, computed: Digest<'static>) -> Result<Verified, Mismatch> {
     if expected == computed { Ok(Verified::Digest) } else { Err(Mismatch { expected, computed }) }
 }

@@ -1,7 +1,6 @@
 //! Which file the bytes of a component are read from.
 
 use super::ReadAt;
-#[cfg(feature = "v2")]
 use super::shard::{ComponentSource, Files};
 use crate::error::Error;
 use crate::manifest::Component;
@@ -43,7 +42,6 @@ impl<'s, R: ReadAt + ?Sized> Locate for Single<'s, R> {
     }
 }
 
-#[cfg(feature = "v2")]
 impl<'s, R, S> Locate for Files<'s, '_, R, S>
 where
     R: ReadAt + ?Sized,

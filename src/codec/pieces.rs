@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use super::ReadAt;
-#[cfg(feature = "v2")]
 use super::seekable::{Entry, Seekable};
 use super::zstd::Frames;
 use crate::limits::Limits;
@@ -23,14 +22,12 @@ pub(super) struct Piece {
     /// Bytes that it decodes to.
     pub(super) decoded: u64,
     /// What a table says of it.
-    #[cfg(feature = "v2")]
     entry: Option<Entry>,
 }
 
 impl Piece {
     /// The frame, whose bytes are `stored`; none if it is not as it should be.
     pub(super) fn frame(&self, stored: &[u8], limits: &Limits) -> Option<Frames> {
-        #[cfg(feature = "v2")]
         if let Some(entry) = self.entry {
             return entry.frame(&stored, 0, limits).ok();
         }
@@ -58,12 +55,7 @@ impl Pieces {
             let length = place.end.saturating_sub(place.start);
             let stored = Extent::part(place.start, length);
             decoded.is_some_and(|decoded| {
-                let piece = Piece {
-                    stored,
-                    decoded,
-                    #[cfg(feature = "v2")]
-                    entry: None,
-                };
+                let piece = Piece { stored, decoded, entry: None };
                 add(&mut pieces, piece, extent)
             })
         });
@@ -72,7 +64,6 @@ impl Pieces {
     }
 
     /// The same, of frames with a table.
-    #[cfg(feature = "v2")]
     pub(super) fn seekable<R: ReadAt>(
         frames: &Seekable,
         source: &R,

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 use super::hasher::{Hasher, Mismatch, Verified};
-#[cfg(all(feature = "zstd", feature = "v2"))]
+#[cfg(feature = "zstd")]
 use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
@@ -65,15 +65,11 @@ struct Reading<'a> {
 }
 
 /// How the stored bytes become decoded ones.
-#[cfg_attr(
-    all(feature = "zstd", not(feature = "v2")),
-    expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")
-)]
 enum Stored {
     Raw(Extent),
     #[cfg(feature = "zstd")]
     Zstd(Frames),
-    #[cfg(all(feature = "zstd", feature = "v2"))]
+    #[cfg(feature = "zstd")]
     Seekable(Seekable),
 }
 
@@ -109,7 +105,7 @@ impl<'a> Component<'a> {
                 let frames = Frames::open(&source, extent, expected, limits);
                 Stored::Zstd(frames.map_err(|error| error.at(self.place()))?)
             }
-            #[cfg(all(feature = "zstd", feature = "v2"))]
+            #[cfg(feature = "zstd")]
             Encoding::ZstdSeekable => {
                 let declared = self.decoded_length().ok_or(Error::internal().at(self.place()))?;
                 let frames = Seekable::open(&source, extent, declared, limits);
@@ -264,7 +260,7 @@ impl Reading<'_> {
             Stored::Raw(extent) => extent.length().saturating_sub(self.position),
             #[cfg(feature = "zstd")]
             Stored::Zstd(frames) => frames.left().max(1),
-            #[cfg(all(feature = "zstd", feature = "v2"))]
+            #[cfg(feature = "zstd")]
             Stored::Seekable(frames) => frames.left().max(1),
         };
         usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
@@ -346,7 +342,7 @@ impl Reading<'_> {
                 let mut tap = |bytes: &[u8]| hasher.update(bytes);
                 frames.read(source, room, &mut tap).map_err(|error| error.at(place))?
             }
-            #[cfg(all(feature = "zstd", feature = "v2"))]
+            #[cfg(feature = "zstd")]
             Stored::Seekable(frames) => {
                 let length = frames.read(source, room).map_err(|error| error.at(place))?;
                 // In 2, digests are over what is decoded.

@@ -35,7 +35,6 @@ pub struct Candidate<S> {
 /// the caller keeps them.
 ///
 /// ```
-/// # #[cfg(feature = "v2")] {
 /// use zten::{shards::Candidate, shards::Find, shards::Shard};
 ///
 /// struct InMemory<'d>(&'d [(&'d str, &'d [u8])]);
@@ -59,7 +58,6 @@ pub struct Candidate<S> {
 /// let shard = shards.get("s").unwrap();
 /// let view = object.in_shard(shard).dense()?.bind(shard.source())?;
 /// assert_eq!(view.elements::<f32>()?.count(), 4);
-/// # }
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub trait Find {

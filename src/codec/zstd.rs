@@ -38,7 +38,6 @@ impl Frames {
     }
 
     /// Whether it is one frame, and has a checksum.
-    #[cfg(feature = "v2")]
     pub(super) fn is_one_with_checksum(&self) -> bool {
         self.0.is_one_with_checksum()
     }

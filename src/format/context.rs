@@ -5,11 +5,9 @@ use core::ops::Range;
 
 use nom::Parser;
 
-#[cfg(feature = "v2")]
 use super::record::ShardRecord;
 use super::record::{ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, Text, Uint};
 use super::{Dialect, Facts, Version};
-#[cfg(feature = "v2")]
 use crate::cbor::strict;
 use crate::cbor::{
     Checked, Entries, Fault, Input, Keys, Parsed, Remaining, array_head, check_utf8, fault, key,
@@ -28,16 +26,13 @@ pub(crate) struct ParseContext<'o> {
     pub(crate) place: Place,
     pub(crate) components: Vec<ComponentRecord>,
     pub(crate) shapes: Shapes,
-    #[cfg(feature = "v2")]
     pub(crate) shards: Vec<ShardRecord>,
     /// The number of objects that the manifest claims, as far as its bytes can hold as many.
     pub(crate) expected: u32,
     /// The end of all blobs, and the range of the manifest.
     blobs_end: u64,
-    #[cfg_attr(not(feature = "v2"), expect(dead_code, reason = "2 alone has blobs behind it"))]
     manifest: Range<u64>,
     /// The last item that was found to be deterministic CBOR as a whole.
-    #[cfg(feature = "v2")]
     proven: Range<Remaining>,
 }
 
@@ -46,7 +41,7 @@ const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
     /// The context of items of that dialect that are in no manifest yet.
-    #[cfg(all(feature = "write", feature = "v2"))]
+    #[cfg(feature = "write")]
     pub(crate) fn of_items(limits: &'o Limits, dialect: &'static Dialect) -> Self {
         Self::new(limits, dialect, 0..0, 0)
     }
@@ -64,12 +59,10 @@ impl<'o> ParseContext<'o> {
             place: Place::NOWHERE,
             components: Vec::new(),
             shapes: Shapes::new(),
-            #[cfg(feature = "v2")]
             shards: Vec::new(),
             expected: 0,
             blobs_end,
             manifest,
-            #[cfg(feature = "v2")]
             proven: Remaining::END..Remaining::END,
         }
     }
@@ -97,7 +90,6 @@ impl<'o> ParseContext<'o> {
         let blobs_end = if component.shard.is_none() { self.blobs_end } else { u64::MAX };
         let extent = component.extent(facts, blobs_end)?;
         let record = component.record(self.dialect, facts, extent)?;
-        #[cfg(feature = "v2")]
         if facts.shares_blobs && component.shard.is_none() {
             self.check_apart_from_manifest(component, &record)?;
         }
@@ -106,7 +98,6 @@ impl<'o> ParseContext<'o> {
 
     /// Checks that a blob of this file is the manifest's own, or apart from it: v2 §2.4. Before 2, all blobs end
     /// before it.
-    #[cfg(feature = "v2")]
     fn check_apart_from_manifest(
         &self,
         component: &RawComponent,
@@ -124,7 +115,6 @@ impl<'o> ParseContext<'o> {
     }
 
     /// Checks that the item at `at`, which lies within `open` levels, is deterministic CBOR, unless that is known.
-    #[cfg(feature = "v2")]
     #[inline(never)]
     pub(super) fn prove(&mut self, at: Input<'_>, open: u8) -> Checked<()> {
         let from = Remaining::of(at);

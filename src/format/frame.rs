@@ -15,7 +15,6 @@ use core::ops::Range;
 
 use nom::combinator::{all_consuming, map_opt};
 use nom::{IResult, Parser as _};
-#[cfg(feature = "v2")]
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -23,11 +22,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 #[cfg(feature = "write")]
 pub(crate) use self::written::Footer;
 use super::Dialect;
-#[cfg(feature = "v0")]
 use super::v0_1;
-#[cfg(feature = "v1")]
 use super::v1;
-#[cfg(feature = "v2")]
 use super::v2;
 use crate::error::Error;
 use crate::limits::{Limits, format};
@@ -48,7 +44,6 @@ impl Magic {
 }
 
 /// The end of a 0.1 file: v0.1 §3.3.2.
-#[cfg(feature = "v0")]
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV0 {
@@ -56,7 +51,6 @@ struct FooterV0 {
 }
 
 /// The end of a 1.x file: v1.1 I.1, v1.2 §4.
-#[cfg(feature = "v1")]
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV1 {
@@ -65,7 +59,6 @@ struct FooterV1 {
 }
 
 /// The end of a file of generation 2: v2 §2.3. Of a data shard, offset, length and hash are 0.
-#[cfg(feature = "v2")]
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
 struct FooterV2 {
@@ -78,12 +71,10 @@ struct FooterV2 {
 }
 
 /// The version that a footer of generation 2 names.
-#[cfg(feature = "v2")]
 const VERSION_V2: u32 = 2;
 
 impl Magic {
     /// Validates the magic at the end of a file of `file_len` bytes.
-    #[cfg(any(feature = "v1", feature = "v2"))]
     fn check_footer_magic(self, wanted: Self, file_len: u64) -> Result<(), Error> {
         let offset = file_len.saturating_sub(HEADER);
         if self == wanted { Ok(()) } else { Err(Error::new(Rule::FooterMagic, offset)) }
@@ -121,13 +112,10 @@ fn parse_record<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     /// `ZTEN0001`.
-    #[cfg(feature = "v0")]
     V0,
     /// `ZTEN1000`.
-    #[cfg(feature = "v1")]
     V1,
     /// That of generation 2.
-    #[cfg(feature = "v2")]
     V2,
 }
 
@@ -143,18 +131,9 @@ impl Container {
     /// Reads the header.
     pub(crate) fn read(header: &[u8]) -> Result<Self, Error> {
         match parse_record::<Magic>(header) {
-            #[cfg(feature = "v0")]
             Some(Magic::V0) => Ok(Self::V0),
-            #[cfg(feature = "v1")]
             Some(Magic::V1) => Ok(Self::V1),
-            #[cfg(not(feature = "v0"))]
-            Some(Magic::V0) => Err(Error::new(Unsupported::Feature, 0)),
-            #[cfg(not(feature = "v1"))]
-            Some(Magic::V1) => Err(Error::new(Unsupported::Feature, 0)),
-            #[cfg(feature = "v2")]
             Some(Magic::V2) => Ok(Self::V2),
-            #[cfg(not(feature = "v2"))]
-            Some(Magic::V2) => Err(Error::new(Unsupported::ContainerV2, 0)),
             _ => Err(Error::new(Rule::HeaderMagic, 0)),
         }
     }
@@ -162,22 +141,16 @@ impl Container {
     /// The dialect of its manifest, as far as the container tells.
     pub(crate) fn dialect(self) -> &'static Dialect {
         match self {
-            #[cfg(feature = "v0")]
             Self::V0 => &v0_1::V0_1,
-            #[cfg(feature = "v1")]
             Self::V1 => &v1::V1_2,
-            #[cfg(feature = "v2")]
             Self::V2 => &v2::V2,
         }
     }
 
     fn footer_len(self) -> u64 {
         match self {
-            #[cfg(feature = "v0")]
             Self::V0 => u64_from_usize(size_of::<FooterV0>()),
-            #[cfg(feature = "v1")]
             Self::V1 => u64_from_usize(size_of::<FooterV1>()),
-            #[cfg(feature = "v2")]
             Self::V2 => u64_from_usize(size_of::<FooterV2>()),
         }
     }
@@ -203,7 +176,7 @@ pub(crate) struct Frame {
     blobs_end: u64,
     data_shard: bool,
     /// The field that readers ignore.
-    #[cfg(all(feature = "write", feature = "v2"))]
+    #[cfg(feature = "write")]
     reserved: u32,
 }
 
@@ -223,18 +196,15 @@ impl Frame {
     ) -> Result<Self, Error> {
         let truncated = Error::new(Rule::FileSize, range.end).found(range.end);
         match container {
-            #[cfg(feature = "v0")]
             Container::V0 => {
                 let footer = parse_record::<FooterV0>(footer).ok_or(truncated)?;
                 Self::from_trailing_footer(container, footer.manifest_size.get(), &range, limits)
             }
-            #[cfg(feature = "v1")]
             Container::V1 => {
                 let footer = parse_record::<FooterV1>(footer).ok_or(truncated)?;
                 footer.magic.check_footer_magic(Magic::V1, range.end)?;
                 Self::from_trailing_footer(container, footer.manifest_size.get(), &range, limits)
             }
-            #[cfg(feature = "v2")]
             Container::V2 => {
                 let footer = parse_record::<FooterV2>(footer).ok_or(truncated)?;
                 footer.magic.check_footer_magic(Magic::V2, range.end)?;
@@ -244,7 +214,6 @@ impl Frame {
     }
 
     /// A manifest of `size` bytes that ends where the footer begins.
-    #[cfg(any(feature = "v0", feature = "v1"))]
     fn from_trailing_footer(
         container: Container,
         size: u64,
@@ -259,7 +228,7 @@ impl Frame {
                 hash: None,
                 blobs_end: start,
                 data_shard: false,
-                #[cfg(all(feature = "write", feature = "v2"))]
+                #[cfg(feature = "write")]
                 reserved: 0,
             }),
             _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
@@ -267,7 +236,6 @@ impl Frame {
     }
 
     /// Reads a footer of generation 2: v2 §2.3, §2.4, §7.2.
-    #[cfg(feature = "v2")]
     fn from_v2_footer(
         footer: &FooterV2,
         range: &Range<u64>,
@@ -318,7 +286,6 @@ impl Frame {
     }
 
     /// Validates the hash of the manifest, where the footer gives one: v2 §2.3.
-    #[cfg(feature = "v2")]
     pub(crate) fn validate_hash(&self, manifest: &[u8]) -> Result<(), Error> {
         if let Some(hash) = self.hash
             && twox_hash::XxHash3_64::oneshot(manifest) != hash

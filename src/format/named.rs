@@ -2,11 +2,8 @@
 
 use super::Generation;
 use super::frame::Container;
-#[cfg(feature = "v0")]
 use super::v0_1;
-#[cfg(feature = "v1")]
 use super::v1;
-#[cfg(feature = "v2")]
 use super::v2;
 use crate::brief::Start;
 use crate::cbor::Input;
@@ -37,18 +34,15 @@ impl core::fmt::Debug for Named<'_> {
 /// Looks for the names at `place`, which is as far as the manifest need be in order.
 pub(crate) fn named(container: Container, manifest: Input<'_>, place: Place) -> Named<'_> {
     let (dialect, names) = match container {
-        #[cfg(feature = "v0")]
         Container::V0 => {
             let name = place.object().and_then(|ordinal| v0_1::name(manifest, ordinal));
             let role = place.component().map(|_| &b"data"[..]);
             (Some(&v0_1::V0_1), name.map(|name| (name, role)))
         }
-        #[cfg(feature = "v1")]
         Container::V1 => {
             let names = |object| v1::names(manifest, object, place.component());
             (v1::dialect(manifest), place.object().and_then(names))
         }
-        #[cfg(feature = "v2")]
         Container::V2 => {
             let names = |object| v2::names(manifest, object, place.component());
             (Some(&v2::V2), place.object().and_then(names))

@@ -69,7 +69,7 @@ impl Logical {
     /// Returns whether two elements share a byte: v2 appendix A.
     #[inline(always)]
     pub(crate) fn is_packed(self) -> bool {
-        cfg!(feature = "v2") && self.known == Some(LogicalType::F4E2M1)
+        self.known == Some(LogicalType::F4E2M1)
     }
 }
 
@@ -310,11 +310,7 @@ impl Extent {
         (end <= most).then_some(Self { offset, length })
     }
 
-    #[cfg(any(
-        test,
-        feature = "write",
-        all(feature = "zstd", any(feature = "v2", feature = "std"))
-    ))]
+    #[cfg(any(test, feature = "write", feature = "zstd"))]
     /// Returns a part of a range, which need not begin at a multiple of anything.
     pub(crate) fn part(offset: u64, length: u64) -> Self {
         Self { offset, length }
@@ -363,7 +359,6 @@ impl Text<'_> {
 }
 
 /// One shard, as the table has it.
-#[cfg(feature = "v2")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardRecord {
     /// The name, a text.
@@ -373,7 +368,6 @@ pub(crate) struct ShardRecord {
     pub(crate) size: u64,
 }
 
-#[cfg(feature = "v2")]
 impl ShardRecord {
     /// The end of its blobs, at the latest.
     pub(crate) fn blobs_end(&self) -> u64 {
@@ -382,11 +376,9 @@ impl ShardRecord {
 }
 
 /// The bytes of the footer of a shard, before which all blobs end.
-#[cfg(feature = "v2")]
 const FOOTER: u64 = 40;
 
 /// The end of the blobs of a shard of that size, at the latest.
-#[cfg(feature = "v2")]
 pub(crate) fn blobs_end(size: u64) -> u64 {
     size.saturating_sub(FOOTER)
 }

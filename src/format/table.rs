@@ -116,7 +116,6 @@ macro_rules! table {
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
             use $crate::format::context::ParseContext;
             use $crate::format::context::Slot;
-            use $crate::num::SMALL;
             use $crate::rules::{Limit, Rule};
             use $key_name as Field;
 
@@ -202,8 +201,7 @@ macro_rules! table {
                 /// The field at the input, if it comes after those before in the table and has the shortest head.
                 fn in_order(&self) -> Option<(Field, Input<$m>)> {
                     $(
-                        if !SMALL
-                            && self.seen < const { Field::$slot.bit() }
+                        if self.seen < const { Field::$slot.bit() }
                             && let Some(value) = starts(self.input, &const { spell::<{ $key.len() + 1 }>($key) })
                         {
                             return Some((Field::$slot, value));
@@ -288,7 +286,7 @@ macro_rules! table {
                     // Writers put fields in the order of the table and spell them with short heads.
                     'ordered: {
                         $(
-                            if SMALL || !entries.are_left() {
+                            if !entries.are_left() {
                                 break 'ordered;
                             }
                             if let Some(value) = starts(input, &const { spell::<{ $key.len() + 1 }>($key) }) {

@@ -20,7 +20,7 @@ use crate::element::{LogicalType, StorageType};
 use crate::error::{ErrorKind, Place};
 #[cfg(feature = "write")]
 use crate::limits::format;
-use crate::num::{SMALL, Word, len_u32};
+use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -504,7 +504,7 @@ impl<'m> Slot<'m> for DigestText {
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::parse(cx, wrong, at)?;
-        if SMALL || !Digest::is_known(text.bytes) {
+        if !Digest::is_known(text.bytes) {
             text.validate(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
         }
         Ok((rest, Self(text.remaining)))

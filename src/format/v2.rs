@@ -34,7 +34,7 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::error::{ErrorKind, Place};
 use crate::limits::format;
-use crate::num::{SMALL, Word, len_u32};
+use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
 
 table! {
@@ -140,9 +140,6 @@ impl<'m> Objects<'m> {
             header = Some((manifest, Header { attributes: None, version: None }));
         } else {
             // A record that has to be there lies no deeper than any limit is: `DEPTH_FLOOR`.
-            if SMALL {
-                cx.prove(manifest, 0)?;
-            }
             root = Some(RootReader::open(cx, manifest)?);
         }
         Ok(Self { root, map: None, names: Ascending::default(), header, ordinal: 0 })

@@ -12,7 +12,7 @@ use crate::element::{ByteOrder, Element, LogicalType, StorageType};
 use crate::error::{Described, Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{Encoding, Format, Logical};
 use crate::manifest::{Component, Extent, Object, Shape};
-use crate::num::{SMALL, u64_from_usize};
+use crate::num::u64_from_usize;
 use crate::rules::{Rule, Unsupported};
 
 /// The bytes of a component and what they are. Binding copies and allocates nothing, and takes
@@ -71,9 +71,6 @@ impl Kind {
     /// The elements are not what was asked for.
     #[cold]
     fn mismatch(&self, storage: StorageType, logical: Option<LogicalType>) -> Error {
-        if SMALL {
-            return Error::misuse(Misuse::Type).at(self.place);
-        }
         let held = Described::new(self.storage, self.logical.known, self.logical.unknown);
         let asked = Described::new(storage, logical, false);
         Error::types(held, asked).at(self.place)
@@ -155,10 +152,10 @@ impl<'a> Component<'a> {
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
     /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
-    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[inline(always)]
     pub fn readable(&self) -> Result<StorageType, Error> {
         let storage = self.stored_or_why().and_then(|storage| {
-            match (self.logical().unknown, self.dialect().unknown_type()) {
+            match (self.logical().unknown, self.dialect().unknown_type) {
                 (true, Some(why)) => Err(why),
                 _ => Ok(storage),
             }
@@ -172,7 +169,7 @@ impl<'a> Component<'a> {
     }
 
     /// [`stored`](Self::stored), or why they cannot.
-    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[inline(always)]
     fn stored_or_why(&self) -> Result<StorageType, Unsupported> {
         if self.is_in_other_file() {
             return Err(Unsupported::Shard);
@@ -361,7 +358,7 @@ impl<'a> Object<'a> {
     /// # Errors
     /// [`Misuse::Format`] where it is of another format; `unsupported-layout` where a 0.1 layout
     /// is not known.
-    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[inline(always)]
     pub fn dense(&self) -> Result<Dense<'a>, Error> {
         let data = match self.format() {
             // Each has it, so that where there is one component, it is that.

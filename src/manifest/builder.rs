@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 
 use super::index::{FieldFault, Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
-#[cfg(feature = "v2")]
 use crate::cbor::seek;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
@@ -14,13 +13,10 @@ use crate::format::{
     ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes, Version,
     push, reserve,
 };
-#[cfg(feature = "v2")]
 use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
-#[cfg(feature = "v2")]
 use crate::names::by_length;
 use crate::names::{Clash, Names, Order};
-#[cfg(feature = "v2")]
 use crate::num::halves;
 use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -42,7 +38,6 @@ pub(crate) struct Collected<'m> {
     pub(crate) bytes: Input<'m>,
     pub(crate) components: Vec<ComponentRecord>,
     pub(crate) shapes: Shapes,
-    #[cfg(feature = "v2")]
     pub(crate) shards: Vec<ShardRecord>,
     pub(crate) dialect: &'static Dialect,
     pub(crate) attributes: Option<Remaining>,
@@ -134,7 +129,6 @@ impl IndexBuilder {
                 return Err(overlap_fault(records, found));
             }
         }
-        #[cfg(feature = "v2")]
         if in_shards > 0 {
             check_shards(records, in_shards, &collected.shards, limits)?;
         }
@@ -159,7 +153,6 @@ impl IndexBuilder {
             names,
             attributes,
             shapes,
-            #[cfg(feature = "v2")]
             shards: collected.shards,
             dialect,
             version,
@@ -196,9 +189,7 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
         Ok(objects) => parser.pull(objects),
         Err(error) => Err(error),
     };
-    #[cfg_attr(not(feature = "v2"), expect(unused_mut, reason = "2 alone has a form"))]
     let Parser { mut cx, builder, .. } = parser;
-    #[cfg(feature = "v2")]
     let parsed = {
         debug_assert!(
             parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
@@ -228,7 +219,6 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
         bytes: manifest,
         components: cx.components,
         shapes: cx.shapes,
-        #[cfg(feature = "v2")]
         shards: cx.shards,
         dialect,
         attributes,
@@ -275,7 +265,6 @@ impl<'m> Parser<'m, '_> {
 
     #[inline(always)]
     fn object(&mut self, raw: &RawObject<'m>, ascends: bool) -> Checked<()> {
-        #[cfg(feature = "v2")]
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
         }
@@ -289,7 +278,6 @@ impl<'m> Parser<'m, '_> {
     }
 
     /// Checks the attributes of an object of a profile, and its parts by what they say.
-    #[cfg(feature = "v2")]
     #[inline(never)]
     fn check_profile(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         let Some(attributes) = raw.attributes else {
@@ -436,7 +424,6 @@ pub(super) fn find_overlap(
 
 /// Checks the components that are in other files (2), of which there are `in_shards`: each names a shard of the table, lies
 /// within it, and is identical to or disjoint from the others there. v2 §7.1.
-#[cfg(feature = "v2")]
 fn check_shards(
     records: Records<'_>,
     in_shards: u32,
@@ -476,7 +463,6 @@ fn check_shards(
 
 /// Checks the blobs of one shard together: none overlaps another and is not identical to it, and no more than
 /// `most` bytes are shared.
-#[cfg(feature = "v2")]
 fn check_blobs(
     records: Records<'_>,
     of_shard: impl Iterator<Item = u32> + Clone,

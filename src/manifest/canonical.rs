@@ -1,7 +1,6 @@
 //! The canonical form, as far as the manifest shows it: one content has one file.
 //! `docs/canonical.md` has the form in full.
 
-#[cfg(feature = "v2")]
 mod v2;
 
 use nom::Parser as _;
@@ -35,7 +34,6 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
     let form = Form { manifest: *manifest, root: manifest.as_bytes(), records: manifest.records() };
     match manifest.dialect().writing {
         None => return Err(Error::new(Rule::CanonicalGeneration, 0)),
-        #[cfg(feature = "v2")]
         Some(writing) if writing.deterministic => {
             return v2::validate(&form, writing.canonical_alignment);
         }

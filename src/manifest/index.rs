@@ -7,7 +7,6 @@ use nom::Parser as _;
 
 use crate::cbor::{Fault, Input, Remaining, key, seek, text};
 use crate::error::{ErrorKind, Place};
-#[cfg(feature = "v2")]
 use crate::format::ShardRecord;
 use crate::format::frame::Frame;
 use crate::format::{
@@ -219,7 +218,6 @@ pub(crate) struct Index {
     /// The dimensions of the shapes.
     pub(super) shapes: Shapes,
     /// The table of shards.
-    #[cfg(feature = "v2")]
     pub(super) shards: Vec<ShardRecord>,
     pub(super) dialect: &'static Dialect,
     pub(super) version: Option<Version>,
@@ -231,7 +229,6 @@ impl Index {
         let objects = self.objects.capacity().saturating_mul(size_of::<ObjectRecord>());
         let components = self.components.capacity().saturating_mul(size_of::<ComponentRecord>());
         let records = objects.saturating_add(components).saturating_add(self.shapes.heap());
-        #[cfg(feature = "v2")]
         let records =
             records.saturating_add(self.shards.capacity().saturating_mul(size_of::<ShardRecord>()));
         records.saturating_add(self.names.bytes())
@@ -271,19 +268,13 @@ pub(crate) struct ManifestRef<'a> {
     pub(super) held: &'a [u8],
     pub(super) validated: &'a ValidatedManifest,
     /// The name of the shard that is read from; none where it is the file itself.
-    #[cfg(feature = "v2")]
     pub(super) current_shard: Option<&'a str>,
 }
 
 impl<'a> ManifestRef<'a> {
     #[inline]
     pub(super) fn new(held: &'a [u8], validated: &'a ValidatedManifest) -> Self {
-        Self {
-            held,
-            validated,
-            #[cfg(feature = "v2")]
-            current_shard: None,
-        }
+        Self { held, validated, current_shard: None }
     }
 
     #[inline]
@@ -320,7 +311,6 @@ impl<'a> ManifestRef<'a> {
 
     /// All bytes of the file that is read from, where they are known.
     pub(crate) fn file(&self) -> Option<&'a [u8]> {
-        #[cfg(feature = "v2")]
         if self.current_shard.is_some() {
             return None;
         }

@@ -1,6 +1,5 @@
 //! The rules of each layout for an object: its roles, and how their sizes agree.
 
-#[cfg(feature = "v2")]
 mod profiles;
 
 use super::index::{FieldFault, Site};
@@ -176,7 +175,7 @@ impl<'c> Candidate<'c> {
         self.check_index_type(indices, options)?;
         self.check_index_type(indptr, options)?;
         let bounds = rows.checked_add(1).ok_or_else(|| in_shape(Rule::SparseOverflow, 0))?;
-        if cfg!(feature = "v2") && self.dialect.index_types == IndexTypes::Unsigned {
+        if self.dialect.index_types == IndexTypes::Unsigned {
             check_same_type(indices, indptr)?;
             for part in [values, indices, indptr] {
                 part.check_whole()?;
@@ -200,7 +199,7 @@ impl<'c> Candidate<'c> {
             return Err(in_shape(Rule::CooRank, 0));
         }
         self.check_index_type(coords, options)?;
-        if cfg!(feature = "v2") && self.dialect.index_types == IndexTypes::Unsigned {
+        if self.dialect.index_types == IndexTypes::Unsigned {
             values.check_whole()?;
             coords.check_whole()?;
         }

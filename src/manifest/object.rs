@@ -7,13 +7,11 @@ use super::index::{ObjectRecord, utf8};
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::cbor::item;
-#[cfg(feature = "v2")]
 use crate::cbor::uint;
 use crate::cbor::{Attributes, Input, Remaining, seek, text};
 use crate::digest::Digest;
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, Misuse, Place};
-#[cfg(feature = "v2")]
 use crate::format::Field;
 use crate::format::{
     ComponentRecord, Dialect, Encoding, Extent, Format, Generation, Logical, Role, Shape,
@@ -98,7 +96,6 @@ impl<'a> Object<'a> {
     }
 
     /// The attribute of that key, if it is a number.
-    #[cfg(feature = "v2")]
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
         let at = attribute.find(self.attributes_at()?)?;
         uint(Rule::AttributeType).parse(at).ok().map(|(_, number)| number)
@@ -361,7 +358,6 @@ impl<'a> Component<'a> {
     /// Returns whether its blob is in another file than the one that is read from.
     #[inline]
     pub(crate) fn is_in_other_file(&self) -> bool {
-        #[cfg(feature = "v2")]
         if let Some(current_shard) = self.parts.current_shard {
             return self.is_outside_of(current_shard);
         }

@@ -1,11 +1,9 @@
 //! Validating the bytes between blobs.
 
-#[cfg(feature = "v2")]
 use alloc::vec::Vec;
 
 use crate::codec::{ReadAt, ReadError};
 use crate::error::Error;
-#[cfg(feature = "v2")]
 use crate::error::OutOfMemory;
 use crate::format::frame::HEADER;
 use crate::manifest::ManifestRef;
@@ -19,7 +17,6 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
     source: &R,
 ) -> Result<(), ReadError<R::Error>> {
     let mut end = HEADER;
-    #[cfg(feature = "v2")]
     if manifest.dialect().facts.shares_blobs {
         // The order of the manifest is not that of the blobs.
         let mut extents = Vec::new();

@@ -2,7 +2,6 @@
 
 use super::Verifier;
 use crate::codec::{Deferred, Locate, ReadAt, ReadError, Single};
-#[cfg(feature = "v2")]
 use crate::codec::{Files, Shards};
 use crate::error::Error;
 use crate::manifest::{Manifest, ManifestRef};
@@ -27,7 +26,6 @@ impl Verifier {
     ///
     /// # Errors
     /// As [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
-    #[cfg(feature = "v2")]
     pub fn file_in<R, S>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -114,13 +112,7 @@ impl Verifier {
 
 /// Why a file that is read without its shards is not supported, if it lists any.
 fn elsewhere(manifest: ManifestRef<'_>) -> Option<Error> {
-    #[cfg(feature = "v2")]
-    return manifest.missing_shard();
-    #[cfg(not(feature = "v2"))]
-    {
-        let _ = manifest;
-        None
-    }
+    manifest.missing_shard()
 }
 
 /// What verifying a whole file has read.

@@ -67,7 +67,6 @@ pub(super) fn sum(checksum: Checksum) -> Option<Sum> {
         Checksum::None => None,
         Checksum::Crc32c => Some(Sum::crc32c()),
         Checksum::Sha256 => Some(Sum::sha256()),
-        #[cfg(feature = "v2")]
         Checksum::Xxh3 => Some(Sum::xxh3()),
     }
 }

@@ -26,7 +26,6 @@ pub(super) enum Encoder {
     /// Into one frame.
     Frame(encode::Encoder),
     /// Into frames with a table.
-    #[cfg(feature = "v2")]
     Seekable(encode::Seekable),
 }
 
@@ -34,7 +33,6 @@ impl Encoder {
     /// An encoder of exactly `decoded` bytes. All memory that it needs is taken here, but for the
     /// table of frames.
     pub(super) fn new(level: Level, decoded: u64, encoding: Encoding) -> Result<Self, Error> {
-        #[cfg(feature = "v2")]
         if encoding == Encoding::ZstdSeekable {
             return encode::Seekable::new(level.0, decoded).map(Self::Seekable).map_err(refused);
         }
@@ -50,7 +48,6 @@ impl Encoder {
     ) -> Result<(), E> {
         match self {
             Self::Frame(encoder) => encoder.write(bytes, out),
-            #[cfg(feature = "v2")]
             Self::Seekable(encoder) => encoder.write(bytes, out),
         }
         .map_err(failed)
@@ -63,7 +60,6 @@ impl Encoder {
     ) -> Result<(), E> {
         match self {
             Self::Frame(encoder) => encoder.finish(out),
-            #[cfg(feature = "v2")]
             Self::Seekable(encoder) => encoder.finish(out),
         }
         .map_err(failed)

@@ -26,12 +26,10 @@ use super::compress::Level;
 use super::declare::{NewComponent, NewObject};
 use super::encoded::Encoded;
 use super::settings::{Settings, Target};
-#[cfg(feature = "v2")]
 use super::shards::OpenShard;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Output;
-#[cfg(feature = "v2")]
 use crate::codec::Files;
 use crate::codec::{Locate, Located, ReadAt, ReadError, Single, Sum};
 use crate::digest::Digest;
@@ -63,7 +61,6 @@ pub struct Copier {
     verifier: Verifier,
     limits: Limits,
     level: Option<Level>,
-    #[cfg(feature = "v2")]
     shard: Option<OpenShard>,
 }
 
@@ -74,14 +71,12 @@ impl Copier {
             verifier: Verifier::new(file_len, limits),
             limits: *limits,
             level: None,
-            #[cfg(feature = "v2")]
             shard: None,
         }
     }
 
     /// Lets the objects that follow go to a shard of the writer that has begun it, or, without one, to
     /// the file itself.
-    #[cfg(feature = "v2")]
     pub fn set_shard(&mut self, shard: Option<OpenShard>) {
         self.shard = shard;
     }
@@ -117,7 +112,6 @@ impl Copier {
     ///
     /// # Errors
     /// As [`object`](Self::object), and as [`Files::locate`].
-    #[cfg(feature = "v2")]
     pub fn file_in<R, F, S>(
         self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -242,13 +236,10 @@ impl Copier {
         let refused = |error| {
             CopyError::<SourceError<L>, S::Error>::from(WriteError::Refused(error)).placed(own)
         };
-        #[cfg(feature = "v2")]
         let begun = match self.shard {
             Some(shard) => writer.object_in(shard, &new),
             None => writer.object(&new),
         };
-        #[cfg(not(feature = "v2"))]
-        let begun = writer.object(&new);
         let mut out = begun.map_err(refused)?;
         for part in &parts {
             let change = becomes::change(object, part, &target);

@@ -38,7 +38,6 @@ pub struct NewComponent<'a> {
 ///
 /// [`ShardWriter::end_blob`](super::ShardWriter::end_blob) makes one, and so can the caller, of what is
 /// known of a file. [`NewComponent::stored`] refers to it.
-#[cfg_attr(not(feature = "v2"), expect(unreachable_pub, reason = "only 2 has shards"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlob {
     /// Where it begins in its file: a multiple of 4096, and not 0.
@@ -51,7 +50,6 @@ pub struct StoredBlob {
     pub digest: Option<Digest<'static>>,
 }
 
-#[cfg(feature = "v2")]
 impl StoredBlob {
     /// The blob, in the shard that the root calls so.
     pub fn in_shard(self, shard: &str) -> BlobInShard<'_> {
@@ -60,7 +58,6 @@ impl StoredBlob {
 }
 
 /// A blob, and the name of the shard that it is in: v2 §7.1.
-#[cfg_attr(not(feature = "v2"), expect(unreachable_pub, reason = "only 2 has shards"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobInShard<'a> {
     /// The name of the shard.
@@ -108,7 +105,6 @@ impl<'a> NewComponent<'a> {
     /// The component, whose bytes are in a shard already, so that none are written (2 only). The shard
     /// has to be [listed](super::Writer::shard) before. What the blob holds is not looked at: it is
     /// validated by those who read it.
-    #[cfg(feature = "v2")]
     #[must_use]
     pub fn stored(mut self, blob: &'a BlobInShard<'a>) -> Self {
         self.stored = Some(blob);
@@ -292,7 +288,6 @@ impl<'a> NewObject<'a> {
     /// Blocks of `block_size` elements along an axis, the last unless the attributes say another, each
     /// with a scale: `zt.mx/1` of 2. Its components are `data`, of that type, and `scales`. Its
     /// attributes are to be those of [`Encoded::mx`], or more.
-    #[cfg(feature = "v2")]
     pub fn mx(
         name: &'a str,
         shape: &'a [u64],
@@ -310,7 +305,6 @@ impl<'a> NewObject<'a> {
 
     /// So many bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
     /// component is `data`. Its attributes are to be those of [`Encoded::gguf`], or more.
-    #[cfg(feature = "v2")]
     pub fn gguf(name: &'a str, shape: &'a [u64], layout: &'a str, bytes: u64) -> Self {
         let data = NewComponent::of_bytes("data", StorageType::U8, bytes);
         Self::new(name, Layout::Named(layout), shape, Components::One([data]))

@@ -5,15 +5,12 @@ use core::cmp::Ordering;
 use super::declare::{NewObject, Resolved};
 use super::encoded::Encoded;
 use super::entry::{self, Written};
-#[cfg(feature = "v2")]
 use super::entry_v2;
 use super::names::{self, Names};
-#[cfg(feature = "v2")]
 use super::order;
 use super::root::Root;
 use super::seed;
 use super::settings::{Checksum, Settings, Target};
-#[cfg(feature = "v2")]
 use super::shard_list::ShardRecord;
 use super::validate::{self, Readers};
 use crate::cbor::{Output, rewrite};
@@ -129,7 +126,6 @@ impl Draft {
 
     /// Whether an object has begun and not ended, or a shard.
     pub(super) fn is_unfinished(&self) -> bool {
-        #[cfg(feature = "v2")]
         if self.root.shards.is_unfinished() {
             return true;
         }
@@ -158,7 +154,6 @@ impl Draft {
     ///
     /// # Errors
     /// As [`ShardList::begin`]; [`Misuse::NoShards`]; `limit-manifest`.
-    #[cfg(feature = "v2")]
     pub(super) fn begin_shard(&mut self, name: &str) -> Result<(), Error> {
         self.target.has_shards()?;
         self.root.shards.begin(name, self.options.limit())?;
@@ -166,13 +161,11 @@ impl Draft {
     }
 
     /// Says of a shard what it is.
-    #[cfg(feature = "v2")]
     pub(super) fn end_shard(&mut self, name: &str, record: &ShardRecord) -> Result<(), Error> {
         self.root.shards.end(name, record, self.options.limit())
     }
 
     /// Takes back a shard that has begun.
-    #[cfg(feature = "v2")]
     pub(super) fn abandon_shard(&mut self, name: &str) {
         self.root.shards.abandon(name);
     }
@@ -183,17 +176,13 @@ impl Draft {
     }
 
     /// A shard that has begun, and has that many bytes, is about to end.
-    #[cfg(feature = "v2")]
     pub(super) fn ended_shard(&mut self, bytes: u64) {
         self.begun_bytes = self.begun_bytes.saturating_sub(bytes);
     }
 
     /// Bytes of all shards so far.
     fn shard_bytes(&self) -> u64 {
-        #[cfg(feature = "v2")]
-        return self.root.shards.bytes().saturating_add(self.begun_bytes);
-        #[cfg(not(feature = "v2"))]
-        self.begun_bytes
+        self.root.shards.bytes().saturating_add(self.begun_bytes)
     }
 
     /// Validates the root with those attributes: its keys, and the bytes of the manifest.
@@ -242,12 +231,8 @@ impl Draft {
             None => None,
         };
         let attributes = attributes.as_ref().map(Output::as_bytes);
-        let readers = Readers {
-            options: &self.options,
-            target: &self.target,
-            #[cfg(feature = "v2")]
-            shards: &self.root.shards,
-        };
+        let readers =
+            Readers { options: &self.options, target: &self.target, shards: &self.root.shards };
         let decoded = validate::object(object, self.ordinal(), readers, attributes)?;
         self.keys_fit(object, attributes)?;
         let more = entry::bound(object, format)
@@ -288,7 +273,6 @@ impl Draft {
         format: &str,
         attributes: Option<&[u8]>,
     ) -> Result<(), OutOfMemory> {
-        #[cfg(feature = "v2")]
         if self.target.writing.deterministic {
             self.tail.truncate(0);
             entry_v2::end(&mut self.tail, object, format, attributes)?;
@@ -321,7 +305,6 @@ impl Draft {
 
     /// Adds the entry of a component of the current object.
     pub(super) fn component(&mut self, written: &Written<'_>) -> Result<(), OutOfMemory> {
-        #[cfg(feature = "v2")]
         if self.target.writing.deterministic {
             return entry_v2::part(&mut self.entries, written);
         }
@@ -329,12 +312,7 @@ impl Draft {
     }
 
     /// The current object has ended.
-    #[cfg_attr(
-        not(feature = "v2"),
-        expect(clippy::unnecessary_wraps, reason = "sorting the parts of 2 takes memory")
-    )]
     pub(super) fn ended(&mut self) -> Result<(), Error> {
-        #[cfg(feature = "v2")]
         if self.target.writing.deterministic {
             if let Some(parts) = self.unsorted_parts {
                 order::sort(&mut self.entries, parts)?;
@@ -350,7 +328,6 @@ impl Draft {
     /// none where the form leaves them out.
     fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Output>, Error> {
         let bytes = attributes.as_bytes();
-        #[cfg(feature = "v2")]
         if self.target.writing.deterministic {
             let empty = validate::well_formed(bytes, open, self.limits())?;
             let mut out = Output::default();
@@ -377,7 +354,6 @@ impl Draft {
         let Self { options, target, root, mut entries, objects, names, sorted, decoded, .. } = self;
         // The index of the reader takes its place.
         drop(names);
-        #[cfg(feature = "v2")]
         if target.writing.deterministic && !sorted {
             order::sort(&mut entries, 0)?;
         }

@@ -8,7 +8,6 @@ use serde_cbor_2::Serializer;
 use crate::brief::Bytes;
 use crate::cbor::Output;
 use crate::error::{Error, Misuse, OutOfMemory};
-#[cfg(feature = "v2")]
 use crate::format::v2::{GgufKey, MxKey};
 
 /// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
@@ -47,7 +46,6 @@ impl Encoded {
     ///
     /// # Errors
     /// [`OutOfMemory`].
-    #[cfg(feature = "v2")]
     pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
         let mut out = Output::default();
         out.map(if axis.is_some() { 3 } else { 2 })?;
@@ -66,7 +64,6 @@ impl Encoded {
     ///
     /// # Errors
     /// [`OutOfMemory`].
-    #[cfg(feature = "v2")]
     pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
         let mut out = Output::default();
         out.map(2)?;

@@ -1,7 +1,6 @@
 //! The root of a manifest that is being written.
 
 use super::settings::Target;
-#[cfg(feature = "v2")]
 use super::shard_list::ShardList;
 use crate::cbor::Output;
 use crate::error::OutOfMemory;
@@ -22,7 +21,6 @@ pub(super) struct Root {
     pub(super) first: Output,
     pub(super) before: Output,
     pub(super) after: Output,
-    #[cfg(feature = "v2")]
     pub(super) shards: ShardList,
 }
 
@@ -31,7 +29,6 @@ impl Root {
     pub(super) fn keys(&self, attributes: Option<&Output>, target: &Target) -> u64 {
         let version = u64::from(!target.writing.deterministic);
         let attributes = u64::from(attributes.is_some());
-        #[cfg(feature = "v2")]
         let attributes = attributes.saturating_add(u64::from(!self.shards.is_empty()));
         self.count.saturating_add(1).saturating_add(version).saturating_add(attributes)
     }
@@ -43,10 +40,7 @@ impl Root {
         const FIXED: u64 = 64;
         let others = [&self.version, &self.others, &self.first, &self.before, &self.after];
         let parts = others.into_iter().chain(attributes);
-        #[cfg(feature = "v2")]
         let fixed = self.shards.bound().saturating_add(FIXED);
-        #[cfg(not(feature = "v2"))]
-        let fixed = FIXED;
         parts.fold(fixed, |sum, part| sum.saturating_add(u64_from_usize(part.len())))
     }
 
@@ -60,7 +54,6 @@ impl Root {
         let attributes = self.attributes.as_ref();
         let mut head = Output::default();
         head.map(self.keys(attributes, target))?;
-        #[cfg(feature = "v2")]
         if target.writing.deterministic {
             use crate::format::v2::RootKey;
 

@@ -3,7 +3,6 @@
 use nom::Parser as _;
 
 use super::root::Root;
-#[cfg(feature = "v2")]
 use super::shard_list::ShardList;
 use crate::cbor::{Output, UNLIMITED, key, map_head, pass, span};
 use crate::error::Error;
@@ -15,7 +14,6 @@ use crate::rules::{Limit, Rule};
 
 /// The fields of a manifest's root, and the entries of its `objects`.
 pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), Error> {
-    #[cfg(feature = "v2")]
     if manifest.dialect().writing.is_some_and(|writing| writing.deterministic) {
         return sorted(manifest);
     }
@@ -38,7 +36,6 @@ pub(super) fn taken_apart(manifest: ManifestRef<'_>) -> Result<(Root, Output), E
 }
 
 /// The same of a root of 2, whose keys are sorted, and need not be text.
-#[cfg(feature = "v2")]
 fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), Error> {
     use crate::format::v2::RootKey;
 
@@ -91,7 +88,6 @@ fn entries(map: &[u8]) -> Result<&[u8], Error> {
 }
 
 /// The item at `input`, and what is left after it.
-#[cfg(feature = "v2")]
 fn split(input: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let rest = pass(input).ok_or(Error::internal())?;
     Ok((span(input, rest).map_err(internal)?, rest))
@@ -124,10 +120,7 @@ pub(super) fn decoded(manifest: ManifestRef<'_>, limits: &Limits) -> Result<u64,
         }
         said = said.saturating_add(bytes);
     }
-    #[cfg(feature = "v2")]
     let bytes = manifest.all_bytes();
-    #[cfg(not(feature = "v2"))]
-    let bytes = manifest.file_len();
     let allowed = limits.decoded_total(bytes);
     if said > allowed {
         return Err(Error::nowhere(Limit::DecodedTotal).found(said));

@@ -21,7 +21,6 @@ pub enum Checksum {
     #[default]
     Sha256,
     /// XXH3-64, which finds accidents: 2 only.
-    #[cfg(feature = "v2")]
     Xxh3,
 }
 
@@ -128,7 +127,6 @@ impl Settings {
         let known = match checksum {
             Checksum::None | Checksum::Sha256 => true,
             Checksum::Crc32c => !decoded,
-            #[cfg(feature = "v2")]
             Checksum::Xxh3 => decoded,
         };
         let least = writing.dialect.facts.alignment;
@@ -165,10 +163,7 @@ impl Settings {
 impl Checksum {
     /// What is computed where digests are those of decoded bytes.
     fn over_decoded() -> Self {
-        #[cfg(feature = "v2")]
-        return Self::Xxh3;
-        #[cfg(not(feature = "v2"))]
-        Self::Sha256
+        Self::Xxh3
     }
 }
 
@@ -194,7 +189,6 @@ impl Target {
     ///
     /// # Errors
     /// [`Misuse::NoShards`].
-    #[cfg(feature = "v2")]
     pub(super) fn has_shards(&self) -> Result<(), Error> {
         if self.canonical || !self.writing.dialect.has_shards {
             return Err(Error::misuse(Misuse::NoShards));

@@ -19,7 +19,6 @@ use crate::format::frame::Container;
 /// needs to refer to it.
 ///
 /// ```
-/// # #[cfg(feature = "v2")] {
 /// use zten::write::{NewComponent, NewObject, Settings, ShardWriter, Writer};
 /// use zten::{Generation, StorageType};
 ///
@@ -40,7 +39,6 @@ use crate::format::frame::Container;
 ///
 /// let archive = zten::Archive::open(&root)?;
 /// assert_eq!(archive.require("bias")?.component("data").unwrap().shard(), Some("00001"));
-/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -18,7 +18,6 @@ pub struct OpenShard(u32);
 /// Shards (2): other files that hold blobs of this one.
 ///
 /// ```
-/// # #[cfg(feature = "v2")] {
 /// use zten::write::{NewObject, Settings, Writer};
 /// use zten::{Generation, StorageType};
 ///
@@ -35,7 +34,6 @@ pub struct OpenShard(u32);
 /// let archive = zten::Archive::open(&root)?;
 /// let listed = archive.shards().next().unwrap();
 /// assert_eq!((listed.name(), listed.size()), ("00001", shard.len() as u64));
-/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S: Sink> Writer<S> {

@@ -4,16 +4,12 @@ use alloc::vec::Vec;
 
 use nom::Parser as _;
 
-#[cfg(feature = "v2")]
 use super::declare::BlobInShard;
 use super::declare::{NewComponent, NewObject, Resolved};
 use super::settings::Target;
-#[cfg(feature = "v2")]
 use super::shard_list::ShardList;
-#[cfg(feature = "v2")]
 use crate::cbor::{Checked, skip};
 use crate::cbor::{Fault, Output, Remaining, UNLIMITED, fault, map_head};
-#[cfg(feature = "v2")]
 use crate::digest::Digest;
 use crate::element::StorageType;
 use crate::error::{Error, Misuse, OutOfMemory, Place};
@@ -21,7 +17,6 @@ use crate::format::{
     Dtype, Encoding, Extent, Format, Product, RawComponent, Role, Shape, Uint, Writing,
     pass_attributes,
 };
-#[cfg(feature = "v2")]
 use crate::format::{ParseContext, Profile, v2};
 use crate::limits::{Limits, Options};
 use crate::manifest::{Candidate, ElementType, ObjectFault};
@@ -34,7 +29,6 @@ use crate::rules::{Limit, Rule, Unsupported};
 pub(super) struct Readers<'o> {
     pub(super) options: &'o Options,
     pub(super) target: &'o Target,
-    #[cfg(feature = "v2")]
     pub(super) shards: &'o ShardList,
 }
 
@@ -55,7 +49,6 @@ pub(super) fn object(
     if !writing.deterministic && u64_from_usize(components.len()) > limits.keys().into() {
         return Err(Error::nowhere(Limit::Keys));
     }
-    #[cfg(feature = "v2")]
     if writing.deterministic {
         forms(object, ordinal)?;
     }
@@ -68,7 +61,6 @@ pub(super) fn object(
         let dtype = Error::nowhere(Unsupported::Dtype).at(place);
         let resolved = own.resolve(writing).ok_or(dtype)?;
         let raw = raw(own, &resolved, writing).map_err(|error| error.at(place))?;
-        #[cfg(feature = "v2")]
         if let Some(stored) = own.stored {
             check_stored(stored, &resolved, &raw, readers).map_err(|error| error.at(place))?;
         }
@@ -95,7 +87,6 @@ pub(super) fn object(
         let place = Place::new(Some(ordinal), fault.component());
         Error::nowhere(fault.kind()).found(fault.found()).at(place)
     };
-    #[cfg(feature = "v2")]
     if let Some(profile) = profile(layout, dimensions.as_bytes(), readers, attributes)
         .map_err(|error| refused(fault(error)).at(Place::new(Some(ordinal), None)))?
     {
@@ -110,7 +101,6 @@ pub(super) fn object(
 }
 
 /// Validates a component whose bytes are in a shard already: v2 §2.4, §7.1.
-#[cfg(feature = "v2")]
 fn check_stored(
     stored: &BlobInShard<'_>,
     resolved: &Resolved<'_>,
@@ -131,7 +121,6 @@ fn check_stored(
 }
 
 /// Validates what generation 2 asks of names, ranks and the number of parts: v2 §3.3, §3.5.
-#[cfg(feature = "v2")]
 fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
     let named = |name: &str| {
         v2::validate_written_name(name.as_bytes()).map_err(|error| refused(fault(error)))
@@ -151,7 +140,6 @@ fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
 }
 
 /// Reads the attributes of an object of a profile, if it is one: v2 §5.2.
-#[cfg(feature = "v2")]
 fn profile(
     layout: Format,
     dimensions: &[u8],
@@ -287,7 +275,6 @@ pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool
 
 /// Validates that attributes that lie within `open` levels are one well-formed item, for 2, whose keys
 /// need not be few: whether it is a map of none.
-#[cfg(feature = "v2")]
 pub(super) fn well_formed(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool, Error> {
     let found = |error| refused(fault(error));
     let (rest, ()) = skip(bytes, open, limits.depth()).map_err(found)?;
@@ -299,7 +286,6 @@ pub(super) fn well_formed(bytes: &[u8], open: u8, limits: &Limits) -> Result<boo
 }
 
 /// Validates attributes in their deterministic form, as a reader of 2 does.
-#[cfg(feature = "v2")]
 pub(super) fn sorted_attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<(), Error> {
     v2::pass_attributes(limits, bytes, open).map_err(|error| refused(fault(error)))?;
     Ok(())

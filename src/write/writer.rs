@@ -1,13 +1,11 @@
 //! The writer: header, objects, manifest, footer, in one pass.
 
-#[cfg(feature = "v2")]
 use alloc::vec::Vec;
 
 use super::blob_sink::BlobSink;
 use super::draft::Draft;
 use super::encoded::Encoded;
 use super::settings::{Settings, Target};
-#[cfg(feature = "v2")]
 use super::shard_writer::NamedShard;
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
@@ -39,7 +37,6 @@ pub struct Writer<S> {
     pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
     /// The shards that have begun; none in the place of one that has ended.
-    #[cfg(feature = "v2")]
     pub(super) shards: Vec<Option<NamedShard<S>>>,
 }
 
@@ -92,12 +89,7 @@ impl<S: Sink> Writer<S> {
     }
 
     fn with(file: BlobSink<S>, draft: Draft) -> Self {
-        Self {
-            file,
-            draft,
-            #[cfg(feature = "v2")]
-            shards: Vec::new(),
-        }
+        Self { file, draft, shards: Vec::new() }
     }
 
     /// Gives the file attributes, in place of those that it has. They may come at any time.

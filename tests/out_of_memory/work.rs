@@ -10,7 +10,6 @@ use zten::{
     Archive, Component, Error, Format, Limits, LogicalType, Object, Options, ReadError, StorageType,
 };
 
-#[cfg(feature = "v2")]
 use zten::{
     Generation,
     shards::{Candidate, Find, Shard},
@@ -177,7 +176,6 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
         Format::QuantizedGroup => {
             object.quantized_group()?.decode(file, limits).map(drop).map_err(Error::from)?;
         }
-        #[cfg(feature = "v2")]
         Format::Mx => {
             let mx = object.mx()?;
             mx.decode(file, limits)?;
@@ -191,10 +189,8 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
 }
 
 /// The other files of a file with shards, by the names of the shards.
-#[cfg(feature = "v2")]
 pub(crate) struct Beside<'a>(pub(crate) &'a [(String, Vec<u8>)]);
 
-#[cfg(feature = "v2")]
 impl<'a> Find for Beside<'a> {
     type Source = &'a [u8];
 
@@ -205,7 +201,6 @@ impl<'a> Find for Beside<'a> {
 }
 
 /// Binds the shards of a file, which are found in memory, and validates all of it with them.
-#[cfg(feature = "v2")]
 pub(crate) fn with_shards(
     file: &[u8],
     beside: &Beside<'_>,
@@ -312,7 +307,6 @@ pub(crate) fn write(checksum: Checksum, level: Option<u8>) -> Result<(), Error> 
 }
 
 /// Writes a root and shards: those that are there already, and two at once; and appends another.
-#[cfg(feature = "v2")]
 pub(crate) fn write_shards() -> Result<(), Error> {
     let settings = Settings::default().generation(Generation::V2).sharing();
     let mut alone = ShardWriter::new(Vec::new(), &settings)?;

@@ -17,14 +17,9 @@ use cortex_m_semihosting::debug;
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-#[cfg(not(any(feature = "v1", feature = "v2")))]
-static FILE: &Aligned<[u8]> =
-    &Aligned(*include_bytes!("../../../corpus/accept/0.1.0/dense_all.zt"));
-#[cfg(all(feature = "v2", not(feature = "v1")))]
-static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-2.zt"));
-#[cfg(all(feature = "v1", not(feature = "zstd")))]
+#[cfg(not(feature = "zstd"))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits.zt"));
-#[cfg(all(feature = "v1", feature = "zstd"))]
+#[cfg(feature = "zstd")]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-zstd.zt"));
 
 /// The file with the network, of 1.2; with the feature `zstd`, one layer of it is compressed. With the

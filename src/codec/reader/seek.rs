@@ -12,7 +12,7 @@ impl<R: ReadAt> Content<'_, R> {
             Stored::Raw(_) => true,
             #[cfg(feature = "zstd")]
             Stored::Zstd(_) => false,
-            #[cfg(all(feature = "zstd", feature = "v2"))]
+            #[cfg(feature = "zstd")]
             Stored::Seekable(_) => true,
         };
         if seeks {
@@ -24,7 +24,7 @@ impl<R: ReadAt> Content<'_, R> {
     /// Goes on with the decoded bytes `run`, which are elements further on, in chunks of `most`
     /// bytes, and none that begins in the run goes beyond what has to be decoded for it.
     #[cfg_attr(
-        not(all(feature = "zstd", feature = "v2")),
+        not(feature = "zstd"),
         expect(clippy::unnecessary_wraps, reason = "only what lies in frames is decoded for it")
     )]
     pub(crate) fn seek(
@@ -39,7 +39,7 @@ impl<R: ReadAt> Content<'_, R> {
             Stored::Raw(_) => {}
             #[cfg(feature = "zstd")]
             Stored::Zstd(_) => return Ok(()),
-            #[cfg(all(feature = "zstd", feature = "v2"))]
+            #[cfg(feature = "zstd")]
             Stored::Seekable(frames) => {
                 let place = reading.component.place();
                 super::extend(&mut self.buffer, most)?;
@@ -57,11 +57,11 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// Validates what has been begun: the rest of a frame is decoded for its checksum.
     #[cfg_attr(
-        not(all(feature = "zstd", feature = "v2")),
+        not(feature = "zstd"),
         expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "only frames are begun")
     )]
     pub(crate) fn settle(&mut self, most: usize) -> Result<(), ReadError<R::Error>> {
-        #[cfg(all(feature = "zstd", feature = "v2"))]
+        #[cfg(feature = "zstd")]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
             let place = self.reading.component.place();
             super::extend(&mut self.buffer, most)?;

@@ -19,7 +19,6 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
             _ if component.byte_order() == ByteOrder::Big => None,
             Stored::Raw(_) => None,
             Stored::Zstd(frames) => Pieces::of(frames, &self.source, extent, declared),
-            #[cfg(feature = "v2")]
             Stored::Seekable(frames) => Pieces::seekable(frames, &self.source, extent, declared),
         }
     }

@@ -1,12 +1,10 @@
 //! How files begin and end that are written. Of 0.1, none are.
 
-#[cfg(feature = "v2")]
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::{Container, FooterV1, Frame, Magic};
-#[cfg(feature = "v2")]
 use super::{FooterV2, VERSION_V2};
 use crate::format::Generation;
 use crate::num::u64_from_usize;
@@ -38,7 +36,6 @@ impl Container {
     /// The container of a generation that is written.
     pub(crate) fn written(generation: Generation) -> Self {
         match generation {
-            #[cfg(feature = "v2")]
             Generation::V2 => Self::V2,
             _ => Self::V1,
         }
@@ -46,16 +43,13 @@ impl Container {
 
     pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
         match self {
-            #[cfg(feature = "v0")]
             Self::V0 => Magic::V0.0,
             Self::V1 => Magic::V1.0,
-            #[cfg(feature = "v2")]
             Self::V2 => Magic::V2.0,
         }
     }
 
     /// The footer of a data shard: v2 §7.2.
-    #[cfg(feature = "v2")]
     pub(crate) fn footer_of_shard() -> Footer {
         Footer::new(&FooterV2 {
             manifest_offset: U64::ZERO,
@@ -70,27 +64,24 @@ impl Container {
     /// The footer of a file whose manifest begins at `start`.
     pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
         let size = U64::new(u64_from_usize(manifest.len()));
-        match self {
-            #[cfg(feature = "v2")]
-            Self::V2 => Footer::new(&FooterV2 {
+        if self == Self::V2 {
+            Footer::new(&FooterV2 {
                 manifest_offset: U64::new(start),
                 manifest_size: size,
                 manifest_hash: U64::new(twox_hash::XxHash3_64::oneshot(manifest)),
                 version: U32::new(VERSION_V2),
                 reserved: U32::ZERO,
                 magic: Magic::V2,
-            }),
-            _ => {
-                let _ = start;
-                Footer::new(&FooterV1 { manifest_size: size, magic: Magic::V1 })
-            }
+            })
+        } else {
+            let _ = start;
+            Footer::new(&FooterV1 { manifest_size: size, magic: Magic::V1 })
         }
     }
 }
 
 impl Frame {
     /// The reserved field of the footer, and where it stands, if it is not 0.
-    #[cfg(feature = "v2")]
     pub(crate) fn reserved(&self) -> Option<(u64, u32)> {
         (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
     }
@@ -99,7 +90,6 @@ impl Frame {
     /// it is given up. v2 §2.5.
     pub(crate) fn appends_at(&self) -> u64 {
         match self.container {
-            #[cfg(feature = "v2")]
             Container::V2 => self.file_len(),
             _ => self.manifest.start,
         }

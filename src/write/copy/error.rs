@@ -122,7 +122,6 @@ impl<R, W> CopyError<R, W> {
     }
 }
 
-#[cfg(feature = "v2")]
 impl<R, W> CopyError<ReadError<R>, W> {
     /// The error of what the source reads from.
     pub(super) fn flatten(self) -> CopyError<R, W> {

@@ -60,37 +60,34 @@ pub(super) fn four(codes: &Codes, streams: [&[u8]; 4], out: &mut [u8]) -> Result
         return Err(Flaw::Corrupt);
     };
     let mut done = 0_usize;
-    if !cfg!(feature = "small") {
-        // In step, for each stream by itself would wait for its own bits.
-        let [firsts, seconds, thirds, fourths] =
-            [&mut *first, &mut *second, &mut *third, &mut *fourth]
-                .map(|out| out.as_chunks_mut::<TOGETHER>().0);
-        let chunks = firsts.iter_mut().zip(seconds).zip(thirds.iter_mut().zip(fourths));
-        for ((first, second), (third, fourth)) in chunks {
-            let Some(one) = a.ahead() else { break };
-            let Some(two) = b.ahead() else { break };
-            let Some(three) = c.ahead() else { break };
-            let Some(four) = d.ahead() else { break };
-            a.hold(one);
-            b.hold(two);
-            c.hold(three);
-            d.hold(four);
-            let mut taken = [0_u32; 4];
-            let bytes = first.iter_mut().zip(second).zip(third.iter_mut().zip(fourth));
-            for ((first, second), (third, fourth)) in bytes {
-                let [one, two, three, four] = &mut taken;
-                *first = swift(codes, &mut a, one);
-                *second = swift(codes, &mut b, two);
-                *third = swift(codes, &mut c, three);
-                *fourth = swift(codes, &mut d, four);
-            }
-            let [one, two, three, four] = taken;
-            a.settle(one & 0xff);
-            b.settle(two & 0xff);
-            c.settle(three & 0xff);
-            d.settle(four & 0xff);
-            done = done.wrapping_add(TOGETHER);
+    // In step, for each stream by itself would wait for its own bits.
+    let [firsts, seconds, thirds, fourths] = [&mut *first, &mut *second, &mut *third, &mut *fourth]
+        .map(|out| out.as_chunks_mut::<TOGETHER>().0);
+    let chunks = firsts.iter_mut().zip(seconds).zip(thirds.iter_mut().zip(fourths));
+    for ((first, second), (third, fourth)) in chunks {
+        let Some(one) = a.ahead() else { break };
+        let Some(two) = b.ahead() else { break };
+        let Some(three) = c.ahead() else { break };
+        let Some(four) = d.ahead() else { break };
+        a.hold(one);
+        b.hold(two);
+        c.hold(three);
+        d.hold(four);
+        let mut taken = [0_u32; 4];
+        let bytes = first.iter_mut().zip(second).zip(third.iter_mut().zip(fourth));
+        for ((first, second), (third, fourth)) in bytes {
+            let [one, two, three, four] = &mut taken;
+            *first = swift(codes, &mut a, one);
+            *second = swift(codes, &mut b, two);
+            *third = swift(codes, &mut c, three);
+            *fourth = swift(codes, &mut d, four);
         }
+        let [one, two, three, four] = taken;
+        a.settle(one & 0xff);
+        b.settle(two & 0xff);
+        c.settle(three & 0xff);
+        d.settle(four & 0xff);
+        done = done.wrapping_add(TOGETHER);
     }
     for (bits, out) in [(a, first), (b, second), (c, third), (d, fourth)] {
         finish(codes, bits, out.get_mut(done..).assured())?;
