@@ -59,7 +59,7 @@ impl Remaining {
     /// The end of the manifest.
     pub(crate) const END: Self = Self(0);
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn of(input: Input<'_>) -> Self {
         Self(len_u32(input.len()))
     }
@@ -78,7 +78,7 @@ impl Remaining {
     }
 
     /// The bytes from there to the end of the manifest.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn left(self) -> u32 {
         self.0
     }
@@ -140,7 +140,7 @@ pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
 
 /// Breaks `rule` at `at`. Only the fault is made out of line: a result that a call returns
 /// through memory would keep what is read in memory, too.
-#[inline(always)]
+#[inline]
 pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
     Err(Fault::new(rule, Remaining::of(at)).into())
 }
@@ -164,12 +164,12 @@ where
     type Output = O;
     type Error = Fault;
 
-    #[inline(always)]
+    #[inline]
     fn parse(&mut self, at: Input<'m>) -> Parsed<'m, O> {
         (self.read)(self.known, at)
     }
 
-    #[inline(always)]
+    #[inline]
     fn process<M: OutputMode>(&mut self, at: Input<'m>) -> PResult<M, Input<'m>, O, Fault> {
         match self.parse(at) {
             Ok((rest, read)) => Ok((rest, M::Output::bind(|| read))),
@@ -179,7 +179,7 @@ where
 }
 
 /// The content of a definite string whose head was at `at`.
-#[inline(always)]
+#[inline]
 fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
     if head.indefinite() {
         return fail(Rule::StringChunked, at);
@@ -192,32 +192,32 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
 }
 
 /// An unsigned integer of at most 64 bits.
-#[inline(always)]
+#[inline]
 pub(crate) fn uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
     Leaf { known: wrong, read: read_uint::<false> }
 }
 
 /// An unsigned integer with the shortest head. A build for size has walked over it before.
-#[inline(always)]
+#[inline]
 pub(crate) fn strict_uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
     Leaf { known: wrong, read: read_uint::<true> }
 }
 
-#[inline(always)]
+#[inline]
 fn read_uint<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
     let (rest, head) = head_of::<SHORTEST>(major::UINT, wrong, at)?;
     Ok((rest, head.argument))
 }
 
 /// A definite text string, not yet known to be UTF-8.
-#[inline(always)]
+#[inline]
 pub(crate) fn text<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
     Leaf { known: wrong, read: read_text::<false> }
 }
 
 /// A definite text string with the shortest head, not yet known to be UTF-8. A build for size has walked
 /// over it before.
-#[inline(always)]
+#[inline]
 pub(crate) fn strict_text<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
@@ -232,7 +232,7 @@ fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Inp
 
 /// Whether no byte has its high bit set; `WITHOUT_ZERO`, and none is zero. Of eight bytes and more, the last
 /// ones are looked at together with some before them, so that none is gone through by itself.
-#[inline(always)]
+#[inline]
 pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
     const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
     const ONES: u128 = u128::from_ne_bytes([1; 16]);
@@ -251,13 +251,13 @@ pub(crate) fn is_ascii<const WITHOUT_ZERO: bool>(text: &[u8]) -> bool {
 }
 
 /// Checks that the content of a string whose head is at `at` is UTF-8.
-#[inline(always)]
+#[inline]
 pub(crate) fn check_utf8(at: Remaining, content: Input<'_>) -> Checked<()> {
     if is_ascii::<false>(content) { Ok(()) } else { utf8(at, content).map(|_| ()) }
 }
 
 /// The text of a string whose head is at `at`, if it is UTF-8.
-#[inline(always)]
+#[inline]
 pub(crate) fn utf8(at: Remaining, content: Input<'_>) -> Checked<&str> {
     core::str::from_utf8(content).map_err(|_| Fault::new(Rule::CborUtf8, at).into())
 }
@@ -285,7 +285,7 @@ pub(crate) const fn spell<const N: usize>(text: &str) -> [u8; N] {
 }
 
 /// What is left after `item`, if that is what the input starts with.
-#[inline(always)]
+#[inline]
 pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Option<Input<'m>> {
     let (first, rest) = input.split_first_chunk::<N>()?;
     // Eight bytes are compared as one number, shifted where the item has fewer: the next item
@@ -303,7 +303,7 @@ pub(crate) fn starts<'m, const N: usize>(input: Input<'m>, item: &[u8; N]) -> Op
 
 /// A text of at most 7 bytes that is written with the shortest head: what is left after it, its
 /// content, and the same as a word. None for any other item, and close to the end of the input.
-#[inline(always)]
+#[inline]
 pub(crate) fn short_text(at: Input<'_>) -> Option<(Input<'_>, Input<'_>, Word)> {
     const TEXT: u8 = major::TEXT << 5;
     let ([initial, ..], after) = (at.first_chunk::<8>()?, at.get(1..)?);
@@ -320,7 +320,7 @@ pub(crate) fn seek(whole: Input<'_>, remaining: Remaining) -> Input<'_> {
 }
 
 /// The bytes at `at` before `rest`, which is what is left after them.
-#[inline(always)]
+#[inline]
 pub(crate) fn span<'m>(at: Input<'m>, rest: Input<'_>) -> Result<Input<'m>, Fault> {
     let length = at.len().checked_sub(rest.len());
     length.and_then(|length| at.get(..length)).ok_or_else(|| Fault::internal(at))
@@ -353,7 +353,7 @@ pub(crate) struct Head {
 impl Head {
     pub(crate) const INDEFINITE: u8 = 31;
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn indefinite(self) -> bool {
         self.info == Self::INDEFINITE
     }
@@ -361,7 +361,7 @@ impl Head {
 
 /// The bytes that the argument takes if it does not fit in the initial byte, and the number of
 /// bits of 64 it leaves unused.
-#[inline(always)]
+#[inline]
 fn width(info: u8) -> (usize, u32) {
     // 1, 2, 4 or 8 bytes for 24, 25, 26 and 27.
     let bytes = 1 << (info & 3);
@@ -378,7 +378,7 @@ pub(crate) fn argument(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
 }
 
 /// [`argument`] where there are as many bytes as the longest head has: all but at the very end of the manifest.
-#[inline(always)]
+#[inline]
 fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
     let [_, argument @ ..] = at.first_chunk::<9>()?;
     let (bytes, unused) = width(info);
@@ -393,7 +393,7 @@ fn wide(at: Input<'_>, info: u8) -> Option<(Input<'_>, u64)> {
 }
 
 /// The head of the next item, whatever it is.
-#[inline(always)]
+#[inline]
 pub(crate) fn head(at: Input<'_>) -> Parsed<'_, Head> {
     let Some((&initial, rest)) = at.split_first() else {
         return fail(Rule::CborTruncated, at);
@@ -446,7 +446,7 @@ pub(crate) fn head_of<const SHORTEST: bool>(
 
 /// Returns whether an argument that takes bytes of its own needs as many as `info` says: more than the initial
 /// byte has room for, or more than half of them have. None of indefinite length does.
-#[inline(always)]
+#[inline]
 fn is_shortest(info: u8, argument: u64) -> bool {
     let (bytes, _) = width(info);
     if info == 24 { argument >= 24 } else { info < 28 && argument >> (bytes << 2) != 0 }
@@ -474,36 +474,36 @@ impl Entries {
     /// The pieces of an indefinite-length string.
     pub(crate) const CHUNKS: Self = Self(i64::MIN);
 
-    #[inline(always)]
+    #[inline]
     fn definite(count: u32) -> Self {
         Self(i64::from(count))
     }
 
-    #[inline(always)]
+    #[inline]
     fn indefinite(limit: u32) -> Self {
         Self(!i64::from(limit))
     }
 
     /// Returns whether it is definite and has none left.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn are_over(self) -> bool {
         self.0 == 0
     }
 
     /// Returns whether it is definite and has some left.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn are_left(self) -> bool {
         self.0 > 0
     }
 
     /// These but one, of which it is known that there are some left.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn but_one(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
 
     /// Takes one entry: whether there is one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next(&mut self, input: Input<'_>) -> bool {
         if self.0 > 0 {
             self.0 = self.0.wrapping_sub(1);
@@ -521,7 +521,7 @@ impl Entries {
     ///
     /// # Errors
     /// `limit`, at `at`, where an indefinite one has more entries than it may.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn end<'m>(
         self,
         input: Input<'m>,
@@ -545,7 +545,7 @@ impl Entries {
 
 /// The least bytes that an entry of a map or array of that major type has, and the limit that breaks where
 /// it has too many.
-#[inline(always)]
+#[inline]
 fn held(major: u8) -> (u8, Limit) {
     if major == major::MAP { (2, Limit::Keys) } else { (1, Limit::Rank) }
 }
@@ -570,7 +570,7 @@ pub(crate) fn entries<'m>(
 }
 
 /// The head of a map of at most `limit` entries.
-#[inline(always)]
+#[inline]
 pub(crate) fn map_head<'m>(
     wrong: Rule,
     limit: u32,
@@ -579,7 +579,7 @@ pub(crate) fn map_head<'m>(
 }
 
 /// The head of a map, definite and as short as it can be. A build for size has walked over it before.
-#[inline(always)]
+#[inline]
 pub(crate) fn strict_map_head<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
@@ -587,7 +587,7 @@ pub(crate) fn strict_map_head<'m>(
 }
 
 /// The head of an array of at most `limit` entries.
-#[inline(always)]
+#[inline]
 pub(crate) fn array_head<'m>(
     wrong: Rule,
     limit: u32,
@@ -596,7 +596,7 @@ pub(crate) fn array_head<'m>(
 }
 
 /// The head of an array, definite and as short as it can be. A build for size has walked over it before.
-#[inline(always)]
+#[inline]
 pub(crate) fn strict_array_head<'m>(
     wrong: Rule,
 ) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
@@ -611,7 +611,7 @@ pub(crate) fn open_map(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Ent
 }
 
 /// Opens a map or array.
-#[inline(always)]
+#[inline]
 fn open<const MAJOR: u8, const SHORTEST: bool>(
     (wrong, limit): (Rule, u32),
     at: Input<'_>,
@@ -651,13 +651,13 @@ pub(crate) struct Keys<'m> {
 
 impl<'m> Keys<'m> {
     /// For the entries of a map from the one at `first` on.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn of(first: Input<'m>) -> Self {
         Self { first, last: None, disorder: false, count: 0 }
     }
 
     /// Notes a key that may stand there twice.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn note(&mut self, key: &'m [u8]) {
         self.disorder |= self.last.is_some_and(|last| last >= key);
         self.last = Some(key);
@@ -665,13 +665,13 @@ impl<'m> Keys<'m> {
     }
 
     /// Counts an entry whose key does not stand there twice.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count(&mut self) {
         self.count = self.count.wrapping_add(1);
     }
 
     /// Validates the entries that have gone by, which end at `end`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn finish(&self, end: Input<'m>) -> Checked<()> {
         if self.disorder { unsorted(self.first, end, self.count) } else { Ok(()) }
     }
@@ -711,7 +711,7 @@ pub(crate) fn keys_before(at: Input<'_>, mark: Remaining) -> u32 {
 }
 
 /// The value and the key of an entry that has been read.
-#[inline(always)]
+#[inline]
 fn entry(at: Input<'_>) -> Option<(Input<'_>, Input<'_>)> {
     let (initial, rest) = at.split_first()?;
     match initial & 31 {

@@ -98,7 +98,7 @@ impl<'m> Digest<'m> {
     }
 
     /// Whether it is a well-formed `xxh3` of 2; quicker than reading it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_known_v2(text: &[u8]) -> bool {
         let Ok(text) = <&[u8; 21]>::try_from(text) else { return false };
         let (algorithm, digits) = text.split_at(5);
@@ -106,7 +106,7 @@ impl<'m> Digest<'m> {
     }
 
     /// Whether it is a well-formed digest of a known algorithm; quicker than reading it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_known(text: &[u8]) -> bool {
         match text.split_first_chunk::<7>() {
             Some((b"sha256:", digits)) => digits.len() == 64 && all_digits::<ANY>(digits),
@@ -150,7 +150,7 @@ enum Known<'m> {
 }
 
 /// Exactly `2 × N` hexadecimal digits of either case.
-#[inline(always)]
+#[inline]
 fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
     let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
         return None;
@@ -171,7 +171,7 @@ const ANY: u8 = 0x20;
 const LOWER: u8 = 0;
 
 /// Whether all bytes are hexadecimal digits; without a branch, so that many are validated at once.
-#[inline(always)]
+#[inline]
 fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
     let wrong = bytes.iter().fold(0, |wrong, byte| {
         let decimal = byte.wrapping_sub(b'0') < 10;
@@ -182,7 +182,7 @@ fn all_digits<const CASE: u8>(bytes: &[u8]) -> bool {
 }
 
 /// The value of a hexadecimal digit.
-#[inline(always)]
+#[inline]
 fn digit(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => digit.checked_sub(b'0'),

@@ -58,7 +58,7 @@ impl StorageType {
     }
 
     /// [`from_v1`](Self::from_v1) for a name that comes as a word, and quicker.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn from_word(name: Word) -> Option<Self> {
         named! { name;
             "bf16" => Self::Bf16,
@@ -83,7 +83,7 @@ impl StorageType {
     }
 
     /// [`from_v2`](Self::from_v2) for a name that comes as a word, and quicker.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn from_word_v2(name: Word) -> Option<Self> {
         Self::from_word(name).filter(|storage| *storage != Self::Bool)
     }
@@ -118,13 +118,13 @@ impl StorageType {
     }
 
     /// Bytes of one element: 1, 2, 4 or 8.
-    #[inline(always)]
+    #[inline]
     pub fn width(self) -> u8 {
         self.divisor().get()
     }
 
     /// [`width`](Self::width), to divide by.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn divisor(self) -> NonZeroU8 {
         const ONE: NonZeroU8 = NonZeroU8::MIN;
         match self {
@@ -312,7 +312,7 @@ macro_rules! elements {
                 <[Self]>::ref_from_bytes(bytes).ok()
             }
 
-            #[inline(always)]
+            #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| match order {
                     ByteOrder::Little => Self::from_le_bytes(*bytes),
@@ -340,7 +340,7 @@ impl Element for bool {
         <[Self]>::try_ref_from_bytes(bytes).ok()
     }
 
-    #[inline(always)]
+    #[inline]
     fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
         bytes.first().map(|byte| *byte != 0)
     }

@@ -191,7 +191,7 @@ impl Place {
     }
 
     /// The same object, and that component of it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn in_component(self, component: Option<u32>) -> Self {
         Self { component: component.unwrap_or(Self::NONE), ..self }
     }

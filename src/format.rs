@@ -65,7 +65,7 @@ impl<'m> Objects<'m> {
     }
 
     /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next(
         &mut self,
         cx: &mut ParseContext<'_>,

@@ -197,7 +197,7 @@ impl<'o> Builder<'o> {
     }
 
     /// Takes something, unless what came before was refused. An error of no object or component is at `place`.
-    #[inline(always)]
+    #[inline]
     fn take(
         &mut self,
         place: Place,

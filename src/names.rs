@@ -163,7 +163,7 @@ impl Seeds {
 }
 
 /// The first and the last bytes of at most 16, as numbers.
-#[inline(always)]
+#[inline]
 fn ends(text: &[u8]) -> [u64; 2] {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
         return [u64::from_le_bytes(*first), u64::from_le_bytes(*last)];
@@ -176,7 +176,7 @@ fn ends(text: &[u8]) -> [u64; 2] {
 }
 
 /// The halves of a product, one over the other.
-#[inline(always)]
+#[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the lower half")]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a).wrapping_mul(u128::from(b));

@@ -4,7 +4,7 @@ pub(crate) use zten_num::{len_u32, u64_from_usize, usize_from_u32};
 
 /// A product, wrapped, and whether it overflows. Where that is a call for numbers of 64 bits, small ones are
 /// told by themselves.
-#[inline(always)]
+#[inline]
 pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
     if cfg!(target_pointer_width = "64") || (a | b) >> 32 != 0 {
         return a.overflowing_mul(b);
@@ -13,7 +13,7 @@ pub(crate) fn product(a: u64, b: u64) -> (u64, bool) {
 }
 
 /// The high and the low half of a number.
-#[inline(always)]
+#[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "each is a half")]
 pub(crate) const fn halves(number: u64) -> [u32; 2] {
     [(number >> 32) as u32, number as u32]
@@ -28,14 +28,14 @@ pub(crate) struct Division {
 
 /// A division, unless it is by 0. Where the compiler's takes 900 bytes of code, and those are to be few, it
 /// goes bit by bit.
-#[inline(always)]
+#[inline]
 pub(crate) fn divide(dividend: u64, divisor: u64) -> Option<Division> {
     let quotient = dividend.checked_div(divisor)?;
     Some(Division { quotient, remainder: dividend.checked_rem(divisor)? })
 }
 
 /// The quotient, if nothing remains.
-#[inline(always)]
+#[inline]
 pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
     let Division { quotient, remainder } = divide(dividend, divisor)?;
     (remainder == 0).then_some(quotient)
@@ -43,12 +43,12 @@ pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
 
 /// Whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it is done
 /// by words.
-#[inline(always)]
+#[inline]
 pub(crate) fn is_before(one: &[u8], other: &[u8]) -> bool {
     if cfg!(target_pointer_width = "64") { one < other } else { is_before_by_words(one, other) }
 }
 
-#[inline(always)]
+#[inline]
 fn is_before_by_words(one: &[u8], other: &[u8]) -> bool {
     let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
     for (word, other) in words.iter().zip(others) {
@@ -83,7 +83,7 @@ impl Word {
 
     /// The word of a text of `length` bytes, at most 7, from its length and its bytes, in order
     /// from the low byte up; what follows them is left out.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn spelled(bytes: u64, length: u8) -> Self {
         Self(bytes << (56_u8.wrapping_sub(length.wrapping_mul(8)) & 63))
     }
@@ -102,7 +102,7 @@ macro_rules! listed {
             pub(crate) const LIST: [Self; Self::COUNT] = [$( Self::$variant ),+];
 
             /// Its place in the list.
-            #[inline(always)]
+            #[inline]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all are numbered")]
             #[expect(clippy::as_conversions, reason = "a variant's number is its place")]
             pub(crate) const fn ordinal(self) -> u8 {

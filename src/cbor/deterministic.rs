@@ -76,7 +76,7 @@ pub(crate) fn validate(at: Input<'_>) -> Result<Input<'_>, Fault> {
 }
 
 /// The head of a well-formed item, which is to be the shortest one: what is left after it.
-#[inline(always)]
+#[inline]
 fn shortest_head(at: Input<'_>) -> Result<(Input<'_>, Head), Fault> {
     match at.split_first() {
         // The argument of most is in the first byte.

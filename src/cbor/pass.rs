@@ -13,7 +13,7 @@ const MOST: usize = 64;
 const _: () = assert!(DEPTH_CAP == 64, "room for every one");
 
 /// Passes over the item at `at`, which [`skip`] has passed over before. None if it is cut.
-#[inline(always)]
+#[inline]
 pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
     match definite(at, 1)? {
         (rest, 0) => Some(rest),
@@ -29,7 +29,7 @@ pub(crate) fn item(at: Input<'_>) -> Option<Input<'_>> {
 
 /// Passes over so many items, and those within them: up to their end, or to a break or a head of indefinite
 /// length and how many are left with it.
-#[inline(always)]
+#[inline]
 fn definite(mut input: Input<'_>, mut items: u32) -> Option<(Input<'_>, u32)> {
     while items > 0 {
         let (initial, rest) = input.split_first()?;

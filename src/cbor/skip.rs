@@ -23,13 +23,13 @@ impl Level {
     /// A value.
     const VALUE: Self = Self(u32::MAX - 2);
 
-    #[inline(always)]
+    #[inline]
     fn items(count: u32) -> Self {
         Self(count.min(Self::TOO_MANY))
     }
 
     /// Takes one item: the level as it is then; or, at its end, what is left after it.
-    #[inline(always)]
+    #[inline]
     fn next(self, input: Input<'_>) -> Result<Self, Input<'_>> {
         match self {
             Self(left @ ..=Self::TOO_MANY) => left.checked_sub(1).map(Self).ok_or(input),
@@ -56,7 +56,7 @@ impl Around {
     const _ENOUGH: () = assert!(DEPTH_CAP == 64, "a counter for every level that may be open");
 
     /// Keeps `outer`, the innermost of `depth` levels, where one opens within it at `at`, unless that is one too many.
-    #[inline(always)]
+    #[inline]
     fn keep(&mut self, at: Input<'_>, outer: Level, depth: u8) -> Checked<()> {
         match self.kept.get_mut(usize::from(depth)) {
             Some(slot) if depth < self.limit => *slot = outer,
@@ -66,7 +66,7 @@ impl Around {
     }
 
     /// The level that was kept while `depth` levels were open, of which one ends at `at`.
-    #[inline(always)]
+    #[inline]
     fn kept(&self, at: Input<'_>, depth: u8) -> Checked<Level> {
         let kept = self.kept.get(usize::from(depth)).copied();
         kept.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::of(at)).into())
@@ -74,7 +74,7 @@ impl Around {
 }
 
 /// Passes over the item at `at`, which lies within `open` levels, going no deeper than `limit`.
-#[inline(always)]
+#[inline]
 pub(crate) fn skip(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
     match front(at)? {
         (rest, None) => Ok((rest, ())),
@@ -121,7 +121,7 @@ fn nested<'m>(at: Input<'m>, opened: Opened<'m>, open: u8, limit: u8) -> Parsed<
 
 /// Passes over the front of an item: all of a number, string or simple value, or the head of a
 /// map, array or tag, whose level it returns.
-#[inline(always)]
+#[inline]
 fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
     match short(at) {
         Some(read) => Ok(read),
@@ -130,7 +130,7 @@ fn front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
 }
 
 /// [`front`] where the argument is in the initial byte, and nothing is wrong.
-#[inline(always)]
+#[inline]
 fn short(at: Input<'_>) -> Option<(Input<'_>, Option<Level>)> {
     let (initial, rest) = at.split_first()?;
     let (major, info) = (initial >> 5, initial & 31);
@@ -176,7 +176,7 @@ fn any_front(at: Input<'_>) -> Parsed<'_, Option<Level>> {
 }
 
 /// Passes over the content of a byte or text string, in one piece or in chunks.
-#[inline(always)]
+#[inline]
 fn string<'m>(at: Input<'m>, rest: Input<'m>, head: Head) -> Parsed<'m, ()> {
     if head.indefinite() {
         return chunks(rest, head.major);

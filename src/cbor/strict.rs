@@ -45,7 +45,7 @@ impl<'m> Levels<'m> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn top(&mut self) -> Option<&mut Level<'m>> {
         self.open.get_mut(usize::from(self.depth.checked_sub(1)?))
     }
@@ -83,7 +83,7 @@ pub(crate) fn strict(at: Input<'_>, open: u8, limit: u8) -> Parsed<'_, ()> {
 
 impl<'m> Level<'m> {
     /// Notes where a key or a value of a map begins. A key is what stands before its value.
-    #[inline(always)]
+    #[inline]
     fn note(&mut self, input: Input<'m>) -> Checked<()> {
         if self.left.is_multiple_of(2) {
             self.key = input;
@@ -113,7 +113,7 @@ pub(crate) struct Ascending<'m>(Input<'m>);
 
 impl<'m> Ascending<'m> {
     /// Notes the key whose head is at `at`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn note(&mut self, at: Input<'m>, key: Input<'m>) -> Checked<()> {
         let order = self.0.len().cmp(&key.len()).then_with(|| self.0.cmp(key));
         if order.is_ge() {
@@ -126,7 +126,7 @@ impl<'m> Ascending<'m> {
 
 /// Passes over a number, string or simple value, or the head of a map or array. Its level, if there
 /// are items in it.
-#[inline(always)]
+#[inline]
 fn item(at: Input<'_>) -> Parsed<'_, Option<Level<'_>>> {
     let (rest, head) = head(at)?;
     if head.info >= 24 {

@@ -31,7 +31,7 @@ macro_rules! complex {
             }
 
             // Each part by itself is in the byte order of its storage type.
-            #[inline(always)]
+            #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 let (re, im) = bytes.split_at_checked(size_of::<$float>())?;
                 Some(Self { re: <$float>::read(re, order)?, im: <$float>::read(im, order)? })

@@ -95,7 +95,7 @@ macro_rules! fp8 {
                 <[Self]>::ref_from_bytes(bytes).ok()
             }
 
-            #[inline(always)]
+            #[inline]
             fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
                 bytes.first().copied().map(Self)
             }

@@ -63,7 +63,7 @@ impl Element for F8E8M0 {
         <[Self]>::ref_from_bytes(bytes).ok()
     }
 
-    #[inline(always)]
+    #[inline]
     fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
         bytes.first().map(|bits| Self(*bits))
     }

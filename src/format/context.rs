@@ -75,7 +75,7 @@ impl<'o> ParseContext<'o> {
     }
 
     /// Keeps the shape whose dimensions stand at `first` and end before `rest`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn keep_shape(&mut self, first: Input<'_>, rest: Input<'_>) -> Checked<ShapeSpan> {
         let length = first.len().wrapping_sub(rest.len());
         let kept = self.shapes.keep(first.get(..length).unwrap_or(first));
@@ -160,7 +160,7 @@ impl<'m> OpenMap<'m> {
 }
 
 /// Adds an item. Its room grows with what was added, never with what the manifest claims.
-#[inline(always)]
+#[inline]
 pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> Result<(), Fault> {
     if items.len() == items.capacity() {
         reserve(items, 1)?;
@@ -188,7 +188,7 @@ pub(crate) trait Slot<'m>: Sized {
 impl<'m> Slot<'m> for Text<'m> {
     const BLANK: Self = Self::NONE;
 
-    #[inline(always)]
+    #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, bytes) = text(wrong).parse(at)?;
         Ok((rest, Self { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
@@ -213,7 +213,7 @@ impl Text<'_> {
 impl<'m> Slot<'m> for Uint {
     const BLANK: Self = Self { remaining: Remaining::END, value: 0 };
 
-    #[inline(always)]
+    #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, value) = uint(wrong).parse(at)?;
         Ok((rest, Self { remaining: Remaining::of(at), value }))

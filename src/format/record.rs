@@ -48,26 +48,26 @@ impl Logical {
 
     /// Bytes of which a component holds a whole number: those of a logical element, or, if its
     /// `type` is not known, of an element of the dtype.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn unit(self, storage: StorageType) -> u8 {
         storage.width().wrapping_mul(self.ratio())
     }
 
     /// Storage elements for each [unit](Self::unit).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn ratio(self) -> u8 {
         self.known.map_or(1, LogicalType::ratio)
     }
 
     /// Bytes of one logical element on that storage type, if this is known: v1.2 §2. Elements that share
     /// a byte have no such number, but [`bytes`](Self::bytes).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn element_size(self, storage: StorageType) -> Option<NonZeroU8> {
         if self.unknown || self.is_packed() { None } else { NonZeroU8::new(self.unit(storage)) }
     }
 
     /// Returns whether two elements share a byte: v2 appendix A.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_packed(self) -> bool {
         self.known == Some(LogicalType::F4E2M1)
     }
@@ -97,7 +97,7 @@ pub(crate) struct RawComponent {
 
 impl RawComponent {
     /// Checks that a known `type` is one of the dtype: v1.2 §2, v2 §4.2.
-    #[inline(always)]
+    #[inline]
     pub(super) fn check_type(&self) -> Result<(), Fault> {
         let dtype = &self.dtype;
         if let (Logical { known: Some(logical), unknown: false }, Some(remaining)) =
@@ -148,7 +148,7 @@ impl RawComponent {
 
     /// Returns the range of the blob, in a file whose blobs end at `most`: v0.1 §3.2, v1.1 I.2 and IV.2,
     /// v1.2 §4 and §5, v2 §2.4.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn extent(&self, facts: Facts, most: u64) -> Result<Extent, Fault> {
         let (offset, length) = (self.offset.value, self.length.value);
         if offset & facts.alignment.wrapping_sub(1) != 0 {
@@ -238,13 +238,13 @@ impl ComponentRecord {
     }
 
     /// Returns whether its blob is in another file.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn in_shard(&self) -> bool {
         self.shard != Remaining::END
     }
 
     /// Decoded bytes, if the manifest gives them.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn size(&self) -> Option<u64> {
         if self.encoding == Encoding::Raw {
             return Some(self.extent.length());
@@ -253,7 +253,7 @@ impl ComponentRecord {
     }
 
     /// Bytes of one logical element, a power of two, if its types are known and no two elements share a byte.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn element_size(&self) -> Option<NonZeroU8> {
         self.logical.element_size(self.storage?)
     }
@@ -304,7 +304,7 @@ pub struct Extent {
 
 impl Extent {
     /// Returns the range of `length` bytes from `offset` on, if it ends at `most` at the latest.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn within(offset: u64, length: u64, most: u64) -> Option<Self> {
         let end = offset.checked_add(length)?;
         (end <= most).then_some(Self { offset, length })
@@ -409,7 +409,7 @@ impl Shapes {
     }
 
     /// Keeps the shape whose dimensions are the numbers in `dimensions`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn keep(&mut self, dimensions: Input<'_>) -> Result<ShapeSpan, OutOfMemory> {
         if self.get(self.last).0 == dimensions { Ok(self.last) } else { self.append(dimensions) }
     }
@@ -620,7 +620,7 @@ impl Product {
         product
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn multiply(&mut self, dimension: u64) {
         self.empty |= dimension == 0;
         let (wrapped, overflow) = product(self.wrapped, dimension);
@@ -629,7 +629,7 @@ impl Product {
     }
 
     /// The number of elements: 0 where a dimension is 0, none where it overflows.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn elements(&self) -> Option<u64> {
         // Where a dimension is 0, so is what is left of the product.
         (self.empty || !self.overflows).then_some(self.wrapped)

@@ -75,7 +75,7 @@ macro_rules! table {
             }
 
             /// The field of that key.
-            #[inline(always)]
+            #[inline]
             pub(crate) fn named(key: &[u8]) -> Option<Self> {
                 $( if key == $key.as_bytes() { return Some(Self::$slot); } )+
                 None
@@ -96,7 +96,7 @@ macro_rules! table {
             /// Writes the key.
             #[cfg(feature = "write")]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
-            #[inline(always)]
+            #[inline]
             pub(crate) fn write(
                 self,
                 out: &mut $crate::cbor::Output,
@@ -133,14 +133,14 @@ macro_rules! table {
             #[allow(dead_code, clippy::allow_attributes, reason = "the root alone is opened and finished by itself")]
             impl<$m> $reader<$m> {
                 /// Opens the map at `at`.
-                #[inline(always)]
+                #[inline]
                 pub(crate) fn open(cx: &ParseContext<'_>, at: Input<$m>) -> Checked<Self> {
                     let (input, entries) =
                         $crate::format::table::table!(@head $form $wrong_map, cx, at)?;
                     Ok(Self::of(at, (input, entries)))
                 }
 
-                #[inline(always)]
+                #[inline]
                 fn of(at: Input<$m>, (input, entries): (Input<$m>, Entries)) -> Self {
                     Self {
                         at,
@@ -244,7 +244,7 @@ macro_rules! table {
                 }
 
                 /// Ends the map, after its last field: what is left after it, and the record.
-                #[inline(always)]
+                #[inline]
                 pub(crate) fn finish(self) -> Parsed<$m, $name<$m>> {
                     let rest = self.entries.end(self.input, self.at, Limit::Keys)?;
                     self.keys.finish(self.input)?;
@@ -273,7 +273,7 @@ macro_rules! table {
             #[allow(dead_code, clippy::allow_attributes, reason = "the root is not read at once")]
             impl<$m> $name<$m> {
                 /// Reads the map at `at` and hands the record to `then`, which spares moving it.
-                #[inline(always)]
+                #[inline]
                 pub(crate) fn read<O>(
                     cx: &mut ParseContext<'_>,
                     at: Input<$m>,

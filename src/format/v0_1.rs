@@ -139,7 +139,7 @@ pub(super) fn name(manifest: Input<'_>, ordinal: u32) -> Option<Input<'_>> {
 }
 
 impl Entry<'_> {
-    #[inline(always)]
+    #[inline]
     fn component(&self, at: Input<'_>) -> Checked<RawComponent> {
         if let Some(Open(text)) = self.checksum {
             digest_form(text)?;
@@ -195,7 +195,7 @@ impl<'m> Slot<'m> for Open<'m> {
 }
 
 /// Validates the form of a `checksum`, as far as it is known: v0.1 §4.
-#[inline(always)]
+#[inline]
 fn digest_form(text: Text<'_>) -> Checked<()> {
     if Digest::is_known(text.bytes) {
         return Ok(());

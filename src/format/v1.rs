@@ -140,7 +140,7 @@ impl<'m> Objects<'m> {
     }
 
     /// Parses the next object. The fields of the root around the objects are read on the way.
-    #[inline(always)]
+    #[inline]
     pub(super) fn next(
         &mut self,
         cx: &mut ParseContext<'_>,
@@ -283,7 +283,7 @@ impl<'m> Slot<'m> for Deferred<'m> {
 }
 
 /// Reads the object whose name is at `at`.
-#[inline(always)]
+#[inline]
 fn object<'m>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,
@@ -315,7 +315,7 @@ pub(crate) struct Components(Remaining);
 impl<'m> Slot<'m> for Components {
     const BLANK: Self = Self(Remaining::END);
 
-    #[inline(always)]
+    #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = cx.limits.keys();
         let (mut input, mut entries) = open_map(wrong, limit, at)?;
@@ -372,7 +372,7 @@ fn component<'m>(
 }
 
 impl Component<'_> {
-    #[inline(always)]
+    #[inline]
     fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> RawComponent {
         RawComponent {
             at,
@@ -402,7 +402,7 @@ pub(crate) struct DtypeName {
 impl<'m> Slot<'m> for DtypeName {
     const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8, implied: None };
 
-    #[inline(always)]
+    #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word(word)
@@ -435,7 +435,7 @@ impl DtypeName {
     }
 
     /// The elements by it and the `type` beside it. A `type` equal to the dtype says nothing.
-    #[inline(always)]
+    #[inline]
     pub(super) fn and(self, logical_type: Option<TypeName>) -> Dtype {
         let named = logical_type.filter(|name| !self.is(name.spelled));
         let logical = match named {
@@ -501,7 +501,7 @@ pub(crate) struct DigestText(pub(super) Remaining);
 impl<'m> Slot<'m> for DigestText {
     const BLANK: Self = Self(Remaining::END);
 
-    #[inline(always)]
+    #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::parse(cx, wrong, at)?;
         if !Digest::is_known(text.bytes) {
@@ -514,7 +514,7 @@ impl<'m> Slot<'m> for DigestText {
 impl<'m> Slot<'m> for Encoding {
     const BLANK: Self = Self::Raw;
 
-    #[inline(always)]
+    #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = Text::parse(cx, wrong, at)?;
         match text.bytes {

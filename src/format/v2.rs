@@ -146,7 +146,7 @@ impl<'m> Objects<'m> {
     }
 
     /// Parses the next object. The fields of the root around the objects are read on the way.
-    #[inline(always)]
+    #[inline]
     pub(super) fn next(
         &mut self,
         cx: &mut ParseContext<'_>,
@@ -247,7 +247,7 @@ fn name<'m>(names: &mut Ascending<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
 }
 
 /// Reads the object whose name is at `at`.
-#[inline(always)]
+#[inline]
 fn object<'m>(
     cx: &mut ParseContext<'_>,
     names: &mut Ascending<'m>,
@@ -282,7 +282,7 @@ pub(crate) struct Parts(Remaining);
 impl<'m> Slot<'m> for Parts {
     const BLANK: Self = Self(Remaining::END);
 
-    #[inline(always)]
+    #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mut input, mut entries) = strict_map_head(wrong).parse(at)?;
         if entries.are_over() {
@@ -323,7 +323,7 @@ fn part<'m>(
 }
 
 impl Part<'_> {
-    #[inline(always)]
+    #[inline]
     fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> Checked<RawComponent> {
         let decoded = self.decoded_length.map(|length| length.0);
         match (&self.encoding, decoded) {

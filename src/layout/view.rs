@@ -152,7 +152,7 @@ impl<'a> Component<'a> {
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
     /// `unsupported-type`, `unsupported-shard`: v2 §3.4, §4.2, §7.
-    #[inline(always)]
+    #[inline]
     pub fn readable(&self) -> Result<StorageType, Error> {
         let storage = self.stored_or_why().and_then(|storage| {
             match (self.logical().unknown, self.dialect().unknown_type) {
@@ -169,7 +169,7 @@ impl<'a> Component<'a> {
     }
 
     /// [`stored`](Self::stored), or why they cannot.
-    #[inline(always)]
+    #[inline]
     fn stored_or_why(&self) -> Result<StorageType, Unsupported> {
         if self.is_in_other_file() {
             return Err(Unsupported::Shard);
@@ -358,7 +358,7 @@ impl<'a> Object<'a> {
     /// # Errors
     /// [`Misuse::Format`] where it is of another format; `unsupported-layout` where a 0.1 layout
     /// is not known.
-    #[inline(always)]
+    #[inline]
     pub fn dense(&self) -> Result<Dense<'a>, Error> {
         let data = match self.format() {
             // Each has it, so that where there is one component, it is that.

@@ -80,7 +80,7 @@ impl IndexBuilder {
 
     /// Adds an object whose components are `components`. `ascends` tells whether its name is behind the one
     /// before it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn push(
         &mut self,
         record: ObjectRecord,
@@ -229,7 +229,7 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
 }
 
 /// The object and its components, which are the last of the context.
-#[inline(always)]
+#[inline]
 fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
     let components = cx.components.get(usize_from_u32(raw.first)..).unwrap_or_default();
     let RawObject { layout, product, .. } = *raw;
@@ -263,7 +263,7 @@ impl<'m> Parser<'m, '_> {
         objects.finish()
     }
 
-    #[inline(always)]
+    #[inline]
     fn object(&mut self, raw: &RawObject<'m>, ascends: bool) -> Checked<()> {
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
@@ -323,7 +323,7 @@ pub(super) struct InOrder {
 }
 
 impl InOrder {
-    #[inline(always)]
+    #[inline]
     pub(super) fn note(&mut self, extent: Extent) {
         if extent.length() > 0 {
             self.disorder |= extent.offset() < self.end;

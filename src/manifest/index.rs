@@ -37,7 +37,7 @@ pub(crate) struct ObjectRecord {
 
 impl ObjectRecord {
     /// The record of an object that has been parsed, and has so many components.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of(raw: &RawObject<'_>, count: usize) -> Self {
         let Text { remaining, bytes, behind } = raw.name;
         let length = len_u32(bytes.len());

@@ -118,19 +118,19 @@ impl<'c> Candidate<'c> {
     }
 
     /// The component of a role.
-    #[inline(always)]
+    #[inline]
     fn get(&self, role: Role) -> Option<Part<'c>> {
         let ordinal = self.components.iter().position(|record| record.role == Some(role))?;
         Some(Part { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
     }
 
     /// Returns whether the object may have components beside `known`, all of which it has.
-    #[inline(always)]
+    #[inline]
     fn may_have_others(&self, known: usize) -> bool {
         !self.dialect.facts.exact_roles || self.components.len() == known
     }
 
-    #[inline(always)]
+    #[inline]
     fn check_dense(&self) -> Result<(), ObjectFault> {
         let data = self.get(Role::Data).filter(|_| self.may_have_others(1));
         let data = data.ok_or_else(|| in_components(Rule::DenseRoles))?;

@@ -120,7 +120,7 @@ enum Value<'a> {
 
 impl<'a> Written<'a> {
     /// The value of a field; none where it is left out.
-    #[inline(always)]
+    #[inline]
     fn value(&self, key: ComponentKey) -> Option<Value<'_>> {
         match key {
             ComponentKey::dtype => Some(Value::Text(self.storage.name().as_bytes())),

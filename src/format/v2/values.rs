@@ -36,7 +36,7 @@ fn uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, Uint> {
 }
 
 /// A text with the shortest head, not known to be UTF-8, and where it stands.
-#[inline(always)]
+#[inline]
 fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Text<'_>> {
     let (rest, bytes) = strict_text(wrong).parse(at)?;
     Ok((rest, Text { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
@@ -121,7 +121,7 @@ impl<'m> Slot<'m> for Layout {
 
 impl Layout {
     /// The format of that name.
-    #[inline(always)]
+    #[inline]
     pub(super) fn named(name: &[u8]) -> Format {
         match name {
             b"dense" => Format::Dense,
@@ -164,7 +164,7 @@ pub(crate) struct DtypeName {
 impl<'m> Slot<'m> for DtypeName {
     const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8 };
 
-    #[inline(always)]
+    #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word_v2(word)
@@ -183,7 +183,7 @@ impl DtypeName {
     /// What it and the `type` beside it say of the elements: v2 §4.2.
     ///
     /// A `bool` is the storage type of that name: its content has the rule of 1.2.
-    #[inline(always)]
+    #[inline]
     pub(super) fn and(self, logical_type: Option<TypeName>) -> Checked<Dtype> {
         let mut storage = self.storage;
         let logical = match &logical_type {
@@ -248,7 +248,7 @@ pub(crate) struct DigestText(pub(super) Remaining);
 impl<'m> Slot<'m> for DigestText {
     const BLANK: Self = Self(Remaining::END);
 
-    #[inline(always)]
+    #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, text) = text(wrong, at)?;
         if !Digest::is_known_v2(text.bytes) {
