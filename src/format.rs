@@ -8,7 +8,6 @@
 
 mod context;
 pub(crate) mod frame;
-mod named;
 mod profile;
 mod record;
 mod table;
@@ -16,12 +15,11 @@ pub(crate) mod v0_1;
 pub(crate) mod v1;
 pub(crate) mod v2;
 
+use context::OpenList;
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
-pub use named::Named;
-pub(crate) use named::named;
 use nom::Parser as _;
 pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
 pub(crate) use record::ShardRecord;
@@ -33,21 +31,37 @@ pub use record::{Dimensions, Extent, Shape};
 pub(crate) use record::{Dtype, RawComponent, Uint};
 pub(crate) use v2::content;
 
-use crate::cbor::{Checked, Input, Parsed, UNLIMITED, array_head, find, key, uint};
+use crate::cbor::{
+    Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
+};
 use crate::digest::Digest;
 #[cfg(feature = "write")]
 use crate::element::LogicalType;
 use crate::element::StorageType;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Place};
 use crate::limits::format;
 use crate::num::listed;
 use crate::rules::{Rule, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
-pub(crate) enum Objects<'m> {
-    V0(v0_1::Objects<'m>),
-    V1(v1::Objects<'m>),
-    V2(v2::Objects<'m>),
+pub(crate) struct Objects<'m> {
+    container: Container,
+    /// The fields of the root around the objects, until all of them have been read.
+    root: Root<'m>,
+    /// The objects, while they are read, and the names so far if they have to ascend.
+    list: Option<OpenList<'m>>,
+    names: Ascending<'m>,
+    /// The fields beside the objects, and the bytes after the manifest.
+    header: Option<(Input<'m>, Header)>,
+    ordinal: u32,
+}
+
+/// The root of a manifest.
+enum Root<'m> {
+    V1(v1::RootReader<'m>),
+    V2(v2::RootReader<'m>),
+    /// All of its fields have been read, or there are none.
+    Read,
 }
 
 impl<'m> Objects<'m> {
@@ -57,34 +71,75 @@ impl<'m> Objects<'m> {
         cx: &mut ParseContext<'_>,
         manifest: Input<'m>,
     ) -> Checked<Self> {
-        Ok(match container {
-            Container::V0 => Self::V0(v0_1::Objects::open(cx, manifest)?),
-            Container::V1 => Self::V1(v1::Objects::open(cx, manifest)?),
-            Container::V2 => Self::V2(v2::Objects::open(cx, manifest)?),
-        })
+        let (mut list, mut header) = (None, None);
+        let root = match container {
+            Container::V0 => {
+                let head = array_head(Rule::RootType, UNLIMITED);
+                list = Some(OpenList::open(cx, head, manifest)?);
+                Root::Read
+            }
+            Container::V1 => Root::V1(v1::RootReader::open(cx, manifest)?),
+            // A data shard: v2 §7.2.
+            Container::V2 if manifest.is_empty() => {
+                header = Some((manifest, Header::NONE));
+                Root::Read
+            }
+            Container::V2 => Root::V2(v2::RootReader::open(cx, manifest)?),
+        };
+        Ok(Self { container, root, list, names: Ascending::default(), header, ordinal: 0 })
     }
 
-    /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest.
+    /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest. The
+    /// fields of the root around the objects are read on the way.
     #[inline]
     pub(crate) fn next(
         &mut self,
         cx: &mut ParseContext<'_>,
         raw: &mut RawObject<'m>,
     ) -> Checked<bool> {
-        match self {
-            Self::V0(objects) => objects.next(cx, raw),
-            Self::V1(objects) => objects.next(cx, raw),
-            Self::V2(objects) => objects.next(cx, raw),
+        loop {
+            if let Some(list) = &mut self.list
+                && list.entries.next(list.input)
+            {
+                cx.place = Place::new(Some(self.ordinal), None);
+                self.ordinal = self.ordinal.wrapping_add(1);
+                list.input = match self.container {
+                    Container::V0 => v0_1::object(cx, list.input, raw)?,
+                    Container::V1 => v1::object(cx, list.input, raw)?,
+                    Container::V2 => v2::object(cx, &mut self.names, list.input, raw)?,
+                };
+                return Ok(true);
+            }
+            self.advance(cx)?;
+            if self.list.is_none() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads fields of the root up to the next objects, if there are some.
+    #[inline(never)]
+    fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<()> {
+        cx.place = Place::NOWHERE;
+        let behind = match self.list.take() {
+            Some(list) => Some(list.end()?),
+            None => None,
+        };
+        match (core::mem::replace(&mut self.root, Root::Read), behind) {
+            (Root::V1(root), behind) => self.read_root_v1(cx, root, behind),
+            (Root::V2(root), behind) => self.read_root_v2(cx, root, behind),
+            (Root::Read, behind) => {
+                if let (None, Some(rest)) = (&self.header, behind) {
+                    self.header = Some((rest, Header::NONE));
+                }
+                Ok(())
+            }
         }
     }
 
     /// The fields beside the objects, once there are no more objects, and the bytes behind the manifest.
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
-        match self {
-            Self::V0(objects) => objects.finish(),
-            Self::V1(objects) => objects.finish(),
-            Self::V2(objects) => objects.finish(),
-        }
+        self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
     }
 }
 

@@ -32,7 +32,8 @@ pub(crate) use layouts::Candidate;
 pub(crate) use layouts::ObjectFault;
 pub use missing::NotFound;
 pub use object::{Component, ElementType, Object};
-pub use refused::RefusedManifest;
+pub(crate) use refused::named;
+pub use refused::{Named, RefusedManifest};
 pub use shard::{Shard, ShardTable};
 
 #[cfg(feature = "write")]

@@ -26,13 +26,11 @@ use core::ops::Range;
 
 use crate::error::{Error, Misuse, Place};
 use crate::format::frame::{Container, Frame};
-use crate::format::named;
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, named};
 use crate::num::u64_from_usize;
 
-pub use crate::format::Named;
-pub use crate::manifest::RefusedManifest;
+pub use crate::manifest::{Named, RefusedManifest};
 
 /// Checks that as many bytes were given as were asked for.
 fn supplied(bytes: &[u8], needs: &Range<u64>) -> Result<(), Error> {

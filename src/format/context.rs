@@ -134,16 +134,21 @@ pub(crate) struct Header {
     pub(crate) version: Option<Version>,
 }
 
-/// A map of which some entries have been read.
-pub(super) struct OpenMap<'m> {
+impl Header {
+    /// The header of a manifest that is nothing but objects.
+    pub(super) const NONE: Self = Self { attributes: None, version: None };
+}
+
+/// A map or array of which some entries have been read.
+pub(super) struct OpenList<'m> {
     pub(super) at: Input<'m>,
     pub(super) input: Input<'m>,
     pub(super) entries: Entries,
 }
 
-impl<'m> OpenMap<'m> {
-    /// Opens the map of objects at `at`, whose head `head` reads.
-    pub(super) fn objects(
+impl<'m> OpenList<'m> {
+    /// Opens the objects at `at`, whose head `head` reads.
+    pub(super) fn open(
         cx: &mut ParseContext<'_>,
         mut head: impl Parser<Input<'m>, Output = Entries, Error = Fault>,
         at: Input<'m>,
@@ -153,7 +158,7 @@ impl<'m> OpenMap<'m> {
         Ok(Self { at, input, entries })
     }
 
-    /// Ends the map, after its last entry: the bytes after it.
+    /// Ends the list, after its last entry: the bytes after it.
     pub(super) fn end(self) -> Checked<Input<'m>> {
         self.entries.end(self.input, self.at, Limit::Keys)
     }

@@ -1,21 +1,17 @@
 //! `ZTEN0001`: v0.1 §4 and §5, and its crate's readme for `layout`.
 
-use nom::Parser as _;
-
-use super::context::{Header, ParseContext, ShapeField, Slot};
+use super::context::{ParseContext, ShapeField, Slot};
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
     Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role,
 };
-use crate::cbor::{
-    Checked, Entries, Input, Parsed, Remaining, UNLIMITED, array_head, check_utf8, pass, text,
-};
+use crate::cbor::{Checked, Input, Parsed, Remaining, check_utf8};
 use crate::digest::Digest;
 use crate::element::StorageType;
-use crate::error::{ErrorKind, Place};
+use crate::error::ErrorKind;
 use crate::num::len_u32;
-use crate::rules::{Limit, Rule, Unsupported};
+use crate::rules::{Rule, Unsupported};
 
 table! {
     /// One tensor: v0.1 §4. Dtype, encoding and layout are open sets (§8): an entry with a name
@@ -69,51 +65,19 @@ pub(crate) static V0_1: Dialect = Dialect {
 
 const FACTS: Facts = Facts { whole_elements: false, ..Facts::BEFORE_2 };
 
-/// The objects of a 0.1 manifest: entries of an array.
-pub(crate) struct Objects<'m> {
-    manifest: Input<'m>,
-    input: Input<'m>,
-    entries: Entries,
-    ordinal: u32,
-}
-
-impl<'m> Objects<'m> {
-    pub(super) fn open(cx: &mut ParseContext<'_>, manifest: Input<'m>) -> Checked<Self> {
-        let (input, entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest)?;
-        cx.expect(entries.claimed(), Remaining::of(input))?;
-        Ok(Self { manifest, input, entries, ordinal: 0 })
-    }
-
-    pub(super) fn next(
-        &mut self,
-        cx: &mut ParseContext<'_>,
-        raw: &mut RawObject<'m>,
-    ) -> Checked<bool> {
-        if !self.entries.next(self.input) {
-            cx.place = Place::NOWHERE;
-            return Ok(false);
-        }
-        cx.place = Place::new(Some(self.ordinal), None);
-        (self.input, *raw) = object(cx, self.input)?;
-        self.ordinal = self.ordinal.wrapping_add(1);
-        Ok(true)
-    }
-
-    pub(super) fn finish(self) -> Parsed<'m, Header> {
-        let header = Header { attributes: None, version: None };
-        Ok((self.entries.end(self.input, self.manifest, Limit::Keys)?, header))
-    }
-}
-
 /// Reads the entry at `at`: an object and its one component.
-fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<'m>> {
-    Entry::read(cx, at, |cx, entry| {
+pub(super) fn object<'m>(
+    cx: &mut ParseContext<'_>,
+    at: Input<'m>,
+    raw: &mut RawObject<'m>,
+) -> Checked<Input<'m>> {
+    let (rest, ()) = Entry::read(cx, at, |cx, entry| {
         check_utf8(entry.name.remaining, entry.name.bytes)?;
         let first = len_u32(cx.components.len());
         cx.place = cx.place.in_component(Some(0));
         cx.component(&entry.component(at)?, FACTS)?;
         cx.place = cx.place.in_component(None);
-        Ok(RawObject {
+        *raw = RawObject {
             name: entry.name,
             shape: entry.shape.span,
             product: entry.shape.product,
@@ -122,20 +86,10 @@ fn object<'m>(cx: &mut ParseContext<'_>, at: Input<'m>) -> Parsed<'m, RawObject<
             attributes: None,
             shape_at: entry.shape.remaining,
             components_at: Remaining::of(at),
-        })
-    })
-}
-
-/// The name of an entry, in a manifest that need be in order up to there only.
-pub(super) fn name(manifest: Input<'_>, ordinal: u32) -> Option<Input<'_>> {
-    let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest).ok()?;
-    for _ in 0..ordinal {
-        entries.next(input).then_some(())?;
-        input = pass(input)?;
-    }
-    entries.next(input).then_some(())?;
-    let (_, name) = text(Rule::NameType).parse(EntryKey::name.field().find(input)?).ok()?;
-    Some(name)
+        };
+        Ok(())
+    })?;
+    Ok(rest)
 }
 
 impl Entry<'_> {

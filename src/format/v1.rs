@@ -5,19 +5,20 @@ use nom::Parser as _;
 
 #[cfg(feature = "write")]
 use super::Writing;
-use super::context::{Attributes, Header, OpenMap, ParseContext, ShapeField, Slot};
+use super::context::{Attributes, Header, OpenList, ParseContext, ShapeField, Slot};
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
-    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role, Version,
+    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
+    Version,
 };
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
-    map_head, nth_key, open_map, pass, short_text, skip, text, utf8,
+    map_head, open_map, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
-use crate::error::{ErrorKind, Place};
+use crate::error::ErrorKind;
 #[cfg(feature = "write")]
 use crate::limits::format;
 use crate::num::{Word, len_u32};
@@ -122,102 +123,42 @@ static V1_1: Dialect = Dialect {
     ..V1_2
 };
 
-/// The objects of a 1.x manifest, as they come.
-pub(crate) struct Objects<'m> {
-    /// The fields of the root, until all of them have been read.
-    root: Option<RootReader<'m>>,
-    /// The map of objects, while it is read.
-    map: Option<OpenMap<'m>>,
-    /// The fields of the root, and the bytes after them.
-    header: Option<(Input<'m>, Header)>,
-    ordinal: u32,
-}
-
 impl<'m> Objects<'m> {
-    pub(super) fn open(cx: &mut ParseContext<'_>, manifest: Input<'m>) -> Checked<Self> {
-        let root = Some(RootReader::open(cx, manifest)?);
-        Ok(Self { root, map: None, header: None, ordinal: 0 })
-    }
-
-    /// Parses the next object. The fields of the root around the objects are read on the way.
-    #[inline]
-    pub(super) fn next(
+    /// Reads fields of the root up to the objects. If the version stands behind them, all of the root is read before
+    /// them.
+    pub(super) fn read_root_v1(
         &mut self,
         cx: &mut ParseContext<'_>,
-        raw: &mut RawObject<'m>,
-    ) -> Checked<bool> {
-        loop {
-            if let Some(map) = &mut self.map
-                && map.entries.next(map.input)
-            {
-                cx.place = Place::new(Some(self.ordinal), None);
-                map.input = object(cx, map.input, raw)?;
-                self.ordinal = self.ordinal.wrapping_add(1);
-                return Ok(true);
-            }
-            if !self.advance(cx)? {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Reads fields of the root up to the next objects. Returns whether there are some.
-    #[inline(never)]
-    fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<bool> {
-        cx.place = Place::NOWHERE;
-        let behind = match self.map.take() {
-            Some(map) => Some(map.end()?),
-            None => None,
-        };
-        // Where the version stands behind the objects, all of the root has been read before them.
-        let Some(mut root) = self.root.take() else { return Ok(false) };
+        mut root: RootReader<'m>,
+        behind: Option<Input<'m>>,
+    ) -> Checked<()> {
+        let head = || map_head(Rule::ObjectsType, UNLIMITED);
         if let Some(rest) = behind {
             root.resume(rest);
         }
         while let Some((field, value)) = root.next_field(cx)? {
             if field == RootKey::objects && root.has(RootKey::version) {
-                self.map =
-                    Some(OpenMap::objects(cx, map_head(Rule::ObjectsType, UNLIMITED), value)?);
-                self.root = Some(root);
-                return Ok(true);
+                self.list = Some(OpenList::open(cx, head(), value)?);
+                self.root = super::Root::V1(root);
+                return Ok(());
             }
             root.read_field(cx, field, value)?;
         }
         let (rest, root) = root.finish()?;
         let attributes = root.attributes.map(|attributes| attributes.0);
-        let header = Header { attributes, version: Some(root.version) };
-        self.header = Some((rest, header));
+        self.header = Some((rest, Header { attributes, version: Some(root.version) }));
         if let Deferred(Some(at)) = root.objects {
-            self.map = Some(OpenMap::objects(cx, map_head(Rule::ObjectsType, UNLIMITED), at)?);
+            self.list = Some(OpenList::open(cx, head(), at)?);
         }
-        Ok(self.map.is_some())
-    }
-
-    pub(super) fn finish(self) -> Parsed<'m, Header> {
-        self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
+        Ok(())
     }
 }
 
 /// The dialect of a manifest that need not be in order, as far as can be told.
-pub(super) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
+pub(crate) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
     let (_, text) = text(Rule::VersionType).parse(RootKey::version.field().find(manifest)?).ok()?;
     let version = version(core::str::from_utf8(text).ok()?)?;
     (version.major == 1).then(|| version.dialect())
-}
-
-/// The names of an object and of a component of it, in a manifest that need be in order up to
-/// there only.
-pub(super) fn names(
-    manifest: Input<'_>,
-    object: u32,
-    component: Option<u32>,
-) -> Option<(Input<'_>, Option<Input<'_>>)> {
-    let (map, name) = nth_key(RootKey::objects.field().find(manifest)?, object)?;
-    let role = component.and_then(|ordinal| {
-        let (_, role) = nth_key(ObjectKey::components.field().find(map)?, ordinal)?;
-        Some(role)
-    });
-    Some((name, role))
 }
 
 impl<'m> Slot<'m> for Version {
@@ -284,7 +225,7 @@ impl<'m> Slot<'m> for Deferred<'m> {
 
 /// Reads the object whose name is at `at`.
 #[inline]
-fn object<'m>(
+pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,
     raw: &mut RawObject<'m>,

@@ -21,15 +21,15 @@ use self::values::{
 };
 #[cfg(feature = "write")]
 pub(crate) use self::write::{RANK, pass_attributes, validate_shards, validate_written_name};
-use super::context::{Header, OpenMap, ParseContext, Slot};
+use super::context::{Header, OpenList, ParseContext, Slot};
 use super::record::{RawComponent, RawObject, Text};
 use super::table::table;
 use super::{
-    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role,
+    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
 };
 use crate::cbor::{
-    Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, fail, is_ascii, nth_key,
-    short_text, strict, strict_map_head, strict_text,
+    Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, fail, is_ascii, short_text,
+    strict, strict_map_head, strict_text,
 };
 use crate::digest::Digest;
 use crate::error::{ErrorKind, Place};
@@ -120,78 +120,29 @@ fn layout_name(layout: Format) -> &'static str {
     }
 }
 
-/// The objects of a manifest of generation 2, as they come.
-pub(crate) struct Objects<'m> {
-    /// The fields of the root, until all of them have been read; none in a data shard.
-    root: Option<RootReader<'m>>,
-    /// The map of objects, while it is read, and its names so far.
-    map: Option<OpenMap<'m>>,
-    names: Ascending<'m>,
-    /// The fields of the root, and the bytes after them.
-    header: Option<(Input<'m>, Header)>,
-    ordinal: u32,
-}
-
 impl<'m> Objects<'m> {
-    pub(super) fn open(cx: &mut ParseContext<'_>, manifest: Input<'m>) -> Checked<Self> {
-        let (mut root, mut header) = (None, None);
-        if manifest.is_empty() {
-            // A data shard: v2 §7.2.
-            header = Some((manifest, Header { attributes: None, version: None }));
-        } else {
-            // A record that has to be there lies no deeper than any limit is: `DEPTH_FLOOR`.
-            root = Some(RootReader::open(cx, manifest)?);
-        }
-        Ok(Self { root, map: None, names: Ascending::default(), header, ordinal: 0 })
-    }
-
-    /// Parses the next object. The fields of the root around the objects are read on the way.
-    #[inline]
-    pub(super) fn next(
+    /// Reads fields of the root up to the objects.
+    pub(super) fn read_root_v2(
         &mut self,
         cx: &mut ParseContext<'_>,
-        raw: &mut RawObject<'m>,
-    ) -> Checked<bool> {
-        loop {
-            if let Some(map) = &mut self.map
-                && map.entries.next(map.input)
-            {
-                cx.place = Place::new(Some(self.ordinal), None);
-                map.input = object(cx, &mut self.names, map.input, raw)?;
-                self.ordinal = self.ordinal.wrapping_add(1);
-                return Ok(true);
-            }
-            if !self.advance(cx)? {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Reads fields of the root up to the objects. Returns whether they come next.
-    #[inline(never)]
-    fn advance(&mut self, cx: &mut ParseContext<'_>) -> Checked<bool> {
-        cx.place = Place::NOWHERE;
-        let Some(mut root) = self.root.take() else { return Ok(false) };
-        if let Some(map) = self.map.take() {
-            root.resume(map.end()?);
+        mut root: RootReader<'m>,
+        behind: Option<Input<'m>>,
+    ) -> Checked<()> {
+        if let Some(rest) = behind {
+            root.resume(rest);
         }
         while let Some((field, value)) = root.next_field(cx)? {
             if field == RootKey::objects {
-                let head = strict_map_head(Rule::ObjectsType);
-                self.map = Some(OpenMap::objects(cx, head, value)?);
-                self.root = Some(root);
-                return Ok(true);
+                self.list = Some(OpenList::open(cx, strict_map_head(Rule::ObjectsType), value)?);
+                self.root = super::Root::V2(root);
+                return Ok(());
             }
             root.read_field(cx, field, value)?;
         }
         let (rest, root) = root.finish()?;
         let attributes = root.attributes.map(|attributes| attributes.0);
         self.header = Some((rest, Header { attributes, version: None }));
-        Ok(false)
-    }
-
-    pub(super) fn finish(self) -> Parsed<'m, Header> {
-        self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
+        Ok(())
     }
 }
 
@@ -205,21 +156,6 @@ pub(super) fn check_form(cx: &mut ParseContext<'_>, manifest: Input<'_>) -> Chec
     }
     cx.place = place;
     Ok(())
-}
-
-/// The names of an object and of a part of it, in a manifest that need be in order up to there
-/// only.
-pub(super) fn names(
-    manifest: Input<'_>,
-    object: u32,
-    part: Option<u32>,
-) -> Option<(Input<'_>, Option<Input<'_>>)> {
-    let (map, name) = nth_key(RootKey::objects.field().find(manifest)?, object)?;
-    let role = part.and_then(|ordinal| {
-        let (_, role) = nth_key(ObjectKey::parts.field().find(map)?, ordinal)?;
-        Some(role)
-    });
-    Some((name, role))
 }
 
 /// The objects, which are read one by one: no value of this slot is ever read.
@@ -248,7 +184,7 @@ fn name<'m>(names: &mut Ascending<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
 
 /// Reads the object whose name is at `at`.
 #[inline]
-fn object<'m>(
+pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     names: &mut Ascending<'m>,
     at: Input<'m>,
