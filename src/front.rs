@@ -12,13 +12,11 @@ use crate::cbor::{Fault, Output, Remaining, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Extent, Format, Logical, Product, Role, Shapes,
-    pass_attributes, push,
+    ComponentRecord, Dialect, Encoding, Extent, Format, Header, Logical, ParseContext, Product,
+    Role, pass_attributes, push,
 };
 use crate::limits::Options;
-use crate::manifest::{
-    BlobRule, Candidate, Collected, IndexBuilder, ObjectRecord, ValidatedManifest,
-};
+use crate::manifest::{BlobRule, Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
 use crate::num::{len_u32, u64_from_usize};
 use crate::rules::{Limit, Row, Rule};
 
@@ -106,7 +104,6 @@ pub struct RawComponent<'a> {
 /// After an error it takes no more, and ends in that error: the file is refused.
 #[derive(Debug)]
 pub struct Builder<'o> {
-    front: &'static FrontEnd,
     options: &'o Options,
     header: Range<u64>,
     file_len: u64,
@@ -114,8 +111,7 @@ pub struct Builder<'o> {
     text: Output,
     last_name: Range<usize>,
     attributes: Option<Remaining>,
-    components: Vec<ComponentRecord>,
-    shapes: Shapes,
+    cx: ParseContext<'o>,
     /// The dimensions of the tensor that is being taken, as CBOR numbers.
     dimensions: Output,
     index: IndexBuilder,
@@ -158,20 +154,24 @@ impl<'o> Builder<'o> {
         if header.start > header.end || header.end > file_len {
             return Err(Error::internal());
         }
+        let most = options.limit().shared_total(file_len);
+        let blobs = match front.blobs {
+            Blobs::Disjoint => BlobRule::Disjoint,
+            Blobs::Identical => BlobRule::Identical { most },
+            Blobs::Any => BlobRule::Any { most },
+        };
         let mut text = Output::default();
         text.raw(&[0])?;
         Ok(Self {
-            front,
             options,
             header,
             file_len,
             text,
             last_name: 0..0,
             attributes: None,
-            components: Vec::new(),
-            shapes: Shapes::new(),
+            cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
             dimensions: Output::default(),
-            index: IndexBuilder::new(),
+            index: IndexBuilder::new(blobs),
             failed: None,
         })
     }
@@ -216,7 +216,7 @@ impl<'o> Builder<'o> {
     /// Checks a tensor and keeps it. What it leaves where it fails is never looked at.
     fn object(&mut self, object: &RawObject<'_>) -> Result<(), Error> {
         let ordinal = self.index.len();
-        let first = self.components.len();
+        let first = self.cx.components.len();
         if u64_from_usize(object.shape.len()) > self.options.limit().rank().into() {
             return Err(Error::nowhere(Limit::Rank));
         }
@@ -230,12 +230,12 @@ impl<'o> Builder<'o> {
         }
         self.dimensions.truncate(0);
         object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
-        let shape = self.shapes.keep(self.dimensions.as_bytes())?;
+        let shape = self.cx.shapes.keep(self.dimensions.as_bytes())?;
         let product = Product::of(object.shape.iter().copied());
-        let components = self.components.get(first..).unwrap_or_default();
-        let dialect = &self.front.dialect;
+        let components = self.cx.components.get(first..).unwrap_or_default();
+        let dialect = self.cx.dialect;
         let layout = object.layout;
-        let dimensions = self.shapes.get(shape);
+        let dimensions = self.cx.shapes.get(shape);
         let candidate = Candidate { layout, product, shape: dimensions, components, dialect };
         match object.layout {
             Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::Unknown => {}
@@ -269,11 +269,11 @@ impl<'o> Builder<'o> {
             format: object.layout,
         };
         // So many components and dimensions can be counted in 32 bits.
-        let kept = self.components.len().saturating_add(self.shapes.len());
+        let kept = self.cx.components.len().saturating_add(self.cx.shapes.len());
         if u64_from_usize(kept) > self.options.limit().manifest() {
             return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
         }
-        let components = self.components.get(first..).unwrap_or_default();
+        let components = self.cx.components.get(first..).unwrap_or_default();
         self.index.push(record, components, ascends).map_err(refused)
     }
 
@@ -287,25 +287,11 @@ impl<'o> Builder<'o> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let Self { front, options, header, file_len, text, mut components, mut index, .. } = self;
+        let Self { options, header, file_len, text, mut cx, mut index, .. } = self;
         let total = len_u32(text.len());
-        index.rebase(&mut components, total);
-        let most = options.limit().shared_total(file_len);
-        let blobs = match front.blobs {
-            Blobs::Disjoint => BlobRule::Disjoint,
-            Blobs::Identical => BlobRule::Identical { most },
-            Blobs::Any => BlobRule::Any { most },
-        };
-        let collected = Collected {
-            bytes: text.as_bytes(),
-            components,
-            shapes: self.shapes,
-            shards: Vec::new(),
-            dialect: &front.dialect,
-            attributes: self.attributes.map(|at| at.rebased(total)),
-            version: None,
-        };
-        let index = index.finish(collected, blobs, options.limit());
+        index.rebase(&mut cx.components, total);
+        let attributes = self.attributes.map(|at| at.rebased(total));
+        let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
         let index = index.map_err(|found| refused(found.fault).at(found.place))?;
         let validated = ValidatedManifest::of_front(header, file_len, index, *options);
         Ok(Parsed(validated, text.into_bytes()))
@@ -362,7 +348,7 @@ impl<'o> Builder<'o> {
         if let Some(size) = record.size().filter(|size| size & unit != 0) {
             return Err(Error::nowhere(Rule::WholeElements).found(size));
         }
-        push(&mut self.components, record).map_err(refused)
+        push(&mut self.cx.components, record).map_err(refused)
     }
 
     /// Keeps a name: its place, and the range of its head.

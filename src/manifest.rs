@@ -20,7 +20,7 @@ use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
 #[cfg(feature = "std")]
-pub(crate) use builder::{BlobRule, Collected, IndexBuilder};
+pub(crate) use builder::{BlobRule, IndexBuilder};
 #[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;
 #[cfg(feature = "std")]

@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::rules::{Limit, Rule};
 
 /// The limits and the place of a parser, and the lists into which components and shapes go as they are parsed.
+#[derive(Debug)]
 pub(crate) struct ParseContext<'o> {
     pub(crate) limits: &'o Limits,
     /// The dialect of the objects: that of the container, until the version is known.

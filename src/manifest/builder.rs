@@ -10,8 +10,7 @@ use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
 use crate::error::{Error, ErrorKind, OutOfMemory, Place};
 use crate::format::frame::Frame;
 use crate::format::{
-    ComponentRecord, Dialect, Extent, Header, Objects, ParseContext, RawObject, Shapes, Version,
-    push, reserve,
+    ComponentRecord, Extent, Header, Objects, ParseContext, RawObject, push, reserve,
 };
 use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
@@ -27,21 +26,9 @@ pub(crate) struct IndexBuilder {
     objects: Vec<ObjectRecord>,
     names_are_sorted: bool,
     blobs: InOrder,
+    blob_rule: BlobRule,
     /// The number of components that are in other files.
     in_shards: u32,
-}
-
-/// The records of a file beside its objects.
-#[derive(Debug)]
-pub(crate) struct Collected<'m> {
-    /// The bytes that the places of records are in.
-    pub(crate) bytes: Input<'m>,
-    pub(crate) components: Vec<ComponentRecord>,
-    pub(crate) shapes: Shapes,
-    pub(crate) shards: Vec<ShardRecord>,
-    pub(crate) dialect: &'static Dialect,
-    pub(crate) attributes: Option<Remaining>,
-    pub(crate) version: Option<Version>,
 }
 
 /// A broken rule, and the object and component that break it.
@@ -58,11 +45,13 @@ impl From<OutOfMemory> for PlacedFault {
 }
 
 impl IndexBuilder {
-    pub(crate) fn new() -> Self {
+    /// An index of no objects, whose blobs may overlap as that rule says.
+    pub(crate) fn new(blob_rule: BlobRule) -> Self {
         Self {
             objects: Vec::new(),
             names_are_sorted: true,
             blobs: InOrder::default(),
+            blob_rule,
             in_shards: 0,
         }
     }
@@ -112,15 +101,15 @@ impl IndexBuilder {
         }
     }
 
-    /// Checks the rules that hold for all objects together.
+    /// Checks the rules that hold for all objects together. `bytes` are those that the places of records are in.
     pub(crate) fn finish(
         self,
-        collected: Collected<'_>,
-        blob_rule: BlobRule,
-        limits: &Limits,
+        cx: ParseContext<'_>,
+        header: Header,
+        bytes: Input<'_>,
     ) -> Result<Index, PlacedFault> {
-        let Self { objects, names_are_sorted, blobs, in_shards } = self;
-        let Collected { bytes, components, shapes, dialect, attributes, version, .. } = collected;
+        let Self { objects, names_are_sorted, blobs, blob_rule, in_shards } = self;
+        let ParseContext { limits, dialect, components, shapes, shards, .. } = cx;
         let records = Records { bytes, dialect, objects: &objects, components: &components };
         if !blobs.holds() {
             let here = (0..).zip(&components).filter(|(_, record)| !record.in_shard());
@@ -130,9 +119,8 @@ impl IndexBuilder {
             }
         }
         if in_shards > 0 {
-            check_shards(records, in_shards, &collected.shards, limits)?;
+            check_shards(records, in_shards, &shards, limits)?;
         }
-        let _ = (in_shards, limits);
         let read = |ordinal| records.name_at(ordinal);
         let names = if names_are_sorted {
             Names::sorted(if dialect.facts.sorted_by_length { Order::Length } else { Order::Bytes })
@@ -151,11 +139,11 @@ impl IndexBuilder {
             objects,
             components,
             names,
-            attributes,
+            attributes: header.attributes,
             shapes,
-            shards: collected.shards,
+            shards,
             dialect,
-            version,
+            version: header.version,
         })
     }
 }
@@ -173,58 +161,40 @@ pub(super) fn overlap_fault(records: Records<'_>, found: Overlap) -> PlacedFault
 
 /// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
+    let (container, limits) = (frame.container(), options.limit());
+    let dialect = container.dialect();
+    let shared = dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs);
+    let blob_rule = if shared {
+        BlobRule::Identical { most: limits.shared_total(frame.file_len()) }
+    } else {
+        BlobRule::Disjoint
+    };
     let mut parser = Parser {
         options,
         manifest,
-        cx: ParseContext::new(
-            options.limit(),
-            frame.container().dialect(),
-            frame.manifest().clone(),
-            frame.blobs_end(),
-        ),
-        builder: IndexBuilder::new(),
+        cx: ParseContext::new(limits, dialect, frame.manifest().clone(), frame.blobs_end()),
+        builder: IndexBuilder::new(blob_rule),
     };
-    let container = frame.container();
-    let parsed = match Objects::open(container, &mut parser.cx, manifest) {
-        Ok(objects) => parser.pull(objects),
-        Err(error) => Err(error),
-    };
+    let objects = Objects::open(container, &mut parser.cx, manifest);
+    let parsed = objects.and_then(|objects| parser.pull(objects));
     let Parser { mut cx, builder, .. } = parser;
-    let parsed = {
-        debug_assert!(
-            parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
-            "a manifest that is accepted has the form that its container asks for"
-        );
-        parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found))
-    };
-    let end = frame.manifest().end;
+    debug_assert!(
+        parsed.is_err() || check_form(container, &mut cx, manifest).is_ok(),
+        "a manifest that is accepted has the form that its container asks for"
+    );
+    let parsed =
+        parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));
     let error = |fault: Fault| {
         // No place lies before the manifest.
-        let offset = end.saturating_sub(fault.remaining.left().into());
+        let offset = frame.manifest().end.saturating_sub(fault.remaining.left().into());
         Error::new(fault.kind, offset).found(fault.found)
     };
-    let (rest, Header { attributes, version }) =
-        parsed.map_err(|found| error(fault(found)).at(cx.place))?;
+    let (rest, header) = parsed.map_err(|found| error(fault(found)).at(cx.place))?;
     if !rest.is_empty() {
         let rest = (Remaining::of(rest), u64_from_usize(rest.len()));
         return Err(error(Fault::with(Rule::ManifestTrailing, rest.0, rest.1)));
     }
-    let dialect = cx.dialect;
-    let blob_rule = if dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs) {
-        BlobRule::Identical { most: options.limit().shared_total(frame.file_len()) }
-    } else {
-        BlobRule::Disjoint
-    };
-    let collected = Collected {
-        bytes: manifest,
-        components: cx.components,
-        shapes: cx.shapes,
-        shards: cx.shards,
-        dialect,
-        attributes,
-        version,
-    };
-    let index = builder.finish(collected, blob_rule, options.limit());
+    let index = builder.finish(cx, header, manifest);
     index.map_err(|PlacedFault { fault, place }| error(fault).at(place))
 }
 
