@@ -21,7 +21,7 @@ pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
 use nom::Parser as _;
-pub(crate) use profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
+pub(crate) use profile::{Count, Profile, Types};
 pub(crate) use record::ShardRecord;
 #[cfg(feature = "write")]
 pub(crate) use record::blobs_end;

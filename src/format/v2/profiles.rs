@@ -3,11 +3,11 @@
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, skip};
 use crate::element::StorageType;
 use crate::error::ErrorKind;
-use crate::format::Format;
 use crate::format::context::{ParseContext, Slot};
-use crate::format::profile::{Factors, Profile, QuantGroup, ScaleForm, Zeros};
+use crate::format::profile::{Count, PartRule, Profile, Types};
 use crate::format::record::{Shape, ShapeSpan, Text, Uint};
 use crate::format::table::table;
+use crate::format::{Format, Role};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::{divide, divide_exactly};
 use crate::rules::Rule;
@@ -114,6 +114,11 @@ fn along(shape: Shape<'_>, axis: Uint) -> Result<u64, Fault> {
     dimension.ok_or_else(|| Fault::with(Rule::AttributeAxis, axis.remaining, axis.value))
 }
 
+/// The rule of a component.
+fn part(role: Role, types: Types, count: Count) -> PartRule {
+    PartRule { role, types, count }
+}
+
 impl Mx<'_> {
     fn profile(&self, shape: Shape<'_>, shape_at: Remaining) -> Result<Profile, Fault> {
         let along = match self.axis {
@@ -124,10 +129,11 @@ impl Mx<'_> {
         let whole = divide_exactly(along, value).is_some();
         let blocks = divide(elements(shape)?, value).filter(|_| whole && value >= 2);
         let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
-        match self.scale_form.bytes {
-            b"e8m0_exponent" => Ok(Profile::Mx { scales: blocks.quotient }),
-            _ => Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining)),
+        if self.scale_form.bytes != b"e8m0_exponent" {
+            return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining));
         }
+        let scales = part(Role::Scales, Types::E8M0, Count::Exactly(Some(blocks.quotient)));
+        Ok([Some(part(Role::Data, Types::Mx, Count::OfShape)), Some(scales), None])
     }
 }
 
@@ -140,7 +146,8 @@ impl Gguf<'_> {
         if value == 0 {
             return Err(Fault::with(Rule::GgufBlock, remaining, value));
         }
-        Ok(Profile::Gguf { bytes: blocks.checked_mul(value) })
+        let bytes = Count::Exactly(blocks.checked_mul(value));
+        Ok([Some(part(Role::Data, Types::U8, bytes)), None, None])
     }
 }
 
@@ -159,27 +166,29 @@ impl Quant<'_> {
         // Of an axis of 0 there are no lanes to count, and no scales.
         let lanes = divide(elements(shape)?, along).map_or(0, |lanes| lanes.quotient);
         let scales = if size == 0 {
-            Factors { by_size: lanes.checked_mul(along), by_text: Some(lanes) }
+            // The text of the profile asks for one a lane, its size for one an element.
+            Count::Either(lanes.checked_mul(along), Some(lanes))
         } else {
             let groups = divide_exactly(along, size);
             let groups = groups.ok_or(Fault::with(Rule::QuantGroupSize, remaining, size))?;
-            let count = lanes.checked_mul(groups);
-            Factors { by_size: count, by_text: count }
+            Count::Exactly(lanes.checked_mul(groups))
         };
-        let scale_form = match self.scale_form.bytes {
-            b"f32_factors" => ScaleForm::F32,
-            b"f16_factors" => ScaleForm::F16,
-            b"e8m0_exponent" => ScaleForm::E8M0,
+        let types = match self.scale_form.bytes {
+            b"f32_factors" => Types::Floats,
+            b"f16_factors" => Types::Halves,
+            b"e8m0_exponent" => Types::E8M0,
             _ => return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining)),
         };
-        Ok(Profile::QuantGroup(QuantGroup {
-            word,
-            per_word: codes,
-            words: divide_exactly(elements(shape)?, codes),
-            scales,
-            scale_form,
-            zeros: self.zero_point.0,
-        }))
+        let words = Count::Exactly(divide_exactly(elements(shape)?, codes));
+        let zeros = match self.zero_point {
+            ZeroPoint::Absent => None,
+            ZeroPoint::Plain => Some(part(Role::Zeros, Types::Plain, Count::PerScales(1))),
+            ZeroPoint::Packed => {
+                Some(part(Role::Zeros, Types::Word(word), Count::PerScales(codes)))
+            }
+        };
+        let data = part(Role::Data, Types::Word(word), words);
+        Ok([Some(data), Some(part(Role::Scales, types, scales)), zeros])
     }
 }
 
@@ -211,25 +220,31 @@ impl<'m> Slot<'m> for Packing {
     }
 }
 
-/// `zero_point`, found to be known.
+/// `zero_point`, found to be known: the component `zeros`.
 #[derive(Clone, Copy)]
-struct ZeroPoint(Zeros);
+enum ZeroPoint {
+    Absent,
+    /// One element for each scale.
+    Plain,
+    /// In words, as the codes are.
+    Packed,
+}
 
 impl<'m> Slot<'m> for ZeroPoint {
-    const BLANK: Self = Self(Zeros::Absent);
+    const BLANK: Self = Self::Absent;
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         ZeroPointFields::read(cx, at, |_, ZeroPointFields { form, value, packing, .. }| {
             let unknown = |text: Text<'_>| Fault::new(Rule::QuantZeroPoint, text.remaining).into();
             let missing = Fault::new(Rule::AttributeMissing, Remaining::of(at));
             match form.bytes {
-                b"none" => Ok(Self(Zeros::Absent)),
-                b"implied" => value.map(|_| Self(Zeros::Absent)).ok_or(missing.into()),
+                b"none" => Ok(Self::Absent),
+                b"implied" => value.map(|_| Self::Absent).ok_or(missing.into()),
                 b"tensor" => {
                     let packing = packing.ok_or(missing)?;
                     match packing.bytes {
-                        b"plain" => Ok(Self(Zeros::Plain)),
-                        b"same_as_data" => Ok(Self(Zeros::Packed)),
+                        b"plain" => Ok(Self::Plain),
+                        b"same_as_data" => Ok(Self::Packed),
                         _ => Err(unknown(packing)),
                     }
                 }
