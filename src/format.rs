@@ -16,6 +16,8 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
+#[cfg(feature = "write")]
+pub(crate) use context::RANK;
 #[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};

@@ -7,14 +7,16 @@ use nom::Parser;
 
 use super::record::ShardRecord;
 use super::record::{ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, Text, Uint};
-use super::{Dialect, Facts, Version};
+use super::{Dialect, Facts, Format, Version, v2};
 use crate::cbor::strict;
 use crate::cbor::{
     Checked, Entries, Fault, Input, Keys, Parsed, Remaining, array_head, check_utf8, fault, key,
-    map_head, skip, text, uint, utf8,
+    map_head, short_text, skip, strict_array_head, strict_text, strict_uint, text, uint, utf8,
 };
+use crate::digest::Digest;
 use crate::error::{OutOfMemory, Place};
 use crate::limits::Limits;
+use crate::num::Word;
 use crate::rules::{Limit, Rule};
 
 /// The limits and the place of a parser, and the lists into which components and shapes go as they are parsed.
@@ -182,8 +184,9 @@ pub(crate) fn reserve<T>(items: &mut Vec<T>, more: u32) -> Result<(), Fault> {
     reserved.map_err(|_| Fault::new(OutOfMemory, Remaining::END))
 }
 
-/// A type that a field's value is read into.
-pub(crate) trait Slot<'m>: Sized {
+/// A type that a field's value is read into. `STRICT` slots are those of deterministic CBOR, whose heads are as
+/// short as they can be.
+pub(crate) trait Slot<'m, const STRICT: bool = false>: Sized {
     /// The value of a slot before; it is never read.
     const BLANK: Self;
 
@@ -191,12 +194,13 @@ pub(crate) trait Slot<'m>: Sized {
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self>;
 }
 
-impl<'m> Slot<'m> for Text<'m> {
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for Text<'m> {
     const BLANK: Self = Self::NONE;
 
     #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, bytes) = text(wrong).parse(at)?;
+        let read = if STRICT { strict_text(wrong).parse(at) } else { text(wrong).parse(at) };
+        let (rest, bytes) = read?;
         Ok((rest, Self { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
     }
 }
@@ -216,13 +220,55 @@ impl Text<'_> {
     }
 }
 
-impl<'m> Slot<'m> for Uint {
-    const BLANK: Self = Self { remaining: Remaining::END, value: 0 };
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for Uint {
+    const BLANK: Self = Self::NONE;
+
+    #[inline(always)]
+    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let read = if STRICT { strict_uint(wrong).parse(at) } else { uint(wrong).parse(at) };
+        let (rest, value) = read?;
+        Ok((rest, Self { remaining: Remaining::of(at), value }))
+    }
+}
+
+/// A text that is UTF-8: a name out of an open set.
+#[derive(Clone, Copy)]
+pub(crate) struct Name<'m>(pub(super) Text<'m>);
+
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for Name<'m> {
+    const BLANK: Self = Self(Text::NONE);
+
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
+        check_utf8(text.remaining, text.bytes)?;
+        Ok((rest, Self(text)))
+    }
+}
+
+/// The place of a digest, found to be well-formed: v0.1 §4, v1.1 II.3, v1.2 §1, v2 §3.4.
+#[derive(Clone, Copy)]
+pub(crate) struct DigestText(pub(super) Remaining);
+
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for DigestText {
+    const BLANK: Self = Self(Remaining::END);
 
     #[inline]
-    fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, value) = uint(wrong).parse(at)?;
-        Ok((rest, Self { remaining: Remaining::of(at), value }))
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
+        Ok((rest, Self::of::<STRICT>(cx.dialect, text)?))
+    }
+}
+
+impl DigestText {
+    /// Checks the form of a digest, as far as it is known.
+    #[inline]
+    pub(super) fn of<const STRICT: bool>(dialect: &Dialect, text: Text<'_>) -> Checked<Self> {
+        let known =
+            if STRICT { Digest::is_known_v2(text.bytes) } else { Digest::is_known(text.bytes) };
+        if !known {
+            text.validate(|text| (dialect.read_digest)(text).is_some(), Rule::DigestForm)?;
+        }
+        Ok(Self(text.remaining))
     }
 }
 
@@ -234,22 +280,42 @@ pub(crate) struct ShapeField {
     pub(super) product: Product,
 }
 
-impl<'m> Slot<'m> for ShapeField {
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
     const BLANK: Self =
         Self { remaining: Remaining::END, span: ShapeSpan::EMPTY, product: Product::ONE };
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = array_head(wrong, cx.limits.rank()).parse(at)?;
+        let (remaining, limit) = (Remaining::of(at), cx.limits.rank());
+        let head = if STRICT {
+            strict_array_head(wrong).parse(at)
+        } else {
+            array_head(wrong, limit).parse(at)
+        };
+        let (mut input, mut entries) = head?;
+        if STRICT && entries.claimed() > Some(limit.min(RANK)) {
+            return Err(too_many(remaining, entries.claimed()).into());
+        }
         let (first, mut product) = (input, Product::ONE);
         while entries.next(input) {
             let dimension;
-            (input, dimension) = uint(wrong).parse(input)?;
-            product.multiply(dimension);
+            (input, dimension) = <Uint as Slot<'m, STRICT>>::parse(cx, wrong, input)?;
+            product.multiply(dimension.value);
         }
         let span = cx.keep_shape(first, input)?;
-        let shape = Self { remaining: Remaining::of(at), span, product };
-        Ok((entries.end(input, at, Limit::Rank)?, shape))
+        Ok((entries.end(input, at, Limit::Rank)?, Self { remaining, span, product }))
+    }
+}
+
+/// Dimensions of a shape of 2, at most: v2 §3.3.
+pub(crate) const RANK: u32 = 64;
+
+/// The fault of a shape of 2 that has more dimensions than it may, or than the limit allows.
+#[cold]
+fn too_many(at: Remaining, rank: Option<u32>) -> Fault {
+    match rank {
+        Some(rank) if rank > RANK => Fault::with(Rule::ShapeRank, at, rank.into()),
+        _ => Fault::new(Limit::Rank, at),
     }
 }
 
@@ -284,5 +350,25 @@ impl<'m, const OPEN: u8> Slot<'m> for Attributes<OPEN> {
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, ()) = pass_attributes(cx.limits, wrong, at, OPEN)?;
         Ok((rest, Self(Remaining::of(at))))
+    }
+}
+
+/// The layout of an object: `format` in 1.x, `layout` in 2.
+impl<'m, const STRICT: bool> Slot<'m, STRICT> for Format {
+    const BLANK: Self = Self::Unknown;
+
+    #[inline(always)]
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        if let Some((rest, _, word)) = short_text(at)
+            && word == const { Word::new("dense") }
+        {
+            return Ok((rest, Self::Dense));
+        }
+        let (rest, text) = <Text<'m> as Slot<'m, STRICT>>::parse(cx, wrong, at)?;
+        let format = if STRICT { v2::layout(text.bytes) } else { Self::named(text.bytes) };
+        if format == Self::Unknown {
+            check_utf8(text.remaining, text.bytes)?;
+        }
+        Ok((rest, format))
     }
 }

@@ -344,6 +344,11 @@ pub(crate) struct Uint {
     pub(crate) value: u64,
 }
 
+impl Uint {
+    /// No number.
+    pub(crate) const NONE: Self = Self { remaining: Remaining::END, value: 0 };
+}
+
 /// A text, not known to be UTF-8, the place of its head, and the place behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'m> {

@@ -150,7 +150,7 @@ macro_rules! table {
                         proven: !DETERMINISTIC,
                         seen: 0,
                         null: 0,
-                        $( $slot: <$type as Slot<$m>>::BLANK, )+
+                        $( $slot: <$type as Slot<$m, DETERMINISTIC>>::BLANK, )+
                     }
                 }
 
@@ -225,7 +225,7 @@ macro_rules! table {
                                         self.null |= field.bit();
                                         self.input = rest;
                                     }
-                                    None => (self.input, self.$slot) = Slot::parse(cx, $wrong, value)?,
+                                    None => (self.input, self.$slot) = <$type as Slot<$m, DETERMINISTIC>>::parse(cx, $wrong, value)?,
                                 }
                             }
                         )+
@@ -282,7 +282,7 @@ macro_rules! table {
                     let (mut input, mut entries) =
                         $crate::format::table::table!(@head $form $wrong_map, cx, at)?;
                     let (mut seen, mut null) = (0, 0);
-                    $( let mut $slot = <$type as Slot<$m>>::BLANK; )+
+                    $( let mut $slot = <$type as Slot<$m, DETERMINISTIC>>::BLANK; )+
                     // Writers put fields in the order of the table and spell them with short heads.
                     'ordered: {
                         $(
@@ -297,7 +297,7 @@ macro_rules! table {
                                         null |= const { Field::$slot.bit() };
                                         input = rest;
                                     }
-                                    None => (input, $slot) = <$type as Slot<$m>>::parse(cx, $wrong, value)?,
+                                    None => (input, $slot) = <$type as Slot<$m, DETERMINISTIC>>::parse(cx, $wrong, value)?,
                                 }
                             }
                         )+

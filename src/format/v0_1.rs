@@ -1,6 +1,6 @@
 //! `ZTEN0001`: v0.1 §4 and §5, and its crate's readme for `layout`.
 
-use super::context::{ParseContext, ShapeField, Slot};
+use super::context::{DigestText, Name, ParseContext, ShapeField, Slot};
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
@@ -21,12 +21,12 @@ table! {
     "name"            => name:         Text<'m>,       required(Rule::NameMissing),     else Rule::NameType;
     "offset"          => offset:       Uint,           required(Rule::OffsetMissing),   else Rule::OffsetType;
     "size"            => size:         Uint,           required(Rule::LengthMissing),   else Rule::LengthType;
-    "dtype"           => dtype:        Open<'m>,       required(Rule::DtypeMissing),    else Rule::DtypeType;
-    "layout"          => layout:       Open<'m>,       optional,                        else Rule::LayoutType;
+    "dtype"           => dtype:        Name<'m>,       required(Rule::DtypeMissing),    else Rule::DtypeType;
+    "layout"          => layout:       Name<'m>,       optional,                        else Rule::LayoutType;
     "shape"           => shape:        ShapeField,     required(Rule::ShapeMissing),    else Rule::ShapeType;
-    "encoding"        => encoding:     Open<'m>,       required(Rule::EncodingMissing), else Rule::EncodingType;
+    "encoding"        => encoding:     Name<'m>,       required(Rule::EncodingMissing), else Rule::EncodingType;
     "data_endianness" => endianness:   Endianness,     optional,                        else Rule::EndiannessType;
-    "checksum"        => checksum:     Open<'m>,       optional,                        else Rule::DigestType;
+    "checksum"        => checksum:     Name<'m>,       optional,                        else Rule::DigestType;
 }
 
 /// The rules of 0.1.
@@ -95,9 +95,8 @@ pub(super) fn object<'m>(
 impl Entry<'_> {
     #[inline]
     fn component(&self, at: Input<'_>) -> Checked<RawComponent> {
-        if let Some(Open(text)) = self.checksum {
-            digest_form(text)?;
-        }
+        let digest =
+            self.checksum.map(|Name(text)| DigestText::of::<false>(&V0_1, text)).transpose()?;
         Ok(RawComponent {
             at: Remaining::of(at),
             map: Remaining::of(at),
@@ -117,7 +116,7 @@ impl Entry<'_> {
                 b"zstd" => Encoding::Zstd,
                 _ => Encoding::Unknown,
             },
-            digest: self.checksum.map(|checksum| checksum.0.remaining),
+            digest: digest.map(|digest| digest.0),
             big_endian: match self.endianness {
                 Some(Endianness::Big(remaining)) => Some(remaining),
                 _ => None,
@@ -134,29 +133,6 @@ impl Entry<'_> {
     }
 }
 
-/// A name out of an open set.
-#[derive(Clone, Copy)]
-pub(crate) struct Open<'m>(Text<'m>);
-
-impl<'m> Slot<'m> for Open<'m> {
-    const BLANK: Self = Self(Text::BLANK);
-
-    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(cx, wrong, at)?;
-        check_utf8(text.remaining, text.bytes)?;
-        Ok((rest, Self(text)))
-    }
-}
-
-/// Validates the form of a `checksum`, as far as it is known: v0.1 §4.
-#[inline]
-fn digest_form(text: Text<'_>) -> Checked<()> {
-    if Digest::is_known(text.bytes) {
-        return Ok(());
-    }
-    text.validate(|text| Digest::read_v0(text).is_some(), Rule::DigestForm)
-}
-
 /// `data_endianness`: v0.1 §4.
 #[derive(Clone, Copy)]
 pub(crate) enum Endianness {
@@ -168,7 +144,7 @@ impl<'m> Slot<'m> for Endianness {
     const BLANK: Self = Self::Little;
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         match text.bytes {
             b"little" => Ok((rest, Self::Little)),
             b"big" => Ok((rest, Self::Big(text.remaining))),

@@ -5,7 +5,9 @@ use nom::Parser as _;
 
 #[cfg(feature = "write")]
 use super::Writing;
-use super::context::{Attributes, Header, OpenList, ParseContext, ShapeField, Slot};
+use super::context::{
+    Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
+};
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
@@ -425,8 +427,8 @@ impl<'m> Slot<'m> for TypeName {
         Self { remaining: Remaining::END, logical: None, spelled: Spelled::Neither };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, Text { remaining, bytes, .. }) = Text::parse(cx, wrong, at)?;
-        check_utf8(remaining, bytes)?;
+        let (rest, Name(Text { remaining, bytes, .. })) =
+            <Name<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         let logical = LogicalType::from_name(bytes);
         let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
         let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
@@ -435,29 +437,12 @@ impl<'m> Slot<'m> for TypeName {
     }
 }
 
-/// `digest`, found to be well-formed: v1.1 II.3, v1.2 §1.
-#[derive(Clone, Copy)]
-pub(crate) struct DigestText(pub(super) Remaining);
-
-impl<'m> Slot<'m> for DigestText {
-    const BLANK: Self = Self(Remaining::END);
-
-    #[inline]
-    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(cx, wrong, at)?;
-        if !Digest::is_known(text.bytes) {
-            text.validate(|text| Digest::read_v1(text).is_some(), Rule::DigestForm)?;
-        }
-        Ok((rest, Self(text.remaining)))
-    }
-}
-
 impl<'m> Slot<'m> for Encoding {
     const BLANK: Self = Self::Raw;
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, text) = Text::parse(cx, wrong, at)?;
+        let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         match text.bytes {
             b"raw" => Ok((rest, Self::Raw)),
             b"zstd" => Ok((rest, Self::Zstd)),
@@ -476,24 +461,5 @@ impl Format {
             ("quantized_group", Self::QuantizedGroup),
         ];
         rows.iter().find(|row| row.0.as_bytes() == name).map_or(Self::Unknown, |row| row.1)
-    }
-}
-
-impl<'m> Slot<'m> for Format {
-    const BLANK: Self = Self::Unknown;
-
-    #[inline(always)]
-    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        if let Some((rest, _, word)) = short_text(at)
-            && word == const { Word::new("dense") }
-        {
-            return Ok((rest, Self::Dense));
-        }
-        let (rest, text) = Text::parse(cx, wrong, at)?;
-        let format = Self::named(text.bytes);
-        if format == Self::Unknown {
-            check_utf8(text.remaining, text.bytes)?;
-        }
-        Ok((rest, format))
     }
 }

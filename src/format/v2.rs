@@ -15,14 +15,14 @@ pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
 use self::shards::Table;
 #[cfg(feature = "write")]
 pub(crate) use self::shards::{ShardKey, validate_shard_name};
-use self::values::{
-    Attributes, BlobPlace, DecodedLength, DigestText, DtypeName, EncodingName, Layout, NAME_CAP,
-    ShapeOf64, ShardName, TypeName, validate_name,
-};
+pub(crate) use self::values::layout;
+use self::values::{BlobPlace, DtypeName, NAME_CAP, TypeName, validate_name};
 #[cfg(feature = "write")]
-pub(crate) use self::write::{RANK, pass_attributes, validate_shards, validate_written_name};
-use super::context::{Header, OpenList, ParseContext, Slot};
-use super::record::{RawComponent, RawObject, Text};
+pub(crate) use self::write::{pass_attributes, validate_shards, validate_written_name};
+use super::context::{
+    Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
+};
+use super::record::{RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
     Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
@@ -51,8 +51,8 @@ table! {
     Object<'m>, keys ObjectKey, reader ObjectReader, within 2 levels of deterministic CBOR, else Rule::ObjectType;
     // key           slot       type        presence                           else
     "parts"      => parts:      Parts,      required(Rule::ComponentsMissing), else Rule::ComponentsType;
-    "shape"      => shape:      ShapeOf64,  required(Rule::ShapeMissing),      else Rule::ShapeType;
-    "layout"     => layout:     Layout,     required(Rule::FormatMissing),     else Rule::FormatType;
+    "shape"      => shape:      ShapeField, required(Rule::ShapeMissing),      else Rule::ShapeType;
+    "layout"     => layout:     Format,     required(Rule::FormatMissing),     else Rule::FormatType;
     "attributes" => attributes: Attributes<3>, optional,                       else Rule::AttributesType;
 }
 
@@ -63,10 +63,10 @@ table! {
     "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
     "type"           => logical_type:   TypeName,      optional,                     else Rule::LogicalTypeType;
     "dtype"          => dtype:          DtypeName,     required(Rule::DtypeMissing), else Rule::DtypeType;
-    "shard"          => shard:          ShardName,     optional,                     else Rule::ShardReferenceType;
+    "shard"          => shard:          Name<'m>,      optional,                     else Rule::ShardReferenceType;
     "digest"         => digest:         DigestText,    optional,                     else Rule::DigestType;
-    "encoding"       => encoding:       EncodingName,  optional,                     else Rule::EncodingType;
-    "decoded_length" => decoded_length: DecodedLength, optional,                     else Rule::DecodedLengthType;
+    "encoding"       => encoding:       Encoding,      optional,                     else Rule::EncodingType;
+    "decoded_length" => decoded_length: Uint,          optional,                     else Rule::DecodedLengthType;
 }
 
 const FACTS: Facts = Facts {
@@ -162,7 +162,7 @@ pub(super) fn check_form(cx: &mut ParseContext<'_>, manifest: Input<'_>) -> Chec
 #[derive(Clone, Copy)]
 pub(crate) struct PulledObjects;
 
-impl<'m> Slot<'m> for PulledObjects {
+impl<'m> Slot<'m, true> for PulledObjects {
     const BLANK: Self = Self;
 
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -194,17 +194,17 @@ pub(super) fn object<'m>(
     let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
     let first = len_u32(cx.components.len());
     let (rest, ()) = Object::read(cx, value, |_, object| {
-        if object.shape.0.product.elements().is_none() {
-            return Err(Fault::new(Rule::ShapeOverflow, object.shape.0.remaining).into());
+        if object.shape.product.elements().is_none() {
+            return Err(Fault::new(Rule::ShapeOverflow, object.shape.remaining).into());
         }
         *raw = RawObject {
             name,
-            shape: object.shape.0.span,
-            product: object.shape.0.product,
-            layout: object.layout.0,
+            shape: object.shape.span,
+            product: object.shape.product,
+            layout: object.layout,
             first,
             attributes: object.attributes.map(|attributes| attributes.0),
-            shape_at: object.shape.0.remaining,
+            shape_at: object.shape.remaining,
             components_at: object.parts.0,
         };
         Ok(())
@@ -215,7 +215,7 @@ pub(super) fn object<'m>(
 /// The place of an object's parts, each of which has been kept.
 pub(crate) struct Parts(Remaining);
 
-impl<'m> Slot<'m> for Parts {
+impl<'m> Slot<'m, true> for Parts {
     const BLANK: Self = Self(Remaining::END);
 
     #[inline]
@@ -261,7 +261,7 @@ fn part<'m>(
 impl Part<'_> {
     #[inline]
     fn raw(self, at: Remaining, map: Remaining, role: Option<Role>) -> Checked<RawComponent> {
-        let decoded = self.decoded_length.map(|length| length.0);
+        let decoded = self.decoded_length;
         match (&self.encoding, decoded) {
             (None, Some(decoded)) => {
                 return Err(Fault::new(Rule::DecodedLengthAlone, decoded.remaining).into());
@@ -277,10 +277,10 @@ impl Part<'_> {
             offset: self.blob.offset,
             length: self.blob.length,
             decoded,
-            encoding: self.encoding.map_or(Encoding::Raw, |encoding| encoding.0),
+            encoding: self.encoding.unwrap_or(Encoding::Raw),
             digest: self.digest.map(|digest| digest.0),
             big_endian: None,
-            shard: self.shard.map(|shard| shard.0),
+            shard: self.shard.map(|shard| shard.0.remaining),
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::format::{
     Dtype, Encoding, Extent, Format, Product, RawComponent, Role, Shape, Uint, Writing,
     pass_attributes,
 };
-use crate::format::{ParseContext, Profile, v2};
+use crate::format::{ParseContext, Profile, RANK, v2};
 use crate::limits::{Limits, Options};
 use crate::manifest::{Candidate, ElementType, ObjectFault};
 use crate::num::{len_u32, u64_from_usize};
@@ -126,7 +126,7 @@ fn forms(object: &NewObject<'_>, ordinal: u32) -> Result<(), Error> {
         v2::validate_written_name(name.as_bytes()).map_err(|error| refused(fault(error)))
     };
     named(object.name)?;
-    if object.shape.len() > v2::RANK {
+    if len_u32(object.shape.len()) > RANK {
         return Err(Error::nowhere(Rule::ShapeRank).found(u64_from_usize(object.shape.len())));
     }
     if object.components().is_empty() {

@@ -199,8 +199,8 @@ struct Packing {
     per_word: Uint,
 }
 
-impl<'m> Slot<'m> for Packing {
-    const BLANK: Self = Self { word: StorageType::U8, per_word: Uint::BLANK };
+impl<'m> Slot<'m, true> for Packing {
+    const BLANK: Self = Self { word: StorageType::U8, per_word: Uint::NONE };
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         PackingFields::read(cx, at, |_, PackingFields { word, order, per_word, .. }| {
@@ -230,7 +230,7 @@ enum ZeroPoint {
     Packed,
 }
 
-impl<'m> Slot<'m> for ZeroPoint {
+impl<'m> Slot<'m, true> for ZeroPoint {
     const BLANK: Self = Self::Absent;
 
     fn parse(cx: &mut ParseContext<'_>, _: Rule, at: Input<'m>) -> Parsed<'m, Self> {
@@ -258,7 +258,7 @@ impl<'m> Slot<'m> for ZeroPoint {
 #[derive(Clone, Copy)]
 struct Integer;
 
-impl<'m> Slot<'m> for Integer {
+impl<'m> Slot<'m, true> for Integer {
     const BLANK: Self = Self;
 
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {

@@ -2,9 +2,8 @@
 
 use nom::Parser as _;
 
-use super::values::DigestText;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head};
-use crate::format::context::{ParseContext, Slot, push};
+use crate::format::context::{DigestText, ParseContext, Slot, push};
 use crate::format::record::ShardRecord;
 use crate::format::record::Uint;
 use crate::format::table::table;
@@ -26,7 +25,7 @@ const SHORTEST: u64 = 48;
 #[derive(Clone, Copy)]
 pub(crate) struct Table;
 
-impl<'m> Slot<'m> for Table {
+impl<'m> Slot<'m, true> for Table {
     const BLANK: Self = Self;
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {

@@ -1,11 +1,10 @@
 //! What the reader of generation 2 asks of single things, asked of what is to be written.
 
 use super::shards::Table;
-use super::values::Layout;
 use super::{V2, values};
 use crate::cbor::{Checked, Input, strict};
 use crate::element::LogicalType;
-use crate::format::context::{ParseContext, Slot as _};
+use crate::format::context::{ParseContext, Slot};
 use crate::format::{Encoding, Format, Generation, Writing};
 use crate::limits::{Limits, format};
 use crate::rules::Rule;
@@ -21,15 +20,12 @@ pub(super) static WRITING: Writing = Writing {
     bounded_shapes: true,
     canonical_alignment: format::CANONICAL_ALIGNMENT_V2,
     logical_type: |name| LogicalType::from_v2(name),
-    format: |name| Layout::named(name),
+    format: |name| values::layout(name),
     format_name: |format| match format {
         Format::QuantizedGroup => None,
         format => V2.layout_name(format),
     },
 };
-
-/// Dimensions of a shape, at most: v2 §3.3.
-pub(crate) const RANK: usize = 64;
 
 /// Validates the name of an object or a part: v2 §3.5.
 pub(crate) fn validate_written_name(name: &[u8]) -> Checked<()> {
@@ -44,6 +40,10 @@ pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> C
 
 /// Validates a table of shards: v2 §7.1.
 pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
-    Table::parse(&mut ParseContext::of_items(limits, &V2), Rule::ShardsType, table)?;
+    <Table as Slot<true>>::parse(
+        &mut ParseContext::of_items(limits, &V2),
+        Rule::ShardsType,
+        table,
+    )?;
     Ok(())
 }
