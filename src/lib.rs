@@ -145,7 +145,8 @@ mod limits;
 pub mod load;
 pub mod manifest;
 mod names;
-mod num;
+#[doc(hidden)]
+pub mod num;
 pub mod open;
 pub mod rules;
 pub mod source;

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use zten::num::u64_from_usize;
 use zten::source::SourceArchive;
 use zten::{Options, ReadAt as _, ReadError};
 use zten_formats::{Detected, Format, START, by_name, by_start, is_ztensor};
@@ -13,7 +14,6 @@ use zten_shards::{Want, runs, wanted};
 
 use crate::companion::Companion;
 use crate::handle::Handle;
-use crate::num::u64_from_usize;
 use crate::remote::{Remote, is_remote};
 use crate::report::Problem;
 

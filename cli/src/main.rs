@@ -17,7 +17,6 @@ mod hash;
 mod list_shards;
 mod ls;
 mod mode;
-mod num;
 mod objects;
 mod other;
 mod pages;

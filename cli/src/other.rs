@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use zten::num::u64_from_usize;
 use zten::write::{Checksum, Encoded, Settings, Writer};
 use zten::{Archive, Error, Limits, Options};
 use zten_formats::{Beside, Input, Source, Trouble};
@@ -12,7 +13,6 @@ use zten_shards::Want;
 use crate::companion::Companion;
 use crate::file::Opened;
 use crate::handle::Handle;
-use crate::num::u64_from_usize;
 
 /// Bytes of an index that are read, one more than it may have.
 const LONGEST: u64 = 100_000_001;

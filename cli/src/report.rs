@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::source::OpenError;
 use zten::{Component, Error, ErrorKind, Manifest, ReadError, error::Place};
@@ -12,7 +13,6 @@ use zten_present::finding::{self, Finding};
 
 use crate::escape;
 use crate::json::Json;
-use crate::num::u64_from_usize;
 use crate::paint::{Painted, Palette};
 use crate::remote;
 use crate::status::Status;

@@ -5,13 +5,13 @@ use std::io;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
+use zten::num::u64_from_usize;
 use zten::rules::Unsupported;
 use zten::{
     Component, ErrorKind, Limits, Object, ReadError, verify::Verifier, view::Normalization,
 };
 
 use crate::file::{FileWithShards, stored};
-use crate::num::u64_from_usize;
 use crate::objects::Work;
 use crate::progress::Watched;
 use crate::report::{More, Problem};

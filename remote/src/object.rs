@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
+use zten::num::u64_from_usize;
 use zten::open::Opening;
 use zten::{Manifest, Options, ReadError};
-use zten_num::u64_from_usize;
 
 use crate::error::RemoteError;
 use crate::name::RemoteName;

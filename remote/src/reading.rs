@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 use crate::connector::failure;
 use crate::error::RemoteError;

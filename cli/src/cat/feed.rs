@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use zten::num::u64_from_usize;
 use zten::{
     Component, Encoding, Generation, Limits, ReadAt, ReadError, StorageType, element::ByteOrder,
     verify::Verified, view::Dense, view::Slice,
@@ -12,7 +13,6 @@ use zten::{
 use super::print::Printer;
 use super::unpacked::Unpacking;
 use crate::element::Kind;
-use crate::num::u64_from_usize;
 
 /// Bytes that are held back until everything has been verified.
 const HELD: usize = 64 << 20;

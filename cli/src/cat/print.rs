@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use zten::num::u64_from_usize;
 use zten::view::Normalization;
 
 use crate::element::{Kind, Style};
 use crate::json::SCHEMA;
-use crate::num::u64_from_usize;
 
 /// Elements of a dimension that are printed at each end, where not all are: as in NumPy.
 const EDGE: u64 = 3;

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::feed::Take;
-use crate::num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Takes those bytes of an array, as they go by, whose indices are multiples of the steps.
 pub(super) struct Steps {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use zten::num::u64_from_usize;
 use zten_formats::{Detected, Format};
 use zten_present::finding::summary_of_other;
 
 use super::kind::{Outcome, Valid};
 use crate::args::Check;
 use crate::file::Opened;
-use crate::num::u64_from_usize;
 use crate::other;
 use crate::progress::Progress;
 use crate::report::Problem;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 
+use zten::num::u64_from_usize;
 use zten::write::FileSink;
 use zten_formats::{Detected, Rule};
 
@@ -13,7 +14,6 @@ use crate::app::App;
 use crate::args::Convert;
 use crate::escape;
 use crate::file::{AnyFile, Opened, counted};
-use crate::num::u64_from_usize;
 use crate::other;
 use crate::report::Problem;
 use crate::shards;

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zten::ReadAt;
+use zten::num::u64_from_usize;
 use zten_remote::{Plan, Want};
 
 use super::settings;
 use super::wire::{self, FileNumber, Found, Question};
-use crate::num::u64_from_usize;
 
 /// A file that is read over the network.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use zten_num::{u64_from_usize, usize_from_u32};
+use zten::num::{u64_from_usize, usize_from_u32};
 
 use super::trouble::Trouble;
 

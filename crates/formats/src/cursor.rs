@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 use super::rules::Rule;
 use super::source::{Source, buffer};

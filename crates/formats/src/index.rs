@@ -19,7 +19,7 @@ use super::tensor::Tensor;
 use super::trouble::Trouble;
 pub(crate) use header::PARTS;
 use header::{Header, Weights};
-use zten_num::{u64_from_usize, usize_from_u32};
+use zten::num::{u64_from_usize, usize_from_u32};
 use zten_present::escape;
 
 /// What the names of indices end with.

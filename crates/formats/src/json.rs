@@ -1,6 +1,6 @@
 //! Where and why JSON is not as it should be.
 
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 use zten_present::escape;
 
 /// Columns of a message of the JSON parser, which quotes the file.

@@ -48,9 +48,9 @@ use std::fs::File;
 use std::path::Path;
 use std::{io, mem};
 
+use zten::num::u64_from_usize;
 use zten::source::{FileArchive, SourceArchive};
 use zten::{Archive, Limits, Options, ReadAt, ReadError};
-use zten_num::u64_from_usize;
 
 pub use block::Block;
 pub use chunk::Take;

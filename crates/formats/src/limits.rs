@@ -4,7 +4,7 @@ use zten::Limits;
 use zten::rules::Limit;
 
 use super::trouble::Trouble;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Refuses a shape of more dimensions than the limits allow.
 pub(super) fn validate_rank(rank: usize, limits: &Limits, whose: &str) -> Result<(), Trouble> {

@@ -9,7 +9,7 @@ use super::record::{self, NUMBER, Record};
 use super::rules::Rule;
 use super::tensor::Tensor;
 use super::trouble::Trouble;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 use zten_present::escape;
 
 /// Bytes that are kept of all tensors, at most. Headers are shorter; only in an archive each

@@ -19,7 +19,7 @@ use super::source::{Source, buffer};
 use super::tensor::Tensor;
 use super::trouble::{Failure, Trouble};
 use types::Type;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// What NumPy files begin with.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";

@@ -26,7 +26,7 @@ use super::tensor::Tensor;
 use super::trouble::{Damage, Failure, Trouble};
 use entry::{Entry, Found};
 use member::Content;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// An archive whose members are all arrays.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Where tensors lie in a foreign file, and the record that is kept of it.
 
 use super::record::{self, Record};
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Where a tensor lies.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Numbers and texts in a few bytes: a number takes one byte for every seven bits, the lowest
 //! first, and all but its last byte have the highest bit set.
 
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Bytes of a number, at most.
 pub(super) const NUMBER: usize = 10;

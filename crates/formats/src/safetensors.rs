@@ -7,10 +7,10 @@ mod json;
 
 use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use zten::num::{len_u32, u64_from_usize};
 use zten::rules::Limit;
 use zten::source::SourceArchive;
 use zten::{Encoding, Error, ErrorKind, Format, Limits, Options, ReadAt, StorageType};
-use zten_num::{len_u32, u64_from_usize};
 use zten_present::escape::Short;
 
 use super::cbor::Map;

@@ -9,7 +9,7 @@ use super::chunk::CHUNK;
 use super::scratch;
 use super::trouble::Trouble;
 use zten::ReadAt;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// A file that is being read. Each read seeks first, so that clones do not disturb each other.
 #[derive(Clone, Debug)]

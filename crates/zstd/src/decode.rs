@@ -26,8 +26,8 @@ pub use self::error::{DecodeError, Flaw};
 pub use self::header::Header;
 use self::walk::Walk;
 use crate::Failure;
+use crate::num::{Assured as _, impossible, u64_from_usize};
 use crate::xxh64::Xxh64;
-use zten_num::{Assured as _, impossible, u64_from_usize};
 
 /// How much frames may ask for.
 #[derive(Clone, Copy, Debug)]

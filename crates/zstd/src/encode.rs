@@ -21,8 +21,8 @@ use self::matches::Effort;
 pub use self::seekable::Seekable;
 use crate::Failure;
 use crate::format::{LARGEST_BLOCK, MAGIC};
+use crate::num::{Assured as _, u64_from_usize};
 use crate::xxh64::Xxh64;
-use zten_num::{Assured as _, u64_from_usize};
 
 /// How far back a match may be: what a reader has to keep.
 const WINDOW: usize = 1 << WINDOW_LOG;

@@ -22,6 +22,8 @@ pub mod encode;
 #[cfg(any(feature = "decode", feature = "encode"))]
 mod format;
 #[cfg(any(feature = "decode", feature = "encode"))]
+mod num;
+#[cfg(any(feature = "decode", feature = "encode"))]
 mod xxh64;
 
 /// Why a call that calls back ended early.

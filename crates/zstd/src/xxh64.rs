@@ -1,6 +1,6 @@
 //! XXH64 with seed 0: the checksum of a frame, RFC 8878 §3.1.1.
 
-use zten_num::{Assured as _, u64_from_usize};
+use crate::num::{Assured as _, u64_from_usize};
 
 const P1: u64 = 0x9e37_79b1_85eb_ca87;
 const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;

@@ -1,6 +1,5 @@
 //! Runs the images of a Cortex-M4 in an emulator, and validates what they print.
 
-pub mod ceilings;
 pub mod emulator;
 pub mod image;
 pub mod network;

@@ -17,13 +17,15 @@ use cortex_m_semihosting::debug;
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-#[cfg(not(feature = "zstd"))]
+#[cfg(not(any(feature = "zstd", feature = "generation-2")))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits.zt"));
-#[cfg(feature = "zstd")]
+#[cfg(feature = "generation-2")]
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-2.zt"));
+#[cfg(all(feature = "zstd", not(feature = "generation-2")))]
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../network/digits-zstd.zt"));
 
-/// The file with the network, of 1.2; with the feature `zstd`, one layer of it is compressed. With the
-/// feature `v2` and without `v1` it is one of 2; with neither, another file, of generation 0.1.
+/// The file with the network, of 1.2, or with the feature `generation-2` of 2; with the feature `zstd`, one
+/// layer of it is compressed.
 pub static MODEL: &[u8] = &FILE.0;
 
 /// Ends the emulator, which ends as the image does.

@@ -2,7 +2,8 @@
 
 use super::array::{self, Array, Failure, Source};
 use super::sink::Output;
-use crate::num::u64_from_usize;
+use zten::num::u64_from_usize;
+
 use crate::{escape, npy};
 
 /// Dimensions that NumPy's arrays have, at most.

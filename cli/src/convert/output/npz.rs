@@ -13,8 +13,8 @@ use flate2::Crc;
 use super::array::{self, Failure, Source};
 use super::npy::{Header, no_attributes};
 use super::sink::Output;
-use crate::num::u64_from_usize;
 use records::{CHECKSUM, Member};
+use zten::num::u64_from_usize;
 
 /// Writes all arrays, in their order.
 pub(super) fn write<S: Output>(source: &mut dyn Source, sink: &mut S) -> Result<(), Failure> {

@@ -7,13 +7,13 @@ use std::io::{self, Write};
 
 use ::safetensors::tensor::Dtype;
 use zten::attributes::Value;
+use zten::num::u64_from_usize;
 use zten::write::Sink;
 
 use super::array::{self, Array, Failure, Source};
 use super::sink::Output;
 use crate::escape;
 use crate::json::Json;
-use crate::num::u64_from_usize;
 
 /// The longest header that the format allows.
 const HEADER: u64 = 100_000_000;

@@ -14,7 +14,7 @@ use crate::limits::validate_keys;
 use crate::record::{self, NUMBER, Record};
 use crate::rules::Rule;
 use crate::trouble::Trouble;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 use zten_present::escape;
 
 /// What the names of the files end with that an index names.

@@ -8,7 +8,7 @@ use crate::rules::Rule;
 use crate::source::{Scratch, Source, buffer};
 use crate::trouble::Trouble;
 use zten::ReadAt as _;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Bytes of the part that is put in order at once. Reading it takes half as much again, at most.
 const TILE: u64 = 8 << 20;

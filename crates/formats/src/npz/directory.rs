@@ -9,7 +9,7 @@ use crate::cursor::{Blames, Cursor};
 use crate::rules::Rule;
 use crate::source::Source;
 use crate::trouble::Trouble;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Bytes of the end record, of the one for large archives, and of what points at that one.
 const END: u64 = 22;

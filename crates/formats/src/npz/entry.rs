@@ -7,7 +7,7 @@ use crate::place::Member;
 use crate::rules::Rule;
 use crate::source::Source;
 use crate::trouble::Trouble;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Signatures.
 const DIRECTORY: u32 = 0x0201_4b50;

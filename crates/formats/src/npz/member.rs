@@ -8,7 +8,7 @@ use crate::place::Member;
 use crate::rules::Rule;
 use crate::source::{Reader, Source};
 use crate::trouble::Damage;
-use zten_num::u64_from_usize;
+use zten::num::u64_from_usize;
 
 /// Bytes of a member that are read at once. Its header takes less.
 const WINDOW: u64 = 64 << 10;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use zten::Limits;
-use zten_num::{u64_from_usize, usize_from_u32};
+use zten::num::{u64_from_usize, usize_from_u32};
 use zten_present::escape::Short;
 
 use super::dtype;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use zten::num::u64_from_usize;
 use zten::{Limits, Options};
-use zten_num::u64_from_usize;
 
 use super::safetensors::{Noted, file};
 use super::{Trouble, gguf, npy, npz, open};

@@ -1,7 +1,7 @@
 //! Streams of bits: RFC 8878 §4. Those that encode are read from the back; descriptions of tables
 //! from the front.
 
-use zten_num::{Assured as _, usize_from_u32};
+use crate::num::{Assured as _, usize_from_u32};
 
 /// A stream that is read from its last bit to its first.
 ///

@@ -4,7 +4,7 @@
 use super::header::number;
 use super::{DecodeError, Flaw};
 use crate::format::{BLOCK_HEADER, COMPRESSED, RAW, REPEATED};
-use zten_num::{Assured as _, u64_from_usize, usize_from_u32};
+use crate::num::{Assured as _, u64_from_usize, usize_from_u32};
 
 /// The header of a block: §3.1.1.2.
 #[derive(Clone, Copy)]

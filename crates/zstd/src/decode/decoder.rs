@@ -8,7 +8,7 @@ use super::literals::Literals;
 use super::output::Output;
 use super::sequences::{BlockBounds, Sequences};
 use super::{BlockDecoder, Flaw};
-use zten_num::u64_from_usize;
+use crate::num::u64_from_usize;
 
 /// Decodes blocks in safe Rust. Memory is at most a window and a block, or what the frame may decode
 /// to if that is less, and a block of literals and 15 KiB of tables.

@@ -8,7 +8,7 @@ use super::bits::{Bits, Taken, forward};
 use crate::format::BYTES;
 use crate::format::codes::Range;
 use crate::format::fse::{SMALLEST_LOG, Telling, spread};
-use zten_num::{Assured as _, impossible, usize_from_u32};
+use crate::num::{Assured as _, impossible, usize_from_u32};
 
 /// A state, and what its symbol stands for.
 #[derive(Clone, Copy, Default)]

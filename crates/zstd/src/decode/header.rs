@@ -2,7 +2,7 @@
 
 use super::{DecodeError, Flaw};
 use crate::format::{LARGEST_BLOCK, MAGIC};
-use zten_num::u64_from_usize;
+use crate::num::u64_from_usize;
 
 /// The longest frame header: magic, descriptor, window, dictionary, content size.
 pub(super) const LONGEST_HEADER: usize = 4 + 1 + 1 + 4 + 8;

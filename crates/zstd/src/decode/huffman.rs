@@ -7,7 +7,7 @@ use super::bits::Bits;
 use super::fse::{State, Table, describe};
 use super::streams::{CODES, Code, Codes};
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
-use zten_num::{Assured as _, usize_from_u32};
+use crate::num::{Assured as _, usize_from_u32};
 
 /// Weights of codes, 0 for none, and one more.
 const WEIGHTS_MOST: usize = usize_from_u32(LONGEST_CODE) + 2;

@@ -1,9 +1,9 @@
 //! What has been decoded: as much of it as later matches may refer to, and what has not been read.
 
 use alloc::vec::Vec;
-use zten_num::{Assured as _, len_u32};
 
 use super::Flaw;
+use crate::num::{Assured as _, len_u32};
 
 /// Bytes that are copied in one go.
 const WILD: usize = 16;

@@ -8,7 +8,7 @@ use super::fse::{State, Table, describe};
 use super::output::{Match, Output};
 use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS};
 use crate::format::offsets::Repeats;
-use zten_num::usize_from_u32;
+use crate::num::usize_from_u32;
 
 /// By which table codes of one kind were last read.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::Flaw;
 use super::bits::{AT_ONCE, Bits};
 use crate::format::LONGEST_CODE;
-use zten_num::{Assured as _, usize_from_u32};
+use crate::num::{Assured as _, usize_from_u32};
 
 /// What the next bits stand for: by as many of them as the longest code has.
 pub(super) type Codes = [Code; CODES];

@@ -7,7 +7,7 @@ use super::header::{Header, LONGEST_HEADER};
 use super::{DecodeError, Flaw};
 use crate::Failure;
 use crate::format::BLOCK_HEADER;
-use zten_num::{Assured as _, u64_from_usize};
+use crate::num::{Assured as _, u64_from_usize};
 
 const CHECKSUM: u64 = 4;
 

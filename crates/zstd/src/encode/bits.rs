@@ -1,7 +1,7 @@
 //! A buffer that is filled bit by bit: RFC 8878 §4. Its streams are written from the front and
 //! read from the back.
 
-use zten_num::usize_from_u32;
+use crate::num::usize_from_u32;
 
 /// Bits that may be held between two calls of [`Bits::settle`]: less than a byte.
 const HELD: u32 = 7;

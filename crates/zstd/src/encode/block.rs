@@ -8,7 +8,7 @@ use super::sequences::{self, Sequence};
 use super::{huffman, literals};
 use crate::format::offsets::Repeats;
 use crate::format::{BLOCK_HEADER, COMPRESSED, LARGEST_BLOCK, RAW, REPEATED};
-use zten_num::{Assured as _, len_u32, u64_from_usize};
+use crate::num::{Assured as _, len_u32, u64_from_usize};
 
 /// About what it takes to describe codes.
 const CODES: usize = 128;

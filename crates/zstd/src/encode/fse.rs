@@ -3,7 +3,7 @@
 
 use super::bits::Bits;
 use crate::format::fse::{LARGEST, SMALLEST_LOG, Telling, spread};
-use zten_num::{Assured as _, impossible, len_u32, usize_from_u32};
+use crate::num::{Assured as _, impossible, len_u32, usize_from_u32};
 
 /// Symbols that any of the alphabets may have: those of match lengths are the most.
 pub(super) const SYMBOLS: usize = 53;

@@ -3,7 +3,7 @@
 use super::bits::{AT_ONCE, Bits};
 use super::fse;
 use crate::format::{BYTES, LISTED, LONGEST_CODE, WEIGHTS_LOG};
-use zten_num::{Assured as _, usize_from_u32};
+use crate::num::{Assured as _, usize_from_u32};
 
 /// Items on a level of the search for code lengths: each symbol, and pairs of items below.
 const ITEMS: usize = 2 * BYTES;

@@ -2,7 +2,7 @@
 
 use super::bits::Bits;
 use super::huffman::{self, Codes, Counts, Lengths};
-use zten_num::{Assured as _, len_u32, u64_from_usize};
+use crate::num::{Assured as _, len_u32, u64_from_usize};
 
 /// Literals up to so many are one stream, more are four.
 const ONE_STREAM: usize = 1023;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::huffman::Lengths;
 use super::sequences::Sequence;
-use zten_num::{Assured as _, len_u32, usize_from_u32};
+use crate::num::{Assured as _, len_u32, usize_from_u32};
 
 /// Bytes by which places are looked up. Shorter matches are found by chance, and at the last
 /// distance.

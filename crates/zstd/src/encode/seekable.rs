@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{EncodeError, Encoder, Level};
 use crate::Failure;
-use zten_num::{len_u32, u64_from_usize};
+use crate::num::{len_u32, u64_from_usize};
 
 /// Decoded bytes of a frame.
 const FRAME: u64 = 1 << 20;

@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::fse;
 use crate::format::codes::{Alphabet, LENGTHS, LITERALS, OFFSETS, inverse};
 use crate::format::offsets::Repeats;
-use zten_num::Assured as _;
+use crate::num::Assured as _;
 
 /// So many literals, then so many bytes from so far back.
 #[derive(Clone, Copy, Default)]

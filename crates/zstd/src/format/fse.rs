@@ -1,6 +1,6 @@
 //! Finite state entropy, as far as reading and writing it have it in common: RFC 8878 §4.1.
 
-use zten_num::Assured as _;
+use crate::num::Assured as _;
 
 /// The smallest table that can be described: §4.1.1.
 pub(crate) const SMALLEST_LOG: u32 = 5;

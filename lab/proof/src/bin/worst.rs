@@ -22,7 +22,7 @@ use zten_proof::search::{Description, KINDS, Kind};
 use zten_testkit::process::target_folder;
 
 /// Features of the guest: as the proof has it, and with the seeds of a process and generation 2.
-const BUILDS: [&str; 2] = ["", "std,v2"];
+const BUILDS: [&str; 2] = ["", "std"];
 /// The row of the proof that is an ordinary manifest, and its size in bytes.
 const ORDINARY: (&str, usize) = ("names sorted", 64 << 10);
 /// A climb that has found nothing in so many steps begins anew.

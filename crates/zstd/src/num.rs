@@ -1,30 +1,18 @@
-#![doc = include_str!("../README.md")]
-#![no_std]
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::expect_used,
-    clippy::get_unwrap,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unreachable,
-    clippy::unwrap_used
-)]
+//! Conversions between integers that lose nothing, and values that earlier checks have shown to be there.
 
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "a 32- or 64-bit target is needed");
 
 /// A `usize` as `u64`.
 #[inline(always)]
 #[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
-pub const fn u64_from_usize(n: usize) -> u64 {
+pub(crate) const fn u64_from_usize(n: usize) -> u64 {
     n as u64
 }
 
 /// A `u32` as `usize`.
 #[inline(always)]
 #[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
-pub const fn usize_from_u32(n: u32) -> usize {
+pub(crate) const fn usize_from_u32(n: u32) -> usize {
     n as usize
 }
 
@@ -33,7 +21,7 @@ pub const fn usize_from_u32(n: u32) -> usize {
 /// A longer one loses its high bits: no code relies on that.
 #[inline(always)]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
-pub fn len_u32(n: usize) -> u32 {
+pub(crate) fn len_u32(n: usize) -> u32 {
     n as u32
 }
 
@@ -41,7 +29,7 @@ pub fn len_u32(n: usize) -> u32 {
 ///
 /// Where it is missing after all, builds with debug assertions panic, those of tests and fuzz
 /// targets among them; other builds continue with a default and contain no code to panic.
-pub trait Assured<T>: Sized {
+pub(crate) trait Assured<T>: Sized {
     /// The value, or `other`.
     fn assured_or(self, other: T) -> T;
 
@@ -77,6 +65,6 @@ impl<T, E> Assured<T> for Result<T, E> {
 /// assertions, does nothing in others.
 #[inline(always)]
 #[track_caller]
-pub fn impossible() {
+pub(crate) fn impossible() {
     debug_assert!(false, "code that earlier checks made unreachable was reached");
 }
