@@ -33,7 +33,7 @@ const HEAP_OBJECT: u64 = 128;
 /// Bytes of heap of the images with zstd, in which one layer decodes to 6,144 bytes.
 const HEAP_ZSTD: u64 = 31 << 10;
 /// Bytes of stack of every image.
-const STACK: u64 = 16 << 10;
+const STACK: u64 = 20 << 10;
 /// Times that the image `spi` reads each byte of the file, in hundredths.
 const READS: u64 = 105;
 
