@@ -27,7 +27,7 @@ use child::Programs;
 use subjects::Subject;
 
 #[global_allocator]
-static GUARDED: zten_subject::Guarded = zten_subject::Guarded;
+static GUARDED: zten_readers::subject::Guarded = zten_readers::subject::Guarded;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

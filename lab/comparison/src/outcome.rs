@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Output;
 
 use anyhow::{Context as _, Result, bail};
-use zten_subject::{OVERRUN, PANIC};
+use zten_readers::subject::{OVERRUN, PANIC};
 
 /// The signals that are told apart, as Linux numbers them.
 const SIGABRT: i32 = 6;

@@ -6,6 +6,7 @@ mod zten;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use zten_readers::subject::run;
 use zten_readers::{safetensors, ztensor, ztensor_2};
 
 /// A reader, in one of the ways in which it reads.
@@ -88,13 +89,13 @@ impl Subject {
 /// for `zten` alone.
 pub(crate) fn work(subject: &str, file: &Path, options: &str) -> Result<()> {
     match Subject::find(subject)? {
-        Subject::Zten => zten_subject::run(file, |file, report| zten::read(file, options, report)),
-        Subject::Ztensor123Stream => zten_subject::run(file, ztensor::stream),
-        Subject::Ztensor123Mapped => zten_subject::run(file, ztensor::mapped),
-        Subject::Ztensor211Stream => zten_subject::run(file, ztensor_2::stream),
-        Subject::Ztensor211Mapped => zten_subject::run(file, ztensor_2::mapped),
-        Subject::Safetensors => zten_subject::run(file, safetensors::read),
-        Subject::Demo => zten_subject::run(file, |_, report| demo::read(options, report)),
+        Subject::Zten => run(file, |file, report| zten::read(file, options, report)),
+        Subject::Ztensor123Stream => run(file, ztensor::stream),
+        Subject::Ztensor123Mapped => run(file, ztensor::mapped),
+        Subject::Ztensor211Stream => run(file, ztensor_2::stream),
+        Subject::Ztensor211Mapped => run(file, ztensor_2::mapped),
+        Subject::Safetensors => run(file, safetensors::read),
+        Subject::Demo => run(file, |_, report| demo::read(options, report)),
         Subject::Ztensor111Stream | Subject::Ztensor111Mapped => {
             bail!("it has a program of its own")
         }

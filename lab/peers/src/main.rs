@@ -12,6 +12,7 @@
 
 mod cases;
 mod chart;
+mod contestant;
 mod inputs;
 mod programs;
 mod race;

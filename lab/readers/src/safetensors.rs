@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use crate::subject::Report;
 use safetensors::tensor::{Dtype, Metadata, TensorView};
 use safetensors::{SafeTensorError, SafeTensors, serialize_to_file};
-use zten_subject::Report;
 
 /// Every tensor.
 pub fn read(path: &Path, report: &mut Report) {

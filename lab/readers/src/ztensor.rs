@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
-use zten_subject::{Component, Report, by_type};
+use crate::by_type;
+use crate::subject::{Component, Report};
 use ztensor::{
     Checksum, Component as Theirs, Compression, DType, Encoding, Error, Format, Object, Reader,
     TensorReader, Writer,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use zten_subject::{Component, Report};
+use crate::subject::{Component, Report};
 use ztensor_2::provide::Payload;
 use ztensor_2::read::manifest_of;
 use ztensor_2::{DType, Error, Part, Source, Vocabulary, Writer};

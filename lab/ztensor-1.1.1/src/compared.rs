@@ -9,11 +9,11 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use zten_subject::{Component, Report};
+use zten_readers::subject::{Component, Report};
 use ztensor::{Component as Theirs, Encoding, is_legacy_file};
 
 #[global_allocator]
-static GUARDED: zten_subject::Guarded = zten_subject::Guarded;
+static GUARDED: zten_readers::subject::Guarded = zten_readers::subject::Guarded;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         ["worker", "ztensor-1.1.1-mapped", file, ..] => (mapped, file),
         _ => return ExitCode::from(2),
     };
-    zten_subject::run(Path::new(file), read);
+    zten_readers::subject::run(Path::new(file), read);
     ExitCode::SUCCESS
 }
 

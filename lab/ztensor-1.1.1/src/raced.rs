@@ -1,5 +1,8 @@
 //! Opens files with ztensor 1.1.1: `ztensor-1-1-1-raced FILE`.
 
+#[path = "../../peers/src/contestant.rs"]
+mod contestant;
+
 use std::io::Cursor;
 
 use ztensor::{LegacyReader, ZTensorReader};
@@ -8,8 +11,8 @@ fn main() {
     let path = std::env::args().nth(1).expect("a file");
     let file = std::fs::read(path).expect("a file");
     if file.starts_with(b"ZTEN0001") {
-        zten_contestant::serve(|| LegacyReader::new(Cursor::new(&file)).expect("a valid file"));
+        contestant::serve(|| LegacyReader::new(Cursor::new(&file)).expect("a valid file"));
     } else {
-        zten_contestant::serve(|| ZTensorReader::new(Cursor::new(&file)).expect("a valid file"));
+        contestant::serve(|| ZTensorReader::new(Cursor::new(&file)).expect("a valid file"));
     }
 }

@@ -1,6 +1,6 @@
 //! A reader that does what it is told, so that tests see each outcome.
 
-use zten_subject::{Component, Report};
+use zten_readers::subject::{Component, Report};
 
 /// Does what `what` says.
 pub(super) fn read(what: &str, report: &mut Report) {
@@ -26,7 +26,7 @@ pub(super) fn read(what: &str, report: &mut Report) {
         "reads-outside" => {
             report.size(&[0; 20], Component { offset: 0, length: 10, packed: false }, 11);
         }
-        "overruns" => zten_subject::overrun(),
+        "overruns" => zten_readers::subject::overrun(),
         "refuses-and-invents" => {
             report.read::<(), _>(Err("not this one"));
             report.size(&[0; 20], Component { offset: 0, length: 10, packed: false }, 11);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zten::shards::{Candidate, Files, Find, Shard};
 use zten::{Archive, Error, verify::Verifier};
-use zten_subject::Report;
+use zten_readers::subject::Report;
 
 /// Everything that `zten check` looks at.
 pub(super) fn read(path: &Path, options: &str, report: &mut Report) {

@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::io::Read as _;
 use std::num::NonZeroUsize;
 
+use crate::contestant::serve;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 use zten::load::{Loader, Target};
 use zten::{Archive, Component, Limits};
-use zten_contestant::serve;
 
 /// The sum of elements, in eight parts at once.
 fn total(elements: &[f32]) -> f32 {

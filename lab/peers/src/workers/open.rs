@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::contestant::serve;
 use anyhow::{Context as _, Result, bail};
 use fastrand::Rng;
 use serde::Deserialize as _;
 use zten::Archive;
-use zten_contestant::serve;
 use zten_readers::{safetensors, ztensor, ztensor_2};
 use zten_testkit::generate::{self, File};
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::contestant::serve_timed;
 use anyhow::{Result, bail};
 use rustix::fs::{Advice, fadvise};
 use sha2::{Digest as _, Sha256};
-use zten_contestant::serve_timed;
 
 /// Lets go of what the system holds of a file.
 fn forget(file: &Path) {

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::contestant::{serve, serve_timed};
 use anyhow::{Result, bail, ensure};
 use zten::write::{Checksum, Copier, FileSink, NewObject, Settings, Writer};
 use zten::{Archive, Generation, Limits, StorageType};
-use zten_contestant::{serve, serve_timed};
 use zten_readers::{safetensors, ztensor};
 
 use fastrand::Rng;

@@ -3,7 +3,8 @@
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use zten_subject::{Report, by_type};
+use zten_readers::by_type;
+use zten_readers::subject::Report;
 use ztensor::{Encoding, LegacyReader, Object};
 
 use crate::component;

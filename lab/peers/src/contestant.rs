@@ -11,7 +11,7 @@ const LEAST: Duration = Duration::from_millis(4);
 
 /// Serves work that is timed from its beginning to its end. What it returns is dropped within the
 /// time.
-pub fn serve<T>(mut work: impl FnMut() -> T) {
+pub(crate) fn serve<T>(mut work: impl FnMut() -> T) {
     serve_timed(|| {
         let start = Instant::now();
         _ = black_box(work());
@@ -23,7 +23,7 @@ pub fn serve<T>(mut work: impl FnMut() -> T) {
 ///
 /// # Panics
 /// Where the parent is gone.
-pub fn serve_timed(mut work: impl FnMut() -> Duration) {
+pub(crate) fn serve_timed(mut work: impl FnMut() -> Duration) {
     let heap = allocation_counter::measure(|| _ = black_box(work())).bytes_max;
     let once = work();
     let times = LEAST.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, 1 << 20);
