@@ -2,7 +2,6 @@
 
 mod cat;
 mod check;
-mod circles;
 #[cfg(unix)]
 mod colours;
 mod convert;

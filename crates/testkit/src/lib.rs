@@ -1,10 +1,9 @@
 //! What the tests of `zten`, its benchmarks and the laboratory share: the corpus and its indices,
-//! files that are made rather than stored, running what Cargo has built, and how modules lie.
+//! files that are made rather than stored, and running what Cargo has built.
 #![expect(clippy::missing_panics_doc, reason = "what panics here has failed a test")]
 
 mod corpus;
 pub mod generate;
-pub mod layout;
 mod packed;
 mod placed;
 pub mod process;
