@@ -2,7 +2,6 @@
 //! v2 §3.4.
 
 use crate::brief::Start;
-use crate::num::halves;
 
 /// A checksum of a component's stored bytes (in 2, of its decoded ones), as the manifest gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,51 +32,46 @@ impl core::fmt::Display for Digest<'_> {
     /// As a manifest spells it, in lower-case digits: `sha256:8f4a…`. One that is not known is the
     /// text of the file, whatever characters that has.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Sha256(sum) => {
-                f.write_str("sha256:")?;
-                sum.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
-            Self::Crc32c(sum) => write!(f, "crc32c:{sum:08x}"),
-            Self::Xxh3(sum) => write!(f, "xxh3:{sum:016x}"),
-            Self::Unverifiable(text) => f.write_str(text),
+        if let Self::Unverifiable(text) = self {
+            return f.write_str(text);
         }
+        let (sum, length) = self.sum();
+        write!(f, "{}:", self.algorithm())?;
+        sum.iter().take(length).try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 impl<'m> Digest<'m> {
+    /// Its bytes, and how many those are: none where its algorithm is not known.
+    fn sum(&self) -> ([u8; 32], usize) {
+        fn padded<const N: usize>(sum: [u8; N]) -> ([u8; 32], usize) {
+            let mut bytes = [0; 32];
+            bytes.iter_mut().zip(sum).for_each(|(to, from)| *to = from);
+            (bytes, N)
+        }
+        match self {
+            Self::Sha256(sum) => (*sum, 32),
+            Self::Crc32c(sum) => padded(sum.to_be_bytes()),
+            Self::Xxh3(sum) => padded(sum.to_be_bytes()),
+            Self::Unverifiable(_) => padded([]),
+        }
+    }
+
     /// Its first four bytes; 0 where its algorithm is not known.
     pub(crate) fn head(&self) -> u32 {
-        match self {
-            Self::Sha256([a, b, c, d, ..]) => u32::from_be_bytes([*a, *b, *c, *d]),
-            Self::Crc32c(sum) => *sum,
-            Self::Xxh3(sum) => {
-                let [head, _] = halves(*sum);
-                head
-            }
-            Self::Unverifiable(_) => 0,
-        }
+        let ([a, b, c, d, ..], _) = self.sum();
+        u32::from_be_bytes([a, b, c, d])
     }
 
     /// Reads a digest of a 1.x file; none if it is malformed.
     pub(crate) fn read_v1(text: &'m str) -> Option<Self> {
-        match Self::known(text) {
-            Known::Valid(digest) => Some(digest),
-            Known::Malformed => None,
-            Known::Other => match text.bytes().position(|byte| byte == b':') {
-                Some(1..) => Some(Self::Unverifiable(text)),
-                _ => None,
-            },
-        }
+        let is_named = text.find(':').is_some_and(|colon| colon > 0);
+        Self::known_or(text, is_named.then_some(Self::Unverifiable(text)))
     }
 
     /// Reads a checksum of a 0.1 file, where the form of other algorithms is left to the parties.
     pub(crate) fn read_v0(text: &'m str) -> Option<Self> {
-        match Self::known(text) {
-            Known::Valid(digest) => Some(digest),
-            Known::Malformed => None,
-            Known::Other => Some(Self::Unverifiable(text)),
-        }
+        Self::known_or(text, Some(Self::Unverifiable(text)))
     }
 
     /// Reads a digest of a file of 2, where an algorithm is of letters and digits, and what follows
@@ -118,17 +112,14 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Reads a digest of one of the two known algorithms.
-    fn known(text: &'m str) -> Known<'m> {
-        let valid = |digest: Option<Self>| digest.map_or(Known::Malformed, Known::Valid);
-        if let Some(hex) = text.strip_prefix("sha256:") {
-            return valid(bytes(hex).map(Self::Sha256));
+    /// Reads a digest of one of the two known algorithms, none if it is malformed; `other` is that of any other one.
+    fn known_or(text: &'m str, other: Option<Self>) -> Option<Self> {
+        if let Some(digits) = text.strip_prefix("sha256:") {
+            return bytes(digits).map(Self::Sha256);
         }
-        let Some(hex) = text.strip_prefix("crc32c:") else {
-            return Known::Other;
-        };
-        let digits = hex.strip_prefix("0x").unwrap_or(hex);
-        valid(bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes))))
+        let Some(digits) = text.strip_prefix("crc32c:") else { return other };
+        let digits = digits.strip_prefix("0x").unwrap_or(digits);
+        bytes(digits).map(|bytes| Self::Crc32c(u32::from_be_bytes(bytes)))
     }
 
     /// The name of the algorithm: `sha256`, `crc32c`, or what stands before the colon.
@@ -140,13 +131,6 @@ impl<'m> Digest<'m> {
             Self::Unverifiable(text) => text.split_once(':').map_or(text, |(name, _)| name),
         }
     }
-}
-
-/// What is known of a digest by its prefix.
-enum Known<'m> {
-    Valid(Digest<'m>),
-    Malformed,
-    Other,
 }
 
 /// Exactly `2 × N` hexadecimal digits of either case.
@@ -195,48 +179,37 @@ fn digit(digit: u8) -> Option<u8> {
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
 /// upper-case ones, as the reference writers spell it.
 #[cfg(feature = "write")]
-pub(crate) enum Spelled {
-    Sha256([u8; 71]),
-    Crc32c([u8; 17]),
-    Xxh3([u8; 21]),
+pub(crate) struct Spelled {
+    text: [u8; 71],
+    length: usize,
 }
 
 #[cfg(feature = "write")]
 impl Spelled {
     /// None where the algorithm is not known.
     pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {
-        Some(match digest {
-            Digest::Sha256(bytes) => Self::Sha256(spell(b"sha256:", bytes, b'a')),
-            Digest::Crc32c(sum) => Self::Crc32c(spell(b"crc32c:0x", &sum.to_be_bytes(), b'A')),
-            Digest::Xxh3(sum) => Self::Xxh3(spell(b"xxh3:", &sum.to_be_bytes(), b'a')),
+        let (prefix, above_nine): (&[u8], u8) = match digest {
+            Digest::Sha256(_) => (b"sha256:", b'a'),
+            Digest::Crc32c(_) => (b"crc32c:0x", b'A'),
+            Digest::Xxh3(_) => (b"xxh3:", b'a'),
             Digest::Unverifiable(_) => return None,
-        })
+        };
+        let digit = |value: u8| {
+            let base = if value < 10 { b'0' } else { above_nine.wrapping_sub(10) };
+            value.wrapping_add(base)
+        };
+        let (sum, length) = digest.sum();
+        let digits = sum.iter().take(length).flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        let mut spelled = Self { text: [0; 71], length: 0 };
+        for (to, from) in spelled.text.iter_mut().zip(prefix.iter().copied().chain(digits)) {
+            *to = from;
+            spelled.length = spelled.length.wrapping_add(1);
+        }
+        Some(spelled)
     }
 
     /// The text, which is ASCII.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Sha256(text) => text,
-            Self::Crc32c(text) => text,
-            Self::Xxh3(text) => text,
-        }
+        self.text.get(..self.length).unwrap_or_default()
     }
-}
-
-/// A prefix and hexadecimal digits, `letter` being the first above 9.
-#[cfg(feature = "write")]
-fn spell<const P: usize, const N: usize>(prefix: &[u8; P], bytes: &[u8], letter: u8) -> [u8; N] {
-    const { assert!(P <= N, "room for the prefix") };
-    let digit = |value: u8| {
-        let base = if value < 10 { b'0' } else { letter.wrapping_sub(10) };
-        value.wrapping_add(base)
-    };
-    let mut text = [0; N];
-    if let Some((head, digits)) = text.split_first_chunk_mut() {
-        *head = *prefix;
-        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
-            *pair = [digit(byte >> 4), digit(byte & 15)];
-        }
-    }
-    text
 }

@@ -1,12 +1,8 @@
 //! Storage types, logical types, and the Rust types that stand for them.
 
-mod complex;
-mod fp8;
-mod mx;
+mod floats;
 
-pub use complex::Complex;
-pub use fp8::{F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
-pub use mx::{F4E2M1, F8E8M0};
+pub use floats::{Complex, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0};
 
 use core::num::NonZeroU8;
 
@@ -18,33 +14,36 @@ use crate::num::{Word, listed, named};
 listed! {
 /// How elements are stored: v1.2 §2, v1.1 II.4, v0.1 §5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StorageType {
+pub enum StorageType with
+    /// The names in 1.x and in 0.1.
+    fn names -> (&'static str, &'static str)
+{
     /// IEEE 754 double precision, 8 bytes.
-    F64,
+    F64 = ("f64", "float64"),
     /// IEEE 754 single precision, 4 bytes.
-    F32,
+    F32 = ("f32", "float32"),
     /// IEEE 754 half precision, 2 bytes.
-    F16,
+    F16 = ("f16", "float16"),
     /// The upper half of an `f32`, 2 bytes.
-    Bf16,
+    Bf16 = ("bf16", "bfloat16"),
     /// Two's complement, 8 bytes.
-    I64,
+    I64 = ("i64", "int64"),
     /// Two's complement, 4 bytes.
-    I32,
+    I32 = ("i32", "int32"),
     /// Two's complement, 2 bytes.
-    I16,
+    I16 = ("i16", "int16"),
     /// Two's complement, 1 byte.
-    I8,
+    I8 = ("i8", "int8"),
     /// Unsigned, 8 bytes.
-    U64,
+    U64 = ("u64", "uint64"),
     /// Unsigned, 4 bytes.
-    U32,
+    U32 = ("u32", "uint32"),
     /// Unsigned, 2 bytes.
-    U16,
+    U16 = ("u16", "uint16"),
     /// Unsigned, 1 byte.
-    U8,
+    U8 = ("u8", "uint8"),
     /// One byte: 0 or 1 in 1.x, any byte that is not 0 is true in 0.1.
-    Bool,
+    Bool = ("bool", "bool"),
 }
 }
 
@@ -93,25 +92,6 @@ impl StorageType {
         Self::ALL.into_iter().find(|storage| storage.names().1.as_bytes() == name)
     }
 
-    /// The names in 1.x and in 0.1.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::F64 => ("f64", "float64"),
-            Self::F32 => ("f32", "float32"),
-            Self::F16 => ("f16", "float16"),
-            Self::Bf16 => ("bf16", "bfloat16"),
-            Self::I64 => ("i64", "int64"),
-            Self::I32 => ("i32", "int32"),
-            Self::I16 => ("i16", "int16"),
-            Self::I8 => ("i8", "int8"),
-            Self::U64 => ("u64", "uint64"),
-            Self::U32 => ("u32", "uint32"),
-            Self::U16 => ("u16", "uint16"),
-            Self::U8 => ("u8", "uint8"),
-            Self::Bool => ("bool", "bool"),
-        }
-    }
-
     /// Its name in 1.x: `f32`.
     pub fn name(self) -> &'static str {
         self.names().0
@@ -146,38 +126,28 @@ listed! {
 /// What stored elements mean, where that is more than their storage type: v1.2 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum LogicalType {
+pub enum LogicalType with
+    /// The name in 1.2 and 2, the name as a dtype in 1.1, if there is one, and the storage type.
+    fn row -> (&'static str, &'static str, StorageType)
+{
     /// FP8 of OCP and NVIDIA, on `u8`. In 1.1 the dtype `f8_e4m3`.
-    F8E4M3Fn,
+    F8E4M3Fn = ("f8_e4m3fn", "f8_e4m3", StorageType::U8),
     /// FP8 of OCP, on `u8`. In 1.1 a dtype.
-    F8E5M2,
+    F8E5M2 = ("f8_e5m2", "f8_e5m2", StorageType::U8),
     /// FP8 of AMD, on `u8`.
-    F8E4M3Fnuz,
+    F8E4M3Fnuz = ("f8_e4m3fnuz", "", StorageType::U8),
     /// FP8 of AMD, on `u8`.
-    F8E5M2Fnuz,
+    F8E5M2Fnuz = ("f8_e5m2fnuz", "", StorageType::U8),
     /// Pairs of real and imaginary part, on `f32`. In 1.1 a dtype.
-    Complex64,
+    Complex64 = ("complex64", "complex64", StorageType::F32),
     /// Pairs of real and imaginary part, on `f64`. In 1.1 a dtype.
-    Complex128,
+    Complex128 = ("complex128", "complex128", StorageType::F64),
     /// A power of two, on `u8` (2 only): the scales of OCP's microscaling formats.
-    F8E8M0,
+    F8E8M0 = ("f8_e8m0", "", StorageType::U8),
     /// FP4 of OCP, on `u8`, two elements a byte (2 only).
-    F4E2M1,
+    F4E2M1 = ("f4_e2m1", "", StorageType::U8),
 }
 }
-
-/// Logical type, its name in 1.2, its name as a dtype in 1.1, storage type, storage elements
-/// for each logical one.
-const LOGICAL: [(LogicalType, &str, &str, StorageType, u8); LogicalType::COUNT] = [
-    (LogicalType::F8E4M3Fn, "f8_e4m3fn", "f8_e4m3", StorageType::U8, 1),
-    (LogicalType::F8E5M2, "f8_e5m2", "f8_e5m2", StorageType::U8, 1),
-    (LogicalType::F8E4M3Fnuz, "f8_e4m3fnuz", "", StorageType::U8, 1),
-    (LogicalType::F8E5M2Fnuz, "f8_e5m2fnuz", "", StorageType::U8, 1),
-    (LogicalType::Complex64, "complex64", "complex64", StorageType::F32, 2),
-    (LogicalType::Complex128, "complex128", "complex128", StorageType::F64, 2),
-    (LogicalType::F8E8M0, "f8_e8m0", "", StorageType::U8, 1),
-    (LogicalType::F4E2M1, "f4_e2m1", "", StorageType::U8, 1),
-];
 
 impl core::fmt::Display for StorageType {
     /// Its [name](Self::name).
@@ -197,37 +167,19 @@ impl LogicalType {
     /// All of them.
     pub const ALL: [Self; Self::COUNT] = Self::LIST;
     /// Those that 1.2 has, and that are written.
-    pub const V1_2: [Self; 6] = [
-        Self::F8E4M3Fn,
-        Self::F8E5M2,
-        Self::F8E4M3Fnuz,
-        Self::F8E5M2Fnuz,
-        Self::Complex64,
-        Self::Complex128,
-    ];
-    fn row(self) -> &'static (Self, &'static str, &'static str, StorageType, u8) {
-        let [e4m3fn, e5m2, e4m3fnuz, e5m2fnuz, complex64, complex128, e8m0, e2m1] = &LOGICAL;
-        match self {
-            Self::F8E4M3Fn => e4m3fn,
-            Self::F8E5M2 => e5m2,
-            Self::F8E4M3Fnuz => e4m3fnuz,
-            Self::F8E5M2Fnuz => e5m2fnuz,
-            Self::Complex64 => complex64,
-            Self::Complex128 => complex128,
-            Self::F8E8M0 => e8m0,
-            Self::F4E2M1 => e2m1,
-        }
-    }
+    pub const V1_2: [Self; 6] = {
+        let [a, b, c, d, e, f, ..] = Self::LIST;
+        [a, b, c, d, e, f]
+    };
 
     /// The logical type of that name in `type` of 1.x.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
-        let rows = LOGICAL.iter().filter(|row| !row.0.is_since_v2());
-        rows.map(|row| (row.1, row.0)).find(|row| row.0.as_bytes() == name).map(|row| row.1)
+        Self::from_v2(name).filter(|logical| !logical.is_since_v2())
     }
 
     /// The logical type of that name in `type` of 2.
     pub(crate) fn from_v2(name: &[u8]) -> Option<Self> {
-        LOGICAL.iter().find(|row| row.1.as_bytes() == name).map(|row| row.0)
+        Self::ALL.into_iter().find(|logical| logical.name().as_bytes() == name)
     }
 
     /// Whether 1.x has no name for it.
@@ -237,17 +189,18 @@ impl LogicalType {
 
     /// The logical type that a 1.1 dtype of that name stands for.
     pub(crate) fn from_dtype_v1_1(name: &[u8]) -> Option<Self> {
-        LOGICAL.iter().find(|row| !row.2.is_empty() && row.2.as_bytes() == name).map(|row| row.0)
+        let named = |logical: &Self| logical.row().1.as_bytes() == name && !name.is_empty();
+        Self::ALL.into_iter().find(named)
     }
 
     /// Its name in 1.2: `f8_e4m3fn`.
     pub fn name(self) -> &'static str {
-        self.row().1
+        self.row().0
     }
 
     /// The type its elements are stored as.
     pub fn storage(self) -> StorageType {
-        self.row().3
+        self.row().2
     }
 
     /// Storage elements for each logical one: 2 for complex types, else 1. Of `f4_e2m1` one holds

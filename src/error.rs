@@ -3,118 +3,75 @@
 use core::fmt;
 
 use crate::element::{LogicalType, StorageType};
-use crate::num::halves;
+use crate::num::{halves, listed};
 use crate::rules::{Limit, Row, Rule, Unsupported};
 
+listed! {
 /// A call that asked for something the file is not to blame for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Misuse {
+pub enum Misuse with fn sentence -> &'static str {
     /// There is no limit of that name, or it cannot have that value.
-    Limit,
+    Limit = "there is no such limit, or it cannot have that value",
     /// There is no tolerance of that name.
-    Tolerance,
+    Tolerance = "there is no such tolerance",
     /// The bytes given are not as many as were asked for, or announced.
-    Supply,
+    Supply = "the bytes given are not as many as were asked for, or announced",
     /// The data given does not hold the component: it is shorter than the file was.
-    Size,
+    Size = "the data given is shorter than the component",
     /// The elements are of another type than was asked for.
-    Type,
+    Type = "the elements are of another type than was asked for",
     /// The bytes are not aligned for the type; the unaligned elements can be read.
-    Alignment,
+    Alignment = "the bytes are not aligned for native elements",
     /// The bytes are of the other byte order; the elements can be read one by one.
-    ByteOrder,
+    ByteOrder = "the bytes are not in this machine's byte order",
     /// A 0.1 bool may be any byte, and these are: the elements can be read one by one.
-    BoolBytes,
+    BoolBytes = "a 0.1 bool is any byte, and these cannot be borrowed as bools",
     /// The component is compressed: it has no elements to borrow.
-    Compressed,
+    Compressed = "the component is compressed and cannot be borrowed",
     /// The manifest was opened without its file, so that there is no view: `bind` and `bind_blob`
     /// take the bytes.
-    NoFile,
+    NoFile = "the manifest was opened without its file: call `bind` with the file's bytes, or open an `Archive`",
     /// There is no object of the name that was asked for.
-    NoObject,
+    NoObject = "there is no object of that name",
     /// The object is not of the format that was asked for.
-    Format,
+    Format = "the object is not of the format that was asked for",
     /// The attributes of a quantized object, which no rule validates, are missing or not known; or
     /// the component that the error is at does not fit them and the shape.
-    Quantization,
+    Quantization = "the quantization is not known, or does not fit the components",
     /// The array has no such slice.
-    Slice,
+    Slice = "the array has no such slice",
     /// The buffer to fill has another length than the data.
-    Buffer,
+    Buffer = "the buffer has another length than the data",
     /// The value cannot be written as CBOR.
-    Attributes,
+    Attributes = "the value cannot be written as CBOR",
     /// The bytes are more or fewer than were declared.
-    Length,
+    Length = "the bytes are more or fewer than were declared",
     /// Another component is to come; or, in canonical form, another object.
-    Order,
+    Order = "another component or object comes first",
     /// An object was begun and has not ended.
-    Unfinished,
+    Unfinished = "an object was begun and has not ended",
     /// A 0.1 file or a data shard cannot be appended to, nor a file be appended to in canonical form.
-    Append,
+    Append = "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form",
     /// There is no such level of compression.
-    Level,
+    Level = "there is no such level of compression",
     /// The bytes have another digest than was announced; or, in canonical form, have been written
     /// before, which was not announced.
-    Announced,
+    Announced = "the bytes have another digest than was announced, or have been written before",
     /// Files of that generation are not written, or have no such digest or alignment.
-    Settings,
+    Settings = "files of that generation are not written, or have no such digest or alignment",
     /// Files of 1.2 have no shards, nor have those in canonical form, of which there is one for one
     /// content.
-    NoShards,
+    NoShards = "files of 1.2 and files in canonical form have no shards",
     /// No shard of that name is listed, or none that has begun and not ended.
-    UnknownShard,
+    UnknownShard = "there is no such shard, or it has not begun, or has ended",
     /// There is a shard of that name already.
-    ShardName,
+    ShardName = "there is a shard of that name already",
     /// The component has no digest, and that of the shard it is in has not been compared.
-    UnverifiedShard,
+    UnverifiedShard = "the component has no digest, and its shard has not been verified",
     /// Reading or writing failed before, and what it would have gone on with is not known.
-    Aborted,
+    Aborted = "reading or writing failed before; begin again",
 }
-
-impl Misuse {
-    fn sentence(self) -> &'static str {
-        match self {
-            Self::Limit => "there is no such limit, or it cannot have that value",
-            Self::Tolerance => "there is no such tolerance",
-            Self::Supply => "the bytes given are not as many as were asked for, or announced",
-            Self::Size => "the data given is shorter than the component",
-            Self::Type => "the elements are of another type than was asked for",
-            Self::Alignment => "the bytes are not aligned for native elements",
-            Self::ByteOrder => "the bytes are not in this machine's byte order",
-            Self::BoolBytes => "a 0.1 bool is any byte, and these cannot be borrowed as bools",
-            Self::Compressed => "the component is compressed and cannot be borrowed",
-            Self::NoFile => {
-                "the manifest was opened without its file: call `bind` with the file's bytes, or open an `Archive`"
-            }
-            Self::NoObject => "there is no object of that name",
-            Self::Format => "the object is not of the format that was asked for",
-            Self::Quantization => "the quantization is not known, or does not fit the components",
-            Self::Slice => "the array has no such slice",
-            Self::Buffer => "the buffer has another length than the data",
-            Self::Attributes => "the value cannot be written as CBOR",
-            Self::Length => "the bytes are more or fewer than were declared",
-            Self::Order => "another component or object comes first",
-            Self::Unfinished => "an object was begun and has not ended",
-            Self::Append => {
-                "a 0.1 file or a data shard cannot be appended to, nor a file in canonical form"
-            }
-            Self::Level => "there is no such level of compression",
-            Self::Announced => {
-                "the bytes have another digest than was announced, or have been written before"
-            }
-            Self::Settings => {
-                "files of that generation are not written, or have no such digest or alignment"
-            }
-            Self::NoShards => "files of 1.2 and files in canonical form have no shards",
-            Self::UnknownShard => "there is no such shard, or it has not begun, or has ended",
-            Self::ShardName => "there is a shard of that name already",
-            Self::UnverifiedShard => {
-                "the component has no digest, and its shard has not been verified"
-            }
-            Self::Aborted => "reading or writing failed before; begin again",
-        }
-    }
 }
 
 /// There is not as much memory as is needed. Neither the file nor the call is to blame, unless for asking for much.
@@ -154,23 +111,17 @@ impl ErrorKind {
     }
 }
 
-impl From<Rule> for ErrorKind {
-    fn from(rule: Rule) -> Self {
-        Self::Malformed(rule)
-    }
+macro_rules! kinds {
+    ($($from:ident => $kind:ident;)+) => { $(
+        impl From<$from> for ErrorKind {
+            fn from(value: $from) -> Self {
+                Self::$kind(value)
+            }
+        }
+    )+ };
 }
 
-impl From<Limit> for ErrorKind {
-    fn from(limit: Limit) -> Self {
-        Self::Limit(limit)
-    }
-}
-
-impl From<Unsupported> for ErrorKind {
-    fn from(feature: Unsupported) -> Self {
-        Self::Unsupported(feature)
-    }
-}
+kinds! { Rule => Malformed; Limit => Limit; Unsupported => Unsupported; Misuse => Misuse; }
 
 /// Which object and component an error is in, counted from 0 in manifest order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -268,7 +219,13 @@ impl Error {
     /// An error in content that has no place in the file, being compressed there.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
-        Self { offset: None, ..Self::new(kind, 0) }
+        Self::maybe_at(kind, None)
+    }
+
+    /// An error in content, at that offset if it has one.
+    #[cold]
+    pub(crate) fn maybe_at(kind: impl Into<ErrorKind>, offset: Option<u64>) -> Self {
+        Self { offset, ..Self::new(kind, 0) }
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
@@ -405,12 +362,6 @@ impl core::error::Error for Error {}
 impl From<Misuse> for Error {
     fn from(misuse: Misuse) -> Self {
         Self::misuse(misuse)
-    }
-}
-
-impl From<Misuse> for ErrorKind {
-    fn from(misuse: Misuse) -> Self {
-        Self::Misuse(misuse)
     }
 }
 

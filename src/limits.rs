@@ -1,6 +1,7 @@
 //! Every number that bounds what a file may cost, and what a caller may tolerate.
 
 use crate::error::{Error, Misuse};
+use crate::num::listed;
 
 /// Magic, blobs and footers are aligned to, or counted in, these.
 pub(crate) mod format {
@@ -25,46 +26,119 @@ pub(crate) mod format {
     pub(crate) const CHUNK_FLOOR: u32 = 16;
 }
 
-/// How much a file may ask for. Each limit is spent before memory or time is.
-///
-/// ```
-/// let limits = zten::Limits::default().with_keys(64);
-/// assert_eq!(limits.keys(), 64);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    manifest: u64,
-    depth: u8,
-    rank: u32,
-    keys: u32,
-    shards: u32,
-    window: u64,
-    decoded: u64,
-    decoded_total: Option<u64>,
-    chunk: u32,
+/// Declares [`Limits`]: those that one number tells, with their defaults, and the least and the most that they can be.
+macro_rules! limits {
+    (
+        $(#[$outer:meta])* $limits:ident:
+        $(
+            $(#[$get:meta])* $name:ident: $type:ty = $default:expr, in ($least:expr, $most:expr);
+            $(#[$set:meta])* $with:ident;
+        )+
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $limits {
+            $( $name: $type, )+
+            decoded_total: Option<u64>,
+            chunk: u32,
+        }
+
+        impl Default for $limits {
+            fn default() -> Self {
+                Self { $( $name: $default, )+ decoded_total: None, chunk: format::CHUNK_CAP }
+            }
+        }
+
+        impl $limits {
+            /// The names that [`with_named`](Self::with_named) knows.
+            pub const NAMES: &'static [&'static str] =
+                &[$( stringify!($name), )+ "decoded-total"];
+
+            $(
+                $(#[$set])*
+                #[must_use]
+                pub fn $with(mut self, most: $type) -> Self {
+                    self.$name = most.clamp($least, $most);
+                    self
+                }
+
+                $(#[$get])*
+                pub fn $name(&self) -> $type {
+                    self.$name
+                }
+            )+
+
+            /// These limits with one changed, by its name in the catalogue (without `limit-`), as
+            /// a command line gives it.
+            ///
+            /// # Errors
+            /// [`Misuse::Limit`] where there is no such limit, or where it cannot be that number:
+            /// `manifest` is at most 1 GiB and `depth` from 6 to 64; neither can be raised, because
+            /// the index and the decoder are built for them.
+            pub fn with_named(self, name: &str, value: u64) -> Result<Self, Error> {
+                let limits = match name {
+                    $( stringify!($name) => {
+                        let most = <$type>::try_from(value).ok();
+                        most.map(|most| self.$with(most)).filter(|limits| most == Some(limits.$name))
+                    } )+
+                    "decoded-total" => Some(self.with_decoded_total(value)),
+                    _ => None,
+                };
+                limits.ok_or(Error::misuse(Misuse::Limit))
+            }
+        }
+    };
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            manifest: format::MANIFEST_CAP,
-            depth: format::DEPTH_CAP,
-            rank: 64,
-            keys: 4096,
-            shards: 1024,
-            window: 128 << 20,
-            decoded: 4 << 30,
-            decoded_total: None,
-            chunk: format::CHUNK_CAP,
-        }
-    }
+limits! {
+    /// How much a file may ask for. Each limit is spent before memory or time is.
+    ///
+    /// ```
+    /// let limits = zten::Limits::default().with_keys(64);
+    /// assert_eq!(limits.keys(), 64);
+    /// ```
+    Limits:
+
+    /// Bytes of manifest. Default, and most: 1 GiB.
+    manifest: u64 = format::MANIFEST_CAP, in (0, format::MANIFEST_CAP);
+    /// These limits with another number of bytes of manifest; at most 1 GiB, for which the index is
+    /// built.
+    with_manifest;
+
+    /// Levels of nesting in the manifest's CBOR, the root being level 1. Default, and most: 64.
+    depth: u8 = format::DEPTH_CAP, in (format::DEPTH_FLOOR, format::DEPTH_CAP);
+    /// These limits with another number of levels of nesting: at least 6, which the format itself
+    /// takes, and at most 64, for which the decoder is built.
+    with_depth;
+
+    /// Dimensions of a shape. Default 64.
+    rank: u32 = 64, in (0, u32::MAX);
+    /// These limits with another number of dimensions.
+    with_rank;
+
+    /// Keys of any interpreted map but `objects`. Default 4,096.
+    keys: u32 = 4096, in (0, u32::MAX);
+    /// These limits with another number of keys of a map.
+    with_keys;
+
+    /// Shards of a file (2) that are looked for. Default 1,024.
+    shards: u32 = 1024, in (0, u32::MAX);
+    /// These limits with another number of shards (2) that are looked for.
+    with_shards;
+
+    /// Bytes of a zstd frame's window. Default 128 MiB.
+    window: u64 = 128 << 20, in (0, u64::MAX);
+    /// These limits with another number of bytes of a zstd window.
+    with_window;
+
+    /// Bytes that a compressed component decodes to, and that the cells of a list of coordinates of
+    /// 2 take while they are validated, 8 each. Default 4 GiB.
+    decoded: u64 = 4 << 30, in (0, u64::MAX);
+    /// These limits with another number of bytes that a compressed component decodes to.
+    with_decoded;
 }
 
 impl Limits {
-    /// The names that [`with_named`](Self::with_named) knows.
-    pub const NAMES: &'static [&'static str] =
-        &["manifest", "depth", "rank", "keys", "shards", "window", "decoded", "decoded-total"];
-
     /// Limits for a reader with little memory: manifest 1 MiB, window 256 KiB, decoded 8 MiB,
     /// chunks of 1 KiB.
     pub fn embedded() -> Self {
@@ -82,128 +156,12 @@ impl Limits {
         self
     }
 
-    /// These limits with another number of bytes of manifest; at most 1 GiB, for which the index is
-    /// built.
-    #[must_use]
-    pub fn with_manifest(mut self, bytes: u64) -> Self {
-        self.manifest = bytes.min(format::MANIFEST_CAP);
-        self
-    }
-
-    /// These limits with another number of levels of nesting: at least 6, which the format itself
-    /// takes, and at most 64, for which the decoder is built.
-    #[must_use]
-    pub fn with_depth(mut self, levels: u8) -> Self {
-        self.depth = levels.clamp(format::DEPTH_FLOOR, format::DEPTH_CAP);
-        self
-    }
-
-    /// These limits with another number of dimensions.
-    #[must_use]
-    pub fn with_rank(mut self, dimensions: u32) -> Self {
-        self.rank = dimensions;
-        self
-    }
-
-    /// These limits with another number of keys of a map.
-    #[must_use]
-    pub fn with_keys(mut self, keys: u32) -> Self {
-        self.keys = keys;
-        self
-    }
-
-    /// These limits with another number of shards (2) that are looked for.
-    #[must_use]
-    pub fn with_shards(mut self, shards: u32) -> Self {
-        self.shards = shards;
-        self
-    }
-
-    /// These limits with another number of bytes of a zstd window.
-    #[must_use]
-    pub fn with_window(mut self, bytes: u64) -> Self {
-        self.window = bytes;
-        self
-    }
-
-    /// These limits with another number of bytes that a compressed component decodes to.
-    #[must_use]
-    pub fn with_decoded(mut self, bytes: u64) -> Self {
-        self.decoded = bytes;
-        self
-    }
-
     /// These limits with another number of bytes that all compressed components decode to together,
     /// and that all components take where blobs are shared, if it is more than the file has.
     #[must_use]
     pub fn with_decoded_total(mut self, bytes: u64) -> Self {
         self.decoded_total = Some(bytes);
         self
-    }
-
-    /// These limits with one changed, by its name in the catalogue (without `limit-`), as
-    /// a command line gives it.
-    ///
-    /// # Errors
-    /// [`Misuse::Limit`] where there is no such limit, or where it cannot be that number:
-    /// `manifest` is at most 1 GiB and `depth` from 6 to 64; neither can be raised, because
-    /// the index and the decoder are built for them.
-    pub fn with_named(mut self, name: &str, value: u64) -> Result<Self, Error> {
-        let misuse = Error::misuse(Misuse::Limit);
-        match name {
-            "manifest" if value <= format::MANIFEST_CAP => self.manifest = value,
-            "depth" => {
-                let depth = u8::try_from(value).map_err(|_| misuse)?;
-                if !(format::DEPTH_FLOOR..=format::DEPTH_CAP).contains(&depth) {
-                    return Err(misuse);
-                }
-                self.depth = depth;
-            }
-            "rank" => self.rank = u32::try_from(value).map_err(|_| misuse)?,
-            "keys" => self.keys = u32::try_from(value).map_err(|_| misuse)?,
-            "shards" => self.shards = u32::try_from(value).map_err(|_| misuse)?,
-            "window" => self.window = value,
-            "decoded" => self.decoded = value,
-            "decoded-total" => self.decoded_total = Some(value),
-            _ => return Err(misuse),
-        }
-        Ok(self)
-    }
-
-    /// Bytes of manifest. Default, and most: 1 GiB.
-    pub fn manifest(&self) -> u64 {
-        self.manifest
-    }
-
-    /// Levels of nesting in the manifest's CBOR, the root being level 1. Default, and most: 64.
-    pub fn depth(&self) -> u8 {
-        self.depth
-    }
-
-    /// Dimensions of a shape. Default 64.
-    pub fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    /// Keys of any interpreted map but `objects`. Default 4,096.
-    pub fn keys(&self) -> u32 {
-        self.keys
-    }
-
-    /// Shards of a file (2) that are looked for. Default 1,024.
-    pub fn shards(&self) -> u32 {
-        self.shards
-    }
-
-    /// Bytes of a zstd frame's window. Default 128 MiB.
-    pub fn window(&self) -> u64 {
-        self.window
-    }
-
-    /// Bytes that a compressed component decodes to, and that the cells of a list of coordinates of
-    /// 2 take while they are validated, 8 each. Default 4 GiB.
-    pub fn decoded(&self) -> u64 {
-        self.decoded
     }
 
     /// Bytes of a chunk of content, at most. Default, and most: 64 KiB.
@@ -225,37 +183,29 @@ impl Limits {
     }
 }
 
+listed! {
 /// One kind of file that is refused by default and can be asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Tolerance {
+pub enum Tolerance with
+    /// Its name, as `--tolerate` takes it.
+    pub fn name -> &'static str
+{
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.
-    NarrowIndices,
+    NarrowIndices = "narrow-indices",
     /// `shared-blobs`: any number of components with the identical extent.
-    SharedBlobs,
+    SharedBlobs = "shared-blobs",
     /// `missing-zeros`: a quantized object without `zeros`, which is symmetric.
-    MissingZeros,
+    MissingZeros = "missing-zeros",
+}
 }
 
 impl Tolerance {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::NarrowIndices, Self::SharedBlobs, Self::MissingZeros];
-
-    /// Its name, as `--tolerate` takes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NarrowIndices => "narrow-indices",
-            Self::SharedBlobs => "shared-blobs",
-            Self::MissingZeros => "missing-zeros",
-        }
-    }
+    pub const ALL: &'static [Self] = &Self::LIST;
 
     fn bit(self) -> u8 {
-        match self {
-            Self::NarrowIndices => 1,
-            Self::SharedBlobs => 2,
-            Self::MissingZeros => 4,
-        }
+        1 << (self.ordinal() & 7)
     }
 }
 

@@ -112,8 +112,28 @@ impl Word {
     }
 }
 
-/// Declares an enum and the list of its variants, from which none can be missing.
+/// Declares an enum and the list of its variants, from which none can be missing; on request, also what a function says
+/// of each.
 macro_rules! listed {
+    (
+        $(#[$outer:meta])* $vis:vis enum $name:ident with
+        $(#[$about:meta])* $row_vis:vis fn $row:ident -> $type:ty
+        { $( $(#[$inner:meta])* $variant:ident = $value:expr, )+ }
+    ) => {
+        $crate::num::listed! {
+            $(#[$outer])* $vis enum $name { $( $(#[$inner])* $variant, )+ }
+        }
+
+        impl $name {
+            $(#[$about])*
+            #[inline]
+            $row_vis const fn $row(self) -> $type {
+                match self {
+                    $( Self::$variant => $value, )+
+                }
+            }
+        }
+    };
     ($(#[$outer:meta])* $vis:vis enum $name:ident { $( $(#[$inner:meta])* $variant:ident, )+ }) => {
         $(#[$outer])*
         $vis enum $name {
@@ -122,6 +142,7 @@ macro_rules! listed {
 
         impl $name {
             pub(crate) const COUNT: usize = [$( stringify!($variant) ),+].len();
+            #[allow(dead_code, clippy::allow_attributes, reason = "not all are listed")]
             pub(crate) const LIST: [Self; Self::COUNT] = [$( Self::$variant ),+];
 
             /// Its place in the list.

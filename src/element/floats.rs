@@ -1,0 +1,192 @@
+//! Elements for which Rust has no type: floats of less than 16 bits, v1.2 §2 and v2 appendix A, and complex numbers.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{ByteOrder, Element, LogicalType, StorageType, sealed};
+
+/// The value of a finite pattern of one sign bit, then exponent, then `MANTISSA` bits of
+/// mantissa.
+#[inline]
+fn widen<const MANTISSA: u32, const BIAS: u32>(bits: u8) -> f32 {
+    // Nothing here can wrap: the exponent field ends up between 127 - 16 and 127 + 16.
+    let exponent_of = |power: u32| power.wrapping_sub(BIAS).wrapping_add(127).wrapping_shl(23);
+    let sign = u32::from(bits & 0x80) << 24;
+    let magnitude = bits & 0x7f;
+    let mantissa = magnitude & 1_u8.wrapping_shl(MANTISSA).wrapping_sub(1);
+    let value = if mantissa == magnitude {
+        // A zero exponent: a multiple of the smallest step. No subnormal `f32` comes into it,
+        // because some machines flush those to zero.
+        f32::from(mantissa) * f32::from_bits(exponent_of(1_u32.wrapping_sub(MANTISSA)))
+    } else {
+        let fields = u32::from(magnitude).wrapping_shl(23_u32.wrapping_sub(MANTISSA));
+        f32::from_bits(fields.wrapping_add(exponent_of(0)))
+    };
+    f32::from_bits(value.to_bits() | sign)
+}
+
+/// The value of an FP8 pattern: a NaN becomes the quiet NaN of the same sign.
+#[inline]
+fn fp8<const MANTISSA: u32, const BIAS: u32>(bits: u8, is_nan: bool, infinite: Option<u8>) -> f32 {
+    if is_nan {
+        f32::from_bits(0x7fc0_0000 | (u32::from(bits & 0x80) << 24))
+    } else if infinite == Some(bits & 0x7f) {
+        f32::INFINITY.copysign(if bits > 0x7f { -1.0 } else { 1.0 })
+    } else {
+        widen::<MANTISSA, BIAS>(bits)
+    }
+}
+
+/// Declares floats of one byte, with the patterns that are no number, and their values.
+macro_rules! byte_floats {
+    ($( $(#[$doc:meta])* $name:ident, nan $nan:pat, |$float:ident| $value:expr; )+) => { $(
+        $(#[$doc])*
+        ///
+        /// Equality and hashes are those of the bits, and so NaN equals itself; compare
+        #[doc = concat!("[`to_f32`](", stringify!($name), "::to_f32) for the numbers.")]
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, Hash,
+            FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+        )]
+        #[repr(transparent)]
+        pub struct $name(u8);
+
+        impl $name {
+            /// The element of that bit pattern.
+            pub const fn from_bits(bits: u8) -> Self {
+                Self(bits)
+            }
+
+            /// Its bit pattern.
+            pub const fn to_bits(self) -> u8 {
+                self.0
+            }
+
+            /// Returns whether it is not a number.
+            pub const fn is_nan(self) -> bool {
+                matches!(self.0, $nan)
+            }
+
+            /// Its value, exactly: every one is an `f32`.
+            #[inline]
+            pub fn to_f32(self) -> f32 {
+                let $float = self;
+                $value
+            }
+        }
+
+        impl From<$name> for f32 {
+            fn from(element: $name) -> Self {
+                element.to_f32()
+            }
+        }
+
+        impl sealed::Sealed for $name {}
+
+        impl Element for $name {
+            const DTYPE: StorageType = StorageType::U8;
+            const LOGICAL: Option<LogicalType> = Some(LogicalType::$name);
+            const ZERO: Self = Self(0);
+
+            #[inline]
+            fn native(bytes: &[u8]) -> Option<&[Self]> {
+                <[Self]>::ref_from_bytes(bytes).ok()
+            }
+
+            #[inline(always)]
+            fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
+                bytes.first().copied().map(Self)
+            }
+        }
+    )+ };
+}
+
+byte_floats! {
+    /// `f8_e4m3fn`: 4 bits of exponent, 3 of mantissa, bias 7. No infinities; `0x7f` and `0xff`
+    /// are NaN, which becomes the quiet NaN of the same sign; the largest is 448.
+    F8E4M3Fn, nan 0x7f | 0xff, |float| fp8::<3, 7>(float.0, float.is_nan(), None);
+
+    /// `f8_e5m2`: 5 bits of exponent, 2 of mantissa, bias 15, with the infinities and NaNs of
+    /// IEEE 754, which become the quiet NaN of the same sign; the largest finite one is 57344.
+    F8E5M2, nan 0x7d..=0x7f | 0xfd..=0xff,
+    |float| fp8::<2, 15>(float.0, float.is_nan(), Some(0x7c));
+
+    /// `f8_e4m3fnuz`: 4 bits of exponent, 3 of mantissa, bias 8. No infinities and no negative
+    /// zero, whose pattern `0x80` is the one NaN, a negative one as an `f32`; the largest is 240.
+    F8E4M3Fnuz, nan 0x80, |float| fp8::<3, 8>(float.0, float.is_nan(), None);
+
+    /// `f8_e5m2fnuz`: 5 bits of exponent, 2 of mantissa, bias 16. No infinities and no negative
+    /// zero, whose pattern `0x80` is the one NaN, a negative one as an `f32`; the largest is 57344.
+    F8E5M2Fnuz, nan 0x80, |float| fp8::<2, 16>(float.0, float.is_nan(), None);
+
+    /// `f8_e8m0`: 2 to the power of the byte less 127; FF is not a number. There is no zero: what stands
+    /// for it is the smallest, a subnormal `f32`.
+    F8E8M0, nan 0xff, |float| f32::from_bits(match float.0 {
+        0 => 0x0040_0000,
+        0xff => 0x7fc0_0000,
+        exponent => u32::from(exponent) << 23,
+    });
+}
+
+/// `f4_e2m1`: sign, two bits of exponent, one of mantissa. Two share a byte, the first in its low
+/// nibble, so that they are read by [`View::nibbles`](crate::view::View::nibbles).
+///
+/// Equality is that of the bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct F4E2M1(u8);
+
+impl F4E2M1 {
+    /// The element of the bit pattern in the low nibble.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & 15)
+    }
+
+    /// Its bit pattern, in the low nibble.
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// Its value, exactly: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
+    pub fn to_f32(self) -> f32 {
+        const VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+        let value = VALUES.get(usize::from(self.0 & 7)).copied().unwrap_or(0.0);
+        if self.0 & 8 == 0 { value } else { -value }
+    }
+}
+
+/// A complex number as it is stored: the real part, then the imaginary one.
+///
+/// `Complex<f32>` stands for `complex64`, `Complex<f64>` for `complex128`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Complex<T> {
+    /// The real part.
+    pub re: T,
+    /// The imaginary part.
+    pub im: T,
+}
+
+macro_rules! complex {
+    ($($float:ty => $logical:ident;)+) => { $(
+        impl sealed::Sealed for Complex<$float> {}
+
+        impl Element for Complex<$float> {
+            const DTYPE: StorageType = <$float>::DTYPE;
+            const LOGICAL: Option<LogicalType> = Some(LogicalType::$logical);
+            const ZERO: Self = Self { re: 0.0, im: 0.0 };
+
+            #[inline]
+            fn native(bytes: &[u8]) -> Option<&[Self]> {
+                <[Self]>::ref_from_bytes(bytes).ok()
+            }
+
+            // Each part by itself is in the byte order of its storage type.
+            #[inline(always)]
+            fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
+                let (re, im) = bytes.split_at_checked(size_of::<$float>())?;
+                Some(Self { re: <$float>::read(re, order)?, im: <$float>::read(im, order)? })
+            }
+        }
+    )+ };
+}
+
+complex! { f32 => Complex64; f64 => Complex128; }
