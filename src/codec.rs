@@ -1,44 +1,34 @@
 //! Reading the content of a component, wherever its bytes come from: in chunks, verified on
 //! the way, in memory that does not depend on its size.
 
-mod bools;
+mod content;
 mod content_digest;
-mod deferred;
 mod hasher;
-#[cfg(feature = "std")]
-mod idle;
-mod locate;
 #[cfg(all(feature = "zstd", feature = "std"))]
-mod pieces;
-mod reader;
+mod parallel;
 #[cfg(feature = "zstd")]
 mod seekable;
 mod shard;
-#[cfg(all(feature = "zstd", feature = "std"))]
-mod together;
 #[cfg(feature = "zstd")]
 mod zstd;
 
-pub(crate) use bools::validate_bools;
+pub use content::Content;
+pub(crate) use content::validate_bools;
 pub use content_digest::{DigestAlgorithm, NoContentDigest};
-pub(crate) use deferred::Deferred;
 #[cfg(feature = "write")]
 pub(crate) use hasher::Sum;
 pub use hasher::{Mismatch, Verified};
-#[cfg(feature = "std")]
-pub(crate) use idle::Idle;
-pub(crate) use locate::{Locate, Located, Single};
-pub use reader::Content;
 pub use shard::{
-    BoundShard, Candidate, ComponentSource, Files, Find, ShardReader, Shards, VerifiedBlocks,
+    BoundShard, Candidate, ComponentSource, Files, Find, Locate, ShardReader, Shards,
+    VerifiedBlocks,
 };
 
 use alloc::vec::Vec;
 use core::ops::Range;
+#[cfg(feature = "std")]
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-#[cfg(feature = "zstd")]
-use crate::error::Place;
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::num::u64_from_usize;
 
 /// Where the bytes of a file come from, at positions: a slice, a file, flash, an object store.
@@ -74,7 +64,7 @@ pub trait ReadAt {
         while bytes.len() < end {
             let filled = bytes.len();
             let come = filled.saturating_sub(start);
-            reader::extend(bytes, filled.saturating_add(come.max(UNSEEN)).min(end))?;
+            extend(bytes, filled.saturating_add(come.max(UNSEEN)).min(end))?;
             let at = range.start.saturating_add(u64_from_usize(come));
             let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
             self.read_at(at, room).map_err(ReadError::Source)?;
@@ -135,7 +125,6 @@ pub enum ReadError<E> {
 
 impl<E> ReadError<E> {
     /// The error, if it is a refusal, in that place.
-    #[cfg(feature = "zstd")]
     fn at(self, place: Place) -> Self {
         match self {
             Self::Refused(error) => Self::Refused(error.at(place)),
@@ -184,4 +173,84 @@ impl<E: core::error::Error + 'static> core::error::Error for ReadError<E> {
             Self::Refused(_) => None,
         }
     }
+}
+
+/// An error that may be one of the file.
+pub(crate) trait Refusal {
+    /// The error of the file.
+    fn refusal(&self) -> Option<Error>;
+}
+
+impl Refusal for Error {
+    fn refusal(&self) -> Option<Error> {
+        Some(*self)
+    }
+}
+
+impl<E> Refusal for ReadError<E> {
+    fn refusal(&self) -> Option<Error> {
+        match self {
+            Self::Refused(error) => Some(*error),
+            Self::Source(_) => None,
+        }
+    }
+}
+
+/// The error of a file so far: the first one that makes it invalid, or else the first that makes it unsupported,
+/// which does not keep the rest from being validated.
+#[derive(Debug, Default)]
+pub(crate) struct Deferred(Option<Error>);
+
+impl Deferred {
+    /// Keeps an error, if there is one and it says more than the one before.
+    pub(crate) fn note(&mut self, error: impl Into<Option<Error>>) {
+        let Some(error) = error.into() else { return };
+        if self.0.is_none_or(|first| first.is_unsupported() && !error.is_unsupported()) {
+            self.0 = Some(error);
+        }
+    }
+
+    /// Keeps the error of what is not supported; any other one ends the work.
+    pub(crate) fn pass<T, E: Refusal>(&mut self, result: Result<T, E>) -> Result<Option<T>, E> {
+        result.map(Some).or_else(|error| match error.refusal().filter(Error::is_unsupported) {
+            Some(unsupported) => {
+                self.note(unsupported);
+                Ok(None)
+            }
+            None => Err(error),
+        })
+    }
+
+    /// The value, or the error that was kept.
+    pub(crate) fn finish<T, E>(self, value: T) -> Result<T, ReadError<E>> {
+        self.0.map_or(Ok(value), |error| Err(error.into()))
+    }
+}
+
+/// The number of threads that have nothing to do, of those that the caller may have.
+#[cfg(feature = "std")]
+#[derive(Debug, Default)]
+pub(crate) struct Idle(AtomicUsize);
+
+#[cfg(feature = "std")]
+impl Idle {
+    /// Adds one.
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes one, if there is one.
+    #[cfg(feature = "zstd")]
+    fn take(&self) -> bool {
+        let less = |idle: usize| idle.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// Makes `buffer` that long; what is in it will be overwritten.
+fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
+    let more = length.saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))?;
+    buffer.resize(length, 0);
+    Ok(())
 }

@@ -173,9 +173,10 @@ pub mod view {
 /// Shards (2): files that hold parts of another, found by the caller. v2 §7.
 pub mod shards {
     pub use crate::codec::{
-        BoundShard, Candidate, ComponentSource, Files, Find, ShardReader, Shards, VerifiedBlocks,
+        BoundShard, Candidate, ComponentSource, Files, Find, Locate, ShardReader, Shards,
+        VerifiedBlocks,
     };
-    pub use crate::manifest::{Shard, ShardTable};
+    pub use crate::manifest::Shard;
 }
 
 pub use archive::Archive;

@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::Files;
-use crate::codec::{Idle, Locate, Located, ReadAt, ReadError, Single};
+use crate::codec::{Idle, Locate, ReadAt, ReadError, Refusal as _};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
@@ -82,48 +81,24 @@ impl Loader {
     }
 
     /// Reads components into memory of their own, which is aligned to 64 bytes. They are returned
-    /// in the order in which they are given.
+    /// in the order in which they are given. `files` is a reference to the file, or [`Files`], of which some
+    /// components are in shards.
     ///
     /// # Errors
-    /// As [`Component::decode`]; `limit-decoded-total`; `unsupported-digest` where a digest cannot
-    /// be verified. It is the error of the first component that has one, those that are not supported last.
-    pub fn decode<'a, R>(
-        &self,
-        components: impl Iterator<Item = Component<'a>> + Send,
-        source: &R,
-    ) -> Result<Vec<Decoded>, ReadError<R::Error>>
-    where
-        R: ReadAt<Error: Send> + Sync + ?Sized,
-    {
-        self.decode_located(components, Single(source))
-    }
-
-    /// As [`decode`](Self::decode), of a file some of whose components are in shards.
+    /// As [`Component::decode`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
     ///
-    /// # Errors
-    /// As [`decode`](Self::decode) and [`Files::locate`].
-    pub fn decode_in<'a, R, S>(
-        &self,
-        components: impl Iterator<Item = Component<'a>> + Send,
-        files: Files<'_, '_, R, S>,
-    ) -> Result<Vec<Decoded>, ReadError<R::Error>>
-    where
-        R: ReadAt<Error: Send> + Sync + ?Sized,
-        S: ReadAt<Error = R::Error> + Sync,
-    {
-        self.decode_located(components, files).map_err(ReadError::flatten)
-    }
-
-    fn decode_located<'a, L>(
+    /// [`Files`]: crate::shards::Files
+    pub fn decode<'a, L>(
         &self,
         components: impl Iterator<Item = Component<'a>> + Send,
         files: L,
-    ) -> Result<Vec<Decoded>, ReadError<<L::Source as ReadAt>::Error>>
+    ) -> Result<Vec<Decoded>, ReadError<L::Error>>
     where
         L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync,
     {
-        self.each(components, |component, idle| {
-            let Located { component, source } = files.locate(&component)?;
+        let decode = |component: Component<'_>, idle: &Idle| {
+            let (component, source) = files.locate(&component)?;
             self.spend(&component, component.decoded_length().unwrap_or(0))?;
             let decoded = component.decode_on(&source, &self.limits, idle)?;
             if component.decoded_length().is_none() {
@@ -131,57 +106,30 @@ impl Loader {
             }
             required(&component, Some(decoded.verified()))?;
             Ok(decoded)
-        })
+        };
+        self.each(components, decode).map_err(L::flatten)
     }
 
-    /// Reads components into memory of the caller's.
+    /// Reads components into memory of the caller's, from `files` as [`decode`](Self::decode) does.
     ///
     /// # Errors
-    /// As [`Component::read_into`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// As [`Component::read_into`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
-    pub fn read_into<'a, 'b, R>(
-        &self,
-        targets: impl Iterator<Item = Target<'a, 'b>> + Send,
-        source: &R,
-    ) -> Result<(), ReadError<R::Error>>
-    where
-        R: ReadAt<Error: Send> + Sync + ?Sized,
-    {
-        self.read_located(targets, Single(source))
-    }
-
-    /// As [`read_into`](Self::read_into), of a file some of whose components are in shards.
-    ///
-    /// # Errors
-    /// As [`read_into`](Self::read_into) and [`Files::locate`].
-    pub fn read_into_in<'a, 'b, R, S>(
-        &self,
-        targets: impl Iterator<Item = Target<'a, 'b>> + Send,
-        files: Files<'_, '_, R, S>,
-    ) -> Result<(), ReadError<R::Error>>
-    where
-        R: ReadAt<Error: Send> + Sync + ?Sized,
-        S: ReadAt<Error = R::Error> + Sync,
-    {
-        self.read_located(targets, files).map_err(ReadError::flatten)
-    }
-
-    fn read_located<'a, 'b, L>(
+    pub fn read_into<'a, 'b, L>(
         &self,
         targets: impl Iterator<Item = Target<'a, 'b>> + Send,
         files: L,
-    ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>>
+    ) -> Result<(), ReadError<L::Error>>
     where
         L: Locate<Source: ReadAt<Error: Send> + Sync> + Sync,
     {
         let read = |Target { component, buffer }: Target<'_, '_>, idle: &Idle| {
-            let Located { component, source } = files.locate(&component)?;
+            let (component, source) = files.locate(&component)?;
             self.spend(&component, u64_from_usize(buffer.len()))?;
             let view = component.read_into_on(&source, &self.limits, buffer, idle)?;
             required(&component, view.verified()).map_err(ReadError::Refused)
         };
-        self.each(targets, read)?;
-        Ok(())
+        self.each(targets, read).map(drop).map_err(L::flatten)
     }
 
     /// Charges what a compressed component decodes to.
@@ -211,14 +159,10 @@ impl Loader {
             let mut share = Share { done: Vec::new(), failed: None };
             while let Some((at, item)) = next(&queue) {
                 let keep = |output| push(&mut share.done, (at, output)).map_err(ReadError::from);
-                let result = work(item, &idle).and_then(keep);
-                if let Err(error) = result {
-                    let failure = Failure { is_final: is_final(&error), at, error };
-                    let goes_on = !failure.is_final;
-                    share.failed = first(share.failed.take(), Some(failure));
-                    if goes_on {
-                        continue;
-                    }
+                let Err(error) = work(item, &idle).and_then(keep) else { continue };
+                let is_final = error.refusal().is_none_or(|refused| !refused.is_unsupported());
+                share.fail(Some((!is_final, at, error)));
+                if is_final {
                     if let Ok(mut queue) = queue.lock() {
                         *queue = None;
                     }
@@ -242,45 +186,34 @@ impl Loader {
             }
             shares
         });
-        let mut all = Vec::new();
-        let mut failed = None;
+        let mut all = Share { done: Vec::new(), failed: None };
         for share in shares {
-            failed = first(failed, share.failed);
+            all.fail(share.failed);
             for done in share.done {
-                push(&mut all, done)?;
+                push(&mut all.done, done)?;
             }
         }
-        if let Some(Failure { error, .. }) = failed {
+        if let Some((_, _, error)) = all.failed {
             return Err(error);
         }
-        all.sort_unstable_by_key(|(at, _)| *at);
-        Ok(all.into_iter().map(|(_, output)| output).collect())
+        all.done.sort_unstable_by_key(|(at, _)| *at);
+        Ok(all.done.into_iter().map(|(_, output)| output).collect())
     }
 }
 
-/// What one thread has done: outputs with the position of their item.
+/// The work of one thread: outputs with the position of their item, and the failure that says the most.
 struct Share<O, E> {
     done: Vec<(usize, O)>,
-    failed: Option<Failure<E>>,
+    /// True if items further on can say more about the file; the position of the item that failed; its error.
+    failed: Option<(bool, usize, ReadError<E>)>,
 }
 
-/// An item that failed, and its position.
-struct Failure<E> {
-    /// True if nothing further on can say more about the file.
-    is_final: bool,
-    at: usize,
-    error: E,
-}
-
-/// Returns whether other items are not worth trying.
-fn is_final<E>(error: &ReadError<E>) -> bool {
-    !matches!(error, ReadError::Refused(error) if error.is_unsupported())
-}
-
-/// The failure that says more about the file: a final one, or else the first.
-fn first<E>(one: Option<Failure<E>>, other: Option<Failure<E>>) -> Option<Failure<E>> {
-    let rank = |failure: &Failure<E>| (!failure.is_final, failure.at);
-    one.into_iter().chain(other).min_by_key(rank)
+impl<O, E> Share<O, E> {
+    /// Keeps the failure that says more about the file: a final one, or else the first.
+    fn fail(&mut self, failed: Option<(bool, usize, ReadError<E>)>) {
+        let both = self.failed.take().into_iter().chain(failed);
+        self.failed = both.min_by_key(|(goes_on, at, _)| (*goes_on, *at));
+    }
 }
 
 /// The next item; none when they are over, when one has failed, or when the iterator has panicked.

@@ -34,7 +34,7 @@ pub use missing::NotFound;
 pub use object::{Component, ElementType, Object};
 pub(crate) use refused::named;
 pub use refused::{Named, RefusedManifest};
-pub use shard::{Shard, ShardTable};
+pub use shard::Shard;
 
 #[cfg(feature = "write")]
 use crate::cbor::item;

@@ -10,7 +10,7 @@ mod sharing;
 mod whole;
 
 use crate::codec::Files;
-use crate::codec::{Deferred, Locate, Located, ReadAt, ReadError, Single};
+use crate::codec::{Deferred, Locate, ReadAt, ReadError};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
@@ -77,7 +77,7 @@ impl Verifier {
         source: &R,
         tap: impl FnMut(&Component<'_>, &[u8]),
     ) -> Result<(), ReadError<R::Error>> {
-        self.located(object, Single(source), tap)
+        self.located(object, source, tap)
     }
 
     /// As [`object`](Self::object), of a file some of whose components are in shards.
@@ -111,7 +111,7 @@ impl Verifier {
         for component in object.components() {
             let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
             let located = deferred.pass(files.locate(&component))?;
-            let Some(Located { component, source }) = located else { continue };
+            let Some((component, source)) = located else { continue };
             // Bytes of a type that is not known have a digest and frames all the same.
             deferred.pass(component.readable())?;
             let read = self.component(&component, &sparse, source, |chunk| {
@@ -185,7 +185,15 @@ impl Verifier {
         self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
         self.mismatch = None;
-        while let Some(chunk) = content.next_or(&mut self.mismatch)? {
+        loop {
+            let chunk = match content.next_chunk() {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(error) => {
+                    self.mismatch = content.mismatch().copied();
+                    return Err(error.into());
+                }
+            };
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
             if compressed {
                 let left = self.left.checked_sub(u64_from_usize(chunk.len()));
@@ -279,7 +287,7 @@ impl Verifier {
         let bytes = if let Some(bytes) = component.decoded_length() {
             bytes
         } else {
-            let Located { component, source } = files.locate(component)?;
+            let (component, source) = files.locate(component)?;
             self.measure(&component, source)?
         };
         Ok(bytes.checked_div(size))

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use zten::{
     Archive, Digest, Error, Limits, Options, ReadAt, shards::Candidate, shards::ComponentSource,
-    shards::Files, shards::Find, shards::Shard, verify::Verifier,
+    shards::Files, shards::Find, shards::Locate as _, shards::Shard, verify::Verifier,
 };
 use zten_corpus::cbor::{fields, text, uint};
 use zten_testkit::{Expected, corpus, sharded};
@@ -77,8 +77,7 @@ fn a_shard_of_nothing_is_missed() {
     let archive = Archive::open(&file).unwrap();
     let error = archive.verify().unwrap_err();
     assert_eq!((error.id(), error.place().object()), (Some("unsupported-shard"), None));
-    let table = archive.shards();
-    assert_eq!(format!("{table:?}"), "ShardTable { len: 1 }");
+    assert_eq!(archive.shards().len(), 1);
     let shown = format!("{:?}", archive.shards().next().unwrap());
     assert!(shown.contains("\"s\"") && shown.contains("8192"), "{shown}");
 }

@@ -1,26 +1,22 @@
 //! The content of one component, chunk by chunk.
 
-mod rules;
-mod seek;
-#[cfg(all(feature = "zstd", feature = "std"))]
-mod together;
-
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
+use core::ops::Range;
 
 use super::hasher::{Hasher, Mismatch, Verified};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
-use super::{ReadAt, ReadError};
+use super::{ReadAt, ReadError, Refusal as _, extend};
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, Misuse, OutOfMemory};
+use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
 use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
-use crate::num::usize_from_u32;
-use crate::rules::Unsupported;
+use crate::num::{u64_from_usize, usize_from_u32};
+use crate::rules::{Rule, Unsupported};
 
 /// Reads a component in chunks: decoded, little-endian, and verified on the way.
 ///
@@ -41,36 +37,64 @@ use crate::rules::Unsupported;
 /// # Ok::<(), zten::Error>(())
 /// ```
 pub struct Content<'a, R> {
-    source: R,
-    reading: Reading<'a>,
+    pub(super) source: R,
+    pub(super) reading: Reading<'a>,
     buffer: Vec<u8>,
-    failed: Option<Error>,
 }
 
-/// How far reading has come.
-struct Reading<'a> {
-    component: Component<'a>,
+/// The progress of reading.
+pub(super) struct Reading<'a> {
+    pub(super) component: Component<'a>,
     storage: StorageType,
-    stored: Stored,
+    pub(super) stored: Stored,
     /// None at the end.
-    hasher: Option<Hasher>,
+    pub(super) hasher: Option<Hasher>,
     /// Bytes of a chunk, at most: a multiple of every element's size.
     chunk: usize,
     /// Decoded bytes that have gone by.
     position: u64,
     /// The last of them.
     last: u8,
-    verified: Option<Verified>,
+    pub(super) verified: Option<Verified>,
     mismatch: Option<Mismatch>,
+    /// The error of every later call, after one.
+    failed: Option<Error>,
 }
 
-/// How the stored bytes become decoded ones.
-enum Stored {
+/// The stored bytes, and what decodes them.
+pub(super) enum Stored {
     Raw(Extent),
     #[cfg(feature = "zstd")]
     Zstd(Frames),
     #[cfg(feature = "zstd")]
     Seekable(Seekable),
+}
+
+impl Stored {
+    /// Walks the frames of a component, if it is stored in frames.
+    fn open<R: ReadAt>(
+        component: &Component<'_>,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Self, ReadError<R::Error>> {
+        let extent = component.extent();
+        #[cfg(not(feature = "zstd"))]
+        let _ = (source, limits);
+        Ok(match component.encoding() {
+            Encoding::Raw => Self::Raw(extent),
+            #[cfg(feature = "zstd")]
+            Encoding::Zstd => {
+                let declared = component.decoded_length();
+                Self::Zstd(Frames::open(source, extent, declared, limits)?)
+            }
+            #[cfg(feature = "zstd")]
+            Encoding::ZstdSeekable => {
+                let declared = component.decoded_length().ok_or(Error::internal())?;
+                Self::Seekable(Seekable::open(source, extent, declared, limits)?)
+            }
+            _ => return Err(Error::new(Unsupported::Feature, extent.offset()).into()),
+        })
+    }
 }
 
 impl<'a> Component<'a> {
@@ -96,39 +120,20 @@ impl<'a> Component<'a> {
         limits: &Limits,
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
         let storage = self.stored()?;
-        let extent = self.extent();
-        let stored = match self.encoding() {
-            Encoding::Raw => Stored::Raw(extent),
-            #[cfg(feature = "zstd")]
-            Encoding::Zstd => {
-                let expected = self.decoded_length();
-                let frames = Frames::open(&source, extent, expected, limits);
-                Stored::Zstd(frames.map_err(|error| error.at(self.place()))?)
-            }
-            #[cfg(feature = "zstd")]
-            Encoding::ZstdSeekable => {
-                let declared = self.decoded_length().ok_or(Error::internal().at(self.place()))?;
-                let frames = Seekable::open(&source, extent, declared, limits);
-                Stored::Seekable(frames.map_err(|error| error.at(self.place()))?)
-            }
-            _ => {
-                let error = Error::new(Unsupported::Feature, extent.offset());
-                return Err(error.at(self.place()).into());
-            }
-        };
-        let hasher = Some(Hasher::new(self.digest()));
+        let stored = Stored::open(self, &source, limits).map_err(|error| error.at(self.place()))?;
         let reading = Reading {
             component: *self,
             storage,
             stored,
-            hasher,
+            hasher: Some(Hasher::new(self.digest())),
             chunk: usize_from_u32(limits.chunk()),
             position: 0,
             last: 0,
             verified: None,
             mismatch: None,
+            failed: None,
         };
-        Ok(Content { source, reading, buffer: Vec::new(), failed: None })
+        Ok(Content { source, reading, buffer: Vec::new() })
     }
 
     /// All of the content, decoded, little-endian and verified. Memory follows what the
@@ -155,11 +160,37 @@ impl<'a> Component<'a> {
             let length = content.read_chunk(room)?;
             bytes.truncate(filled.saturating_add(length));
             if length == 0 {
-                break;
+                return Ok(bytes);
             }
         }
-        Ok(bytes)
     }
+
+    /// Validates bools of 1.x, which are 0 or 1: v1.1 II.4, v1.2 §2. `offset` is that of the first of
+    /// `bytes` in the file, if they are in the file.
+    fn check_bools(&self, bytes: &[u8], offset: Option<u64>) -> Result<(), Error> {
+        match (self.dialect().bool_value, self.storage_type()) {
+            (Some(rule), Some(StorageType::Bool)) => validate_bools(bytes, offset, rule),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Validates that bools are 0 or 1; any other byte breaks `rule`. `offset` is that of the first in the
+/// file, if they are in the file.
+pub(crate) fn validate_bools(
+    bytes: &[u8],
+    offset: Option<u64>,
+    rule: ErrorKind,
+) -> Result<(), Error> {
+    // Without a branch for each byte, as long as all is well.
+    if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
+        return Ok(());
+    }
+    let wrong = (0_u64..).zip(bytes).find(|(_, byte)| **byte > 1);
+    wrong.map_or(Ok(()), |(at, byte)| {
+        let offset = offset.map(|offset| offset.saturating_add(at));
+        Err(Error::maybe_at(rule, offset).found((*byte).into()))
+    })
 }
 
 impl<R: ReadAt> Content<'_, R> {
@@ -173,23 +204,8 @@ impl<R: ReadAt> Content<'_, R> {
     /// An error is final: every later call returns it, or [`Misuse::Aborted`] after one of the
     /// source.
     pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, ReadError<R::Error>> {
-        self.next_or(&mut None)
-    }
-
-    /// As [`next_chunk`](Self::next_chunk); where the digest is another, `mismatch` tells both.
-    pub(crate) fn next_or(
-        &mut self,
-        mismatch: &mut Option<Mismatch>,
-    ) -> Result<Option<&[u8]>, ReadError<R::Error>> {
-        if let Some(error) = self.failed {
-            return Err(error.into());
-        }
-        let chunk = self.reading.next(&self.source, &mut self.buffer);
-        if let Err(error) = &chunk {
-            self.failed = Some(last(error));
-            *mismatch = self.reading.mismatch;
-        }
-        chunk
+        let Self { source, reading, buffer } = self;
+        reading.unless_failed(|reading| reading.next(source, buffer))
     }
 
     /// As [`next_chunk`](Self::next_chunk), straight into `buffer`: how many bytes were written
@@ -200,14 +216,7 @@ impl<R: ReadAt> Content<'_, R> {
     /// As [`next_chunk`](Self::next_chunk); [`Misuse::Buffer`] where there is more to read than
     /// `buffer` has room for, and not even one element has.
     pub fn read_chunk(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError<R::Error>> {
-        if let Some(error) = self.failed {
-            return Err(error.into());
-        }
-        let length = self.reading.read(&self.source, buffer);
-        if let Err(error) = &length {
-            self.failed = Some(last(error));
-        }
-        length
+        self.reading.unless_failed(|reading| reading.read(&self.source, buffer))
     }
 
     /// Bytes that the next chunk has, or some more.
@@ -225,17 +234,82 @@ impl<R: ReadAt> Content<'_, R> {
     pub fn verified(&self) -> Option<Verified> {
         self.reading.verified
     }
-}
 
-/// What every call returns after that error.
-fn last<E>(error: &ReadError<E>) -> Error {
-    match error {
-        ReadError::Refused(error) => *error,
-        ReadError::Source(_) => Error::misuse(Misuse::Aborted),
+    /// Returns whether some of it can be read without what comes before; its digest is then not computed.
+    pub(crate) fn seeks(&mut self) -> bool {
+        let seeks = match &self.reading.stored {
+            Stored::Raw(_) => true,
+            #[cfg(feature = "zstd")]
+            Stored::Zstd(_) => false,
+            #[cfg(feature = "zstd")]
+            Stored::Seekable(_) => true,
+        };
+        if seeks {
+            self.reading.hasher = Some(Hasher::new(None));
+        }
+        seeks
+    }
+
+    /// Goes on with the decoded bytes `run`, which are elements further on, in chunks of `most`
+    /// bytes, and none that begins in the run goes beyond what has to be decoded for it.
+    #[cfg_attr(
+        not(feature = "zstd"),
+        expect(clippy::unnecessary_wraps, reason = "only what lies in frames is decoded for it")
+    )]
+    pub(crate) fn seek(
+        &mut self,
+        run: &Range<u64>,
+        most: usize,
+    ) -> Result<(), ReadError<R::Error>> {
+        let reading = &mut self.reading;
+        let distance = run.start.saturating_sub(reading.position);
+        reading.chunk = most;
+        #[cfg(feature = "zstd")]
+        if let Stored::Seekable(frames) = &mut reading.stored {
+            extend(&mut self.buffer, most)?;
+            let skipped = frames.skip(&self.source, distance, &mut self.buffer);
+            skipped.map_err(|error| error.at(reading.component.place()))?;
+            // The next frame is not begun for what is not wanted of it.
+            let left = run.end.saturating_sub(run.start.max(reading.position));
+            reading.chunk = usize::try_from(left).unwrap_or(most).min(most).max(1);
+        }
+        reading.position = reading.position.saturating_add(distance);
+        Ok(())
+    }
+
+    /// Validates what has been begun: the rest of a frame is decoded for its checksum.
+    #[cfg_attr(
+        not(feature = "zstd"),
+        expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "only frames are begun")
+    )]
+    pub(crate) fn settle(&mut self, most: usize) -> Result<(), ReadError<R::Error>> {
+        #[cfg(feature = "zstd")]
+        if let Stored::Seekable(frames) = &mut self.reading.stored {
+            extend(&mut self.buffer, most)?;
+            let settled = frames.settle(&self.source, &mut self.buffer);
+            settled.map_err(|error| error.at(self.reading.component.place()))?;
+        }
+        let _ = most;
+        Ok(())
     }
 }
 
 impl Reading<'_> {
+    /// Reads on, unless an error has come before. Where one comes now, it says in which component.
+    fn unless_failed<T, E>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, ReadError<E>>,
+    ) -> Result<T, ReadError<E>> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        let read = read(self).map_err(|error| error.at(self.component.place()));
+        if let Err(error) = &read {
+            self.failed = Some(error.refusal().unwrap_or(Misuse::Aborted.into()));
+        }
+        read
+    }
+
     /// Reads the next chunk, which the source lends or `buffer` holds. The source is asked for
     /// each byte once: what is returned is what has been hashed and validated.
     fn next<'c, R: ReadAt>(
@@ -267,10 +341,7 @@ impl Reading<'_> {
     }
 
     /// The next chunk where the source lends it as it is.
-    fn lent<'c, R: ReadAt>(
-        &mut self,
-        source: &'c R,
-    ) -> Result<Option<&'c [u8]>, ReadError<R::Error>> {
+    fn lent<'c, R: ReadAt>(&mut self, source: &'c R) -> Result<Option<&'c [u8]>, Error> {
         let (Stored::Raw(extent), ByteOrder::Little) = (&self.stored, self.component.byte_order())
         else {
             return Ok(None);
@@ -283,7 +354,7 @@ impl Reading<'_> {
             return Ok(None);
         }
         if lent.len() != length {
-            return Err(Error::misuse(Misuse::Supply).at(self.component.place()).into());
+            return Err(Error::misuse(Misuse::Supply));
         }
         hasher.update(lent);
         self.pass(lent)?;
@@ -305,9 +376,8 @@ impl Reading<'_> {
         let room = buffer.get_mut(..most.saturating_sub(rest)).ok_or(Error::internal())?;
         if room.is_empty() && self.wanted() > 0 {
             // Only reading shows whether more comes.
-            let mut more = Vec::new();
-            return match self.next(source, &mut more)? {
-                Some(_) => Err(Error::misuse(Misuse::Buffer).at(self.component.place()).into()),
+            return match self.next(source, &mut Vec::new())? {
+                Some(_) => Err(Error::misuse(Misuse::Buffer).into()),
                 None => Ok(0),
             };
         }
@@ -323,8 +393,6 @@ impl Reading<'_> {
         let Some(hasher) = &mut self.hasher else {
             return Ok(0);
         };
-        #[cfg(feature = "zstd")]
-        let place = self.component.place();
         let length = match &mut self.stored {
             Stored::Raw(extent) => {
                 let left = extent.length().saturating_sub(self.position);
@@ -338,13 +406,10 @@ impl Reading<'_> {
                 length
             }
             #[cfg(feature = "zstd")]
-            Stored::Zstd(frames) => {
-                let mut tap = |bytes: &[u8]| hasher.update(bytes);
-                frames.read(source, room, &mut tap).map_err(|error| error.at(place))?
-            }
+            Stored::Zstd(frames) => frames.read(source, room, |bytes| hasher.update(bytes))?,
             #[cfg(feature = "zstd")]
             Stored::Seekable(frames) => {
-                let length = frames.read(source, room).map_err(|error| error.at(place))?;
+                let length = frames.read(source, room)?;
                 // In 2, digests are over what is decoded.
                 hasher.update(room.get(..length).ok_or(Error::internal())?);
                 length
@@ -357,23 +422,52 @@ impl Reading<'_> {
         let bytes = room.get_mut(..length).ok_or(Error::internal())?;
         self.pass(bytes)?;
         if self.component.byte_order() == ByteOrder::Big {
-            swap(bytes, self.storage.width());
+            let width = usize::from(self.storage.width()).max(1);
+            bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
         Ok(length)
     }
-}
 
-/// Makes `buffer` that long; what is in it will be overwritten.
-pub(super) fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
-    let more = length.saturating_sub(buffer.len());
-    buffer.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))?;
-    buffer.resize(length, 0);
-    Ok(())
-}
+    /// Validates a chunk, and goes on behind it.
+    pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        self.component.check_bools(chunk, self.offset_of(self.position))?;
+        self.last = chunk.last().copied().unwrap_or(self.last);
+        self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
+        Ok(())
+    }
 
-/// Swaps the bytes of each element.
-fn swap(bytes: &mut [u8], width: u8) {
-    for element in bytes.chunks_exact_mut(usize::from(width).max(1)) {
-        element.reverse();
+    /// Validates what only the end shows.
+    pub(super) fn end(&mut self) -> Result<(), Error> {
+        // Components of 1.x hold whole elements, which only decoding shows where the manifest does not give their size.
+        let unit = self.component.unit().filter(|_| self.component.dialect().facts.whole_elements);
+        if unit.is_some_and(|unit| !self.position.is_multiple_of(unit)) {
+            return Err(Error::nowhere(Rule::WholeElements).found(self.position));
+        }
+        // The high nibble of the last byte of an odd number of `f4_e2m1` is 0: v2 appendix A.
+        let odd = self.component.packed_elements().is_some_and(|count| count & 1 == 1);
+        if odd && self.last > 15 {
+            let offset = self.position.checked_sub(1).and_then(|last| self.offset_of(last));
+            return Err(Error::maybe_at(Rule::NibbleValue, offset).found(self.last.into()));
+        }
+        // There is a hasher as long as the end has not come.
+        match self.hasher.take().map(Hasher::finish) {
+            Some(Ok(verified)) => self.verified = Some(verified),
+            Some(Err(mismatch)) => {
+                self.mismatch = Some(mismatch);
+                let offset = self.component.extent().offset();
+                return Err(Error::new(Rule::DigestMismatch, offset).found(mismatch.heads()));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The offset in the file of a decoded byte, if it is in the file.
+    fn offset_of(&self, position: u64) -> Option<u64> {
+        match self.stored {
+            Stored::Raw(extent) => extent.offset().checked_add(position),
+            #[cfg(feature = "zstd")]
+            _ => None,
+        }
     }
 }

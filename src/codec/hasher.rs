@@ -106,54 +106,47 @@ impl Sum {
 }
 
 /// A digest that is being computed, and what it should be.
-#[expect(clippy::large_enum_variant, reason = "there is one for each reader, on the stack")]
-pub(super) enum Hasher {
-    /// There is no digest.
-    Absent,
-    /// There is one that cannot be verified here.
-    Unverifiable,
-    Sum(Sum, Digest<'static>),
+pub(super) struct Hasher {
+    sum: Option<(Sum, Digest<'static>)>,
+    /// The outcome where nothing is computed.
+    without: Verified,
 }
 
 type Xxh3 = twox_hash::xxhash3_64::RawHasher<&'static [u8; 192]>;
 
 impl Hasher {
     pub(super) fn new(digest: Option<Digest<'_>>) -> Self {
-        match digest {
-            None => Self::Absent,
+        let sum = digest.and_then(|digest| match digest {
             #[cfg(feature = "digest")]
-            Some(Digest::Sha256(wanted)) => Self::Sum(Sum::sha256(), Digest::Sha256(wanted)),
+            Digest::Sha256(wanted) => Some((Sum::sha256(), Digest::Sha256(wanted))),
             #[cfg(feature = "digest")]
-            Some(Digest::Crc32c(wanted)) => Self::Sum(Sum::crc32c(), Digest::Crc32c(wanted)),
-            Some(Digest::Xxh3(wanted)) => Self::Sum(Sum::xxh3(), Digest::Xxh3(wanted)),
-            Some(_) => Self::Unverifiable,
-        }
+            Digest::Crc32c(wanted) => Some((Sum::crc32c(), Digest::Crc32c(wanted))),
+            Digest::Xxh3(wanted) => Some((Sum::xxh3(), Digest::Xxh3(wanted))),
+            _ => None,
+        });
+        let without = if digest.is_some() { Verified::Unverifiable } else { Verified::NoDigest };
+        Self { sum, without }
     }
 
-    /// Whether there is a digest that cannot be verified here.
+    /// Returns whether there is a digest that cannot be verified here.
     pub(super) fn is_unverifiable(&self) -> bool {
-        matches!(self, Self::Unverifiable)
+        self.sum.is_none() && self.without == Verified::Unverifiable
     }
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Sum(sum, _) => sum.update(bytes),
-            Self::Absent | Self::Unverifiable => {
-                let _ = bytes;
-            }
+        if let Some((sum, _)) = &mut self.sum {
+            sum.update(bytes);
         }
     }
 
-    /// What has come of it.
+    /// The outcome, when all bytes have gone by.
     pub(super) fn finish(self) -> Result<Verified, Mismatch> {
-        match self {
-            Self::Absent => Ok(Verified::NoDigest),
-            Self::Sum(sum, wanted) => same(wanted, sum.finish()),
-            Self::Unverifiable => Ok(Verified::Unverifiable),
+        let Some((sum, expected)) = self.sum else { return Ok(self.without) };
+        let computed = sum.finish();
+        if expected == computed {
+            Ok(Verified::Digest)
+        } else {
+            Err(Mismatch { expected, computed })
         }
     }
-}
-
-fn same(expected: Digest<'static>, computed: Digest<'static>) -> Result<Verified, Mismatch> {
-    if expected == computed { Ok(Verified::Digest) } else { Err(Mismatch { expected, computed }) }
 }

@@ -27,29 +27,21 @@ const FRAME_CAP: u32 = 16 << 20;
 /// The frames of one component, being decoded.
 pub(super) struct Seekable {
     extent: Extent,
-    table: Table,
+    /// The entries: where they begin, how many there are, and whether each has a checksum.
+    entries: u64,
+    count: u32,
+    checksums: bool,
     /// The entry that comes next, and where its frame begins.
     next: u32,
     at: u64,
     /// Decoded bytes that are to come.
     left: u64,
     frame: Option<Frames>,
-    /// Decoded bytes of it that are to come.
-    of_frame: u64,
-    window: Limits,
-}
-
-/// Where the entries are.
-#[derive(Clone, Copy)]
-struct Table {
-    start: u64,
-    count: u32,
-    /// True if each has a checksum.
-    checksums: bool,
+    limits: Limits,
 }
 
 /// Bytes of an entry.
-fn width(checksums: bool) -> u64 {
+fn width(checksums: bool) -> u8 {
     if checksums { 12 } else { 8 }
 }
 
@@ -85,85 +77,12 @@ impl Entry {
             return Err(Error::new(Rule::FrameSingle, at).into());
         }
         if let Some(checksum) = self.checksum {
-            let mut own = [0; 4];
-            let end = extent.end().saturating_sub(4);
-            source.read_at(end, &mut own).map_err(ReadError::Source)?;
+            let [own] = words(source, extent.end().saturating_sub(4))?;
             if own != checksum {
                 return Err(Error::new(Rule::ZstdChecksum, at).into());
             }
         }
         Ok(frame)
-    }
-}
-
-impl Table {
-    /// Reads what stands around the entries.
-    fn read<R: ReadAt>(source: &R, extent: Extent) -> Result<Self, ReadError<R::Error>> {
-        let broken = || Error::new(Rule::SeekTable, extent.offset());
-        let tail = extent.length().checked_sub(TAIL).ok_or_else(broken)?;
-        let mut bytes = [0; 9];
-        let at = extent.offset().saturating_add(tail);
-        source.read_at(at, &mut bytes).map_err(ReadError::Source)?;
-        let [a, b, c, d, descriptor, magic @ ..] = bytes;
-        // The lowest two bits are not used, and readers are to ignore them.
-        if magic != SEEKABLE || descriptor & 0x7c != 0 {
-            return Err(broken().into());
-        }
-        let count = u32::from_le_bytes([a, b, c, d]);
-        let checksums = descriptor & 0x80 != 0;
-        let entries = u64::from(count).saturating_mul(width(checksums));
-        let start = tail.checked_sub(entries).ok_or_else(broken)?;
-        let head = start.checked_sub(HEAD).ok_or_else(broken)?;
-        let [magic, follow] = words(source, extent.offset().saturating_add(head))?;
-        let follow = u64::from(u32::from_le_bytes(follow));
-        if magic != SKIPPABLE || follow != entries.saturating_add(TAIL) {
-            return Err(broken().into());
-        }
-        Ok(Self { start: extent.offset().saturating_add(start), count, checksums })
-    }
-
-    /// Where the skippable frame begins.
-    fn head(&self) -> u64 {
-        self.start.saturating_sub(HEAD)
-    }
-
-    fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<Entry, ReadError<R::Error>> {
-        let within = u64::from(index).saturating_mul(width(self.checksums));
-        let at = self.start.saturating_add(within);
-        let (stored, decoded, checksum) = if self.checksums {
-            let [stored, decoded, checksum] = words(source, at)?;
-            (stored, decoded, Some(checksum))
-        } else {
-            let [stored, decoded] = words(source, at)?;
-            (stored, decoded, None)
-        };
-        let (stored, decoded) = (u32::from_le_bytes(stored), u32::from_le_bytes(decoded));
-        Ok(Entry { stored, decoded, checksum })
-    }
-
-    /// Validates that sizes add up, and that all frames but the last are of one size.
-    fn validate<R: ReadAt>(
-        &self,
-        source: &R,
-        extent: Extent,
-        declared: u64,
-    ) -> Result<(), ReadError<R::Error>> {
-        let (mut stored, mut decoded, mut first) = (0_u64, 0_u64, None);
-        for index in 0..self.count {
-            let entry = self.entry(source, index)?;
-            stored = stored.saturating_add(entry.stored.into());
-            decoded = decoded.saturating_add(entry.decoded.into());
-            let last = index.saturating_add(1) == self.count;
-            let wanted = *first.get_or_insert(entry.decoded);
-            if entry.decoded > FRAME_CAP || !last && entry.decoded != wanted {
-                let error = Error::new(Rule::FrameSize, extent.offset());
-                return Err(error.found(entry.decoded.into()).into());
-            }
-        }
-        if extent.offset().checked_add(stored) != Some(self.head()) || decoded != declared {
-            return Err(Error::new(Rule::SeekSizes, extent.offset()).found(decoded).into());
-        }
-        Ok(())
     }
 }
 
@@ -175,49 +94,102 @@ impl Seekable {
         declared: u64,
         limits: &Limits,
     ) -> Result<Self, ReadError<R::Error>> {
+        let at = extent.offset();
         if declared > limits.decoded() {
-            return Err(Error::new(Limit::Decoded, extent.offset()).found(declared).into());
+            return Err(Error::new(Limit::Decoded, at).found(declared).into());
         }
-        let table = Table::read(source, extent)?;
-        table.validate(source, extent, declared)?;
-        Ok(Self {
-            extent,
-            table,
-            next: 0,
-            at: extent.offset(),
-            left: declared,
-            frame: None,
-            of_frame: 0,
-            window: *limits,
-        })
+        let broken = Error::new(Rule::SeekTable, at);
+        let tail = extent.length().checked_sub(TAIL).ok_or(broken)?;
+        let mut bytes = [0; 9];
+        source.read_at(at.saturating_add(tail), &mut bytes).map_err(ReadError::Source)?;
+        let [a, b, c, d, descriptor, magic @ ..] = bytes;
+        // The lowest two bits are not used, and readers are to ignore them.
+        if magic != SEEKABLE || descriptor & 0x7c != 0 {
+            return Err(broken.into());
+        }
+        let count = u32::from_le_bytes([a, b, c, d]);
+        let checksums = descriptor & 0x80 != 0;
+        let entries = u64::from(count).saturating_mul(width(checksums).into());
+        let start = tail.checked_sub(entries).ok_or(broken)?;
+        let head = start.checked_sub(HEAD).ok_or(broken)?;
+        let [magic, follow] = words(source, at.saturating_add(head))?;
+        let follow = u64::from(u32::from_le_bytes(follow));
+        if magic != SKIPPABLE || follow != entries.saturating_add(TAIL) {
+            return Err(broken.into());
+        }
+        let (entries, left, limits) = (at.saturating_add(start), declared, *limits);
+        let table =
+            Self { extent, entries, count, checksums, next: 0, at, left, frame: None, limits };
+        table.validate(source)?;
+        Ok(table)
+    }
+
+    /// Validates that sizes add up, and that all frames but the last are of one size.
+    fn validate<R: ReadAt>(&self, source: &R) -> Result<(), ReadError<R::Error>> {
+        let (mut stored, mut decoded, mut first) = (0_u64, 0_u64, None);
+        for index in 0..self.count {
+            let entry = self.entry(source, index)?;
+            stored = stored.saturating_add(entry.stored.into());
+            decoded = decoded.saturating_add(entry.decoded.into());
+            let last = index.saturating_add(1) == self.count;
+            let wanted = *first.get_or_insert(entry.decoded);
+            if entry.decoded > FRAME_CAP || !last && entry.decoded != wanted {
+                let error = Error::new(Rule::FrameSize, self.extent.offset());
+                return Err(error.found(entry.decoded.into()).into());
+            }
+        }
+        if self.extent.offset().checked_add(stored) != Some(self.end()) || decoded != self.left {
+            return Err(self.sizes(decoded).into());
+        }
+        Ok(())
+    }
+
+    /// The error where sizes do not add up. A source that gives another table than before gives other sizes.
+    fn sizes(&self, found: u64) -> Error {
+        Error::new(Rule::SeekSizes, self.extent.offset()).found(found)
+    }
+
+    /// The end of the frames, where the table begins.
+    fn end(&self) -> u64 {
+        self.entries.saturating_sub(HEAD)
+    }
+
+    fn entry<R: ReadAt>(&self, source: &R, index: u32) -> Result<Entry, ReadError<R::Error>> {
+        let width = width(self.checksums);
+        let at = self.entries.saturating_add(u64::from(index).saturating_mul(width.into()));
+        let mut words = [[0; 4]; 3];
+        let bytes = words.as_flattened_mut().get_mut(..width.into()).ok_or(Error::internal())?;
+        source.read_at(at, bytes).map_err(ReadError::Source)?;
+        let [stored, decoded, checksum] = words;
+        let [stored, decoded] = [stored, decoded].map(u32::from_le_bytes);
+        Ok(Entry { stored, decoded, checksum: self.checksums.then_some(checksum) })
     }
 
     /// Hands out where each frame stands, of which none has been decoded yet, and its entry, until `each` says
-    /// otherwise or an entry cannot be read.
+    /// otherwise or an entry cannot be read. Returns where the frames end.
     #[cfg(feature = "std")]
-    pub(super) fn places<R: ReadAt>(&self, source: &R, mut each: impl FnMut(u64, Entry) -> bool) {
+    pub(super) fn places<R: ReadAt>(
+        &self,
+        source: &R,
+        mut each: impl FnMut(u64, Entry) -> bool,
+    ) -> u64 {
         let mut at = self.at;
-        for index in 0..self.table.count {
-            let Ok(entry) = self.table.entry(source, index) else { return };
+        for index in 0..self.count {
+            let Ok(entry) = self.entry(source, index) else { break };
             if !each(at, entry) {
-                return;
+                break;
             }
             at = at.saturating_add(entry.stored.into());
         }
+        self.end()
     }
 
-    /// Where the frames end.
-    #[cfg(feature = "std")]
-    pub(super) fn end(&self) -> u64 {
-        self.table.head()
-    }
-
-    /// How many bytes are to come.
+    /// The number of bytes that are to come.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Decodes into `buffer` until it is full or the component ends; how many bytes it is.
+    /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
     pub(super) fn read<R: ReadAt>(
         &mut self,
         source: &R,
@@ -225,24 +197,28 @@ impl Seekable {
     ) -> Result<usize, ReadError<R::Error>> {
         let mut filled = 0_usize;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let Some(frame) = &mut self.frame else {
-                if self.begin(source)? {
-                    continue;
-                }
+            if self.frame.is_none() && !self.begin(source)? {
                 break;
-            };
-            let read = frame.read(source, rest, &mut |_| ())?;
-            filled = filled.saturating_add(read);
-            // A source that gives another table than before gives other sizes.
-            let sizes = Error::new(Rule::SeekSizes, self.extent.offset());
-            let left = self.left.checked_sub(u64_from_usize(read));
-            self.left = left.ok_or(sizes.found(self.left))?;
-            self.of_frame = self.of_frame.saturating_sub(u64_from_usize(read));
-            if read == 0 {
-                self.frame = None;
             }
+            filled = filled.saturating_add(self.read_frame(source, rest)?);
         }
         Ok(filled)
+    }
+
+    /// Decodes some of the frame that has been begun; nothing comes at its end.
+    fn read_frame<R: ReadAt>(
+        &mut self,
+        source: &R,
+        room: &mut [u8],
+    ) -> Result<usize, ReadError<R::Error>> {
+        let Some(frame) = &mut self.frame else { return Ok(0) };
+        let read = frame.read(source, room, |_| ())?;
+        let left = self.left.checked_sub(u64_from_usize(read));
+        self.left = left.ok_or(self.sizes(self.left))?;
+        if read == 0 {
+            self.frame = None;
+        }
+        Ok(read)
     }
 
     /// Passes over `distance` decoded bytes. Frames of which nothing is wanted are not read; the
@@ -254,25 +230,22 @@ impl Seekable {
         scratch: &mut [u8],
     ) -> Result<(), ReadError<R::Error>> {
         while distance > 0 {
-            if self.frame.is_some() {
-                if self.of_frame <= distance {
-                    distance = distance.saturating_sub(self.of_frame);
+            if let Some(left) = self.frame.as_ref().map(Frames::left) {
+                if left <= distance {
                     self.settle(source, scratch)?;
+                    distance = distance.saturating_sub(left);
                     continue;
                 }
                 let most = usize::try_from(distance).unwrap_or(scratch.len()).min(scratch.len());
                 let scratch = scratch.get_mut(..most).ok_or(Error::internal())?;
-                let read = self.read(source, scratch)?;
-                if read == 0 {
-                    return Ok(());
-                }
+                let read = self.read_frame(source, scratch)?;
                 distance = distance.saturating_sub(u64_from_usize(read));
                 continue;
             }
-            if self.next == self.table.count {
+            if self.next == self.count {
                 return Ok(());
             }
-            let entry = self.table.entry(source, self.next)?;
+            let entry = self.entry(source, self.next)?;
             if u64::from(entry.decoded) > distance {
                 self.begin(source)?;
                 continue;
@@ -291,30 +264,24 @@ impl Seekable {
         source: &R,
         scratch: &mut [u8],
     ) -> Result<(), ReadError<R::Error>> {
-        while let Some(frame) = &mut self.frame {
-            let read = frame.read(source, scratch, &mut |_| ())?;
-            self.left = self.left.saturating_sub(u64_from_usize(read));
-            self.of_frame = self.of_frame.saturating_sub(u64_from_usize(read));
-            if read == 0 {
-                self.frame = None;
-            }
+        while self.frame.is_some() {
+            self.read_frame(source, scratch)?;
         }
         Ok(())
     }
 
     /// Begins the next frame, if there is one.
     fn begin<R: ReadAt>(&mut self, source: &R) -> Result<bool, ReadError<R::Error>> {
-        if self.next == self.table.count {
-            let error = Error::new(Rule::SeekSizes, self.extent.offset()).found(self.left);
-            return if self.left == 0 { Ok(false) } else { Err(error.into()) };
+        if self.next == self.count {
+            return if self.left == 0 { Ok(false) } else { Err(self.sizes(self.left).into()) };
         }
-        let entry = self.table.entry(source, self.next)?;
+        let entry = self.entry(source, self.next)?;
         let (start, end) = (self.at, self.at.saturating_add(entry.stored.into()));
-        if entry.decoded > FRAME_CAP || end > self.table.head() || start == end {
+        if entry.decoded > FRAME_CAP || end > self.end() || start == end {
             return Err(Error::new(Rule::FrameSingle, start).into());
         }
-        let frame = entry.frame(source, start, &self.window)?;
-        (self.frame, self.at, self.of_frame) = (Some(frame), end, entry.decoded.into());
+        self.frame = Some(entry.frame(source, start, &self.limits)?);
+        self.at = end;
         self.next = self.next.saturating_add(1);
         Ok(true)
     }

@@ -1,23 +1,20 @@
-//! Shards that have been found: validated by their frame and size when they are bound, by their
-//! digest when they are verified. v2 §7.3.
-
-mod blocks;
+//! The files that components are read from: the file itself, or a shard that has been found.
+//!
+//! Shards are validated by their frame and size when they are bound, by their digest when they are verified: v2 §7.3.
+//! A source may give other bytes at a second read: a server that lies, or a file that changes. So each later read is
+//! compared with sums of blocks from when the digest was compared, whatever is read, in which order.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use self::blocks::record;
-pub use self::blocks::{ShardReader, VerifiedBlocks};
-
-use super::deferred::Deferred;
-use super::hasher::{Hasher, Verified};
-use super::{ReadAt, ReadError};
+use super::hasher::{Hasher, Sum, Verified};
+use super::{Deferred, ReadAt, ReadError, extend};
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
 use crate::format::frame::{Container, Frame};
 use crate::limits::Limits;
-use crate::manifest::{Component, Manifest, ManifestRef, Object, Shard};
+use crate::manifest::{Component, Manifest, ManifestRef, Shard};
 use crate::names::by_length;
 use crate::num::{u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -81,8 +78,10 @@ pub struct BoundShard<'a, S> {
     shard: Shard<'a>,
     source: S,
     digest: Comparison<'a>,
-    /// The error of a shard whose version is not supported.
+    /// The error of a shard whose version is not supported: it has a digest to compare, and nothing is read of it.
     version: Option<Error>,
+    /// True if its digest is to be compared, and has not been.
+    is_needed: bool,
 }
 
 /// The outcome of comparing the digest of a shard.
@@ -96,40 +95,37 @@ enum Comparison<'a> {
     Failed(Error),
 }
 
-impl Shard<'_> {
-    /// Validates the frame and the size of a file that may be the shard. Nothing else of it is
-    /// read, its own manifest least of all: v2 §7.3.
-    ///
-    /// # Errors
-    /// `shard-length`, `shard-frame`, `unsupported-version`, at the [`offset`](Self::offset) of
-    /// the shard; whatever the source fails with.
-    fn check_frame<S: ReadAt>(&self, candidate: &Candidate<S>) -> Result<(), ReadError<S::Error>> {
-        let Candidate { source, length } = candidate;
-        if *length != self.size() {
-            return Err(self.error(Rule::ShardLength).found(*length).into());
-        }
-        let mut header = [0; 8];
-        source.read_at(0, &mut header).map_err(ReadError::Source)?;
-        let container = Container::read(&header).map_err(|error| self.frame(error))?;
-        if container != Container::V2 {
-            return Err(self.error(Rule::ShardFrame).found(0).into());
-        }
-        let range = container.footer_range(*length).map_err(|error| self.frame(error))?;
-        let mut footer = [0; 40];
-        source.read_at(range.start, &mut footer).map_err(ReadError::Source)?;
-        // Its manifest is not read, whatever its size.
-        let limits = Limits::default();
-        Frame::read(container, &footer, range, &limits).map_err(|error| self.frame(error))?;
-        Ok(())
+/// Validates the frame and the size of a file that may be the shard. Nothing else of it is
+/// read, its own manifest least of all: v2 §7.3.
+///
+/// # Errors
+/// `shard-length`, `shard-frame`, `unsupported-version`, at the [`offset`](Shard::offset) of
+/// the shard; whatever the source fails with.
+fn check_frame<S: ReadAt>(
+    shard: &Shard<'_>,
+    candidate: &Candidate<S>,
+) -> Result<(), ReadError<S::Error>> {
+    let Candidate { source, length } = candidate;
+    if *length != shard.size() {
+        return Err(shard.error(Rule::ShardLength).found(*length).into());
     }
-
-    /// What an error of its frame is to the file that lists it.
-    fn frame(&self, error: Error) -> Error {
-        match error.kind() {
-            ErrorKind::Unsupported(Unsupported::Version) => error.moved(self.offset()),
-            _ => self.error(Rule::ShardFrame).found(error.offset().unwrap_or_default()),
-        }
+    // What an error of its frame is to the file that lists it.
+    let refused = |error: Error| match error.kind() {
+        ErrorKind::Unsupported(Unsupported::Version) => error.moved(shard.offset()),
+        _ => shard.error(Rule::ShardFrame).found(error.offset().unwrap_or_default()),
+    };
+    let mut header = [0; 8];
+    source.read_at(0, &mut header).map_err(ReadError::Source)?;
+    let container = Container::read(&header).map_err(refused)?;
+    if container != Container::V2 {
+        return Err(shard.error(Rule::ShardFrame).found(0).into());
     }
+    let range = container.footer_range(*length).map_err(refused)?;
+    let mut footer = [0; 40];
+    source.read_at(range.start, &mut footer).map_err(ReadError::Source)?;
+    // Its manifest is not read, whatever its size.
+    Frame::read(container, &footer, range, &Limits::default()).map_err(refused)?;
+    Ok(())
 }
 
 impl<'a, S> BoundShard<'a, S> {
@@ -161,9 +157,11 @@ impl<'a, S> BoundShard<'a, S> {
     fn is_pending(&self) -> bool {
         matches!(self.digest, Comparison::Pending)
     }
+}
 
-    fn name(&self) -> &'a [u8] {
-        self.shard.name().as_bytes()
+impl<'a, S> From<&BoundShard<'a, S>> for Shard<'a> {
+    fn from(bound: &BoundShard<'a, S>) -> Self {
+        bound.shard
     }
 }
 
@@ -173,29 +171,9 @@ impl<S: ReadAt> BoundShard<'_, S> {
     /// Parts with a digest that is as strong as that of the shard are read as they come: whoever reads all of one
     /// compares that.
     pub fn reader(&self) -> ShardReader<'_, S> {
-        ShardReader::new(&self.source, self.verified(), self.shard.error(Rule::ShardDigest))
-    }
-
-    /// Compares its digest, if that has not been compared before, and keeps the error if it has another one. `blobs` are
-    /// those that are to be read again, in order.
-    fn verify(
-        &mut self,
-        blobs: impl Iterator<Item = Range<u64>>,
-        limits: &Limits,
-        deferred: &mut Deferred,
-    ) -> Result<(), ReadError<S::Error>> {
-        if self.is_pending() {
-            self.digest = match self.compare(blobs, limits) {
-                Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
-                // What is not the shard's fault may be otherwise next time.
-                Err(ReadError::Refused(error)) if error.id().is_some() => Comparison::Failed(error),
-                Err(error) => return Err(error),
-            };
-        }
-        if let Comparison::Failed(error) = self.digest {
-            deferred.note(error);
-        }
-        Ok(())
+        let changed = self.shard.error(Rule::ShardDigest);
+        let (source, blocks) = (&self.source, self.verified());
+        ShardReader { source, blocks, changed, recent: Recent::default() }
     }
 
     /// Reads all of it, and compares its digest.
@@ -218,7 +196,7 @@ impl<S: ReadAt> BoundShard<'_, S> {
             let bytes = match self.source.bytes_at(start, length) {
                 Some(bytes) if bytes.len() == length => bytes,
                 _ => {
-                    super::reader::extend(&mut buffer, length)?;
+                    extend(&mut buffer, length)?;
                     let bytes = buffer.get_mut(..length).ok_or(Error::internal())?;
                     self.source.read_at(start, bytes).map_err(ReadError::Source)?;
                     bytes
@@ -242,14 +220,12 @@ pub struct Shards<'a, S> {
     manifest: Option<ManifestRef<'a>>,
     /// In the order of the table.
     bound: Vec<BoundShard<'a, S>>,
-    /// Shards of a version that is not supported: they have a digest to compare, and nothing is read of them.
-    other_versions: Vec<BoundShard<'a, S>>,
     missing: Option<Shard<'a>>,
 }
 
 impl<S> Default for Shards<'_, S> {
     fn default() -> Self {
-        Self { manifest: None, bound: Vec::new(), other_versions: Vec::new(), missing: None }
+        Self { manifest: None, bound: Vec::new(), missing: None }
     }
 }
 
@@ -257,7 +233,6 @@ impl<S: core::fmt::Debug> core::fmt::Debug for Shards<'_, S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Shards")
             .field("bound", &self.bound)
-            .field("other_versions", &self.other_versions)
             .field("missing", &self.missing)
             .finish()
     }
@@ -288,33 +263,33 @@ impl<B: AsRef<[u8]>> Manifest<B> {
                 shards.missing = shards.missing.or(Some(shard));
                 continue;
             };
-            let (list, version) = match shard.check_frame(&candidate) {
-                Ok(()) => (&mut shards.bound, None),
-                Err(ReadError::Refused(error)) if error.is_unsupported() => {
-                    (&mut shards.other_versions, Some(error))
-                }
+            let version = match check_frame(&shard, &candidate) {
+                Ok(()) => None,
+                Err(ReadError::Refused(error)) if error.is_unsupported() => Some(error),
                 Err(error) => return Err(error),
             };
-            list.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
-            let Candidate { source, .. } = candidate;
-            list.push(BoundShard { shard, source, digest: Comparison::Pending, version });
+            shards.bound.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+            let (source, digest) = (candidate.source, Comparison::Pending);
+            shards.bound.push(BoundShard { shard, source, digest, version, is_needed: false });
         }
         Ok(shards)
     }
 }
 
-/// The place of the shard of that name.
-fn place<S>(shards: &[BoundShard<'_, S>], name: &str) -> Option<usize> {
-    shards.binary_search_by(|bound| by_length(bound.name(), name.as_bytes())).ok()
-}
-
 impl<'a, S> Shards<'a, S> {
-    /// The shard of that name, if it was found. In O(log n).
-    pub fn get(&self, name: &str) -> Option<&BoundShard<'a, S>> {
-        self.bound.get(place(&self.bound, name)?)
+    /// The place of the shard of that name, if it was found. In O(log n).
+    fn place(&self, name: &str) -> Option<usize> {
+        let own =
+            |bound: &BoundShard<'_, S>| by_length(bound.shard.name().as_bytes(), name.as_bytes());
+        self.bound.binary_search_by(own).ok()
     }
 
-    /// Those that were found, in the order of the table.
+    /// The shard of that name, if it was found and its version is supported. In O(log n).
+    pub fn get(&self, name: &str) -> Option<&BoundShard<'a, S>> {
+        self.bound.get(self.place(name)?).filter(|bound| bound.version.is_none())
+    }
+
+    /// Those that were found, in the order of the table, also of a version that is not supported.
     pub fn bound(&self) -> &[BoundShard<'a, S>] {
         &self.bound
     }
@@ -329,30 +304,26 @@ impl<'a, S> Shards<'a, S> {
         self.missing
     }
 
-    /// The blobs of shards at some places that are to be compared with what was verified when they are read: those
+    /// The blobs of needed shards that are to be compared with what was verified when they are read: those
     /// without a digest that is as strong as that of their shard. Each is behind the place of its shard, in order, once.
-    fn weak_blobs(
-        &self,
-        is_needed: impl Fn(usize) -> bool,
-    ) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
+    fn weak_blobs(&self) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
         let mut blobs = Vec::new();
-        let mut places = self.bound.iter().enumerate();
-        if !places.any(|(place, bound)| is_needed(place) && bound.is_pending()) {
+        if !self.bound.iter().any(|bound| bound.is_needed) {
             return Ok(blobs);
         }
         let objects = self.manifest.into_iter().flat_map(ManifestRef::objects);
         for component in objects.flat_map(|object| object.components()) {
-            let Some(own) = component.shard().and_then(|name| place(&self.bound, name)) else {
+            let place = component.shard().and_then(|name| self.place(name));
+            let needed = place.and_then(|place| Some((place, self.bound.get(place)?)));
+            let Some((place, bound)) = needed.filter(|(_, bound)| bound.is_needed) else {
                 continue;
             };
-            let bound = self.bound.get(own).filter(|bound| is_needed(own) && bound.is_pending());
-            let Some(bound) = bound else { continue };
             match (component.digest(), bound.shard.digest()) {
                 (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Digest::Xxh3(_)) => {}
                 _ => {
                     let extent = component.extent();
                     blobs.try_reserve(1).map_err(|_| OutOfMemory)?;
-                    blobs.push((own, extent.offset(), extent.end()));
+                    blobs.push((place, extent.offset(), extent.end()));
                 }
             }
         }
@@ -375,13 +346,12 @@ impl<S: ReadAt> Shards<'_, S> {
     /// wrong; whatever a source fails with. Offsets are those of [`Shard::offset`].
     pub fn verify(&mut self, limits: &Limits) -> Result<(), ReadError<S::Error>> {
         let mut deferred = Deferred::default();
-        for shard in &mut self.other_versions {
+        for shard in &mut self.bound {
+            shard.is_needed = shard.is_pending();
             deferred.note(shard.version);
-            shard.verify(core::iter::empty(), limits, &mut deferred)?;
         }
         deferred.note(self.missing.map(|missing| missing.error(Unsupported::Shard)));
-        self.verify_where(|_| true, limits, &mut deferred)?;
-        deferred.finish(())
+        self.verify_needed(limits, deferred)
     }
 
     /// Verifies the shards of those components that have no digest, so that they may be read.
@@ -393,55 +363,85 @@ impl<S: ReadAt> Shards<'_, S> {
         components: impl IntoIterator<Item = Component<'c>>,
         limits: &Limits,
     ) -> Result<(), ReadError<S::Error>> {
-        let mut needed = Vec::new();
-        needed.try_reserve_exact(self.bound.len()).map_err(|_| Error::from(OutOfMemory))?;
-        needed.resize(self.bound.len(), false);
-        for component in components {
-            let name = component.shard().filter(|_| component.digest().is_none());
-            let place = name.and_then(|name| place(&self.bound, name));
-            if let Some(needed) = place.and_then(|place| needed.get_mut(place)) {
-                *needed = true;
+        self.bound.iter_mut().for_each(|shard| shard.is_needed = false);
+        for component in components.into_iter().filter(|component| component.digest().is_none()) {
+            let place = component.shard().and_then(|name| self.place(name));
+            let shard = place.and_then(|place| self.bound.get_mut(place));
+            if let Some(shard) = shard.filter(|shard| shard.version.is_none()) {
+                shard.is_needed = true;
             }
         }
-        let mut deferred = Deferred::default();
-        self.verify_where(|place| needed.get(place) == Some(&true), limits, &mut deferred)?;
-        deferred.finish(())
+        self.verify_needed(limits, Deferred::default())
     }
 
-    /// Verifies the shards at some places of the list. One that is another keeps no other from being verified: what is
-    /// in that is still to be validated.
-    fn verify_where(
+    /// Compares the digests of needed shards, if those have not been compared before, and keeps the errors of those that
+    /// have another one. One that is another keeps no other from being verified: what is in that is still to be
+    /// validated.
+    fn verify_needed(
         &mut self,
-        is_needed: impl Fn(usize) -> bool,
         limits: &Limits,
-        deferred: &mut Deferred,
+        mut deferred: Deferred,
     ) -> Result<(), ReadError<S::Error>> {
-        let blobs = self.weak_blobs(&is_needed).map_err(Error::from)?;
-        for (place, shard) in self.bound.iter_mut().enumerate() {
-            if is_needed(place) {
+        let blobs = self.weak_blobs().map_err(Error::from)?;
+        for (place, shard) in self.bound.iter_mut().enumerate().filter(|(_, it)| it.is_needed) {
+            if shard.is_pending() {
                 let first = blobs.partition_point(|(own, ..)| *own < place);
                 let own = blobs.iter().skip(first).take_while(|(own, ..)| *own == place);
-                shard.verify(own.map(|(_, start, end)| *start..*end), limits, deferred)?;
+                let blobs = own.map(|(_, start, end)| *start..*end);
+                shard.digest = match shard.compare(blobs, limits) {
+                    Ok(blocks) => Comparison::Equal(Cow::Owned(blocks)),
+                    // What is not the shard's fault may be otherwise next time.
+                    Err(ReadError::Refused(error)) if error.id().is_some() => {
+                        Comparison::Failed(error)
+                    }
+                    Err(error) => return Err(error),
+                };
+            }
+            if let Comparison::Failed(error) = shard.digest {
+                deferred.note(error);
             }
         }
-        Ok(())
+        deferred.finish(())
     }
 }
 
-impl Object<'_> {
-    /// The same object as it is read from that shard: its components that lie there can be bound,
-    /// decoded and sliced, with the shard's bytes, and no others.
-    #[must_use]
-    pub fn in_shard<S>(&self, shard: &BoundShard<'_, S>) -> Self {
-        self.in_shard_named(shard.shard.name())
-    }
+/// The files that components are read from: one file, by a reference to it, or [`Files`]. Sealed.
+pub trait Locate: Copy + sealed::Sealed {
+    /// What keeps the bytes of those files from being read.
+    type Error;
+    /// The bytes of the file that a component is in.
+    type Source: ReadAt;
+
+    /// The component as it is read from the file that it is in, and that file. In one file alone, what is elsewhere
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// `unsupported-shard` where it is in one that was not found, `unsupported-version` where that is of another
+    /// version; [`Misuse::UnverifiedShard`] where it has no digest, and that of its shard has not been
+    /// [compared](Shards::verify_for).
+    fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self::Source), Error>;
+
+    /// The error of reading a source.
+    fn flatten(error: ReadError<<Self::Source as ReadAt>::Error>) -> ReadError<Self::Error>;
 }
 
-impl Component<'_> {
-    /// As [`Object::in_shard`].
-    #[must_use]
-    pub fn in_shard<S>(&self, shard: &BoundShard<'_, S>) -> Self {
-        if self.shard() == Some(shard.shard.name()) { self.in_own_file() } else { *self }
+mod sealed {
+    /// Kept from being implemented elsewhere.
+    pub trait Sealed {}
+}
+
+impl<R: ReadAt + ?Sized> sealed::Sealed for &R {}
+
+impl<R: ReadAt + ?Sized> Locate for &R {
+    type Error = R::Error;
+    type Source = Self;
+
+    fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self), Error> {
+        Ok((*component, self))
+    }
+
+    fn flatten(error: ReadError<R::Error>) -> ReadError<R::Error> {
+        error
     }
 }
 
@@ -462,35 +462,35 @@ impl<R: ?Sized, S> Clone for Files<'_, '_, R, S> {
 
 impl<R: ?Sized, S> Copy for Files<'_, '_, R, S> {}
 
-impl<'s, R, S> Files<'s, '_, R, S>
+impl<R: ?Sized, S> sealed::Sealed for Files<'_, '_, R, S> {}
+
+impl<'s, R, S> Locate for Files<'s, '_, R, S>
 where
     R: ReadAt + ?Sized,
     S: ReadAt<Error = R::Error>,
 {
-    /// The component as it is read from the file that it is in, and that file.
-    ///
-    /// # Errors
-    /// `unsupported-shard` where it is in one that was not found, `unsupported-version` where that is of another
-    /// version; [`Misuse::UnverifiedShard`] where it has no digest, and that of its shard has not been
-    /// [compared](Shards::verify_for).
-    pub fn locate<'c>(
-        self,
-        component: &Component<'c>,
-    ) -> Result<(Component<'c>, ComponentSource<'s, R, S>), Error> {
+    type Error = R::Error;
+    type Source = ComponentSource<'s, R, S>;
+
+    fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self::Source), Error> {
         let located = component.in_own_file();
         let Some(name) = component.shard() else {
             return Ok((located, ComponentSource::Root(self.root)));
         };
-        let Some(shard) = self.shards.get(name) else {
-            let others = &self.shards.other_versions;
-            let other = place(others, name).and_then(|place| others.get(place)?.version);
-            let missing = Error::new(Unsupported::Shard, component.extent().offset());
-            return Err(other.unwrap_or(missing.at(component.place())));
-        };
+        let bound = self.shards.place(name).and_then(|place| self.shards.bound.get(place));
+        let missing = Error::new(Unsupported::Shard, component.extent().offset());
+        let shard = bound.ok_or(missing.at(component.place()))?;
+        if let Some(error) = shard.version {
+            return Err(error);
+        }
         if shard.is_pending() && component.digest().is_none() {
             return Err(Error::misuse(Misuse::UnverifiedShard).at(component.place()));
         }
         Ok((located, ComponentSource::Shard(shard.reader())))
+    }
+
+    fn flatten(error: ReadError<ReadError<R::Error>>) -> ReadError<R::Error> {
+        error.flatten()
     }
 }
 
@@ -522,5 +522,210 @@ where
             Self::Root(root) => root.bytes_at(offset, length),
             Self::Shard(shard) => shard.bytes_at(offset, length),
         }
+    }
+}
+
+/// Bytes of a block, at most. Blocks end with their blob, so that small blobs are not read with their neighbors.
+const BLOCK: usize = 256 << 10;
+
+/// A block, and its sum.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    start: u64,
+    end: u64,
+    sum: Digest<'static>,
+}
+
+/// Sums of a verified shard: one for each 256 KiB of those blobs that no digest of their own protects as well as the
+/// digest of the shard does.
+#[derive(Clone, Debug)]
+pub struct VerifiedBlocks(Vec<Block>);
+
+impl VerifiedBlocks {
+    /// The block that the byte is in, or the start of the next one.
+    fn find(&self, at: u64) -> Result<&Block, u64> {
+        let place = self.0.partition_point(|block| block.end <= at);
+        match self.0.get(place) {
+            Some(block) if block.start <= at => Ok(block),
+            next => Err(next.map_or(u64::MAX, |block| block.start)),
+        }
+    }
+}
+
+/// The algorithm of the sums. Bytes are chosen by whoever wrote the shard, so it has to withstand that. Without the
+/// feature `digest`, no digest that does can be verified either.
+fn sum() -> Sum {
+    #[cfg(feature = "digest")]
+    return Sum::sha256();
+    #[cfg(not(feature = "digest"))]
+    Sum::xxh3()
+}
+
+/// Computes the sums of blobs while all bytes of a shard go by.
+struct Recorder<I> {
+    blocks: I,
+    current: Option<Range<u64>>,
+    sum: Sum,
+    /// Bytes that have gone by.
+    position: u64,
+    done: Vec<Block>,
+}
+
+/// A recorder for those blobs, which are in order and disjoint.
+fn record(blobs: impl Iterator<Item = Range<u64>>) -> Recorder<impl Iterator<Item = Range<u64>>> {
+    let mut blocks = blobs.flat_map(|blob| {
+        let end = blob.end;
+        blob.step_by(BLOCK)
+            .map(move |start| start..start.saturating_add(u64_from_usize(BLOCK)).min(end))
+    });
+    let current = blocks.next();
+    Recorder { blocks, current, sum: sum(), position: 0, done: Vec::new() }
+}
+
+impl<I: Iterator<Item = Range<u64>>> Recorder<I> {
+    /// Takes the next bytes of the shard.
+    fn update(&mut self, mut bytes: &[u8]) -> Result<(), OutOfMemory> {
+        while let Some(block) = self.current.clone()
+            && !bytes.is_empty()
+        {
+            let is_inside = block.start <= self.position;
+            let until = if is_inside { block.end } else { block.start };
+            let left = until.saturating_sub(self.position);
+            let length = usize::try_from(left).unwrap_or(bytes.len()).min(bytes.len());
+            let (own, rest) = bytes.split_at_checked(length).unwrap_or((bytes, &[]));
+            if is_inside {
+                self.sum.update(own);
+            }
+            self.position = self.position.saturating_add(u64_from_usize(length));
+            bytes = rest;
+            if is_inside && self.position == block.end {
+                self.done.try_reserve(1).map_err(|_| OutOfMemory)?;
+                let sum = core::mem::replace(&mut self.sum, sum()).finish();
+                self.done.push(Block { start: block.start, end: block.end, sum });
+                self.current = self.blocks.next();
+            }
+        }
+        self.position = self.position.saturating_add(u64_from_usize(bytes.len()));
+        Ok(())
+    }
+
+    /// The sums of all blobs that have gone by.
+    fn finish(self) -> VerifiedBlocks {
+        VerifiedBlocks(self.done)
+    }
+}
+
+/// Reads a shard. Once the digest of that has been compared, no other bytes are read than were compared.
+pub struct ShardReader<'s, S> {
+    source: &'s S,
+    blocks: Option<&'s VerifiedBlocks>,
+    /// The error where a block is another than before.
+    changed: Error,
+    recent: Recent,
+}
+
+/// A block that has been read and compared; empty where none has.
+#[derive(Default)]
+struct Loaded {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+/// The last two blocks of which only a part was asked for: frames are read beside the table of their sizes.
+#[derive(Default)]
+struct Recent(
+    #[cfg(feature = "std")] std::sync::Mutex<[Loaded; 2]>,
+    #[cfg(not(feature = "std"))] core::cell::Cell<[Loaded; 2]>,
+);
+
+impl Recent {
+    fn take(&self) -> [Loaded; 2] {
+        #[cfg(feature = "std")]
+        return self.0.lock().map(|mut loaded| core::mem::take(&mut *loaded)).unwrap_or_default();
+        #[cfg(not(feature = "std"))]
+        self.0.take()
+    }
+
+    fn put(&self, loaded: [Loaded; 2]) {
+        #[cfg(feature = "std")]
+        if let Ok(mut recent) = self.0.lock() {
+            *recent = loaded;
+        }
+        #[cfg(not(feature = "std"))]
+        self.0.set(loaded);
+    }
+}
+
+impl<S> core::fmt::Debug for ShardReader<'_, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ShardReader").field("verified", &self.blocks.is_some()).finish()
+    }
+}
+
+impl<S: ReadAt> ShardReader<'_, S> {
+    /// Reads a whole block.
+    fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), ReadError<S::Error>> {
+        self.source.read_at(block.start, bytes).map_err(ReadError::Source)?;
+        let mut sum = sum();
+        sum.update(bytes);
+        if sum.finish() == block.sum { Ok(()) } else { Err(self.changed.into()) }
+    }
+
+    /// Reads the part of a block that begins at `at`.
+    fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), ReadError<S::Error>> {
+        let mut recent = self.recent.take();
+        let is_it = |loaded: &Loaded| loaded.start == block.start && !loaded.bytes.is_empty();
+        let place = recent.iter().position(is_it);
+        if place != Some(0) {
+            recent.swap(0, 1);
+        }
+        let [latest, _] = &mut recent;
+        if place.is_none() {
+            let mut bytes = core::mem::take(&mut latest.bytes);
+            let length = usize::try_from(block.end.saturating_sub(block.start));
+            let length = length.unwrap_or(BLOCK);
+            bytes.truncate(length);
+            extend(&mut bytes, length)?;
+            self.load(block, &mut bytes)?;
+            *latest = Loaded { start: block.start, bytes };
+        }
+        let within = usize::try_from(at.saturating_sub(block.start)).unwrap_or(BLOCK);
+        let bytes = latest.bytes.get(within..).and_then(|bytes| bytes.get(..part.len()));
+        part.copy_from_slice(bytes.ok_or(self.changed)?);
+        self.recent.put(recent);
+        Ok(())
+    }
+}
+
+impl<S: ReadAt> ReadAt for ShardReader<'_, S> {
+    type Error = ReadError<S::Error>;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error> {
+        let Some(blocks) = self.blocks else {
+            return self.source.read_at(offset, buffer).map_err(ReadError::Source);
+        };
+        let (mut at, mut rest) = (offset, buffer);
+        while !rest.is_empty() {
+            let found = blocks.find(at);
+            let until = found.map_or_else(|next| next, |block| block.end);
+            let left = usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX);
+            let length = left.min(rest.len());
+            let Some((own, behind)) = rest.split_at_mut_checked(length) else { break };
+            match found {
+                Err(_) => self.source.read_at(at, own).map_err(ReadError::Source)?,
+                Ok(block) if at == block.start && length == left => self.load(block, own)?,
+                Ok(block) => self.part(block, at, own)?,
+            }
+            (at, rest) = (at.saturating_add(u64_from_usize(length)), behind);
+        }
+        Ok(())
+    }
+
+    fn bytes_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let end = offset.saturating_add(u64_from_usize(length));
+        // What has to be compared is copied first: a source may lend other bytes to each who asks.
+        let is_free =
+            self.blocks.is_none_or(|blocks| blocks.find(offset).is_err_and(|next| end <= next));
+        if is_free { self.source.bytes_at(offset, length) } else { None }
     }
 }

@@ -27,17 +27,16 @@ impl Frames {
     pub(super) fn open<R: ReadAt>(
         source: &R,
         extent: Extent,
-        expected: Option<u64>,
+        declared: Option<u64>,
         limits: &Limits,
     ) -> Result<Self, ReadError<R::Error>> {
-        let (window, decoded) = (limits.window(), limits.decoded());
-        let bounds = Bounds { window, decoded, declared: expected };
+        let bounds = Bounds { window: limits.window(), decoded: limits.decoded(), declared };
         let mut source = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
-        let frames = decode::Frames::open(&mut source, extent.offset()..extent.end(), bounds);
+        let frames = decode::Frames::open(&mut source, extent.range(), bounds);
         frames.map(Self).map_err(failed)
     }
 
-    /// Whether it is one frame, and has a checksum.
+    /// Returns whether it is one frame, and has a checksum.
     pub(super) fn is_one_with_checksum(&self) -> bool {
         self.0.is_one_with_checksum()
     }
@@ -54,21 +53,21 @@ impl Frames {
         self.0.places(&mut source, each).map_err(failed)
     }
 
-    /// How many bytes may still come.
+    /// The number of bytes that may still come.
     pub(super) fn left(&self) -> u64 {
         self.0.left()
     }
 
-    /// Decodes into `buffer` until it is full or the component ends; how many bytes it is.
+    /// Decodes into `buffer` until it is full or the component ends, and returns how many bytes it is.
     /// `tap` sees the stored bytes, in order.
     pub(super) fn read<R: ReadAt>(
         &mut self,
         source: &R,
         buffer: &mut [u8],
-        tap: &mut impl FnMut(&[u8]),
+        mut tap: impl FnMut(&[u8]),
     ) -> Result<usize, ReadError<R::Error>> {
         let mut source = |at: u64, buffer: &mut [u8]| source.read_at(at, buffer);
-        self.0.read(&mut source, buffer, tap).map_err(failed)
+        self.0.read(&mut source, buffer, &mut tap).map_err(failed)
     }
 }
 

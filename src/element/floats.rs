@@ -92,7 +92,7 @@ macro_rules! byte_floats {
                 <[Self]>::ref_from_bytes(bytes).ok()
             }
 
-            #[inline(always)]
+            #[inline]
             fn read(bytes: &[u8], _: ByteOrder) -> Option<Self> {
                 bytes.first().copied().map(Self)
             }
@@ -180,7 +180,7 @@ macro_rules! complex {
             }
 
             // Each part by itself is in the byte order of its storage type.
-            #[inline(always)]
+            #[inline]
             fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
                 let (re, im) = bytes.split_at_checked(size_of::<$float>())?;
                 Some(Self { re: <$float>::read(re, order)?, im: <$float>::read(im, order)? })

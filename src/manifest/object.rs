@@ -2,8 +2,8 @@
 
 use nom::Parser as _;
 
-use super::ManifestRef;
 use super::index::{ObjectRecord, utf8};
+use super::{ManifestRef, Shard};
 use crate::brief::Start;
 #[cfg(feature = "write")]
 use crate::cbor::item;
@@ -137,6 +137,18 @@ impl<'a> Object<'a> {
         Some(self.component_of(len_u32(place), record))
     }
 
+    /// The same object as it is read from that shard: its components that lie there can be bound,
+    /// decoded and sliced, with the shard's bytes, and no others.
+    #[must_use]
+    pub fn in_shard<'s>(&self, shard: impl Into<Shard<'s>>) -> Self {
+        let (mut object, shard) = (*self, shard.into());
+        let mut shards = self.components().filter_map(|component| component.shard());
+        // No shard has the empty name.
+        let own = shards.find(|name| *name == shard.name()).unwrap_or_default();
+        object.parts.current_shard = Some(own);
+        object
+    }
+
     #[inline]
     fn records(&self) -> &'a [ComponentRecord] {
         self.parts.records().components(self.record)
@@ -160,13 +172,6 @@ impl core::fmt::Debug for Object<'_> {
             .field("name", &Start(self.name()))
             .field("ordinal", &self.ordinal)
             .finish()
-    }
-}
-
-impl<'a> Component<'a> {
-    /// The object it is a component of.
-    pub fn object(&self) -> Object<'a> {
-        Object::new(self.parts, self.object, self.owner)
     }
 }
 
@@ -251,6 +256,11 @@ impl<'a> Component<'a> {
     #[cfg(feature = "write")]
     pub(super) fn record(&self) -> &'a ComponentRecord {
         self.record
+    }
+
+    /// The object it is a component of.
+    pub fn object(&self) -> Object<'a> {
+        Object::new(self.parts, self.object, self.owner)
     }
 
     /// The role in the object: `data`, `values`, ...
@@ -364,9 +374,27 @@ impl<'a> Component<'a> {
         self.record.in_shard()
     }
 
+    /// Returns whether its blob is not in that shard.
+    #[cold]
+    fn is_outside_of(self, current_shard: &str) -> bool {
+        self.shard() != Some(current_shard)
+    }
+
     /// The name of the other file that its blob is in (2), if it is not in this one: v2 §7.1.
     pub fn shard(&self) -> Option<&'a str> {
         self.record.in_shard().then(|| self.text(self.record.shard))
+    }
+
+    /// The same component, to be read from the file that its blob is in.
+    pub(crate) fn in_own_file(mut self) -> Self {
+        self.parts.current_shard = self.shard();
+        self
+    }
+
+    /// As [`Object::in_shard`].
+    #[must_use]
+    pub fn in_shard<'s>(&self, shard: impl Into<Shard<'s>>) -> Self {
+        if self.shard() == Some(shard.into().name()) { self.in_own_file() } else { *self }
     }
 
     /// The bytes that layout and shape ask for.

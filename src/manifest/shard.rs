@@ -2,7 +2,7 @@
 //! v2 §7.1.
 
 use super::index::utf8;
-use super::{Component, Manifest, ManifestRef, Object};
+use super::{Manifest, ManifestRef};
 use crate::brief::Start;
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
@@ -59,43 +59,16 @@ impl core::fmt::Debug for Shard<'_> {
     }
 }
 
-/// The shards that a manifest lists, in its order.
-#[derive(Clone)]
-pub struct ShardTable<'a> {
-    manifest: ManifestRef<'a>,
-    left: core::slice::Iter<'a, ShardRecord>,
-}
-
-impl core::fmt::Debug for ShardTable<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ShardTable").field("len", &self.left.len()).finish()
-    }
-}
-
-impl<'a> Iterator for ShardTable<'a> {
-    type Item = Shard<'a>;
-
-    fn next(&mut self) -> Option<Shard<'a>> {
-        self.left.next().map(|record| self.manifest.shard(record))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.left.size_hint()
-    }
-}
-
-impl ExactSizeIterator for ShardTable<'_> {}
-
 impl<B: AsRef<[u8]>> Manifest<B> {
     /// The shards that it lists (2), whether a component is in them or not: v2 §7.1.
-    pub fn shards(&self) -> ShardTable<'_> {
+    pub fn shards(&self) -> impl ExactSizeIterator<Item = Shard<'_>> + Clone {
         self.parts().shards()
     }
 }
 
 impl<'a> ManifestRef<'a> {
-    pub(crate) fn shards(self) -> ShardTable<'a> {
-        ShardTable { manifest: self, left: self.index().shards.iter() }
+    pub(crate) fn shards(self) -> impl ExactSizeIterator<Item = Shard<'a>> + Clone {
+        self.index().shards.iter().map(move |record| self.shard(record))
     }
 
     fn shard(&self, record: &ShardRecord) -> Shard<'a> {
@@ -120,29 +93,5 @@ impl<'a> ManifestRef<'a> {
     /// The error of a file that lists a shard where none has been found.
     pub(crate) fn missing_shard(&self) -> Option<Error> {
         self.shards().next().map(|shard| shard.error(Unsupported::Shard))
-    }
-}
-
-impl Component<'_> {
-    /// Returns whether its blob is not in that shard.
-    #[cold]
-    pub(super) fn is_outside_of(self, current_shard: &str) -> bool {
-        self.shard() != Some(current_shard)
-    }
-
-    /// The same component, to be read from the file that its blob is in.
-    pub(crate) fn in_own_file(mut self) -> Self {
-        self.parts.current_shard = self.shard();
-        self
-    }
-}
-
-impl Object<'_> {
-    /// The same object, of which those components can be read that are in the shard of that name.
-    pub(crate) fn in_shard_named(mut self, name: &str) -> Self {
-        let mut shards = self.components().filter_map(|component| component.shard());
-        // No shard has the empty name.
-        self.parts.current_shard = Some(shards.find(|shard| *shard == name).unwrap_or_default());
-        self
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{Locate, Located, ReadAt, ReadError};
+use crate::codec::{Locate, ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
@@ -137,7 +137,7 @@ impl<'a> Cells<'a> {
         drop(self);
         let supply = Error::misuse(Misuse::Supply).at(coords.place());
         let mut again = Self::new(&coords.object(), limits)?.ok_or(supply)?;
-        let Located { component, source } = files.locate(&coords)?;
+        let (component, source) = files.locate(&coords)?;
         let mut content = component.content(source, limits)?;
         while let Some(chunk) = content.next_chunk()? {
             again.add(chunk)?;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::{Content, Locate, Located, ReadAt, ReadError};
+use crate::codec::{Content, Locate, ReadAt, ReadError};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Format;
@@ -78,7 +78,7 @@ impl<'a, S: ReadAt> Stream<'a, S> {
         files: impl Locate<Source = S>,
         limits: &Limits,
     ) -> Result<Self, ReadError<S::Error>> {
-        let Located { component, source } = files.locate(component)?;
+        let (component, source) = files.locate(component)?;
         let content = component.content(source, limits)?;
         let storage = component.stored()?;
         Ok(Self { content, storage, chunk: Vec::new(), taken: 0 })

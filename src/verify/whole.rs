@@ -1,7 +1,7 @@
 //! All objects of a file, one after another.
 
 use super::Verifier;
-use crate::codec::{Deferred, Locate, ReadAt, ReadError, Single};
+use crate::codec::{Deferred, Locate, ReadAt, ReadError};
 use crate::codec::{Files, Shards};
 use crate::error::Error;
 use crate::manifest::{Manifest, ManifestRef};
@@ -66,7 +66,7 @@ impl Verifier {
         source: &R,
     ) -> Result<Summary, ReadError<R::Error>> {
         let mut deferred = Deferred::default();
-        let summary = self.objects(manifest, Single(source), &mut deferred)?;
+        let summary = self.objects(manifest, source, &mut deferred)?;
         self.canonical(manifest, source)?;
         deferred.note(elsewhere(manifest));
         deferred.finish(summary)

@@ -31,7 +31,7 @@ use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Output;
 use crate::codec::Files;
-use crate::codec::{Locate, Located, ReadAt, ReadError, Single, Sum};
+use crate::codec::{Locate, ReadAt, ReadError, Sum};
 use crate::digest::Digest;
 use crate::error::{Error, OutOfMemory, Place};
 use crate::format::Format;
@@ -102,7 +102,7 @@ impl Copier {
         settings: &Settings,
     ) -> Result<S, CopyError<R::Error, S::Error>> {
         let target = settings.target().map_err(WriteError::Refused)?;
-        let copied = self.whole(manifest.parts(), Single(source), sink, settings);
+        let copied = self.whole(manifest.parts(), source, sink, settings);
         copied.map_err(|error| error.of(target.generation()))
     }
 
@@ -142,7 +142,7 @@ impl Copier {
         writer: &mut Writer<S>,
     ) -> Result<(), CopyError<R::Error, S::Error>> {
         let generation = writer.target().generation();
-        self.one(object, Single(source), writer).map_err(|error| error.of(generation))
+        self.one(object, source, writer).map_err(|error| error.of(generation))
     }
 
     fn whole<L: Locate, S: Sink>(
@@ -243,7 +243,7 @@ impl Copier {
         let mut out = begun.map_err(refused)?;
         for part in &parts {
             let change = becomes::change(object, part, &target);
-            let Located { component, source } = files.locate(part)?;
+            let (component, source) = files.locate(part)?;
             let take = |chunk: &[u8]| -> Result<(), CopyError<_, _>> {
                 let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
                 Ok(change.apply(chunk, &mut write)?)
@@ -261,7 +261,7 @@ impl Copier {
         files: L,
         target: &Target,
     ) -> Result<NewComponent<'a>, CopyError<SourceError<L>, W>> {
-        let Located { component, source } = files.locate(part)?;
+        let (component, source) = files.locate(part)?;
         let storage = component.stored()?;
         let change = becomes::change(&part.object(), part, target);
         let element = becomes::element(part, change, target).map_err(CopyError::Inexpressible)?;
@@ -287,7 +287,7 @@ impl Copier {
         target: &Target,
     ) -> Result<Option<[u8; 32]>, ReadError<SourceError<L>>> {
         let change = becomes::change(&part.object(), part, target);
-        let Located { component, source } = files.locate(part)?;
+        let (component, source) = files.locate(part)?;
         let mut sum = Sum::sha256();
         let mut hash = |bytes: &[u8]| {
             sum.update(bytes);

@@ -10,7 +10,7 @@ use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::blobs_end;
 use crate::format::v2::{ShardKey, validate_shard_name, validate_shards};
 use crate::limits::Limits;
-use crate::manifest::ShardTable;
+use crate::manifest::Shard;
 use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -64,7 +64,10 @@ const FIELDS: u64 = 128;
 
 impl ShardList {
     /// Those of a file that is appended to: its table, and what is in that.
-    pub(super) fn from_table(shards: ShardTable<'_>, entries: &[u8]) -> Result<Self, Error> {
+    pub(super) fn from_table<'a>(
+        shards: impl ExactSizeIterator<Item = Shard<'a>>,
+        entries: &[u8],
+    ) -> Result<Self, Error> {
         let mut list = Self { bound: u64_from_usize(entries.len()), ..Self::default() };
         list.rows.try_reserve_exact(shards.len()).map_err(|_| OutOfMemory)?;
         let starts = places(entries, entries.len());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use candle_core::{Error, Result};
-use zten::shards::{Candidate, Files, Find, Shard, Shards, VerifiedBlocks};
+use zten::shards::{Candidate, Files, Find, Locate as _, Shard, Shards, VerifiedBlocks};
 use zten::source::{FileArchive, OpenError};
 use zten::{Component, Options};
 use zten_shards::ShardFile;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use zten::error::{Misuse, OutOfMemory};
 use zten::load::{Loader, Target};
-use zten::shards::{ComponentSource, Files};
+use zten::shards::{ComponentSource, Files, Locate as _};
 use zten::verify::{Summary, Verified, Verifier};
 use zten::view::{Decoded, View};
 use zten::{Component, Encoding, Error, Format, Object, ReadAt, ReadError};
@@ -72,7 +72,7 @@ pub(crate) fn components(
         let shards = open.shards_for(targets.iter().map(|target| target.component), cancel)?;
         open.plan_components(targets.iter().map(|target| target.component))?;
         let files = Files { root: &open.root(cancel), shards: &shards };
-        loader.read_into_in(targets.into_iter(), files)
+        loader.read_into(targets.into_iter(), files)
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))
 }
@@ -166,7 +166,7 @@ pub(crate) fn bytes(open: &Open, place: (u32, u32), cancel: &Cancel) -> Result<D
         let shards = open.shards_for([component].into_iter(), cancel)?;
         open.plan_components([component])?;
         let files = Files { root: &open.root(cancel), shards: &shards };
-        let decoded = loader(open).decode_in([component].into_iter(), files)?;
+        let decoded = loader(open).decode([component].into_iter(), files)?;
         decoded.into_iter().next().ok_or(Error::from(Misuse::NoObject).into())
     };
     read().map_err(|error| Failure::reading(&open.manifest, error))

@@ -1,6 +1,6 @@
 //! Reading a shard from a source that lies: once its digest has been compared, what is read is what was compared.
 
-use zten::shards::{Candidate, Files, Find, Shard};
+use zten::shards::{Candidate, Files, Find, Locate as _, Shard};
 use zten::verify::{Verified, Verifier};
 use zten::write::{Checksum, Copier, Level, Settings, Writer};
 use zten::{Archive, Component, Generation};

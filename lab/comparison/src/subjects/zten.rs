@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use zten::shards::{Candidate, Files, Find, Shard};
+use zten::shards::{Candidate, Files, Find, Locate as _, Shard};
 use zten::{Archive, Error, verify::Verifier};
 use zten_readers::subject::Report;
 
