@@ -18,6 +18,7 @@ mod sparse_csr;
 mod view;
 
 pub use buffer::Decoded;
+pub(crate) use buffer::grow;
 pub use elements::{Elements, Nibbles};
 pub use gguf::GgufBlocks;
 pub(crate) use index::{BadIndex, Below, Coords, Indptr};

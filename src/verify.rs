@@ -1,40 +1,29 @@
 //! Reading all of a file and validating what is in it: sizes, digests, compression, bools, indices.
 
-mod cells;
-mod indices;
 #[cfg(feature = "write")]
-mod padding;
-mod rows;
-#[cfg(feature = "write")]
-mod sharing;
-mod whole;
+mod canonical;
+mod sparse;
 
-use crate::codec::Files;
-use crate::codec::{Deferred, Locate, ReadAt, ReadError};
+use crate::codec::{Deferred, Files, Locate, ReadAt, ReadError, Shards};
 use crate::element::StorageType;
 use crate::error::{Error, Misuse};
 use crate::format::{Encoding, Format};
+use crate::layout::BadIndex;
 use crate::limits::Limits;
-use crate::manifest::{Component, Dimensions, Object};
-#[cfg(feature = "write")]
-use crate::manifest::{Manifest, ManifestRef};
+use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Object};
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule, Unsupported};
 
 pub use crate::codec::{DigestAlgorithm, NoContentDigest};
 pub use crate::codec::{Mismatch, Verified};
-#[cfg(feature = "write")]
-pub(crate) use cells::CellList;
-#[cfg(feature = "write")]
-pub(crate) use indices::Check;
-pub(crate) use indices::Sparse;
-pub use whole::Summary;
+pub(crate) use sparse::Sparse;
 
 /// Validates the content of objects, one after another, within the limits on a whole file.
 ///
 /// Memory does not depend on the size of a component: 64 KiB, and for zstd what
-/// [`Content`](crate::source::Content) needs. Only a list of coordinates of 2, no cell of which may be there
-/// twice, takes 8 bytes a value, at most as many as [`Limits::decoded`] says.
+/// [`Content`](crate::source::Content) needs. Only a sparse object of 2, whose rows ascend and no cell of which may
+/// be there twice, takes 8 bytes a row or a value (twice as many if its cells do not ascend), at most as many as
+/// [`Limits::decoded`] says.
 ///
 /// ```
 /// # let file = &std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap()[..];
@@ -106,31 +95,112 @@ impl Verifier {
     ) -> Result<(), ReadError<<L::Source as ReadAt>::Error>> {
         let mut deferred = Deferred::default();
         let sparse = deferred.pass(self.sparse(object, files))?;
-        let sparse = sparse.unwrap_or(Sparse::uncounted(object));
-        let mut cells = cells::Cells::new(object, &self.limits)?;
+        let mut sparse =
+            sparse.unwrap_or_else(|| Sparse::new(object.format(), object.shape().iter(), None));
+        if object.dialect().single_cells {
+            let at = |over: BadIndex| match object.component("coords") {
+                Some(coords) => over.error(&coords),
+                None => Error::internal(),
+            };
+            sparse.ask_for_single_cells(&self.limits).map_err(at)?;
+        }
         for component in object.components() {
-            let mut cells = cells.as_mut().filter(|_| component.role() == "coords");
             let located = deferred.pass(files.locate(&component))?;
             let Some((component, source)) = located else { continue };
             // Bytes of a type that is not known have a digest and frames all the same.
             deferred.pass(component.readable())?;
-            let read = self.component(&component, &sparse, source, |chunk| {
-                if let Some(cells) = &mut cells {
-                    cells.add(chunk)?;
-                }
+            let read = self.component(&component, &mut sparse, source, |chunk| {
                 tap(&component, chunk);
                 Ok::<(), ReadError<<L::Source as ReadAt>::Error>>(())
             });
             deferred.pass(read)?;
         }
-        {
-            deferred.pass(rows::validate(object, files, &self.limits))?;
-            if let Some(cells) = cells {
-                deferred.pass(cells.finish(files, &self.limits))?;
-            }
-        }
         deferred.pass(foreign(object))?;
         deferred.finish(())
+    }
+
+    /// Reads all objects of a file, and in one that was opened as canonical the padding. What is not
+    /// supported does not keep the rest from being validated: a broken rule further on says more
+    /// about the file.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`, `canonical-sharing`.
+    pub fn file<R: ReadAt + ?Sized>(
+        &mut self,
+        manifest: &Manifest<impl AsRef<[u8]>>,
+        source: &R,
+    ) -> Result<Summary, ReadError<R::Error>> {
+        let read = self.objects(manifest.parts(), source)?;
+        self.finish(manifest.parts(), source, read, self.alone(manifest).err())
+    }
+
+    /// As [`file`](Self::file), of a file whose shards have been looked for: those are verified first, if they have
+    /// not been.
+    ///
+    /// # Errors
+    /// As [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
+    pub fn file_in<R, S>(
+        &mut self,
+        manifest: &Manifest<impl AsRef<[u8]>>,
+        root: &R,
+        shards: &mut Shards<'_, S>,
+    ) -> Result<Summary, ReadError<R::Error>>
+    where
+        R: ReadAt + ?Sized,
+        S: ReadAt<Error = R::Error>,
+    {
+        let of_shards = match shards.verify(&self.limits) {
+            // Without memory they are not verified, and nothing can be read of them.
+            Err(ReadError::Refused(error)) if error.id().is_some() => Some(error),
+            other => other.map(|()| None)?,
+        };
+        let read = self.objects(manifest.parts(), Files { root, shards });
+        self.finish(manifest.parts(), root, read.map_err(ReadError::flatten)?, of_shards)
+    }
+
+    /// Validates that a file lists no shards (2), whether components are in them or not: they are
+    /// other files than this one. v2 §7.1. After all objects, it is what
+    /// [`file`](Self::file) does.
+    ///
+    /// # Errors
+    /// `unsupported-shard`, at the first one.
+    pub fn alone(&self, manifest: &Manifest<impl AsRef<[u8]>>) -> Result<(), Error> {
+        manifest.parts().missing_shard().map_or(Ok(()), Err)
+    }
+
+    /// Reads all objects.
+    fn objects<L: Locate>(
+        &mut self,
+        manifest: ManifestRef<'_>,
+        files: L,
+    ) -> Result<(Summary, Deferred), ReadError<<L::Source as ReadAt>::Error>> {
+        let (mut summary, mut deferred) = (Summary::default(), Deferred::default());
+        for object in manifest.objects() {
+            deferred.pass(self.located(&object, files, |_, _| ()))?;
+            for component in object.components() {
+                let digest = u64::from(component.digest().is_some());
+                summary.components = summary.components.saturating_add(1);
+                summary.digests = summary.digests.saturating_add(digest);
+            }
+        }
+        Ok((summary, deferred))
+    }
+
+    /// Validates what a file that was opened as canonical has beside its objects, and says what was deferred.
+    fn finish<R: ReadAt + ?Sized>(
+        &self,
+        manifest: ManifestRef<'_>,
+        root: &R,
+        (summary, mut deferred): (Summary, Deferred),
+        last: Option<Error>,
+    ) -> Result<Summary, ReadError<R::Error>> {
+        #[cfg(feature = "write")]
+        if manifest.options().is_canonical() {
+            canonical::validate(manifest, root, &self.limits)?;
+        }
+        let _ = (manifest, root);
+        deferred.note(last);
+        deferred.finish(summary)
     }
 
     /// The digest that the manifest gives and the one that was computed, if what failed last was
@@ -150,26 +220,14 @@ impl Verifier {
         manifest: &Manifest<impl AsRef<[u8]>>,
         source: &R,
     ) -> Result<(), ReadError<R::Error>> {
-        self.form(manifest.parts(), source)
-    }
-
-    #[cfg(feature = "write")]
-    fn form<R: ReadAt + ?Sized>(
-        &self,
-        manifest: ManifestRef<'_>,
-        source: &R,
-    ) -> Result<(), ReadError<R::Error>> {
-        if manifest.dialect().facts.shares_blobs {
-            sharing::validate(manifest, source, &self.limits)?;
-        }
-        padding::validate(manifest, source)
+        canonical::validate(manifest.parts(), source, &self.limits)
     }
 
     /// Reads one component, validates it, and hands its chunks to `take`, whatever its elements mean.
     pub(crate) fn component<R, E>(
         &mut self,
         component: &Component<'_>,
-        sparse: &Sparse<Dimensions<'_>>,
+        sparse: &mut Sparse<Dimensions<'_>>,
         source: R,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E>
@@ -179,7 +237,7 @@ impl Verifier {
     {
         let refused = |error: Error| E::from(ReadError::Refused(error));
         let storage = component.storage_type().unwrap_or(StorageType::U8);
-        let mut check = sparse.check(component.role(), storage).map_err(refused)?;
+        sparse.begin(component.role(), storage).map_err(refused)?;
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.any_content(source, &self.limits)?;
         self.admit(component).map_err(refused)?;
@@ -199,10 +257,9 @@ impl Verifier {
                 let left = self.left.checked_sub(u64_from_usize(chunk.len()));
                 self.left = left.ok_or_else(|| refused(beyond_total(component, self.total)))?;
             }
-            check.validate(chunk).map_err(|bad| refused(bad.error(component)))?;
+            sparse.validate(chunk).map_err(|bad| refused(bad.error(component)))?;
             take(chunk)?;
         }
-        required(component, content.verified()).map_err(refused)?;
         // What had to be measured has been read twice, and a source may change between.
         if let (Some(count), Some(size)) =
             (sparse.count(component.role()), component.element_size())
@@ -210,7 +267,8 @@ impl Verifier {
         {
             return Err(refused(Error::misuse(Misuse::Supply).at(component.place())));
         }
-        check.finish().map_err(|bad| refused(bad.error(component)))
+        sparse.finish().map_err(|bad| refused(bad.error(component)))?;
+        required(component, content.verified()).map_err(refused)
     }
 
     /// Holds what a component in frames claims to decode to against what may still be decoded,
@@ -229,8 +287,7 @@ impl Verifier {
         object: &Object<'a>,
         files: L,
     ) -> Result<Sparse<Dimensions<'a>>, ReadError<<L::Source as ReadAt>::Error>> {
-        let nnz = self.nnz(object, files)?;
-        Ok(Sparse { nnz, ..Sparse::uncounted(object) })
+        Ok(Sparse::new(object.format(), object.shape().iter(), self.nnz(object, files)?))
     }
 
     /// How many values a sparse object has. Where the manifest does not give the sizes of all
@@ -306,6 +363,26 @@ impl Verifier {
             bytes = bytes.saturating_add(u64_from_usize(chunk.len()));
         }
         Ok(bytes)
+    }
+}
+
+/// The numbers of what verifying a whole file has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    components: u64,
+    digests: u64,
+}
+
+impl Summary {
+    /// How many components were read, all of which keep every rule.
+    pub fn components(&self) -> u64 {
+        self.components
+    }
+
+    /// How many of them have a digest, all of which match: of the others, changed bytes that break
+    /// no rule go unseen.
+    pub fn digests(&self) -> u64 {
+        self.digests
     }
 }
 

@@ -10,7 +10,6 @@ mod blob_sink;
 mod component;
 #[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
 mod compress;
-mod content;
 mod copy;
 mod declare;
 mod draft;

@@ -1,6 +1,6 @@
 //! Reading content chunk by chunk: where chunks are, and what an error leaves behind.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use zten::{Archive, Error, ErrorKind, Limits, ReadAt, ReadError, error::Misuse, verify::Verified};
 use zten_corpus::base::{dense_object, v1, zstd_component, zstd_frame};
@@ -136,6 +136,69 @@ fn what_is_measured_is_what_is_validated() {
     assert!(verdicts.iter().all(|verdict| *verdict != Ok(5)), "{verdicts:?}");
     let supply = ErrorKind::Misuse(Misuse::Supply);
     assert!(verdicts.iter().any(|verdict| verdict.is_err_and(|error| error.kind() == supply)));
+}
+
+/// Other bytes the first time that a place is read, and those of the file from then on.
+struct Unsteady<'a> {
+    file: &'a [u8],
+    first: &'a [u8],
+    /// How often each byte has been read.
+    reads: RefCell<Vec<u32>>,
+}
+
+impl<'a> Unsteady<'a> {
+    fn new(file: &'a [u8], first: &'a [u8]) -> Self {
+        Self { file, first, reads: RefCell::new(vec![0; file.len()]) }
+    }
+
+    fn reads(&self, range: core::ops::Range<usize>) -> Vec<u32> {
+        self.reads.borrow()[range].to_vec()
+    }
+}
+
+impl ReadAt for Unsteady<'_> {
+    type Error = Error;
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        for (at, byte) in (usize::try_from(offset).unwrap()..).zip(buffer) {
+            let reads = &mut self.reads.borrow_mut()[at];
+            *byte = if *reads == 0 { self.first } else { self.file }[at];
+            *reads += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What is validated of indices is what was read of them, and nothing is read again: not of what is valid, and not to
+/// say where it is wrong.
+#[test]
+fn indices_are_read_once() {
+    let words =
+        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let validate = |name: &str, offset: usize, first: &[u32], others: &[usize]| {
+        let file = std::fs::read(corpus().join("v2/accept").join(name)).unwrap();
+        let archive = Archive::open(&file[..]).unwrap();
+        let (mut other, first) = (file.clone(), words(first));
+        other[offset..offset + first.len()].copy_from_slice(&first);
+        let source = Unsteady::new(&file, &other);
+        let mut verifier = zten::verify::Verifier::new(file.len() as u64, &Limits::default());
+        let verdict = verifier.object(&archive.get("w").unwrap(), &source, |_, _| ());
+        for start in others.iter().chain([&offset]) {
+            assert_eq!(source.reads(*start..start + 8), [1; 8], "{name} {start}");
+        }
+        verdict.map_err(|error| (Error::from(error).id(), Error::from(error).offset()))
+    };
+    // Row 0 has the columns 2 and 0, and then again 0 and 2, as a second reading would find.
+    assert_eq!(validate("csr.zt", 8192, &[0, 2, 1], &[4096, 12288]), Ok(()));
+    let unsorted = validate("csr.zt", 8192, &[2, 0, 1], &[4096, 12288]);
+    assert_eq!(unsorted, Err((Some("csr-index-order"), Some(8196))));
+    // By these pointers the columns 2 and 1 are in one row.
+    let other_rows = validate("csr.zt", 12288, &[0, 1, 3], &[4096, 8192]);
+    assert_eq!(other_rows, Err((Some("csr-index-order"), Some(8200))));
+    assert_eq!(validate("coo.zt", 8192, &[0, 1, 2, 1], &[4096]), Ok(()));
+    // The cell (0, 2) twice.
+    let repeated = validate("coo.zt", 8192, &[0, 0, 2, 2], &[]);
+    assert_eq!(repeated, Err((Some("coo-cell-repeated"), Some(8196))));
 }
 
 /// The file of another content, at the read of one number.

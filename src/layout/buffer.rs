@@ -122,9 +122,9 @@ impl Component<'_> {
         let mut lines = Lines::default();
         if self.encoding() == Encoding::Raw {
             // All of it lies in the file.
-            let length = self.extent().length().div_ceil(64);
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
-            lines.reserve(length).map_err(|error| error.at(self.place()))?;
+            let length = usize::try_from(self.extent().length().div_ceil(64));
+            grow(&mut lines.lines, length.unwrap_or(usize::MAX), usize::MAX)
+                .map_err(|error| Error::from(error).at(self.place()))?;
         }
         loop {
             // A byte more than is declared would take a line more.
@@ -269,18 +269,18 @@ impl Lines {
         let memory = Error::from(OutOfMemory);
         let end = self.length.checked_add(more).ok_or(memory)?;
         let needed = end.div_ceil(LINE);
-        if needed > self.lines.capacity() {
-            let most = declared.and_then(|bytes| usize::try_from(bytes.div_ceil(64)).ok());
-            let doubled = self.lines.capacity().saturating_mul(2);
-            self.reserve(doubled.min(most.unwrap_or(usize::MAX)).max(needed))?;
-        }
+        let most = declared.and_then(|bytes| usize::try_from(bytes.div_ceil(64)).ok());
+        grow(&mut self.lines, needed, most.unwrap_or(usize::MAX))?;
         self.lines.resize(needed, Line([0; LINE]));
         self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end).ok_or(memory)
     }
+}
 
-    /// Makes room for so many lines in all.
-    fn reserve(&mut self, lines: usize) -> Result<(), Error> {
-        let more = lines.saturating_sub(self.lines.len());
-        self.lines.try_reserve_exact(more).map_err(|_| Error::from(OutOfMemory))
+/// Makes room for `needed` items in all. Memory doubles as they come, and stops at `most`.
+pub(crate) fn grow<T>(items: &mut Vec<T>, needed: usize, most: usize) -> Result<(), OutOfMemory> {
+    if needed <= items.capacity() {
+        return Ok(());
     }
+    let target = items.capacity().saturating_mul(2).min(most).max(needed);
+    items.try_reserve_exact(target.saturating_sub(items.len())).map_err(|_| OutOfMemory)
 }

@@ -7,32 +7,39 @@ use core::ops::Range;
 
 use crate::brief::Bytes;
 use crate::element::{ByteOrder, Element, StorageType};
-use crate::error::{Error, Place};
+use crate::error::{Error, ErrorKind, Place};
 use crate::format::Encoding;
 use crate::layout::{Elements, View};
 use crate::manifest::Component;
 use crate::rules::Rule;
 
-/// Something wrong with the index at that place in its component.
+/// An index that is refused, by its ordinal in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadIndex {
-    pub(crate) rule: Rule,
+    pub(crate) kind: ErrorKind,
     pub(crate) at: u64,
     pub(crate) found: u64,
 }
 
 impl BadIndex {
-    /// As an error in the component, at its byte of the file if it is there.
+    /// The error in a component, at its byte of the file if it is there.
     pub(crate) fn error(self, component: &Component<'_>) -> Error {
-        let raw = component.encoding() == Encoding::Raw;
-        let offset = raw.then(|| component.extent().offset());
-        match component.storage_type() {
-            Some(storage) => self.locate(offset, storage.width(), component.place()),
-            None => Error::internal().at(component.place()),
+        let extent = component.extent();
+        match (component.storage_type(), self.kind) {
+            // A limit is that of a component.
+            (_, ErrorKind::Limit(limit)) => {
+                Error::new(limit, extent.offset()).found(self.found).at(component.place())
+            }
+            (Some(storage), _) => {
+                let raw = component.encoding() == Encoding::Raw;
+                let offset = raw.then(|| extent.offset());
+                self.locate(offset, storage.width(), component.place())
+            }
+            (None, _) => Error::internal().at(component.place()),
         }
     }
 
-    /// As an error in the component that `view` is of.
+    /// The error in the component that `view` is of.
     pub(crate) fn error_in(self, view: &View<'_>) -> Error {
         let kind = view.kind();
         self.locate(kind.offset, kind.storage.width(), kind.place)
@@ -42,9 +49,9 @@ impl BadIndex {
         let error = match offset {
             Some(offset) => {
                 let within = self.at.saturating_mul(width.into());
-                Error::new(self.rule, offset.saturating_add(within))
+                Error::new(self.kind, offset.saturating_add(within))
             }
-            None => Error::nowhere(self.rule),
+            None => Error::nowhere(self.kind),
         };
         error.found(self.found).at(place)
     }
@@ -260,7 +267,7 @@ impl Indptr {
     }
 
     pub(crate) fn validate(&mut self, pointer: u64) -> Result<(), BadIndex> {
-        let bad = |rule| BadIndex { rule, at: self.seen, found: pointer };
+        let bad = |rule: Rule| BadIndex { kind: rule.into(), at: self.seen, found: pointer };
         if self.seen == 0 && pointer != 0 {
             return Err(bad(Rule::IndptrStart));
         }
@@ -277,7 +284,7 @@ impl Indptr {
             return Ok(());
         }
         let at = self.seen.saturating_sub(1);
-        Err(BadIndex { rule: Rule::IndptrEnd, at, found: self.last })
+        Err(BadIndex { kind: Rule::IndptrEnd.into(), at, found: self.last })
     }
 }
 
@@ -295,7 +302,7 @@ impl Below {
 
     pub(crate) fn validate(&mut self, index: u64) -> Result<(), BadIndex> {
         if index >= self.bound {
-            return Err(BadIndex { rule: Rule::IndexRange, at: self.seen, found: index });
+            return Err(BadIndex { kind: Rule::IndexRange.into(), at: self.seen, found: index });
         }
         self.seen = self.seen.saturating_add(1);
         Ok(())
@@ -319,7 +326,7 @@ impl<D: Iterator<Item = u64>> Coords<D> {
     }
 
     pub(crate) fn validate(&mut self, index: u64) -> Result<(), BadIndex> {
-        let bad = |at| BadIndex { rule: Rule::IndexRange, at, found: index };
+        let bad = |at| BadIndex { kind: Rule::IndexRange.into(), at, found: index };
         if self.left == 0 {
             self.bound = self.dimensions.next().ok_or(bad(self.seen))?;
             self.left = self.nnz;
@@ -330,5 +337,13 @@ impl<D: Iterator<Item = u64>> Coords<D> {
         self.left = self.left.saturating_sub(1);
         self.seen = self.seen.saturating_add(1);
         Ok(())
+    }
+}
+
+impl<D> Coords<D> {
+    /// The value whose coordinate came last, and the dimension that it is in.
+    pub(crate) fn last(&self) -> (usize, u64) {
+        let value = self.nnz.saturating_sub(self.left).saturating_sub(1);
+        (usize::try_from(value).unwrap_or(usize::MAX), self.bound)
     }
 }

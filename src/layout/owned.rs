@@ -2,15 +2,16 @@
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use super::Dense;
+use super::buffer::grow;
 use crate::codec::{ReadAt, ReadError};
 use crate::element::{ByteOrder, Element};
-use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
+use crate::error::{Error, ErrorKind, Misuse};
 use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::Component;
-use crate::num::u64_from_usize;
 
 impl<'a> Component<'a> {
     /// All elements, in this machine's byte order: borrowed from the file where they lie raw,
@@ -48,14 +49,15 @@ impl<'a> Component<'a> {
     /// [`Misuse::Type`] where the elements are not of type `T`; as
     /// [`content`](Self::content) and [`Content::next_chunk`](crate::source::Content::next_chunk);
     /// [`Misuse::Size`] where a 0.1 entry of unknown layout holds part of an element;
-    /// [`OutOfMemory`].
+    /// [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn read_elements<T: Element, R: ReadAt + ?Sized>(
         &self,
         source: &R,
         limits: &Limits,
     ) -> Result<Vec<T>, ReadError<R::Error>> {
         self.kind()?.is_of::<T>()?;
-        let declared = self.decoded_length();
+        let most = self.decoded_length().map(|bytes| bytes / NonZeroU64::from(T::DTYPE.divisor()));
+        let most = most.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
         let mut content = self.content(source, limits)?;
         let mut elements = Vec::new();
         while let Some(chunk) = content.next_chunk()? {
@@ -63,7 +65,8 @@ impl<'a> Component<'a> {
             if !pieces.remainder().is_empty() {
                 return Err(Error::misuse(Misuse::Size).at(self.place()).into());
             }
-            make_room(&mut elements, pieces.len(), declared)
+            let needed = elements.len().saturating_add(pieces.len());
+            grow(&mut elements, needed, most)
                 .map_err(|error| Error::from(error).at(self.place()))?;
             for element in pieces.filter_map(|piece| T::read(piece, ByteOrder::Little)) {
                 elements.push(element);
@@ -102,21 +105,4 @@ impl<'a> Dense<'a> {
     ) -> Result<Vec<T>, ReadError<R::Error>> {
         self.component().read_elements(source, limits)
     }
-}
-
-/// Makes room for `more` elements. Memory doubles as they come, and stops at the bytes declared.
-fn make_room<T>(
-    elements: &mut Vec<T>,
-    more: usize,
-    declared: Option<u64>,
-) -> Result<(), OutOfMemory> {
-    let needed = elements.len().checked_add(more).ok_or(OutOfMemory)?;
-    if needed <= elements.capacity() {
-        return Ok(());
-    }
-    let most = declared.and_then(|bytes| bytes.checked_div(u64_from_usize(size_of::<T>())));
-    let most = most.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
-    let target = elements.capacity().saturating_mul(2).min(most).max(needed);
-    let room = target.saturating_sub(elements.len());
-    elements.try_reserve_exact(room).map_err(|_| OutOfMemory)
 }

@@ -1,17 +1,14 @@
 //! Validating the bytes of one component as they come.
 
-use core::iter::Copied;
 use core::num::NonZeroUsize;
-use core::slice::Iter;
 
-use super::content::Content;
 use super::declare::Resolved;
 use crate::codec::validate_bools;
 use crate::element::StorageType;
 use crate::error::{Error, Place};
 use crate::layout::BadIndex;
 use crate::rules::Rule;
-use crate::verify::Check;
+use crate::verify::Sparse;
 
 /// The current component.
 pub(super) struct Stream<'a> {
@@ -20,7 +17,6 @@ pub(super) struct Stream<'a> {
     pub(super) place: Place,
     /// Decoded bytes that are still to come.
     pub(super) left: u64,
-    pub(super) check: Check<Copied<Iter<'a, u64>>>,
     /// The first bytes of an index whose others are still to come.
     pub(super) part: ([u8; 8], usize),
     /// Whether the last high nibble has to be 0, and the last byte that came.
@@ -33,30 +29,27 @@ impl Stream<'_> {
     pub(super) fn validate(
         &mut self,
         piece: &[u8],
-        content: &mut Content<'_>,
+        sparse: &mut Sparse<impl Iterator<Item = u64> + Clone>,
     ) -> Result<(), Error> {
         if self.resolved.storage == StorageType::Bool {
             validate_bools(piece, None, Rule::BoolValue.into())
                 .map_err(|error| error.at(self.place))?;
         }
-        if self.check.asks() {
-            self.indices(piece, content)?;
+        if sparse.asks() {
+            self.indices(piece, sparse)?;
         }
         self.last = piece.last().copied().unwrap_or(self.last);
         Ok(())
     }
 
     /// Validates indices, of which any number of bytes may have come.
-    fn indices(&mut self, mut piece: &[u8], content: &mut Content<'_>) -> Result<(), Error> {
-        let (place, role, storage) = (self.place, self.role, self.resolved.storage);
-        let check = &mut self.check;
-        let mut validate = |whole: &[u8]| {
-            let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found);
-            let checked = check.validate(whole).map_err(bad);
-            checked
-                .and_then(|()| content.add(role, storage, whole))
-                .map_err(|error| error.at(place))
-        };
+    fn indices(
+        &mut self,
+        mut piece: &[u8],
+        sparse: &mut Sparse<impl Iterator<Item = u64> + Clone>,
+    ) -> Result<(), Error> {
+        let (place, storage) = (self.place, self.resolved.storage);
+        let mut validate = |whole: &[u8]| sparse.validate(whole).map_err(|bad| refused(bad, place));
         let internal = Error::internal().at(place);
         let (bytes, held) = &mut self.part;
         let part = bytes.get_mut(..storage.width().into()).ok_or(internal)?;
@@ -82,15 +75,20 @@ impl Stream<'_> {
     }
 
     /// Validates what only the last byte shows.
-    pub(super) fn settle(&self, content: &mut Content<'_>) -> Result<(), Error> {
-        let bad = |bad: BadIndex| Error::nowhere(bad.rule).found(bad.found);
-        let checked = self.check.finish().map_err(bad);
-        let checked = checked.and_then(|()| content.finish(self.role));
-        checked.map_err(|error| error.at(self.place))?;
+    pub(super) fn settle(
+        &self,
+        sparse: &mut Sparse<impl Iterator<Item = u64> + Clone>,
+    ) -> Result<(), Error> {
+        sparse.finish().map_err(|bad| refused(bad, self.place))?;
         if self.odd && self.last > 15 {
             let error = Error::nowhere(Rule::NibbleValue).found(self.last.into());
             return Err(error.at(self.place));
         }
         Ok(())
     }
+}
+
+/// The error of an index that is not in a file yet.
+fn refused(bad: BadIndex, place: Place) -> Error {
+    Error::nowhere(bad.kind).found(bad.found).at(place)
 }

@@ -193,7 +193,7 @@ impl Copier {
                 read => read?,
             }
         }
-        let sparse = self.verifier.sparse(object, files)?;
+        let mut sparse = self.verifier.sparse(object, files)?;
         let mut parts = Vec::new();
         let count = object.components().len();
         parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
@@ -248,7 +248,7 @@ impl Copier {
                 let mut write = |bytes: &[u8]| out.write(part.role(), bytes);
                 Ok(change.apply(chunk, &mut write)?)
             };
-            let copied = self.verifier.component(&component, &sparse, source, take);
+            let copied = self.verifier.component(&component, &mut sparse, source, take);
             copied.map_err(|error| error.placed(own))?;
         }
         out.end().map_err(refused)

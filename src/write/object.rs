@@ -5,7 +5,6 @@ use core::slice::Iter;
 
 use super::blob_sink::{BlobSink, NewBlob};
 use super::component::Stream;
-use super::content::{self, Content};
 use super::declare::{BlobInShard, NewObject, Resolved, StoredBlob};
 use super::draft::Draft;
 use super::entry::Written;
@@ -14,6 +13,7 @@ use super::writer::Writer;
 use crate::digest::Spelled;
 use crate::error::{Error, Misuse, Place};
 use crate::format::{Format, Writing};
+use crate::layout::BadIndex;
 use crate::num::{len_u32, u64_from_usize};
 use crate::verify::Sparse;
 
@@ -59,7 +59,6 @@ pub struct ObjectWriter<'w, 'a, S> {
     begin: u64,
     object: NewObject<'a>,
     sparse: Sparse<Copied<Iter<'a, u64>>>,
-    content: Content<'a>,
     /// The current component; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
@@ -80,14 +79,15 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let (object, target, begin) = (*object, *file.target(), file.position());
         let format = object.format(target.writing);
         let nnz = nnz(&object, target.writing);
-        let sparse = Sparse { format, shape: object.shape.iter().copied(), nnz };
+        let mut sparse = Sparse::new(format, object.shape.iter().copied(), nnz);
         // What indices show together is not validated where some of them do not come.
         let mut indices = object.components().iter().filter(|own| own.role != "values");
-        let asked = nnz.filter(|_| indices.all(|own| own.stored.is_none()));
-        let content = Content::new(&object, &target, asked, draft.limits())?;
+        if target.writing.dialect.single_cells && indices.all(|own| own.stored.is_none()) {
+            let over = |over: BadIndex| Error::nowhere(over.kind).found(over.found);
+            sparse.ask_for_single_cells(draft.limits()).map_err(over)?;
+        }
         let (stream, ordinal, failed) = (None, 0, false);
-        let mut own =
-            Self { draft, file, shard, begin, object, sparse, content, stream, ordinal, failed };
+        let mut own = Self { draft, file, shard, begin, object, sparse, stream, ordinal, failed };
         own.open()?;
         Ok(own)
     }
@@ -124,7 +124,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
         stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
         for piece in bytes.chunks(PIECE) {
-            stream.validate(piece, &mut self.content)?;
+            stream.validate(piece, &mut self.sparse)?;
             self.file.write_blob(piece)?;
         }
         if stream.left == 0 {
@@ -170,17 +170,16 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
             let left = resolved.bytes.ok_or(impossible)?;
             let (level, announced) = (resolved.level, component.announced);
             self.file.begin_blob(&NewBlob { bytes: left, level, announced })?;
-            let check = self.sparse.check(role, resolved.storage)?;
-            let (nnz, target) = (self.sparse.nnz, self.file.target());
-            let odd =
-                resolved.logical.is_packed() && content::is_odd(&self.object, target, nnz, role);
+            self.sparse.begin(role, resolved.storage)?;
+            let nnz = self.sparse.nnz();
+            let odd = resolved.logical.is_packed() && is_odd(&self.object, writing, nnz, role);
             let (part, last) = (([0; 8], 0), 0);
-            let stream = Stream { role, resolved, place, left, check, part, odd, last };
+            let stream = Stream { role, resolved, place, left, part, odd, last };
             if left > 0 {
                 self.stream = Some(stream);
                 return Ok(());
             }
-            stream.settle(&mut self.content)?;
+            stream.settle(&mut self.sparse)?;
             let blob = self.file.note_blob()?;
             self.note(role, &resolved, &blob, self.shard)?;
         }
@@ -212,7 +211,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// Closes the current component and opens the next.
     fn close(&mut self) -> Result<(), WriteError<S::Error>> {
         if let Some(stream) = &self.stream {
-            stream.settle(&mut self.content)?;
+            stream.settle(&mut self.sparse)?;
             let blob = self.file.end_blob().map_err(|error| error.at(stream.place))?;
             let (role, resolved) = (stream.role, stream.resolved);
             self.note(role, &resolved, &blob, self.shard)?;
@@ -231,4 +230,17 @@ fn nnz(object: &NewObject<'_>, writing: &Writing) -> Option<u64> {
     };
     let indices = object.components().iter().find(|component| component.role == role)?;
     indices.resolve(writing)?.stored_elements()?.checked_div(each)
+}
+
+/// Whether a component of an object of `nnz` values holds an odd number of elements, two a byte.
+fn is_odd(object: &NewObject<'_>, writing: &Writing, nnz: Option<u64>, role: &str) -> bool {
+    let count = match (object.format(writing), role) {
+        (Format::Dense | Format::Mx, "data") => {
+            // An odd product has odd factors only.
+            return object.shape.iter().all(|dimension| dimension & 1 == 1);
+        }
+        (Format::SparseCsr | Format::SparseCoo, "values") => nnz,
+        _ => None,
+    };
+    count.is_some_and(|count| count & 1 == 1)
 }

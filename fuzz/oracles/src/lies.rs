@@ -157,6 +157,7 @@ fn verified(archive: &Archive<&[u8]>, source: &Liar<'_>, lied: &mut Lied) {
                 validate(&component, archive.data(), read, digest.unwrap_or(Verified::NoDigest));
             }
             counts(&object, &read);
+            rows(&object, &read);
         }
         lied.note(source, validated.ok().map(|()| Verified::NoDigest));
     }
@@ -180,6 +181,28 @@ fn counts(object: &Object<'_>, read: &[Vec<u8>]) {
         && object.format() == Format::SparseCsr
     {
         assert_eq!(Some(bounds), rows.checked_add(1), "rows without their bounds");
+    }
+}
+
+/// The rows of a matrix of 2 that was found to be valid ascend, as they were read.
+fn rows(object: &Object<'_>, read: &[Vec<u8>]) {
+    let numbers = |role| {
+        let (at, component) =
+            object.components().enumerate().find(|(_, component)| component.role() == role)?;
+        let width = usize::from(component.storage_type()?.width());
+        let number =
+            |bytes: &[u8]| bytes.iter().rfold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        Some(read[at].chunks(width).map(number).collect::<Vec<_>>())
+    };
+    let generation = object.components().next().and_then(|component| component.generation());
+    if object.format() != Format::SparseCsr || generation != Some(Generation::V2) {
+        return;
+    }
+    let (Some(indices), Some(bounds)) = (numbers("indices"), numbers("indptr")) else { return };
+    for bounds in bounds.windows(2) {
+        let place = |bound: u64| usize::try_from(bound).expect("a place in memory");
+        let row = &indices[place(bounds[0])..place(bounds[1])];
+        assert!(row.is_sorted_by(|one, next| one < next), "a row that does not ascend");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Validating that equal bytes are in one blob: what canonical files of 2 have.
+//! Validating what canonical files have beside their objects: zeros between blobs, and in 2 one blob for equal
+//! bytes.
 
 use alloc::vec::Vec;
 
@@ -6,10 +7,76 @@ use sha2::{Digest as _, Sha256};
 
 use crate::codec::{ReadAt, ReadError};
 use crate::digest::Digest;
-use crate::error::{Error, OutOfMemory};
+use crate::error::{Error, OutOfMemory, Place};
+use crate::format::frame::HEADER;
 use crate::limits::Limits;
 use crate::manifest::{Component, ManifestRef};
+use crate::num::u64_from_usize;
 use crate::rules::Rule;
+
+/// Validates a file whose objects have been validated.
+pub(super) fn validate<R: ReadAt + ?Sized>(
+    manifest: ManifestRef<'_>,
+    source: &R,
+    limits: &Limits,
+) -> Result<(), ReadError<R::Error>> {
+    if manifest.dialect().facts.shares_blobs {
+        check_sharing(manifest, source, limits)?;
+    }
+    check_padding(manifest, source)
+}
+
+/// Validates that all bytes from the header to the manifest that are in no blob are zero, the
+/// blobs being in order.
+fn check_padding<R: ReadAt + ?Sized>(
+    manifest: ManifestRef<'_>,
+    source: &R,
+) -> Result<(), ReadError<R::Error>> {
+    let mut end = HEADER;
+    if manifest.dialect().facts.shares_blobs {
+        // The order of the manifest is not that of the blobs.
+        let mut extents = Vec::new();
+        for component in manifest.objects().flat_map(|object| object.components()) {
+            extents.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+            extents.push((component.extent().offset(), component.extent().end()));
+        }
+        extents.sort_unstable();
+        for (start, after) in extents {
+            zeros(source, end, start)?;
+            end = end.max(after);
+        }
+        return zeros(source, end, manifest.extent().start);
+    }
+    let components = manifest.objects().flat_map(|object| object.components());
+    for extent in components.map(|component| component.extent()) {
+        zeros(source, end, extent.offset())?;
+        end = end.max(extent.end());
+    }
+    zeros(source, end, manifest.extent().start)
+}
+
+/// Bytes that are read in one go.
+const PIECE: usize = 4096;
+
+/// Validates that the bytes from `start` to `end` are zero.
+fn zeros<R: ReadAt + ?Sized>(
+    source: &R,
+    mut start: u64,
+    end: u64,
+) -> Result<(), ReadError<R::Error>> {
+    let mut buffer = [0; PIECE];
+    while start < end {
+        let length = usize::try_from(end.saturating_sub(start)).unwrap_or(PIECE).min(PIECE);
+        let gap = buffer.get_mut(..length).ok_or(Error::internal())?;
+        source.read_at(start, gap).map_err(ReadError::Source)?;
+        if let Some((at, byte)) = (0_u64..).zip(&*gap).find(|(_, byte)| **byte != 0) {
+            let error = Error::new(Rule::CanonicalPadding, start.saturating_add(at));
+            return Err(error.found((*byte).into()).into());
+        }
+        start = start.saturating_add(u64_from_usize(length));
+    }
+    Ok(())
+}
 
 /// A part, by what its blob may have in common with that of another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +92,7 @@ struct Part {
 /// having been verified. Only blobs of one length and one digest are read again.
 ///
 /// It takes 32 bytes a part.
-pub(super) fn validate<R: ReadAt + ?Sized>(
+fn check_sharing<R: ReadAt + ?Sized>(
     manifest: ManifestRef<'_>,
     source: &R,
     limits: &Limits,
@@ -64,7 +131,7 @@ pub(super) fn validate<R: ReadAt + ?Sized>(
         if let Some(first) = again.next() {
             let part = again
                 .fold(first, |least, part| if part.offset < least.offset { part } else { least });
-            let place = crate::error::Place::new(Some(part.object), Some(part.component));
+            let place = Place::new(Some(part.object), Some(part.component));
             return Err(Error::new(Rule::CanonicalSharing, part.offset).at(place).into());
         }
     }

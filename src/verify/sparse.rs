@@ -1,0 +1,291 @@
+//! Validating the indices of a sparse object as they stream by, each of them once.
+
+use alloc::vec::Vec;
+
+use crate::element::{ByteOrder, StorageType};
+use crate::error::{Error, ErrorKind, OutOfMemory};
+use crate::format::Format;
+use crate::layout::{BadIndex, Below, Coords, Indptr, Widened, grow};
+use crate::limits::Limits;
+use crate::num::u64_from_usize;
+use crate::rules::{Limit, Rule};
+
+/// What the indices of a sparse object are held against, component after component.
+#[derive(Debug)]
+pub(crate) struct Sparse<D> {
+    format: Format,
+    shape: D,
+    /// How many values it has; none if it is not sparse.
+    nnz: Option<u64>,
+    asked: Asked<D>,
+    storage: StorageType,
+    kept: Kept,
+}
+
+/// What is asked of the indices of the current component.
+#[derive(Debug)]
+enum Asked<D> {
+    Nothing,
+    Indptr(Indptr),
+    Below(Below),
+    Coords(Coords<D>),
+}
+
+/// What is kept of indices, where more is asked than they show one by one: v2 §5.2.
+#[derive(Debug)]
+enum Kept {
+    Nothing,
+    Rows(Rows),
+    Cells(Cells),
+}
+
+impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
+    /// The object of that format and shape; without the number of its values nothing is asked.
+    pub(crate) fn new(format: Format, shape: D, nnz: Option<u64>) -> Self {
+        let (asked, storage, kept) = (Asked::Nothing, StorageType::U8, Kept::Nothing);
+        Self { format, shape, nnz, asked, storage, kept }
+    }
+
+    /// Asks that rows are sorted, and that cells have one value each.
+    ///
+    /// # Errors
+    /// `limit-decoded` for more cells than there may be memory for.
+    pub(crate) fn ask_for_single_cells(&mut self, limits: &Limits) -> Result<(), BadIndex> {
+        let limit = limits.decoded();
+        self.kept = match (self.nnz, self.format) {
+            (Some(_), Format::SparseCsr) => Kept::Rows(Rows { limit, ..Rows::default() }),
+            (Some(nnz), Format::SparseCoo) => {
+                let bytes = nnz.saturating_mul(8);
+                let count = usize::try_from(nnz).ok().filter(|_| bytes <= limit);
+                let over = BadIndex { kind: Limit::Decoded.into(), at: 0, found: bytes };
+                Kept::Cells(Cells { all: Vec::new(), count: count.ok_or(over)? })
+            }
+            _ => Kept::Nothing,
+        };
+        Ok(())
+    }
+
+    /// Begins the component of that role, which is stored as that type.
+    ///
+    /// # Errors
+    /// An internal one where a matrix has no columns.
+    pub(crate) fn begin(&mut self, role: &str, storage: StorageType) -> Result<(), Error> {
+        self.storage = storage;
+        self.asked = match (self.nnz, self.format, role) {
+            (Some(_), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage)),
+            (Some(_), Format::SparseCsr, "indices") => {
+                Asked::Below(Below::new(self.shape.clone().nth(1).ok_or(Error::internal())?))
+            }
+            (Some(nnz), Format::SparseCoo, "coords") => {
+                Asked::Coords(Coords::new(self.shape.clone(), nnz))
+            }
+            _ => Asked::Nothing,
+        };
+        Ok(())
+    }
+
+    /// The number of values; none if it is not known, or if the object is not sparse.
+    #[cfg(feature = "write")]
+    pub(crate) fn nnz(&self) -> Option<u64> {
+        self.nnz
+    }
+
+    /// Whether anything is asked of the current component.
+    #[cfg(feature = "write")]
+    pub(crate) fn asks(&self) -> bool {
+        !matches!(self.asked, Asked::Nothing)
+    }
+
+    /// Takes some of its little-endian bytes: a whole number of elements.
+    pub(crate) fn validate(&mut self, chunk: &[u8]) -> Result<(), BadIndex> {
+        let indices = Widened::new(chunk, self.storage, ByteOrder::Little);
+        match (&mut self.asked, &mut self.kept) {
+            (Asked::Nothing, _) => Ok(()),
+            (Asked::Indptr(indptr), Kept::Rows(rows)) => indices.each(|end| {
+                indptr.validate(end)?;
+                rows.end(end)
+            }),
+            (Asked::Indptr(indptr), _) => indices.each(|pointer| indptr.validate(pointer)),
+            (Asked::Below(below), Kept::Rows(rows)) => indices.each(|index| {
+                below.validate(index)?;
+                rows.index(index)
+            }),
+            (Asked::Below(below), _) => indices.each(|index| below.validate(index)),
+            (Asked::Coords(coords), Kept::Cells(cells)) => {
+                cells.reserve(indices.len())?;
+                indices.each(|index| {
+                    coords.validate(index)?;
+                    cells.add(coords, index);
+                    Ok(())
+                })
+            }
+            (Asked::Coords(coords), _) => indices.each(|index| coords.validate(index)),
+        }
+    }
+
+    /// Validates what only the last index of the current component shows.
+    pub(crate) fn finish(&mut self) -> Result<(), BadIndex> {
+        match (&self.asked, &mut self.kept) {
+            (Asked::Indptr(indptr), kept) => {
+                indptr.finish(self.nnz.unwrap_or_default())?;
+                if let Kept::Rows(rows) = kept { rows.finish_ends() } else { Ok(()) }
+            }
+            (Asked::Below(_), Kept::Rows(rows)) => {
+                rows.indices_are_over = true;
+                Ok(())
+            }
+            (Asked::Coords(_), Kept::Cells(cells)) => cells.finish(),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many elements the component of that role has, if the number of values says so.
+    pub(crate) fn count(&self, role: &str) -> Option<u64> {
+        let nnz = self.nnz?;
+        match (self.format, role) {
+            (Format::SparseCsr, "indptr") => self.shape.clone().next()?.checked_add(1),
+            (Format::SparseCsr, "indices") | (Format::SparseCsr | Format::SparseCoo, "values") => {
+                Some(nnz)
+            }
+            (Format::SparseCoo, "coords") => {
+                nnz.checked_mul(u64_from_usize(self.shape.clone().count()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the indices of each row ascend, whichever comes first: indices or the ends of rows.
+///
+/// What comes first is kept as far as it is needed: where rows end, or where indices do not ascend, which
+/// is where a row has to end. That is 8 bytes a row.
+#[derive(Debug, Default)]
+struct Rows {
+    kept: Vec<u64>,
+    /// How many of them have been passed.
+    passed: usize,
+    limit: u64,
+    /// Of the indices: how many have come, and the last of them.
+    count: u64,
+    last: Option<u64>,
+    ends_are_over: bool,
+    indices_are_over: bool,
+}
+
+impl Rows {
+    fn keep(&mut self, place: u64) -> Result<(), BadIndex> {
+        if self.kept.last() == Some(&place) {
+            return Ok(());
+        }
+        let at = u64_from_usize(self.kept.len());
+        let bytes = at.saturating_add(1).saturating_mul(8);
+        if bytes > self.limit {
+            return Err(BadIndex { kind: Limit::Decoded.into(), at, found: bytes });
+        }
+        let memory = BadIndex { kind: OutOfMemory.into(), at, found: 0 };
+        self.kept.try_reserve(1).map_err(|_| memory)?;
+        self.kept.push(place);
+        Ok(())
+    }
+
+    /// The next place that is kept, up to `place`: whether it is that one.
+    fn passes(&mut self, place: u64) -> bool {
+        while let Some(next) = self.kept.get(self.passed) {
+            if *next >= place {
+                return *next == place;
+            }
+            self.passed = self.passed.saturating_add(1);
+        }
+        false
+    }
+
+    fn end(&mut self, end: u64) -> Result<(), BadIndex> {
+        if !self.indices_are_over {
+            return self.keep(end);
+        }
+        // What lies before this end, and is no end, is passed over in the next row.
+        match self.kept.get(self.passed) {
+            Some(next) if *next < end => {
+                Err(BadIndex { kind: Rule::IndexOrder.into(), at: *next, found: *next })
+            }
+            Some(next) if *next == end => {
+                self.passed = self.passed.saturating_add(1);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn finish_ends(&mut self) -> Result<(), BadIndex> {
+        self.ends_are_over = true;
+        match self.kept.get(self.passed) {
+            Some(next) if self.indices_are_over => {
+                Err(BadIndex { kind: Rule::IndexOrder.into(), at: *next, found: *next })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn index(&mut self, index: u64) -> Result<(), BadIndex> {
+        let place = self.count;
+        let ascends = self.last.is_none_or(|last| last < index);
+        (self.count, self.last) = (place.saturating_add(1), Some(index));
+        if ascends {
+            return Ok(());
+        }
+        if !self.ends_are_over {
+            return self.keep(place);
+        }
+        if self.passes(place) {
+            return Ok(());
+        }
+        Err(BadIndex { kind: Rule::IndexOrder.into(), at: place, found: index })
+    }
+}
+
+/// The cells of a list of coordinates, as those come: 8 bytes each, which grow as bytes do.
+///
+/// A cell is its place in row-major order. The product of the shape is below 2^64, so that any cell
+/// is a `u64`.
+#[derive(Debug)]
+struct Cells {
+    all: Vec<u64>,
+    count: usize,
+}
+
+impl Cells {
+    /// Makes room for the cells that the next coordinates begin, which are at most `more`.
+    fn reserve(&mut self, more: usize) -> Result<(), BadIndex> {
+        let needed = self.all.len().saturating_add(more).min(self.count);
+        let memory = BadIndex { kind: OutOfMemory.into(), at: 0, found: 0 };
+        grow(&mut self.all, needed, self.count).map_err(|_| memory)?;
+        self.all.resize(needed, 0);
+        Ok(())
+    }
+
+    /// Takes a coordinate that has been validated.
+    fn add<D>(&mut self, coords: &Coords<D>, index: u64) {
+        let (value, dimension) = coords.last();
+        if let Some(cell) = self.all.get_mut(value) {
+            *cell = cell.wrapping_mul(dimension).wrapping_add(index);
+        }
+    }
+
+    /// Validates that no two cells are the same, once all have come. They are sorted apart, if they do not ascend.
+    fn finish(&self) -> Result<(), BadIndex> {
+        if self.all.is_sorted_by(|cell, next| cell < next) {
+            return Ok(());
+        }
+        let mut sorted = Vec::new();
+        let memory = BadIndex { kind: OutOfMemory.into(), at: 0, found: 0 };
+        sorted.try_reserve_exact(self.all.len()).map_err(|_| memory)?;
+        sorted.extend_from_slice(&self.all);
+        sorted.sort_unstable();
+        let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
+        let Some((cell, _)) = pairs.find(|(cell, next)| cell == next) else { return Ok(()) };
+        let mut same = (0..).zip(&self.all).filter(|(_, other)| *other == cell);
+        let internal = BadIndex { kind: ErrorKind::Internal, at: 0, found: 0 };
+        let (at, _) = same.nth(1).ok_or(internal)?;
+        Err(BadIndex { kind: Rule::CellRepeated.into(), at, found: at })
+    }
+}
