@@ -6,9 +6,7 @@
 //!
 //! Well-formedness is validated before type: a reserved head is `cbor-reserved` wherever it stands.
 
-#[cfg(feature = "write")]
 mod deterministic;
-#[cfg(any(feature = "std", feature = "write"))]
 #[cfg_attr(
     not(feature = "write"),
     allow(dead_code, clippy::allow_attributes, reason = "front ends need the text alone")
@@ -21,15 +19,12 @@ mod value;
 
 use core::cell::Cell;
 
-#[cfg(feature = "write")]
 pub(crate) use deterministic::{
     rewrite, validate as deterministic, validate_map as deterministic_map,
 };
-#[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use encode::Output;
 use nom::error::{ErrorKind as NomKind, ParseError};
 use nom::{IResult, Mode, OutputMode, PResult, Parser};
-#[cfg(feature = "write")]
 pub(crate) use pass::item;
 pub(crate) use pass::pass;
 pub(crate) use skip::skip;
@@ -65,14 +60,12 @@ impl Remaining {
     }
 
     /// The place that is `start` bytes behind the first of all bytes.
-    #[cfg(feature = "std")]
     pub(crate) fn from_start(start: usize) -> Self {
         Self(len_u32(start))
     }
 
     /// A place that was counted from the first of `total` bytes, counted from their end; [`END`](Self::END), the
     /// first one, stays as it is.
-    #[cfg(feature = "std")]
     pub(crate) fn rebased(self, total: u32) -> Self {
         if self == Self::END { self } else { Self(total.saturating_sub(self.0)) }
     }

@@ -178,13 +178,11 @@ fn digit(digit: u8) -> Option<u8> {
 
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
 /// upper-case ones, as the reference writers spell it.
-#[cfg(feature = "write")]
 pub(crate) struct Spelled {
     text: [u8; 71],
     length: usize,
 }
 
-#[cfg(feature = "write")]
 impl Spelled {
     /// None where the algorithm is not known.
     pub(crate) fn new(digest: &Digest<'_>) -> Option<Self> {

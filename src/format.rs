@@ -16,20 +16,16 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
-#[cfg(feature = "write")]
 pub(crate) use context::RANK;
-#[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
 use nom::Parser as _;
 pub(crate) use profile::{Count, Profile, Types};
 pub(crate) use record::ShardRecord;
-#[cfg(feature = "write")]
 pub(crate) use record::blobs_end;
 pub(crate) use record::{ComponentRecord, Logical, Product, RawObject, ShapeSpan, Shapes, Text};
 pub use record::{Dimensions, Extent, Shape};
-#[cfg(feature = "write")]
 pub(crate) use record::{Dtype, RawComponent, Uint};
 pub(crate) use v2::content;
 
@@ -37,7 +33,6 @@ use crate::cbor::{
     Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
 };
 use crate::digest::Digest;
-#[cfg(feature = "write")]
 use crate::element::LogicalType;
 use crate::element::StorageType;
 use crate::error::{ErrorKind, Place};
@@ -173,7 +168,6 @@ pub enum Generation {
 }
 
 /// How files of that generation are written, if they are.
-#[cfg(feature = "write")]
 pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
     match generation {
         Generation::V1_2 => v1::V1_2.writing,
@@ -337,10 +331,7 @@ impl core::fmt::Display for Version {
 
 /// A generation of the format. There is one constant for each; no other code asks which it is.
 #[derive(Debug)]
-#[cfg_attr(
-    feature = "write",
-    expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Dialect {
     /// The name of the file format.
     pub(crate) format: &'static str,
@@ -349,10 +340,8 @@ pub(crate) struct Dialect {
     pub(crate) nesting: Nesting,
 
     /// True if objects have attributes.
-    #[cfg(feature = "write")]
     pub(crate) has_attributes: bool,
     /// True if components may be in other files.
-    #[cfg(feature = "write")]
     pub(crate) has_shards: bool,
 
     /// The rule that two objects of one name break.
@@ -381,10 +370,8 @@ pub(crate) struct Dialect {
     /// True if no cell of a sparse object is there twice, and those of a row are in order.
     pub(crate) single_cells: bool,
     /// The form in which files of it are written and appended to, if they are.
-    #[cfg(feature = "write")]
     pub(crate) writing: Option<&'static Writing>,
     /// True if an object has a field of that key.
-    #[cfg(feature = "write")]
     pub(crate) is_object_field: fn(&[u8]) -> bool,
 }
 
@@ -418,7 +405,6 @@ impl Facts {
 }
 
 /// The form of the files of a generation that is written.
-#[cfg(feature = "write")]
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Writing {
@@ -464,7 +450,6 @@ pub(crate) enum Nesting {
     /// The record of an object follows its name, and that of a component its role.
     Named,
     /// There are no records: the format is no zTensor.
-    #[cfg(feature = "std")]
     Absent,
 }
 
@@ -513,7 +498,6 @@ impl IndexTypes {
 
 impl Dialect {
     /// The dialect of another file format.
-    #[cfg(feature = "std")]
     pub(crate) const fn other(
         format: &'static str,
         duplicate_name: ErrorKind,
@@ -524,9 +508,7 @@ impl Dialect {
             format,
             generation: None,
             nesting: Nesting::Absent,
-            #[cfg(feature = "write")]
             has_attributes: true,
-            #[cfg(feature = "write")]
             has_shards: false,
             duplicate_name,
             bool_value,
@@ -553,9 +535,7 @@ impl Dialect {
                 whole_elements: true,
             },
             single_cells: false,
-            #[cfg(feature = "write")]
             writing: None,
-            #[cfg(feature = "write")]
             is_object_field: |_| true,
         }
     }
@@ -573,7 +553,6 @@ impl Dialect {
     /// The record of the component that begins at `at`, if there is one.
     pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
-            #[cfg(feature = "std")]
             Nesting::Absent => None,
             Nesting::Flat(_) => Some(at),
             Nesting::Named => Some(key(at).ok()?.0),

@@ -147,7 +147,6 @@ impl<'o> Builder<'o> {
         file_len: u64,
         options: &'o Options,
     ) -> Result<Self, Error> {
-        #[cfg(feature = "write")]
         if options.is_canonical() {
             return Err(Error::new(Rule::CanonicalGeneration, 0));
         }

@@ -10,7 +10,6 @@ pub(crate) mod format {
     /// In generation 2: v2 §2.4.
     pub(crate) const ALIGNMENT_V2: u64 = 4096;
     /// In canonical files of generation 2: v2 §6.3.
-    #[cfg(feature = "write")]
     pub(crate) const CANONICAL_ALIGNMENT_V2: u64 = 65536;
     /// The longest manifest: v1.1 IV.1 step 4, v1.2 §5 step 4, v2 §3.1; policy for 0.1.
     pub(crate) const MANIFEST_CAP: u64 = 1 << 30;
@@ -260,15 +259,13 @@ impl Options {
     }
 
     /// These options, accepting any form.
-    #[cfg(feature = "write")]
     pub(crate) fn any_form(mut self) -> Self {
         self.canonical = false;
         self
     }
 
-    #[cfg(feature = "write")]
     pub(crate) fn is_canonical(&self) -> bool {
-        self.canonical
+        cfg!(feature = "write") && self.canonical
     }
 
     /// The limits.

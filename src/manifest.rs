@@ -5,7 +5,6 @@
 //! for, which cannot fail, because they have been checked.
 
 mod builder;
-#[cfg(feature = "write")]
 mod canonical;
 mod index;
 mod layouts;
@@ -14,21 +13,15 @@ mod object;
 mod refused;
 mod shard;
 
-#[cfg(feature = "std")]
 use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
-#[cfg(feature = "std")]
 pub(crate) use builder::{BlobRule, IndexBuilder};
-#[cfg(feature = "write")]
 pub(crate) use canonical::VERSION;
-#[cfg(feature = "std")]
 pub(crate) use index::ObjectRecord;
 pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
-#[cfg(any(feature = "std", feature = "write"))]
 pub(crate) use layouts::Candidate;
-#[cfg(feature = "write")]
 pub(crate) use layouts::ObjectFault;
 pub use missing::NotFound;
 pub use object::{Component, ElementType, Object};
@@ -36,16 +29,13 @@ pub(crate) use refused::named;
 pub use refused::{Named, RefusedManifest};
 pub use shard::Shard;
 
-#[cfg(feature = "write")]
 use crate::cbor::item;
 use crate::cbor::{Attributes, seek};
 use crate::error::Error;
-#[cfg(any(feature = "std", feature = "write"))]
 use crate::error::Misuse;
 use crate::format::Generation;
 use crate::format::frame::Frame;
 use crate::limits::{Limits, Options};
-#[cfg(feature = "std")]
 use crate::num::u64_from_usize;
 use crate::num::{len_u32, usize_from_u32};
 
@@ -85,7 +75,6 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     }
 
     /// The manifest of a file of another format, whose bytes are `file`.
-    #[cfg(feature = "std")]
     pub(crate) fn of_front(
         file: B,
         (mut validated, text): (ValidatedManifest, Vec<u8>),
@@ -145,8 +134,7 @@ impl<B: AsRef<[u8]>> Manifest<B> {
         self.parts().get(name)
     }
 
-    /// The object of that name, or an error that says which name there is not, and with the
-    /// feature `std` which one is nearest to it.
+    /// The object of that name, or an error that says which name there is not, and which one is nearest to it.
     ///
     /// # Errors
     /// [`NotFound`], for which all names are looked at, as many as 65,536 of at most 128 bytes.
@@ -156,7 +144,6 @@ impl<B: AsRef<[u8]>> Manifest<B> {
     }
 }
 
-#[cfg(feature = "std")]
 impl Manifest<Vec<u8>> {
     /// The manifest of a file of another format, and the bytes of that.
     pub(crate) fn of_front_alone((validated, bytes): (ValidatedManifest, Vec<u8>)) -> (Self, u64) {
@@ -222,7 +209,6 @@ impl<B> Manifest<B> {
 
 impl ValidatedManifest {
     /// The index of a file of another format, whose header lies at `header`.
-    #[cfg(feature = "std")]
     pub(crate) fn of_front(
         header: Range<u64>,
         file_len: u64,
@@ -239,13 +225,11 @@ impl ValidatedManifest {
         let validated = Self {
             frame: Some(frame.clone()),
             header: frame.manifest().clone(),
-            #[cfg(any(feature = "std", feature = "write"))]
             file_len: frame.file_len(),
             text: TextIn::Held,
             index,
             options: *options,
         };
-        #[cfg(feature = "write")]
         if options.is_canonical() {
             canonical::validate(&ManifestRef::new(bytes, &validated))?;
         }
@@ -303,31 +287,26 @@ impl<'a> ManifestRef<'a> {
     }
 
     /// The name of the object at that place, which costs nothing to read.
-    #[cfg(any(feature = "std", feature = "write"))]
     pub(crate) fn name(&self, ordinal: u32) -> &'a [u8] {
         self.records().name_at(ordinal)
     }
 
     /// The file's attributes as the manifest spells them.
-    #[cfg(feature = "write")]
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         item(seek(self.as_bytes(), self.index().attributes?))
     }
 
     /// The container, if it is of zTensor.
-    #[cfg(feature = "write")]
     pub(crate) fn frame(&self) -> Option<&'a Frame> {
         self.validated.frame.as_ref()
     }
 
     /// The bytes of the file.
-    #[cfg(feature = "write")]
     pub(crate) fn file_len(&self) -> u64 {
         self.validated.file_len
     }
 
     /// Validates the same bytes by other options.
-    #[cfg(feature = "write")]
     pub(crate) fn validate_again(&self, options: &Options) -> Result<(), Error> {
         let frame = self.frame().ok_or(Error::misuse(Misuse::Append))?;
         ValidatedManifest::validate(frame, self.as_bytes(), options)?;

@@ -22,7 +22,6 @@ pub(crate) fn pass(at: Input<'_>) -> Option<Input<'_>> {
 }
 
 /// The bytes of the item at `at`, which has been passed over before.
-#[cfg(feature = "write")]
 pub(crate) fn item(at: Input<'_>) -> Option<Input<'_>> {
     at.get(..at.len().wrapping_sub(pass(at)?.len()))
 }

@@ -52,7 +52,6 @@ pub enum Value<'m> {
 
 impl<'m> Item<'m> {
     /// The item that is all of `bytes`, which have been checked.
-    #[cfg(feature = "write")]
     pub(super) fn whole(bytes: &'m [u8]) -> Self {
         Self(bytes)
     }

@@ -44,7 +44,6 @@ const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
     /// The context of items of that dialect that are in no manifest yet.
-    #[cfg(feature = "write")]
     pub(crate) fn of_items(limits: &'o Limits, dialect: &'static Dialect) -> Self {
         Self::new(limits, dialect, 0..0, 0)
     }

@@ -8,7 +8,6 @@
 //!
 //! v0.1 §2 and §3, v1.1 I.1, v1.2 §4, v2 §2. The records below are the only description of these bytes.
 
-#[cfg(feature = "write")]
 mod written;
 
 use core::ops::Range;
@@ -19,7 +18,6 @@ use zerocopy::byteorder::little_endian::U32;
 use zerocopy::byteorder::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-#[cfg(feature = "write")]
 pub(crate) use self::written::Footer;
 use super::Dialect;
 use super::v0_1;
@@ -176,7 +174,6 @@ pub(crate) struct Frame {
     blobs_end: u64,
     data_shard: bool,
     /// The field that readers ignore.
-    #[cfg(feature = "write")]
     reserved: u32,
 }
 
@@ -228,7 +225,6 @@ impl Frame {
                 hash: None,
                 blobs_end: start,
                 data_shard: false,
-                #[cfg(feature = "write")]
                 reserved: 0,
             }),
             _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
@@ -263,7 +259,6 @@ impl Frame {
                 hash: None,
                 blobs_end,
                 data_shard: true,
-                #[cfg(feature = "write")]
                 reserved: footer.reserved.get(),
             });
         }
@@ -278,7 +273,6 @@ impl Frame {
                 hash: Some(hash),
                 blobs_end,
                 data_shard: false,
-                #[cfg(feature = "write")]
                 reserved: footer.reserved.get(),
             }),
             _ => Err(Error::new(Rule::ManifestBounds, size_at).found(size)),

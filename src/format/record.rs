@@ -41,7 +41,6 @@ impl Logical {
     pub(crate) const NONE: Self = Self { known: None, unknown: false };
 
     /// A logical type that is known.
-    #[cfg(any(feature = "std", feature = "write"))]
     pub(crate) const fn known(logical: LogicalType) -> Self {
         Self { known: Some(logical), unknown: false }
     }
@@ -218,7 +217,6 @@ pub(crate) struct ComponentRecord {
 
 impl ComponentRecord {
     /// The record of raw bytes without a type.
-    #[cfg(any(test, feature = "std"))]
     pub(crate) fn raw(extent: Extent) -> Self {
         Self {
             extent,
@@ -310,7 +308,6 @@ impl Extent {
         (end <= most).then_some(Self { offset, length })
     }
 
-    #[cfg(any(test, feature = "write", feature = "zstd"))]
     /// Returns a part of a range, which need not begin at a multiple of anything.
     pub(crate) fn part(offset: u64, length: u64) -> Self {
         Self { offset, length }
@@ -442,7 +439,6 @@ impl Shapes {
     }
 
     /// Bytes that are kept.
-    #[cfg(feature = "std")]
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -466,7 +462,6 @@ pub struct Shape<'a>(&'a [u8]);
 
 impl<'a> Shape<'a> {
     /// The shape whose dimensions are CBOR numbers.
-    #[cfg(feature = "write")]
     pub(crate) fn of(dimensions: Input<'a>) -> Self {
         Self(dimensions)
     }

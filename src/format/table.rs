@@ -42,12 +42,10 @@ macro_rules! table {
 
         impl $key_name {
             /// In the order of the table, which readers guess first.
-            #[cfg(feature = "write")]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             pub(crate) const TABLE_ORDER: &'static [Self] = &[ $( Self::$slot, )+ ];
 
             /// In the order of deterministic CBOR: RFC 8949 §4.2.3.
-            #[cfg(feature = "write")]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
             pub(crate) const DETERMINISTIC_ORDER: &'static [Self] = &{
@@ -94,7 +92,6 @@ macro_rules! table {
             }
 
             /// Writes the key.
-            #[cfg(feature = "write")]
             #[allow(dead_code, clippy::allow_attributes, reason = "not all tables are written")]
             #[inline]
             pub(crate) fn write(

@@ -34,9 +34,7 @@ pub(crate) static V0_1: Dialect = Dialect {
     format: "zTensor",
     generation: Some(Generation::V0_1),
     nesting: Nesting::Flat("data"),
-    #[cfg(feature = "write")]
     has_attributes: false,
-    #[cfg(feature = "write")]
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: None,
@@ -57,9 +55,7 @@ pub(crate) static V0_1: Dialect = Dialect {
     unknown_type: None,
     facts: FACTS,
     single_cells: false,
-    #[cfg(feature = "write")]
     writing: None,
-    #[cfg(feature = "write")]
     is_object_field: |key| EntryKey::named(key).is_some(),
 };
 

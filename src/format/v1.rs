@@ -3,7 +3,6 @@
 
 use nom::Parser as _;
 
-#[cfg(feature = "write")]
 use super::Writing;
 use super::context::{
     Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
@@ -21,7 +20,6 @@ use crate::cbor::{
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::ErrorKind;
-#[cfg(feature = "write")]
 use crate::limits::format;
 use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -66,9 +64,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     format: "zTensor",
     generation: Some(Generation::V1_2),
     nesting: Nesting::Named,
-    #[cfg(feature = "write")]
     has_attributes: true,
-    #[cfg(feature = "write")]
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
@@ -89,14 +85,11 @@ pub(crate) static V1_2: Dialect = Dialect {
     unknown_type: None,
     facts: FACTS,
     single_cells: false,
-    #[cfg(feature = "write")]
     writing: Some(&WRITING),
-    #[cfg(feature = "write")]
     is_object_field: |key| ObjectKey::named(key).is_some(),
 };
 
 /// How 1.2 is written.
-#[cfg(feature = "write")]
 static WRITING: Writing = Writing {
     generation: Generation::V1_2,
     dialect: &V1_2,

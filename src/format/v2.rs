@@ -5,7 +5,6 @@ mod content;
 mod profiles;
 mod shards;
 mod values;
-#[cfg(feature = "write")]
 mod write;
 
 use nom::Parser as _;
@@ -13,11 +12,9 @@ use nom::Parser as _;
 pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
 use self::shards::Table;
-#[cfg(feature = "write")]
 pub(crate) use self::shards::{ShardKey, validate_shard_name};
 pub(crate) use self::values::layout;
 use self::values::{BlobPlace, DtypeName, NAME_CAP, TypeName, validate_name};
-#[cfg(feature = "write")]
 pub(crate) use self::write::{pass_attributes, validate_shards, validate_written_name};
 use super::context::{
     Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
@@ -82,9 +79,7 @@ pub(crate) static V2: Dialect = Dialect {
     format: "zTensor",
     generation: Some(Generation::V2),
     nesting: Nesting::Named,
-    #[cfg(feature = "write")]
     has_attributes: true,
-    #[cfg(feature = "write")]
     has_shards: true,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
@@ -105,9 +100,7 @@ pub(crate) static V2: Dialect = Dialect {
     unknown_type: Some(Unsupported::LogicalType),
     facts: FACTS,
     single_cells: true,
-    #[cfg(feature = "write")]
     writing: Some(&write::WRITING),
-    #[cfg(feature = "write")]
     is_object_field: |key| ObjectKey::named(key).is_some(),
 };
 

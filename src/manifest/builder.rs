@@ -62,7 +62,6 @@ impl IndexBuilder {
     }
 
     /// The number of objects so far.
-    #[cfg(feature = "std")]
     pub(crate) fn len(&self) -> u32 {
         len_u32(self.objects.len())
     }
@@ -89,7 +88,6 @@ impl IndexBuilder {
 
     /// Counts places from the end of the bytes that they are in, of which there are `total`, and no longer from
     /// their beginning.
-    #[cfg(feature = "std")]
     pub(crate) fn rebase(&mut self, components: &mut [ComponentRecord], total: u32) {
         let rebase = |place: &mut Remaining| *place = place.rebased(total);
         for object in &mut self.objects {

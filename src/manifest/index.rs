@@ -87,7 +87,6 @@ impl<'a> Records<'a> {
     /// The map of an object, if its format has one: after its name; in 0.1 the entry, as that of its component.
     pub(super) fn object_map(&self, object: &ObjectRecord) -> Option<Input<'a>> {
         match self.dialect.nesting {
-            #[cfg(feature = "std")]
             Nesting::Absent => None,
             Nesting::Flat(_) => self.component_map(self.components(object).first()?),
             Nesting::Named => Some(key(seek(self.bytes, object.name)).ok()?.0),
@@ -102,7 +101,6 @@ impl<'a> Records<'a> {
         }
         // No record has a place for other names: they are rare.
         let at = match self.dialect.nesting {
-            #[cfg(feature = "std")]
             Nesting::Absent => key(seek(self.bytes, object.name)).ok().map(|(layout, _)| layout),
             Nesting::Flat(_) | Nesting::Named => {
                 self.object_map(object).and_then(|map| self.dialect.fields.layout.find(map))
@@ -241,7 +239,6 @@ pub(crate) struct ValidatedManifest {
     pub(super) frame: Option<Frame>,
     /// The range of the file that was parsed: the manifest, or the header of another format.
     pub(super) header: Range<u64>,
-    #[cfg(any(feature = "std", feature = "write"))]
     pub(super) file_len: u64,
     pub(super) text: TextIn,
     pub(super) index: Index,
@@ -257,7 +254,6 @@ pub(crate) enum TextIn {
     /// A range of those that are held, which are the whole file.
     File(Range<usize>),
     /// The bytes of a front end. The bytes that are held are the whole file.
-    #[cfg(feature = "std")]
     Own(Vec<u8>),
 }
 
@@ -304,7 +300,6 @@ impl<'a> ManifestRef<'a> {
         match &self.validated.text {
             TextIn::Held => self.held,
             TextIn::File(section) => self.held.get(section.clone()).unwrap_or_default(),
-            #[cfg(feature = "std")]
             TextIn::Own(text) => text,
         }
     }
@@ -316,9 +311,7 @@ impl<'a> ManifestRef<'a> {
         }
         match self.validated.text {
             TextIn::Held => None,
-            TextIn::File(_) => Some(self.held),
-            #[cfg(feature = "std")]
-            TextIn::Own(_) => Some(self.held),
+            TextIn::File(_) | TextIn::Own(_) => Some(self.held),
         }
     }
 }

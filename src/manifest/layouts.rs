@@ -3,7 +3,6 @@
 mod profiles;
 
 use super::index::{FieldFault, Site};
-#[cfg(any(feature = "std", feature = "write"))]
 use crate::error::ErrorKind;
 use crate::format::{
     ComponentRecord, Dialect, Encoding, Format, IndexTypes, Logical, Product, Role, Shape,
@@ -29,7 +28,6 @@ pub(crate) struct ObjectFault {
     pub(super) at: FaultAt,
 }
 
-#[cfg(any(feature = "std", feature = "write"))]
 impl ObjectFault {
     pub(crate) fn kind(&self) -> ErrorKind {
         self.fault.kind

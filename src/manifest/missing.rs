@@ -7,8 +7,7 @@ use super::index::ManifestRef;
 use crate::brief::Start;
 use crate::error::{Error, Misuse};
 
-/// There is no object of the name that was asked for. With the feature `std` it knows the name that
-/// is nearest to it, if one is near.
+/// There is no object of the name that was asked for. It knows the name that is nearest to it, if one is near.
 ///
 /// By `?` it becomes an [`Error`], without the names.
 ///
@@ -52,12 +51,6 @@ fn copied(text: &str) -> Option<String> {
     Some(copy)
 }
 
-#[cfg(not(feature = "std"))]
-fn nearest(_: &str, _: ManifestRef<'_>) -> Option<String> {
-    None
-}
-
-#[cfg(feature = "std")]
 fn nearest(name: &str, manifest: ManifestRef<'_>) -> Option<String> {
     let mut search = near::Search::new(name.as_bytes())?;
     let mut found = None;
@@ -99,7 +92,6 @@ impl From<NotFound> for Error {
 
 /// The distance of names. Of our own, because what other crates have takes memory for each
 /// comparison, and aborts where there is none.
-#[cfg(feature = "std")]
 mod near {
     use crate::num::usize_from_u32;
 

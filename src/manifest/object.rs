@@ -5,7 +5,6 @@ use nom::Parser as _;
 use super::index::{ObjectRecord, utf8};
 use super::{ManifestRef, Shard};
 use crate::brief::Start;
-#[cfg(feature = "write")]
 use crate::cbor::item;
 use crate::cbor::uint;
 use crate::cbor::{Attributes, Input, Remaining, seek, text};
@@ -79,7 +78,6 @@ impl<'a> Object<'a> {
     }
 
     /// The attributes as the manifest spells them, where its generation has attributes.
-    #[cfg(feature = "write")]
     pub(crate) fn encoded_attributes(&self) -> Option<&'a [u8]> {
         item(self.attributes_at()?)
     }
@@ -253,7 +251,6 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    #[cfg(feature = "write")]
     pub(super) fn record(&self) -> &'a ComponentRecord {
         self.record
     }

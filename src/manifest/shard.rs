@@ -84,7 +84,6 @@ impl<'a> ManifestRef<'a> {
     }
 
     /// Bytes of the file and of all its shards.
-    #[cfg(feature = "write")]
     pub(crate) fn all_bytes(&self) -> u64 {
         let add = |sum: u64, shard: Shard<'_>| sum.saturating_add(shard.size);
         self.shards().fold(self.file_len(), add)

@@ -58,7 +58,6 @@ fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
 }
 
 /// Validates the name of a shard that is to be written.
-#[cfg(feature = "write")]
 pub(crate) fn validate_shard_name(name: &[u8]) -> Checked<()> {
     validate_name(name, name)
 }
