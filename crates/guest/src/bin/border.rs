@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
     let (Some(built), Some(out), None) = (arguments.next(), arguments.next(), arguments.next())
     else {
-        bail!("usage: zten-border BUILT OUT");
+        bail!("usage: border BUILT OUT");
     };
     let mut output = Bindgen::new()
         .input_path(&built)
