@@ -64,7 +64,7 @@ impl Opening {
     /// Takes the header.
     ///
     /// # Errors
-    /// `header-magic`, `unsupported-container`, `file-size`; [`Misuse::Supply`].
+    /// `header-magic`, `file-size`; [`Misuse::Supply`].
     pub fn header(&self, bytes: &[u8]) -> Result<Footer, Error> {
         supplied(bytes, &self.needs)?;
         let container = Container::read(bytes)?;

@@ -6,10 +6,6 @@ catalogue! {
     /// Something that a valid file may hold and this reader does not read.
     Unsupported:
 
-    ContainerV2 "unsupported-container", Spec("v1.2 appendix"), All,
-        "The container is that of a generation that was built in.",
-        "the file is a version 2 container (magic 89 5A 54 32 0D 0A 1A 0A)",
-        "Reading it needs the feature `v2` of the library.";
     Version "unsupported-version", Spec("v1.2 appendix, v2 §2.3"), From1,
         "The major version is 1; in the container of 2, it is 2.", "major version {} is not known",
         "A major version may change everything: read it with a reader of that version.";
@@ -32,7 +28,7 @@ catalogue! {
     Feature "unsupported-feature", Policy("the library was built without it"), All,
         "What the file needs was built in.",
         "the library was built without what the file needs",
-        "Build it with the features `v0`, `v1`, `v2`, `zstd` and `digest`.";
+        "Build it with the features `zstd` and `digest`.";
     LogicalType "unsupported-type", Spec("v1.2 §2, v2 §4.2"), From1,
         "The component's `type` is one that the specification lists.",
         "the component's `type` is not known", "In 1.x it can be read as storage elements.";

@@ -35,9 +35,6 @@ def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
     rejects = corpus.rejects()
     assert len(rejects) > 3000
     for reject in rejects:
-        if reject.rule == "unsupported-container":
-            # Said of files of generation 2 where that is left out.
-            continue
         with pytest.raises(KINDS) as raised:
             if reject.stage == "open":
                 zten.open(reject.path, **reject.options)
@@ -60,8 +57,6 @@ def test_every_file_of_the_indices_raises_its_rule_at_its_offset() -> None:
 
 def test_a_refused_file_is_refused_from_memory_and_from_objects() -> None:
     for reject in corpus.rejects()[::17]:
-        if reject.rule == "unsupported-container":
-            continue
         content = reject.path.read_bytes()
         for source in (content, memoryview(content), bytearray(content), io.BytesIO(content)):
             with pytest.raises(KINDS) as raised:
@@ -71,8 +66,7 @@ def test_a_refused_file_is_refused_from_memory_and_from_objects() -> None:
 
 
 def test_reports_say_what_is_raised() -> None:
-    rejects = [reject for reject in corpus.rejects() if reject.rule != "unsupported-container"]
-    for reject in rejects:
+    for reject in corpus.rejects():
         report = zten.check(reject.path, **reject.options)
         assert not report
         assert report.verdict == VERDICTS[kind_of(reject.rule)], reject.path

@@ -79,8 +79,6 @@ fn refused() -> Vec<Row> {
     let rows: Vec<_> = index
         .lines()
         .skip(1)
-        // These are of generation 2.
-        .filter(|line| !line.starts_with("unsupported-container--"))
         .map(|line| {
             let cells: Vec<_> = line.split('\t').collect();
             Row {

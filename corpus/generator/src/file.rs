@@ -329,7 +329,7 @@ fn container_offset(
 ) -> Option<usize> {
     match rule {
         "file-size" => Some(length),
-        "header-magic" | "unsupported-container" | "canonical-generation" => Some(0),
+        "header-magic" | "canonical-generation" => Some(0),
         "footer-magic" => length.checked_sub(8),
         "manifest-cap" | "manifest-bounds" | "limit-manifest" => size_field,
         "manifest-trailing" => Some(item_end),

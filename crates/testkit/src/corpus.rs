@@ -1,4 +1,4 @@
-//! The corpus, as its indices list it.
+//! The corpus, as its indices list it: accepted and rejected files, and files with shards.
 
 use std::path::{Path, PathBuf};
 
@@ -90,24 +90,10 @@ pub fn options(text: &str) -> Options {
     options.limits(limits)
 }
 
-/// The files that are rejected by what is built in: where generation 2 is, its files are not
-/// rejected as such.
-pub fn reject_index() -> impl Iterator<Item = Reject> {
-    let others = |row: &Reject| row.expected.rule != "unsupported-container";
-    let as_such = !reads_v2();
-    whole_reject_index().filter(move |row| as_such || others(row))
-}
-
 /// Every line of the indices, under Miri a sample of them; without the feature `write` those that
 /// do not ask for the canonical form.
-pub fn whole_reject_index() -> impl Iterator<Item = Reject> {
+pub fn reject_index() -> impl Iterator<Item = Reject> {
     reject_index_of(&["reject", "reject/interop"])
-}
-
-/// Whether generation 2 is built in.
-fn reads_v2() -> bool {
-    let opening = zten::open::Opening::new(48, &Options::default());
-    opening.is_ok_and(|opening| opening.header(b"\x89ZT2\r\n\x1a\n").is_ok())
 }
 
 /// The same for generation 2. Neighbours are relative to `corpus/v2/accept`.
@@ -217,4 +203,38 @@ pub fn check(file: &[u8], options: &Options) -> Result<(), Error> {
 pub fn is_lax(file: &str) -> bool {
     let cases = ["huffman-of-4-of-4.zt", "tree-of-12-bits.zt", "tree-without-longest.zt"];
     cases.iter().any(|case| file.ends_with(case))
+}
+
+/// A root, and what it ends in when its shards are looked for beside it.
+#[derive(Clone, Debug)]
+pub struct Sharded {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What refuses it, or keeps it from being read; none if it is valid.
+    pub expected: Option<Expected>,
+    /// The options, as the index spells them.
+    pub given: String,
+    /// The options.
+    pub options: Options,
+    /// The valid one that it differs from, if it breaks a rule.
+    pub neighbour: Option<PathBuf>,
+}
+
+/// Every line of the index.
+pub fn sharded() -> impl Iterator<Item = Sharded> {
+    let folder = corpus().join("v2/shards");
+    let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
+    let lines: Vec<String> = index.lines().skip(1).map(str::to_owned).collect();
+    lines.into_iter().map(move |line| {
+        let [file, rule, offset, object, component, given, near]: [&str; 7] =
+            line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let expected = Expected::parse(rule, [offset, object, component]);
+        Sharded {
+            path: folder.join(file),
+            expected: (rule != "-").then_some(expected),
+            options: options(given),
+            given: given.to_owned(),
+            neighbour: (near != "-").then(|| folder.join(near).with_extension("zt")),
+        }
+    })
 }

@@ -9,15 +9,13 @@ mod placed;
 pub mod process;
 pub mod sample;
 pub mod server;
-mod sharded;
 
 pub use corpus::{
-    Accepted, Expected, Reject, accepted, accepted_v2, check, corpus, is_lax, options,
-    reject_index, reject_index_v2, whole_reject_index,
+    Accepted, Expected, Reject, Sharded, accepted, accepted_v2, check, corpus, is_lax, options,
+    reject_index, reject_index_v2, sharded,
 };
 pub use packed::packed;
 pub use placed::{Placed, borrows, placed};
-pub use sharded::{Sharded, sharded};
 
 /// The most heap, in bytes, that opening a file may take beside so many bytes of manifest: SECURITY.md.
 pub fn heap_bound(manifest: u64) -> u64 {

@@ -9,7 +9,6 @@ pub(crate) fn group(rule: &str) -> &'static str {
         "footer-",
         "manifest-",
         "limit-manifest",
-        "unsupported-container",
         "data-shard",
         "shard-length",
         "shard-frame",

@@ -74,20 +74,6 @@ fn magics(t: &mut Table) {
         v1("1.2", vec![]).header(b"PK\x03\x04....").keep(10),
         "v12-smallest",
     );
-
-    t.reject("unsupported-container", "v2-header", dense("1.2.0").header(MAGIC_V2), "v12-dense");
-    t.reject(
-        "unsupported-container",
-        "v2-both",
-        dense("1.2.0").header(MAGIC_V2).footer(MAGIC_V2),
-        "v12-dense",
-    );
-    t.reject(
-        "unsupported-container",
-        "v2-eight-bytes",
-        v1("1.2", vec![]).header(MAGIC_V2).keep(8),
-        "v12-smallest",
-    );
 }
 
 fn footers(t: &mut Table) {
