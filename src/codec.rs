@@ -25,8 +25,6 @@ pub use shard::{
 
 use alloc::vec::Vec;
 use core::ops::Range;
-#[cfg(feature = "std")]
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::num::u64_from_usize;
@@ -229,23 +227,7 @@ impl Deferred {
 
 /// The number of threads that have nothing to do, of those that the caller may have.
 #[cfg(feature = "std")]
-#[derive(Debug, Default)]
-pub(crate) struct Idle(AtomicUsize);
-
-#[cfg(feature = "std")]
-impl Idle {
-    /// Adds one.
-    pub(crate) fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Takes one, if there is one.
-    #[cfg(feature = "zstd")]
-    fn take(&self) -> bool {
-        let less = |idle: usize| idle.checked_sub(1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
-    }
-}
+pub(crate) type Idle = core::sync::atomic::AtomicUsize;
 
 /// Makes `buffer` that long; what is in it will be overwritten.
 fn extend(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {

@@ -169,7 +169,7 @@ impl Loader {
                     break;
                 }
             }
-            idle.add();
+            idle.fetch_add(1, Ordering::Relaxed);
             share
         };
         let shares = thread::scope(|scope| {

@@ -7,6 +7,7 @@
 use alloc::borrow::Cow;
 use alloc::vec::{IntoIter, Vec};
 use core::iter::Enumerate;
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
 use std::thread;
 
@@ -203,12 +204,13 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
             }
             noted
         };
+        let less = |idle: usize| idle.checked_sub(1);
         thread::scope(|scope| {
             loop {
-                while idle.take() {
+                while idle.fetch_update(Relaxed, Relaxed, less).is_ok() {
                     let other = || {
                         while one().is_some() {}
-                        idle.add();
+                        idle.fetch_add(1, Relaxed);
                     };
                     // Where no thread can be had, those that there are do the work.
                     if thread::Builder::new().spawn_scoped(scope, other).is_err() {

@@ -230,12 +230,7 @@ impl Seekable {
         scratch: &mut [u8],
     ) -> Result<(), ReadError<R::Error>> {
         while distance > 0 {
-            if let Some(left) = self.frame.as_ref().map(Frames::left) {
-                if left <= distance {
-                    self.settle(source, scratch)?;
-                    distance = distance.saturating_sub(left);
-                    continue;
-                }
+            if self.frame.is_some() {
                 let most = usize::try_from(distance).unwrap_or(scratch.len()).min(scratch.len());
                 let scratch = scratch.get_mut(..most).ok_or(Error::internal())?;
                 let read = self.read_frame(source, scratch)?;

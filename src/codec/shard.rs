@@ -6,6 +6,7 @@
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
+use core::mem;
 use core::ops::Range;
 
 use super::hasher::{Hasher, Sum, Verified};
@@ -80,7 +81,7 @@ pub struct BoundShard<'a, S> {
     digest: Comparison<'a>,
     /// The error of a shard whose version is not supported: it has a digest to compare, and nothing is read of it.
     version: Option<Error>,
-    /// True if its digest is to be compared, and has not been.
+    /// True while it is one of those that are being verified.
     is_needed: bool,
 }
 
@@ -186,28 +187,41 @@ impl<S: ReadAt> BoundShard<'_, S> {
         if hasher.is_unverifiable() {
             return Err(self.shard.error(Unsupported::Digest).into());
         }
-        let mut recorder = record(blobs);
-        let mut buffer = Vec::new();
-        let chunk = usize_from_u32(limits.chunk());
-        let Range { mut start, end } = 0..self.shard.size();
-        while start < end {
-            let left = end.saturating_sub(start);
-            let length = usize::try_from(left).unwrap_or(chunk).min(chunk);
-            let bytes = match self.source.bytes_at(start, length) {
+        let mut blocks = blobs.flat_map(|blob| {
+            let end = blob.end;
+            let starts = blob.step_by(BLOCK);
+            starts.map(move |start| start..start.saturating_add(u64_from_usize(BLOCK)).min(end))
+        });
+        let (mut block, mut block_sum, mut done) = (blocks.next(), sum(), Vec::new());
+        let (mut buffer, chunk) = (Vec::new(), usize_from_u32(limits.chunk()));
+        let (mut at, end) = (0, self.shard.size());
+        while at < end {
+            let is_inside = block.as_ref().is_some_and(|block| block.start <= at);
+            let until = block.as_ref().map_or(end, |it| if is_inside { it.end } else { it.start });
+            let left = until.min(end).saturating_sub(at);
+            let length = usize::try_from(left).unwrap_or(chunk).clamp(1, chunk);
+            let bytes = match self.source.bytes_at(at, length) {
                 Some(bytes) if bytes.len() == length => bytes,
                 _ => {
                     extend(&mut buffer, length)?;
                     let bytes = buffer.get_mut(..length).ok_or(Error::internal())?;
-                    self.source.read_at(start, bytes).map_err(ReadError::Source)?;
+                    self.source.read_at(at, bytes).map_err(ReadError::Source)?;
                     bytes
                 }
             };
             hasher.update(bytes);
-            recorder.update(bytes).map_err(Error::from)?;
-            start = start.saturating_add(u64_from_usize(length));
+            at = at.saturating_add(u64_from_usize(length));
+            if is_inside {
+                block_sum.update(bytes);
+            }
+            if let Some(range) = block.take_if(|block| block.end <= at) {
+                done.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+                done.push(Block { range, sum: mem::replace(&mut block_sum, sum()).finish() });
+                block = blocks.next();
+            }
         }
         match hasher.finish() {
-            Ok(Verified::Digest) => Ok(recorder.finish()),
+            Ok(Verified::Digest) => Ok(VerifiedBlocks(done)),
             Ok(_) | Err(_) => Err(self.shard.error(Rule::ShardDigest).into()),
         }
     }
@@ -308,14 +322,15 @@ impl<'a, S> Shards<'a, S> {
     /// without a digest that is as strong as that of their shard. Each is behind the place of its shard, in order, once.
     fn weak_blobs(&self) -> Result<Vec<(usize, u64, u64)>, OutOfMemory> {
         let mut blobs = Vec::new();
-        if !self.bound.iter().any(|bound| bound.is_needed) {
+        let is_compared = |bound: &BoundShard<'_, S>| bound.is_needed && bound.is_pending();
+        if !self.bound.iter().any(is_compared) {
             return Ok(blobs);
         }
         let objects = self.manifest.into_iter().flat_map(ManifestRef::objects);
         for component in objects.flat_map(|object| object.components()) {
             let place = component.shard().and_then(|name| self.place(name));
             let needed = place.and_then(|place| Some((place, self.bound.get(place)?)));
-            let Some((place, bound)) = needed.filter(|(_, bound)| bound.is_needed) else {
+            let Some((place, bound)) = needed.filter(|(_, bound)| is_compared(bound)) else {
                 continue;
             };
             match (component.digest(), bound.shard.digest()) {
@@ -347,7 +362,7 @@ impl<S: ReadAt> Shards<'_, S> {
     pub fn verify(&mut self, limits: &Limits) -> Result<(), ReadError<S::Error>> {
         let mut deferred = Deferred::default();
         for shard in &mut self.bound {
-            shard.is_needed = shard.is_pending();
+            shard.is_needed = true;
             deferred.note(shard.version);
         }
         deferred.note(self.missing.map(|missing| missing.error(Unsupported::Shard)));
@@ -529,10 +544,9 @@ where
 const BLOCK: usize = 256 << 10;
 
 /// A block, and its sum.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Block {
-    start: u64,
-    end: u64,
+    range: Range<u64>,
     sum: Digest<'static>,
 }
 
@@ -544,10 +558,10 @@ pub struct VerifiedBlocks(Vec<Block>);
 impl VerifiedBlocks {
     /// The block that the byte is in, or the start of the next one.
     fn find(&self, at: u64) -> Result<&Block, u64> {
-        let place = self.0.partition_point(|block| block.end <= at);
+        let place = self.0.partition_point(|block| block.range.end <= at);
         match self.0.get(place) {
-            Some(block) if block.start <= at => Ok(block),
-            next => Err(next.map_or(u64::MAX, |block| block.start)),
+            Some(block) if block.range.start <= at => Ok(block),
+            next => Err(next.map_or(u64::MAX, |block| block.range.start)),
         }
     }
 }
@@ -559,60 +573,6 @@ fn sum() -> Sum {
     return Sum::sha256();
     #[cfg(not(feature = "digest"))]
     Sum::xxh3()
-}
-
-/// Computes the sums of blobs while all bytes of a shard go by.
-struct Recorder<I> {
-    blocks: I,
-    current: Option<Range<u64>>,
-    sum: Sum,
-    /// Bytes that have gone by.
-    position: u64,
-    done: Vec<Block>,
-}
-
-/// A recorder for those blobs, which are in order and disjoint.
-fn record(blobs: impl Iterator<Item = Range<u64>>) -> Recorder<impl Iterator<Item = Range<u64>>> {
-    let mut blocks = blobs.flat_map(|blob| {
-        let end = blob.end;
-        blob.step_by(BLOCK)
-            .map(move |start| start..start.saturating_add(u64_from_usize(BLOCK)).min(end))
-    });
-    let current = blocks.next();
-    Recorder { blocks, current, sum: sum(), position: 0, done: Vec::new() }
-}
-
-impl<I: Iterator<Item = Range<u64>>> Recorder<I> {
-    /// Takes the next bytes of the shard.
-    fn update(&mut self, mut bytes: &[u8]) -> Result<(), OutOfMemory> {
-        while let Some(block) = self.current.clone()
-            && !bytes.is_empty()
-        {
-            let is_inside = block.start <= self.position;
-            let until = if is_inside { block.end } else { block.start };
-            let left = until.saturating_sub(self.position);
-            let length = usize::try_from(left).unwrap_or(bytes.len()).min(bytes.len());
-            let (own, rest) = bytes.split_at_checked(length).unwrap_or((bytes, &[]));
-            if is_inside {
-                self.sum.update(own);
-            }
-            self.position = self.position.saturating_add(u64_from_usize(length));
-            bytes = rest;
-            if is_inside && self.position == block.end {
-                self.done.try_reserve(1).map_err(|_| OutOfMemory)?;
-                let sum = core::mem::replace(&mut self.sum, sum()).finish();
-                self.done.push(Block { start: block.start, end: block.end, sum });
-                self.current = self.blocks.next();
-            }
-        }
-        self.position = self.position.saturating_add(u64_from_usize(bytes.len()));
-        Ok(())
-    }
-
-    /// The sums of all blobs that have gone by.
-    fn finish(self) -> VerifiedBlocks {
-        VerifiedBlocks(self.done)
-    }
 }
 
 /// Reads a shard. Once the digest of that has been compared, no other bytes are read than were compared.
@@ -632,29 +592,10 @@ struct Loaded {
 }
 
 /// The last two blocks of which only a part was asked for: frames are read beside the table of their sizes.
-#[derive(Default)]
-struct Recent(
-    #[cfg(feature = "std")] std::sync::Mutex<[Loaded; 2]>,
-    #[cfg(not(feature = "std"))] core::cell::Cell<[Loaded; 2]>,
-);
-
-impl Recent {
-    fn take(&self) -> [Loaded; 2] {
-        #[cfg(feature = "std")]
-        return self.0.lock().map(|mut loaded| core::mem::take(&mut *loaded)).unwrap_or_default();
-        #[cfg(not(feature = "std"))]
-        self.0.take()
-    }
-
-    fn put(&self, loaded: [Loaded; 2]) {
-        #[cfg(feature = "std")]
-        if let Ok(mut recent) = self.0.lock() {
-            *recent = loaded;
-        }
-        #[cfg(not(feature = "std"))]
-        self.0.set(loaded);
-    }
-}
+#[cfg(feature = "std")]
+type Recent = std::sync::Mutex<[Loaded; 2]>;
+#[cfg(not(feature = "std"))]
+type Recent = core::cell::RefCell<[Loaded; 2]>;
 
 impl<S> core::fmt::Debug for ShardReader<'_, S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -665,7 +606,7 @@ impl<S> core::fmt::Debug for ShardReader<'_, S> {
 impl<S: ReadAt> ShardReader<'_, S> {
     /// Reads a whole block.
     fn load(&self, block: &Block, bytes: &mut [u8]) -> Result<(), ReadError<S::Error>> {
-        self.source.read_at(block.start, bytes).map_err(ReadError::Source)?;
+        self.source.read_at(block.range.start, bytes).map_err(ReadError::Source)?;
         let mut sum = sum();
         sum.update(bytes);
         if sum.finish() == block.sum { Ok(()) } else { Err(self.changed.into()) }
@@ -673,26 +614,29 @@ impl<S: ReadAt> ShardReader<'_, S> {
 
     /// Reads the part of a block that begins at `at`.
     fn part(&self, block: &Block, at: u64, part: &mut [u8]) -> Result<(), ReadError<S::Error>> {
-        let mut recent = self.recent.take();
-        let is_it = |loaded: &Loaded| loaded.start == block.start && !loaded.bytes.is_empty();
-        let place = recent.iter().position(is_it);
-        if place != Some(0) {
-            recent.swap(0, 1);
+        #[cfg(feature = "std")]
+        let recent = self.recent.lock();
+        #[cfg(not(feature = "std"))]
+        let recent = self.recent.try_borrow_mut();
+        let Ok(mut recent) = recent else { return Err(Error::internal().into()) };
+        let [latest, other] = &mut *recent;
+        let Range { start, end } = block.range;
+        let is_it = |loaded: &Loaded| loaded.start == start && !loaded.bytes.is_empty();
+        if !is_it(latest) {
+            mem::swap(latest, other);
         }
-        let [latest, _] = &mut recent;
-        if place.is_none() {
-            let mut bytes = core::mem::take(&mut latest.bytes);
-            let length = usize::try_from(block.end.saturating_sub(block.start));
-            let length = length.unwrap_or(BLOCK);
+        if !is_it(latest) {
+            // Until they have been compared, they are not kept.
+            let mut bytes = mem::take(&mut latest.bytes);
+            let length = usize::try_from(end.saturating_sub(start)).unwrap_or(BLOCK);
             bytes.truncate(length);
             extend(&mut bytes, length)?;
             self.load(block, &mut bytes)?;
-            *latest = Loaded { start: block.start, bytes };
+            *latest = Loaded { start, bytes };
         }
-        let within = usize::try_from(at.saturating_sub(block.start)).unwrap_or(BLOCK);
+        let within = usize::try_from(at.saturating_sub(start)).unwrap_or(BLOCK);
         let bytes = latest.bytes.get(within..).and_then(|bytes| bytes.get(..part.len()));
         part.copy_from_slice(bytes.ok_or(self.changed)?);
-        self.recent.put(recent);
         Ok(())
     }
 }
@@ -707,13 +651,13 @@ impl<S: ReadAt> ReadAt for ShardReader<'_, S> {
         let (mut at, mut rest) = (offset, buffer);
         while !rest.is_empty() {
             let found = blocks.find(at);
-            let until = found.map_or_else(|next| next, |block| block.end);
+            let until = found.map_or_else(|next| next, |block| block.range.end);
             let left = usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX);
             let length = left.min(rest.len());
             let Some((own, behind)) = rest.split_at_mut_checked(length) else { break };
             match found {
                 Err(_) => self.source.read_at(at, own).map_err(ReadError::Source)?,
-                Ok(block) if at == block.start && length == left => self.load(block, own)?,
+                Ok(block) if at == block.range.start && length == left => self.load(block, own)?,
                 Ok(block) => self.part(block, at, own)?,
             }
             (at, rest) = (at.saturating_add(u64_from_usize(length)), behind);
