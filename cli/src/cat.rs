@@ -10,6 +10,7 @@ mod unpacked;
 use std::io;
 use std::ops::Range;
 
+use zten::shards::Locate as _;
 use zten::{
     Component, Format, Generation, Object, ReadError, StorageType, manifest::NotFound,
     verify::Verified, view::Normalization,
