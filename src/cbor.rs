@@ -6,33 +6,22 @@
 //!
 //! Well-formedness is validated before type: a reserved head is `cbor-reserved` wherever it stands.
 
-mod deterministic;
-#[cfg_attr(
-    not(feature = "write"),
-    allow(dead_code, clippy::allow_attributes, reason = "front ends need the text alone")
-)]
 mod encode;
-mod pass;
-mod skip;
-mod strict;
+mod rewrite;
 mod value;
+mod walk;
 
-use core::cell::Cell;
-
-pub(crate) use deterministic::{
-    rewrite, validate as deterministic, validate_map as deterministic_map,
-};
-pub(crate) use encode::Output;
-use nom::error::{ErrorKind as NomKind, ParseError};
-use nom::{IResult, Mode, OutputMode, PResult, Parser};
-pub(crate) use pass::item;
-pub(crate) use pass::pass;
-pub(crate) use skip::skip;
-pub(crate) use strict::{Ascending, strict};
+pub use encode::Encoder;
+pub(crate) use encode::Encoder as Output;
+use nom::IResult;
+pub(crate) use rewrite::rewrite;
+use value::simple;
 pub use value::{Array, Attributes, Chunks, Item, Map, Value};
+pub(crate) use walk::{deterministic, deterministic_map, item};
+pub(crate) use walk::{pass, skip, strict};
 
 use crate::error::ErrorKind;
-use crate::names::NameTable;
+use crate::names::{NameTable, by_length};
 use crate::num::{Word, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
 
@@ -112,16 +101,6 @@ impl From<Fault> for nom::Err<Fault> {
     }
 }
 
-impl ParseError<Input<'_>> for Fault {
-    fn from_error_kind(input: Input<'_>, _: NomKind) -> Self {
-        Self::new(Rule::CborTruncated, Remaining::of(input))
-    }
-
-    fn append(_: Input<'_>, _: NomKind, other: Self) -> Self {
-        other
-    }
-}
-
 /// The fault in a nom error. Nothing here asks for more input, so there always is one.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 pub(crate) fn fault(error: nom::Err<Fault>) -> Fault {
@@ -141,36 +120,6 @@ pub(crate) fn fail<O>(rule: Rule, at: Input<'_>) -> Parsed<'_, O> {
 /// The whole of the item `null`.
 pub(crate) const NULL: u8 = 0xf6;
 
-/// A parser that is a function and what the function is to know.
-///
-/// Unlike a closure, which is inlined when the compiler likes, it is so always.
-struct Leaf<K, F> {
-    known: K,
-    read: F,
-}
-
-impl<'m, K, F, O> Parser<Input<'m>> for Leaf<K, F>
-where
-    K: Copy,
-    F: Fn(K, Input<'m>) -> Parsed<'m, O>,
-{
-    type Output = O;
-    type Error = Fault;
-
-    #[inline]
-    fn parse(&mut self, at: Input<'m>) -> Parsed<'m, O> {
-        (self.read)(self.known, at)
-    }
-
-    #[inline]
-    fn process<M: OutputMode>(&mut self, at: Input<'m>) -> PResult<M, Input<'m>, O, Fault> {
-        match self.parse(at) {
-            Ok((rest, read)) => Ok((rest, M::Output::bind(|| read))),
-            Err(error) => Err(nom::Err::Failure(fault(error))),
-        }
-    }
-}
-
 /// The content of a definite string whose head was at `at`.
 #[inline]
 fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, Input<'m>> {
@@ -186,39 +135,26 @@ fn content<'m>((at, head): (Input<'m>, Head), input: Input<'m>) -> Parsed<'m, In
 
 /// An unsigned integer of at most 64 bits.
 #[inline]
-pub(crate) fn uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    Leaf { known: wrong, read: read_uint::<false> }
+pub(crate) fn uint(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
+    read_uint::<false>(wrong, at)
 }
 
-/// An unsigned integer with the shortest head. A build for size has walked over it before.
+/// An unsigned integer of at most 64 bits, with the shortest head if that is asked for.
 #[inline]
-pub(crate) fn strict_uint<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = u64, Error = Fault> {
-    Leaf { known: wrong, read: read_uint::<true> }
-}
-
-#[inline]
-fn read_uint<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
+pub(crate) fn read_uint<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, u64> {
     let (rest, head) = head_of::<SHORTEST>(major::UINT, wrong, at)?;
     Ok((rest, head.argument))
 }
 
 /// A definite text string, not yet known to be UTF-8.
 #[inline]
-pub(crate) fn text<'m>(wrong: Rule) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    Leaf { known: wrong, read: read_text::<false> }
+pub(crate) fn text(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
+    read_text::<false>(wrong, at)
 }
 
-/// A definite text string with the shortest head, not yet known to be UTF-8. A build for size has walked
-/// over it before.
-#[inline]
-pub(crate) fn strict_text<'m>(
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = Input<'m>, Error = Fault> {
-    Leaf { known: wrong, read: read_text::<true> }
-}
-
+/// A definite text string, not yet known to be UTF-8, with the shortest head if that is asked for.
 #[inline(always)]
-fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
+pub(crate) fn read_text<const SHORTEST: bool>(wrong: Rule, at: Input<'_>) -> Parsed<'_, Input<'_>> {
     let (rest, head) = head_of::<SHORTEST>(major::TEXT, wrong, at)?;
     content((at, head), rest)
 }
@@ -261,7 +197,7 @@ pub(crate) const UNLIMITED: u32 = u32::MAX;
 /// A key of an interpreted map: definite text, not yet known to be UTF-8.
 #[inline(always)]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
-    text(Rule::KeyType).parse(at)
+    text(Rule::KeyType, at)
 }
 
 /// A text of fewer than 24 bytes as an item with the shortest head; `N` is one more than its
@@ -328,6 +264,8 @@ pub(crate) mod major {
     pub(crate) const ARRAY: u8 = 4;
     pub(crate) const MAP: u8 = 5;
     pub(crate) const TAG: u8 = 6;
+    /// Simple values and floats.
+    pub(crate) const SIMPLE: u8 = 7;
 }
 
 /// The initial byte of a simple value that a second byte gives.
@@ -350,6 +288,26 @@ impl Head {
     pub(crate) fn indefinite(self) -> bool {
         self.info == Self::INDEFINITE
     }
+}
+
+/// The shortest head of that major type and argument: the bytes from so many on.
+#[inline]
+pub(crate) fn head_bytes(major: u8, argument: u64) -> ([u8; 9], usize) {
+    let mut bytes = [0; 9];
+    let [_, wide @ ..] = &mut bytes;
+    *wide = argument.to_be_bytes();
+    let [.., last] = *wide;
+    let (info, start) = match argument {
+        0..24 => (last, 8),
+        24..0x100 => (24, 7),
+        0x100..0x1_0000 => (25, 6),
+        0x1_0000..0x1_0000_0000 => (26, 4),
+        _ => (27, 0),
+    };
+    if let Some(initial) = bytes.get_mut(start) {
+        *initial = major << 5 | info;
+    }
+    (bytes, start)
 }
 
 /// The bytes that the argument takes if it does not fit in the initial byte, and the number of
@@ -563,50 +521,34 @@ pub(crate) fn entries<'m>(
 }
 
 /// The head of a map of at most `limit` entries.
-#[inline]
-pub(crate) fn map_head<'m>(
-    wrong: Rule,
-    limit: u32,
-) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::MAP }, false> }
+#[inline(always)]
+pub(crate) fn map_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
+    open::<{ major::MAP }, false>(wrong, limit, at)
 }
 
-/// The head of a map, definite and as short as it can be. A build for size has walked over it before.
+/// The head of a map, definite and as short as it can be.
 #[inline]
-pub(crate) fn strict_map_head<'m>(
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, UNLIMITED), read: open::<{ major::MAP }, true> }
+pub(crate) fn strict_map_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entries> {
+    open::<{ major::MAP }, true>(wrong, UNLIMITED, at)
 }
 
 /// The head of an array of at most `limit` entries.
 #[inline]
-pub(crate) fn array_head<'m>(
-    wrong: Rule,
-    limit: u32,
-) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, limit), read: open::<{ major::ARRAY }, false> }
+pub(crate) fn array_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
+    open::<{ major::ARRAY }, false>(wrong, limit, at)
 }
 
-/// The head of an array, definite and as short as it can be. A build for size has walked over it before.
+/// The head of an array, definite and as short as it can be.
 #[inline]
-pub(crate) fn strict_array_head<'m>(
-    wrong: Rule,
-) -> impl Parser<Input<'m>, Output = Entries, Error = Fault> {
-    Leaf { known: (wrong, UNLIMITED), read: open::<{ major::ARRAY }, true> }
-}
-
-/// [`map_head`] as a function: the shim that calls the one in a parser is not always inlined, and takes 3 % of
-/// opening (`benches/open`).
-#[inline(always)]
-pub(crate) fn open_map(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
-    open::<{ major::MAP }, false>((wrong, limit), at)
+pub(crate) fn strict_array_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entries> {
+    open::<{ major::ARRAY }, true>(wrong, UNLIMITED, at)
 }
 
 /// Opens a map or array.
 #[inline]
 fn open<const MAJOR: u8, const SHORTEST: bool>(
-    (wrong, limit): (Rule, u32),
+    wrong: Rule,
+    limit: u32,
     at: Input<'_>,
 ) -> Parsed<'_, Entries> {
     if let Some((initial, rest)) = at.split_first() {
@@ -616,8 +558,7 @@ fn open<const MAJOR: u8, const SHORTEST: bool>(
             return Ok((rest, Entries::definite(info.into())));
         }
     }
-    let (rest, entries) = any_open::<MAJOR, SHORTEST>(wrong, limit, at)?;
-    Ok((rest, entries))
+    any_open::<MAJOR, SHORTEST>(wrong, limit, at)
 }
 
 /// [`open`] for what has no short head, or breaks a rule.
@@ -663,93 +604,101 @@ impl<'m> Keys<'m> {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Validates the entries that have gone by, which end at `end`.
+    /// Checks the keys of the entries that have gone by.
     #[inline]
-    pub(crate) fn finish(&self, end: Input<'m>) -> Checked<()> {
-        if self.disorder { unsorted(self.first, end, self.count) } else { Ok(()) }
+    pub(crate) fn finish(&self) -> Checked<()> {
+        if self.disorder { unsorted(self.first, self.count) } else { Ok(()) }
     }
 }
 
 /// Looks for the first key that stands there twice, among so many entries that are not sorted.
 #[inline(never)]
-fn unsorted(first: Input<'_>, end: Input<'_>, count: u32) -> Checked<()> {
+fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
     // Places are counted from the first key.
-    let entries = read_entries(first).take_while(|(at, _)| at.len() > end.len());
-    let texts = entries.map(|(at, key)| (len_u32(first.len().wrapping_sub(at.len())), key));
-    // Each has been read before.
-    let lost = Cell::new(false);
-    let read = |place| {
-        let entry = first.get(usize_from_u32(place)..).and_then(entry);
-        lost.set(lost.get() || entry.is_none());
-        entry.map_or(first, |(_, key)| key)
-    };
-    let table = NameTable::new(usize_from_u32(count), texts, read)
-        .map_err(|out| nom::Err::Failure(Fault::new(out, Remaining::of(first))))?;
-    let (kind, place) = match table.duplicate(read) {
-        _ if lost.get() => (ErrorKind::Internal, 0),
-        None => return Ok(()),
-        Some(place) => (Rule::DuplicateKey.into(), place),
-    };
-    let at = first.get(usize_from_u32(place)..).unwrap_or(first);
-    Err(Fault::new(kind, Remaining::of(at)).into())
+    let place = |at: Input<'_>| len_u32(first.len().wrapping_sub(at.len()));
+    let at = |place| first.get(usize_from_u32(place)..).unwrap_or_default();
+    let read = |place| key(at(place)).map_or(Input::default(), |(_, key)| key);
+    let entries = entries_from(first, Entries::definite(count));
+    let keys = entries.map(|entry| (place(entry.at), entry.key.unwrap_or_default()));
+    let table = NameTable::new(usize_from_u32(count), keys, read)
+        .map_err(|out| Fault::new(out, Remaining::of(first)))?;
+    match table.duplicate(read) {
+        None => Ok(()),
+        Some(place) => Err(disorder(at(place), true).into()),
+    }
+}
+
+/// Checks that the text `key`, whose head is at `at`, comes after `last` in deterministic CBOR; it is the last one then.
+#[inline]
+pub(crate) fn ascend<'m>(last: &mut Input<'m>, at: Input<'m>, key: Input<'m>) -> Checked<()> {
+    let order = by_length(last, key);
+    if order.is_ge() {
+        return Err(disorder(at, order.is_eq()).into());
+    }
+    *last = key;
+    Ok(())
+}
+
+/// The fault of a key that is not above the one before it, or stands there twice.
+#[cold]
+fn disorder(at: Input<'_>, is_duplicate: bool) -> Fault {
+    let rule = if is_duplicate { Rule::DuplicateKey } else { Rule::KeyOrder };
+    Fault::new(rule, Remaining::of(at))
+}
+
+/// An entry of a map that is read again.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'m> {
+    /// The entry and what follows it.
+    pub(crate) at: Input<'m>,
+    /// The key, if it is a definite text. In 2, others may stand beside those.
+    pub(crate) key: Option<Input<'m>>,
+    pub(crate) value: Input<'m>,
+}
+
+/// The entries of the map at `map`; none if it is no map. Each is passed over when the next is asked for, so that
+/// nothing behind it has to be in order.
+pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = Entry<'_>> {
+    let opened = map_head(Rule::ObjectType, UNLIMITED, map);
+    let (first, entries) = opened.unwrap_or((map, Entries::NONE));
+    entries_from(first, entries)
+}
+
+/// So many entries of a map, from `first` on.
+fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Entry<'_>> {
+    let mut next = Some(first);
+    let mut value = None;
+    core::iter::from_fn(move || {
+        let at = match value.take() {
+            None => next.take()?,
+            Some(value) => pass(value)?,
+        };
+        left.next(at).then_some(())?;
+        let entry = match key(at) {
+            Ok((value, key)) => Entry { at, key: Some(key), value },
+            Err(_) => Entry { at, key: None, value: pass(at)? },
+        };
+        value = Some(entry.value);
+        Some(entry)
+    })
 }
 
 /// The number of keys of the map at `at` that stand before `mark`; 0 if it is no map.
 #[cold]
 pub(crate) fn keys_before(at: Input<'_>, mark: Remaining) -> u32 {
-    let before = |(first, _)| {
-        len_u32(read_entries(first).take_while(|(at, _)| Remaining::of(at) > mark).count())
-    };
-    map_head(Rule::ObjectType, UNLIMITED).parse(at).map_or(0, before)
+    len_u32(entries_of(at).take_while(|entry| Remaining::of(entry.at) > mark).count())
 }
 
-/// The value and the key of an entry that has been read.
-#[inline]
-fn entry(at: Input<'_>) -> Option<(Input<'_>, Input<'_>)> {
-    let (initial, rest) = at.split_first()?;
-    match initial & 31 {
-        length @ 0..24 => rest.split_at_checked(length.into()).map(|(text, value)| (value, text)),
-        _ => key(at).ok(),
-    }
-}
-
-/// The entries from `first` on of a map that has been read: what is left from each key on, and the key.
-fn read_entries(first: Input<'_>) -> impl Iterator<Item = (Input<'_>, Input<'_>)> {
-    let mut next = Some(first);
-    core::iter::from_fn(move || {
-        let at = next?;
-        let (value, text) = entry(at)?;
-        next = pass(value);
-        Some((at, text))
-    })
-}
-
-/// The value of `wanted` in the map at `map`, which has been checked. In 2, keys that are not
-/// text may stand beside it.
+/// The value of `wanted` in the map at `map`, which has been checked.
 pub(crate) fn find<'m>(map: Input<'m>, wanted: &str) -> Option<Input<'m>> {
-    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(map).ok()?;
-    while entries.next(input) {
-        let value = match key(input) {
-            Ok((value, key)) if key == wanted.as_bytes() => return Some(value),
-            Ok((value, _)) => value,
-            Err(_) => pass(input)?,
-        };
-        input = pass(value)?;
-    }
-    None
+    entries_of(map).find(|entry| entry.key == Some(wanted.as_bytes())).map(|entry| entry.value)
 }
 
 /// The key at that place in the map at `map`: what is left after it, and the key. The entries
 /// before it have to be in order, and nothing after it.
 pub(crate) fn nth_key(map: Input<'_>, place: u32) -> Option<(Input<'_>, Input<'_>)> {
-    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(map).ok()?;
-    for _ in 0..place {
-        entries.next(input).then_some(())?;
-        let (value, _) = key(input).ok()?;
-        input = pass(value)?;
-    }
-    entries.next(input).then_some(())?;
-    key(input).ok()
+    let entry = entries_of(map).nth(usize_from_u32(place))?;
+    Some((entry.value, entry.key?))
 }
 
 #[cfg(test)]

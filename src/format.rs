@@ -20,7 +20,6 @@ pub(crate) use context::RANK;
 pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
-use nom::Parser as _;
 pub(crate) use profile::{Count, Profile, Types};
 pub(crate) use record::ShardRecord;
 pub(crate) use record::blobs_end;
@@ -30,7 +29,7 @@ pub(crate) use record::{Dtype, RawComponent, Uint};
 pub(crate) use v2::content;
 
 use crate::cbor::{
-    Ascending, Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
 };
 use crate::digest::Digest;
 use crate::element::LogicalType;
@@ -45,9 +44,9 @@ pub(crate) struct Objects<'m> {
     container: Container,
     /// The fields of the root around the objects, until all of them have been read.
     root: Root<'m>,
-    /// The objects, while they are read, and the names so far if they have to ascend.
+    /// The objects, while they are read, and the last name if they have to ascend.
     list: Option<OpenList<'m>>,
-    names: Ascending<'m>,
+    last: Input<'m>,
     /// The fields beside the objects, and the bytes after the manifest.
     header: Option<(Input<'m>, Header)>,
     ordinal: u32,
@@ -71,8 +70,8 @@ impl<'m> Objects<'m> {
         let (mut list, mut header) = (None, None);
         let root = match container {
             Container::V0 => {
-                let head = array_head(Rule::RootType, UNLIMITED);
-                list = Some(OpenList::open(cx, head, manifest)?);
+                let head = array_head(Rule::RootType, UNLIMITED, manifest)?;
+                list = Some(OpenList::open(cx, manifest, head)?);
                 Root::Read
             }
             Container::V1 => Root::V1(v1::RootReader::open(cx, manifest)?),
@@ -83,7 +82,7 @@ impl<'m> Objects<'m> {
             }
             Container::V2 => Root::V2(v2::RootReader::open(cx, manifest)?),
         };
-        Ok(Self { container, root, list, names: Ascending::default(), header, ordinal: 0 })
+        Ok(Self { container, root, list, last: Input::default(), header, ordinal: 0 })
     }
 
     /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest. The
@@ -103,7 +102,7 @@ impl<'m> Objects<'m> {
                 list.input = match self.container {
                     Container::V0 => v0_1::object(cx, list.input, raw)?,
                     Container::V1 => v1::object(cx, list.input, raw)?,
-                    Container::V2 => v2::object(cx, &mut self.names, list.input, raw)?,
+                    Container::V2 => v2::object(cx, &mut self.last, list.input, raw)?,
                 };
                 return Ok(true);
             }
@@ -468,9 +467,9 @@ impl Blob {
         match self {
             Self::Fields(offset, length) => offset.find(map).zip(length.find(map)),
             Self::Pair(pair) => {
-                let head = array_head(Rule::BlobType, UNLIMITED).parse(pair.find(map)?);
+                let head = array_head(Rule::BlobType, UNLIMITED, pair.find(map)?);
                 let (offset, _) = head.ok()?;
-                let (length, _) = uint(Rule::BlobType).parse(offset).ok()?;
+                let (length, _) = uint(Rule::BlobType, offset).ok()?;
                 Some((offset, length))
             }
         }

@@ -2,30 +2,45 @@
 
 use alloc::vec::Vec;
 
-use super::major;
+use super::value::shortest_float;
+use super::{NULL, SIMPLE, head_bytes, major};
 use crate::brief::Bytes;
 use crate::error::OutOfMemory;
 use crate::num::u64_from_usize;
 
-/// CBOR that is being written.
+/// CBOR that is being written, as that of attributes: items one after another. The items of an array or map follow its
+/// head. Whether there are as many as that says is checked where the CBOR is used.
+///
+/// ```
+/// # fn f() -> Result<(), zten::error::OutOfMemory> {
+/// let mut out = zten::attributes::Encoder::default();
+/// out.map(1)?;
+/// out.text("bits")?;
+/// out.uint(4)?;
+/// assert_eq!(out.as_bytes(), b"\xa1\x64bits\x04");
+/// # Ok(()) }
+/// # f().unwrap();
+/// ```
 ///
 /// # Errors
 /// Everything that adds to it fails with [`OutOfMemory`] where memory cannot be had.
 #[derive(Clone, Default)]
-pub(crate) struct Output(Vec<u8>);
+pub struct Encoder(Vec<u8>);
 
-impl core::fmt::Debug for Output {
+impl core::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         Bytes(&self.0).fmt(f)
     }
 }
 
-impl Output {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+impl Encoder {
+    /// Returns what has been written.
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// Returns what has been written.
+    pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
@@ -38,16 +53,16 @@ impl Output {
         self.0.truncate(length);
     }
 
-    /// Bytes that are CBOR already.
+    /// Adds items that are CBOR already.
     #[inline]
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
-        self.0.try_reserve(bytes.len()).map_err(|_| OutOfMemory)?;
-        self.0.extend_from_slice(bytes);
+    pub fn raw(&mut self, items: &[u8]) -> Result<(), OutOfMemory> {
+        self.0.try_reserve(items.len()).map_err(|_| OutOfMemory)?;
+        self.0.extend_from_slice(items);
         Ok(())
     }
 
     /// Takes memory for so many bytes, and no more.
-    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
     }
 
@@ -61,91 +76,110 @@ impl Output {
         self.raw(&other.0)
     }
 
-    /// Bytes that are CBOR already, before all others.
-    // Not inlined, so that the proof that nothing panics finds its copies by its name.
-    #[inline(never)]
-    pub(crate) fn prepend(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
-        let before = self.0.len();
-        self.0.try_reserve_exact(bytes.len()).map_err(|_| OutOfMemory)?;
-        self.0.extend_from_slice(bytes);
-        self.0.copy_within(..before, bytes.len());
-        self.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    /// Adds items that are CBOR already before all others.
+    pub(crate) fn prepend(&mut self, items: &[u8]) -> Result<(), OutOfMemory> {
+        self.reserve(items.len())?;
+        self.raw(items)?;
+        self.move_to(0, items.len());
         Ok(())
     }
 
-    /// A head of the major type, the argument in as few bytes as can be.
-    #[inline]
-    pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
-        let initial = |info: u8| major << 5 | info;
-        // Pieces of known sizes: most heads are short.
-        if let Ok(argument) = u8::try_from(argument) {
-            return match argument {
-                0..24 => self.raw(&[initial(argument)]),
-                _ => self.raw(&[initial(24), argument]),
-            };
-        }
-        if let Ok(argument) = u16::try_from(argument) {
-            self.raw(&[initial(25)])?;
-            return self.raw(&argument.to_be_bytes());
-        }
-        if let Ok(argument) = u32::try_from(argument) {
-            self.raw(&[initial(26)])?;
-            return self.raw(&argument.to_be_bytes());
-        }
-        self.raw(&[initial(27)])?;
-        self.raw(&argument.to_be_bytes())
-    }
-
-    /// Puts a head before what stands from `at` on.
+    /// Adds a head before what stands from `at` on.
     pub(super) fn insert_head(
         &mut self,
         at: usize,
         major: u8,
         argument: u64,
     ) -> Result<(), OutOfMemory> {
-        let before = self.0.len();
+        let before = self.len();
         self.head(major, argument)?;
-        let mut head = [0; 9];
-        let written = self.0.iter().skip(before);
-        let length = written.len();
-        head.iter_mut().zip(written).for_each(|(to, from)| *to = *from);
-        self.0.copy_within(at..before, at.saturating_add(length));
-        let room = self.0.iter_mut().skip(at).take(length);
-        room.zip(head).for_each(|(to, from)| *to = from);
+        self.move_to(at, self.len().saturating_sub(before));
         Ok(())
     }
 
+    /// Moves the last `length` bytes before what stands from `at` on.
+    // Not inlined, so that the proof that nothing panics finds its copies by its name.
+    #[inline(never)]
+    fn move_to(&mut self, at: usize, length: usize) {
+        if let Some(moved) = self.0.get_mut(at..).filter(|moved| length <= moved.len()) {
+            moved.rotate_right(length);
+        }
+    }
+
+    /// Adds a head of the major type, the argument in as few bytes as can be.
     #[inline]
-    pub(crate) fn uint(&mut self, number: u64) -> Result<(), OutOfMemory> {
+    pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
+        let (bytes, start) = head_bytes(major, argument);
+        self.raw(bytes.get(start..).unwrap_or_default())
+    }
+
+    /// Adds an unsigned integer.
+    #[inline]
+    pub fn uint(&mut self, number: u64) -> Result<(), OutOfMemory> {
         self.head(major::UINT, number)
     }
 
+    /// Adds the negative integer −1 − `below`.
+    pub fn negative(&mut self, below: u64) -> Result<(), OutOfMemory> {
+        self.head(major::NEGATIVE, below)
+    }
+
+    /// Adds a byte string.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        self.head(major::BYTES, u64_from_usize(bytes.len()))?;
+        self.raw(bytes)
+    }
+
+    /// Adds a text.
     #[inline]
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
+    pub fn text(&mut self, text: &str) -> Result<(), OutOfMemory> {
         self.text_of(text.as_bytes())
     }
 
-    /// A text of bytes that are UTF-8.
+    /// Adds a text of bytes that are UTF-8.
     #[inline]
     pub(crate) fn text_of(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
         self.head(major::TEXT, u64_from_usize(bytes.len()))?;
         self.raw(bytes)
     }
 
-    /// The head of an array of so many items.
-    pub(crate) fn array(&mut self, items: u64) -> Result<(), OutOfMemory> {
+    /// Adds the head of an array of so many items.
+    pub fn array(&mut self, items: u64) -> Result<(), OutOfMemory> {
         self.head(major::ARRAY, items)
     }
 
-    /// The head of a map of so many entries.
-    pub(crate) fn map(&mut self, entries: u64) -> Result<(), OutOfMemory> {
+    /// Adds the head of a map of so many entries: a key and a value each.
+    pub fn map(&mut self, entries: u64) -> Result<(), OutOfMemory> {
         self.head(major::MAP, entries)
     }
 
-    /// A float in the fewest bytes that keep it, every NaN being the same.
-    pub(super) fn float(&mut self, value: f64) -> Result<(), OutOfMemory> {
-        let (info, bits) = shortest(value);
-        self.raw(&[FLOAT << 5 | info])?;
+    /// Adds a tag, which the item that it stands before is to follow.
+    pub fn tag(&mut self, number: u64) -> Result<(), OutOfMemory> {
+        self.head(major::TAG, number)
+    }
+
+    /// Adds `true` or `false`.
+    pub fn bool(&mut self, value: bool) -> Result<(), OutOfMemory> {
+        self.raw(&[if value { 0xf5 } else { 0xf4 }])
+    }
+
+    /// Adds `null`.
+    pub fn null(&mut self) -> Result<(), OutOfMemory> {
+        self.raw(&[NULL])
+    }
+
+    /// Adds any other simple value.
+    pub fn simple(&mut self, number: u8) -> Result<(), OutOfMemory> {
+        match number {
+            0..24 => self.raw(&[major::SIMPLE << 5 | number]),
+            _ => self.raw(&[SIMPLE, number]),
+        }
+    }
+
+    /// Adds a float in the fewest bytes that keep it, and every bit of a NaN.
+    pub fn float(&mut self, value: f64) -> Result<(), OutOfMemory> {
+        let (info, bits) = shortest_float(value);
+        self.raw(&[major::SIMPLE << 5 | info])?;
         let double = bits.to_be_bytes();
         let [_, _, _, _, single @ ..] = &double;
         let [_, _, half @ ..] = single;
@@ -157,26 +191,87 @@ impl Output {
     }
 }
 
-/// The major type of floats and simple values.
-const FLOAT: u8 = 7;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The additional information and the bits of the shortest float of that value.
-pub(super) fn shortest(value: f64) -> (u8, u64) {
-    if value.is_nan() {
-        return (25, 0x7e00);
+    fn written(write: impl FnOnce(&mut Encoder) -> Result<(), OutOfMemory>) -> Vec<u8> {
+        let mut out = Encoder::default();
+        write(&mut out).unwrap();
+        out.into_bytes()
     }
-    let half = half::f16::from_f64(value);
-    if half.to_f64().to_bits() == value.to_bits() {
-        return (25, half.to_bits().into());
+
+    #[test]
+    fn shortest_heads() {
+        for (value, wanted) in [
+            (0, &[0x00][..]),
+            (23, &[0x17]),
+            (24, &[0x18, 24]),
+            (255, &[0x18, 255]),
+            (256, &[0x19, 1, 0]),
+            (65535, &[0x19, 255, 255]),
+            (65536, &[0x1a, 0, 1, 0, 0]),
+            (u32::MAX.into(), &[0x1a, 255, 255, 255, 255]),
+            (1 << 32, &[0x1b, 0, 0, 0, 1, 0, 0, 0, 0]),
+            (u64::MAX, &[0x1b, 255, 255, 255, 255, 255, 255, 255, 255]),
+        ] {
+            assert_eq!(written(|out| out.uint(value)), wanted);
+        }
     }
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        reason = "held against it below"
-    )]
-    let single = value as f32;
-    if f64::from(single).to_bits() == value.to_bits() {
-        return (26, single.to_bits().into());
+
+    #[test]
+    fn shortest_floats() {
+        for (value, wanted) in [
+            (0.0, &[0xf9, 0, 0][..]),
+            (-0.0, &[0xf9, 0x80, 0]),
+            (1.5, &[0xf9, 0x3e, 0]),
+            (65504.0, &[0xf9, 0x7b, 0xff]),
+            (5.960_464_477_539_063e-8, &[0xf9, 0, 1]),
+            (100_000.0, &[0xfa, 0x47, 0xc3, 0x50, 0]),
+            (1.1, &[0xfb, 0x3f, 0xf1, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a]),
+            (f64::INFINITY, &[0xf9, 0x7c, 0]),
+            (f64::NEG_INFINITY, &[0xf9, 0xfc, 0]),
+            (f64::from(1e-5_f32), &[0xfa, 0x37, 0x27, 0xc5, 0xac]),
+        ] {
+            assert_eq!(written(|out| out.float(value)), wanted, "{value}");
+        }
     }
-    (27, value.to_bits())
+
+    #[test]
+    fn every_bit_of_a_nan_is_kept() {
+        for (bits, wanted) in [
+            (0x7ff8_0000_0000_0000, &[0xf9, 0x7e, 0][..]),
+            (0xfff8_0000_0000_0000, &[0xf9, 0xfe, 0]),
+            (0x7ff0_0400_0000_0000, &[0xf9, 0x7c, 1]),
+            (0x7ff8_0200_0000_0000, &[0xfa, 0x7f, 0xc0, 0x10, 0]),
+            (0xfff0_0000_2000_0000, &[0xfa, 0xff, 0x80, 0, 1]),
+            (0x7ff0_0000_1000_0000, &[0xfb, 0x7f, 0xf0, 0, 0, 0x10, 0, 0, 0]),
+            (0xfff8_0000_0000_0001, &[0xfb, 0xff, 0xf8, 0, 0, 0, 0, 0, 1]),
+            (0x7fff_ffff_ffff_ffff, &[0xfb, 0x7f, 255, 255, 255, 255, 255, 255, 255]),
+        ] {
+            assert_eq!(written(|out| out.float(f64::from_bits(bits))), wanted, "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn each_type() {
+        assert_eq!(written(|out| out.text("ä")), b"\x62\xc3\xa4");
+        assert_eq!(written(|out| out.bytes(&[0xff; 300]))[..4], *b"\x59\x01\x2c\xff");
+        assert_eq!(written(|out| out.array(300)), b"\x99\x01\x2c");
+        assert_eq!(written(|out| out.map(24)), b"\xb8\x18");
+        assert_eq!(written(|out| out.tag(1)), b"\xc1");
+        assert_eq!(written(|out| out.negative(u64::MAX)), [&[0x3b][..], &[0xff; 8]].concat());
+        assert_eq!(written(Encoder::null), b"\xf6");
+        assert_eq!(written(|out| out.bool(true)), b"\xf5");
+        assert_eq!(written(|out| out.simple(23)), b"\xf7");
+        assert_eq!(written(|out| out.simple(32)), b"\xf8\x20");
+    }
+
+    #[test]
+    fn what_is_put_before_moves_the_rest() {
+        let mut out = Encoder(b"\x01\x02".to_vec());
+        out.insert_head(1, major::ARRAY, 300).unwrap();
+        out.prepend(b"\x0a").unwrap();
+        assert_eq!(out.as_bytes(), b"\x0a\x01\x99\x01\x2c\x02");
+    }
 }

@@ -3,12 +3,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fastrand::Rng;
-use nom::Parser as _;
-
 use super::{Keys, UNLIMITED, key, map_head, pass};
 use crate::cbor::{Fault, Remaining, fault};
 use crate::rules::Rule;
+use fastrand::Rng;
 
 /// Values, and whether they have a reader of their own.
 const VALUES: [(&[u8], bool); 6] = [
@@ -48,7 +46,7 @@ fn manifest(entries: &[Entry], is_indefinite: bool) -> Vec<u8> {
 /// What reading the map comes to, and the place of the key that comes again, by comparing all.
 fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remaining>) {
     let at = &manifest[1..];
-    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED).parse(at).unwrap();
+    let (mut input, mut entries) = map_head(Rule::ObjectType, UNLIMITED, at).unwrap();
     let mut keys = Keys::of(input);
     let (mut seen, mut again) = (Vec::new(), None);
     for entry in known {
@@ -68,7 +66,7 @@ fn read(manifest: &[u8], known: &[Entry]) -> (Result<(), Fault>, Option<Remainin
         input = rest;
     }
     assert!(!entries.next(input));
-    (keys.finish(input).map_err(fault), again)
+    (keys.finish().map_err(fault), again)
 }
 
 #[test]

@@ -128,6 +128,34 @@ pub(super) fn simple<'m>(head: Head) -> Value<'m> {
     }
 }
 
+/// The one NaN of deterministic CBOR.
+pub(super) const NAN: f64 = f64::from_bits(0x7ff8 << 48);
+
+/// The additional information and the bits of the shortest float of that value. A shorter NaN is the same where only
+/// zeros are left out behind it.
+pub(super) fn shortest_float(value: f64) -> (u8, u64) {
+    let bits = value.to_bits();
+    if value.is_nan() {
+        let (sign, fraction) = (bits >> 63, bits & ((1 << 52) - 1));
+        return match fraction.trailing_zeros() {
+            42.. => (25, sign << 15 | 0x1f << 10 | fraction >> 42),
+            29.. => (26, sign << 31 | 0xff << 23 | fraction >> 29),
+            _ => (27, bits),
+        };
+    }
+    let half = half::f16::from_f64(value);
+    if half.to_f64().to_bits() == bits {
+        return (25, half.to_bits().into());
+    }
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "held against it below"
+    )]
+    let single = value as f32;
+    if f64::from(single).to_bits() == bits { (26, single.to_bits().into()) } else { (27, bits) }
+}
+
 impl fmt::Debug for Item<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value().fmt(f)

@@ -3,15 +3,12 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use nom::Parser;
-
 use super::record::ShardRecord;
 use super::record::{ComponentRecord, Product, RawComponent, ShapeSpan, Shapes, Text, Uint};
 use super::{Dialect, Facts, Format, Version, v2};
-use crate::cbor::strict;
 use crate::cbor::{
     Checked, Entries, Fault, Input, Keys, Parsed, Remaining, array_head, check_utf8, fault, key,
-    map_head, short_text, skip, strict_array_head, strict_text, strict_uint, text, uint, utf8,
+    map_head, read_text, read_uint, short_text, skip, strict, strict_array_head, utf8,
 };
 use crate::digest::Digest;
 use crate::error::{OutOfMemory, Place};
@@ -149,13 +146,12 @@ pub(super) struct OpenList<'m> {
 }
 
 impl<'m> OpenList<'m> {
-    /// Opens the objects at `at`, whose head `head` reads.
+    /// Opens the objects at `at`, whose head has been read.
     pub(super) fn open(
         cx: &mut ParseContext<'_>,
-        mut head: impl Parser<Input<'m>, Output = Entries, Error = Fault>,
         at: Input<'m>,
+        (input, entries): (Input<'m>, Entries),
     ) -> Checked<Self> {
-        let (input, entries) = head.parse(at)?;
         cx.expect(entries.claimed(), Remaining::of(input))?;
         Ok(Self { at, input, entries })
     }
@@ -198,8 +194,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Text<'m> {
 
     #[inline]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let read = if STRICT { strict_text(wrong).parse(at) } else { text(wrong).parse(at) };
-        let (rest, bytes) = read?;
+        let (rest, bytes) = read_text::<STRICT>(wrong, at)?;
         Ok((rest, Self { remaining: Remaining::of(at), bytes, behind: Remaining::of(rest) }))
     }
 }
@@ -224,8 +219,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Uint {
 
     #[inline(always)]
     fn parse(_: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let read = if STRICT { strict_uint(wrong).parse(at) } else { uint(wrong).parse(at) };
-        let (rest, value) = read?;
+        let (rest, value) = read_uint::<STRICT>(wrong, at)?;
         Ok((rest, Self { remaining: Remaining::of(at), value }))
     }
 }
@@ -286,12 +280,8 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (remaining, limit) = (Remaining::of(at), cx.limits.rank());
-        let head = if STRICT {
-            strict_array_head(wrong).parse(at)
-        } else {
-            array_head(wrong, limit).parse(at)
-        };
-        let (mut input, mut entries) = head?;
+        let (mut input, mut entries) =
+            if STRICT { strict_array_head(wrong, at)? } else { array_head(wrong, limit, at)? };
         if STRICT && entries.claimed() > Some(limit.min(RANK)) {
             return Err(too_many(remaining, entries.claimed()).into());
         }
@@ -326,7 +316,7 @@ pub(crate) fn pass_attributes<'m>(
     at: Input<'m>,
     open: u8,
 ) -> Parsed<'m, ()> {
-    let (mut input, mut entries) = map_head(wrong, limits.keys()).parse(at)?;
+    let (mut input, mut entries) = map_head(wrong, limits.keys(), at)?;
     let mut keys = Keys::of(input);
     while entries.next(input) {
         let (value, name) = key(input)?;
@@ -335,7 +325,7 @@ pub(crate) fn pass_attributes<'m>(
         input = skip(value, open.saturating_add(1), limits.depth())?.0;
     }
     let rest = entries.end(input, at, Limit::Keys)?;
-    keys.finish(input)?;
+    keys.finish()?;
     Ok((rest, ()))
 }
 

@@ -5,8 +5,6 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;
 
-use nom::Parser as _;
-
 use super::{Dialect, Encoding, Facts, Format, Role};
 use crate::cbor::{Fault, Input, Remaining, uint};
 use crate::element::{LogicalType, StorageType};
@@ -583,14 +581,14 @@ impl Iterator for Dimensions<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        let (rest, dimension) = uint(Rule::ShapeType).parse(self.0).ok()?;
+        let (rest, dimension) = uint(Rule::ShapeType, self.0).ok()?;
         self.0 = rest;
         Some(dimension)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let (mut left, mut rest) = (0_usize, self.0);
-        while let Ok((after, _)) = uint(Rule::ShapeType).parse(rest) {
+        while let Ok((after, _)) = uint(Rule::ShapeType, rest) {
             (left, rest) = (left.saturating_add(1), after);
         }
         (left, Some(left))

@@ -107,8 +107,6 @@ macro_rules! table {
         }
 
         const _: () = {
-            #[allow(unused_imports, clippy::allow_attributes, reason = "those of one form alone")]
-            use nom::Parser as _;
             use $crate::cbor::{Checked, Entries, Fault, Input, Keys, Remaining, Parsed};
             use $crate::cbor::{check_utf8, fail, key, skip, spell, starts};
             use $crate::format::context::ParseContext;
@@ -244,7 +242,7 @@ macro_rules! table {
                 #[inline]
                 pub(crate) fn finish(self) -> Parsed<$m, $name<$m>> {
                     let rest = self.entries.end(self.input, self.at, Limit::Keys)?;
-                    self.keys.finish(self.input)?;
+                    self.keys.finish()?;
                     let (at, given) = (self.at, self.seen & !self.null);
                     let record = $name {
                         $( $slot: {
@@ -304,7 +302,7 @@ macro_rules! table {
                         let reader = $reader { seen, null, $( $slot, )+ ..$reader::of(at, (input, entries)) };
                         let reader = reader.read_all(cx)?;
                         input = reader.entries.end(reader.input, at, Limit::Keys)?;
-                        reader.keys.finish(reader.input)?;
+                        reader.keys.finish()?;
                         (seen, null) = (reader.seen, reader.null);
                         $( $slot = reader.$slot; )+
                     }
@@ -326,12 +324,12 @@ macro_rules! table {
     (@prove any $cx:ident $self:ident.$at:ident $level:literal) => {};
     (@prove deterministic $cx:ident $self:ident.$at:ident $level:literal) => { $cx.prove($self.$at, $level)? };
     (@head any $wrong:path, $cx:ident, $at:ident) => {
-        $crate::cbor::open_map($wrong, $cx.limits.keys(), $at)
+        $crate::cbor::map_head($wrong, $cx.limits.keys(), $at)
     };
     // Order proves that keys are unique, so that there may be any number of them.
     (@head deterministic $wrong:path, $cx:ident, $at:ident) => {{
         let _ = &$cx;
-        $crate::cbor::strict_map_head($wrong).parse($at)
+        $crate::cbor::strict_map_head($wrong, $at)
     }};
     (@type required $type:ty) => { $type };
     (@type optional $type:ty) => { Option<$type> };

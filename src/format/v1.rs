@@ -1,8 +1,6 @@
 //! `ZTEN1000`: v1.1 II, v1.2 §1. One schema for 1.1 and 1.2; the minor version decides three
 //! things only: the set of dtypes, whether zstd needs `uncompressed_length`, and index types.
 
-use nom::Parser as _;
-
 use super::Writing;
 use super::context::{
     Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
@@ -15,7 +13,7 @@ use super::{
 };
 use crate::cbor::{
     Checked, Fault, Input, Keys, Parsed, Remaining, UNLIMITED, check_utf8, fault, key, keys_before,
-    map_head, open_map, pass, short_text, skip, text, utf8,
+    map_head, pass, short_text, skip, text, utf8,
 };
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
@@ -127,13 +125,13 @@ impl<'m> Objects<'m> {
         mut root: RootReader<'m>,
         behind: Option<Input<'m>>,
     ) -> Checked<()> {
-        let head = || map_head(Rule::ObjectsType, UNLIMITED);
+        let open = |at| map_head(Rule::ObjectsType, UNLIMITED, at);
         if let Some(rest) = behind {
             root.resume(rest);
         }
         while let Some((field, value)) = root.next_field(cx)? {
             if field == RootKey::objects && root.has(RootKey::version) {
-                self.list = Some(OpenList::open(cx, head(), value)?);
+                self.list = Some(OpenList::open(cx, value, open(value)?)?);
                 self.root = super::Root::V1(root);
                 return Ok(());
             }
@@ -143,7 +141,7 @@ impl<'m> Objects<'m> {
         let attributes = root.attributes.map(|attributes| attributes.0);
         self.header = Some((rest, Header { attributes, version: Some(root.version) }));
         if let Deferred(Some(at)) = root.objects {
-            self.list = Some(OpenList::open(cx, head(), at)?);
+            self.list = Some(OpenList::open(cx, at, open(at)?)?);
         }
         Ok(())
     }
@@ -151,7 +149,7 @@ impl<'m> Objects<'m> {
 
 /// The dialect of a manifest that need not be in order, as far as can be told.
 pub(crate) fn dialect(manifest: Input<'_>) -> Option<&'static Dialect> {
-    let (_, text) = text(Rule::VersionType).parse(RootKey::version.field().find(manifest)?).ok()?;
+    let (_, text) = text(Rule::VersionType, RootKey::version.field().find(manifest)?).ok()?;
     let version = version(core::str::from_utf8(text).ok()?)?;
     (version.major == 1).then(|| version.dialect())
 }
@@ -160,7 +158,7 @@ impl<'m> Slot<'m> for Version {
     const BLANK: Self = Self { major: 0, minor: 0, patch: None };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, bytes) = text(wrong).parse(at)?;
+        let (rest, bytes) = text(wrong, at)?;
         let remaining = Remaining::of(at);
         let version = version(utf8(remaining, bytes)?)
             .ok_or_else(|| Fault::new(Rule::VersionSyntax, remaining))?;
@@ -208,7 +206,7 @@ impl<'m> Slot<'m> for Deferred<'m> {
     const BLANK: Self = Self(None);
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        map_head(wrong, UNLIMITED).parse(at)?;
+        map_head(wrong, UNLIMITED, at)?;
         // A fault in them is found when they are read.
         let rest = match pass(at) {
             Some(rest) => rest,
@@ -254,7 +252,7 @@ impl<'m> Slot<'m> for Components {
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = cx.limits.keys();
-        let (mut input, mut entries) = open_map(wrong, limit, at)?;
+        let (mut input, mut entries) = map_head(wrong, limit, at)?;
         let mut keys = Keys::of(input);
         let mut ordinal = 0_u32;
         while entries.next(input) {
@@ -264,7 +262,7 @@ impl<'m> Slot<'m> for Components {
         }
         cx.place = cx.place.in_component(None);
         let rest = entries.end(input, at, Limit::Keys)?;
-        if let Err(error) = keys.finish(input) {
+        if let Err(error) = keys.finish() {
             let fault = fault(error);
             if fault.kind == Rule::DuplicateKey.into() {
                 cx.place = cx.place.in_component(Some(keys_before(at, fault.remaining)));
@@ -355,7 +353,7 @@ impl DtypeName {
     #[cold]
     #[inline(never)]
     fn any<'m>(dialect: &Dialect, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (remaining, (rest, bytes)) = (Remaining::of(at), text(wrong).parse(at)?);
+        let (remaining, (rest, bytes)) = (Remaining::of(at), text(wrong, at)?);
         if let Some(storage) = StorageType::from_v1(bytes) {
             return Ok((rest, Self { remaining, storage, implied: None }));
         }

@@ -7,8 +7,6 @@ mod shards;
 mod values;
 mod write;
 
-use nom::Parser as _;
-
 pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
 use self::shards::Table;
@@ -25,8 +23,8 @@ use super::{
     Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
 };
 use crate::cbor::{
-    Ascending, Checked, Fault, Input, Parsed, Remaining, check_utf8, fail, is_ascii, short_text,
-    strict, strict_map_head, strict_text,
+    Checked, Fault, Input, Parsed, Remaining, ascend, check_utf8, fail, is_ascii, read_text,
+    short_text, strict, strict_map_head,
 };
 use crate::digest::Digest;
 use crate::error::{ErrorKind, Place};
@@ -126,7 +124,8 @@ impl<'m> Objects<'m> {
         }
         while let Some((field, value)) = root.next_field(cx)? {
             if field == RootKey::objects {
-                self.list = Some(OpenList::open(cx, strict_map_head(Rule::ObjectsType), value)?);
+                let open = strict_map_head(Rule::ObjectsType, value)?;
+                self.list = Some(OpenList::open(cx, value, open)?);
                 self.root = super::Root::V2(root);
                 return Ok(());
             }
@@ -163,15 +162,15 @@ impl<'m> Slot<'m, true> for PulledObjects {
     }
 }
 
-/// Reads the name at `at`, which has to be above those before it.
+/// Reads the name at `at`, which has to be above `last`, the one before it.
 #[inline(always)]
-fn name<'m>(names: &mut Ascending<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
-    let (value, name) = strict_text(Rule::KeyType).parse(at)?;
+fn name<'m>(last: &mut Input<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
+    let (value, name) = read_text::<true>(Rule::KeyType, at)?;
     if !matches!(name.len(), 1..=NAME_CAP) || !is_ascii::<true>(name) {
         validate_name(at, name)?;
         check_utf8(Remaining::of(at), name)?;
     }
-    names.note(at, name)?;
+    ascend(last, at, name)?;
     Ok((value, name))
 }
 
@@ -179,11 +178,11 @@ fn name<'m>(names: &mut Ascending<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
 #[inline]
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
-    names: &mut Ascending<'m>,
+    last: &mut Input<'m>,
     at: Input<'m>,
     raw: &mut RawObject<'m>,
 ) -> Checked<Input<'m>> {
-    let (value, name) = name(names, at)?;
+    let (value, name) = name(last, at)?;
     let name = Text { remaining: Remaining::of(at), bytes: name, behind: Remaining::of(value) };
     let first = len_u32(cx.components.len());
     let (rest, ()) = Object::read(cx, value, |_, object| {
@@ -213,14 +212,14 @@ impl<'m> Slot<'m, true> for Parts {
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (mut input, mut entries) = strict_map_head(wrong).parse(at)?;
+        let (mut input, mut entries) = strict_map_head(wrong, at)?;
         if entries.are_over() {
             return Err(Fault::new(Rule::ComponentsEmpty, Remaining::of(at)).into());
         }
-        let (mut ordinal, mut names) = (0_u32, Ascending::default());
+        let (mut ordinal, mut last) = (0_u32, Input::default());
         while entries.next(input) {
             cx.place = cx.place.in_component(Some(ordinal));
-            input = part(cx, &mut names, input)?;
+            input = part(cx, &mut last, input)?;
             ordinal = ordinal.wrapping_add(1);
         }
         cx.place = cx.place.in_component(None);
@@ -230,18 +229,14 @@ impl<'m> Slot<'m, true> for Parts {
 
 /// Reads the part whose name is at `at`, and keeps it.
 #[inline(never)]
-fn part<'m>(
-    cx: &mut ParseContext<'_>,
-    names: &mut Ascending<'m>,
-    at: Input<'m>,
-) -> Checked<Input<'m>> {
+fn part<'m>(cx: &mut ParseContext<'_>, last: &mut Input<'m>, at: Input<'m>) -> Checked<Input<'m>> {
     let (value, role) = match short_text(at) {
         Some((value, name, word)) if word == const { Word::new("data") } => {
-            names.note(at, name)?;
+            ascend(last, at, name)?;
             (value, Some(Role::Data))
         }
         _ => {
-            let (value, name) = name(names, at)?;
+            let (value, name) = name(last, at)?;
             (value, Role::from_name(name))
         }
     };

@@ -3,8 +3,6 @@
 
 mod v2;
 
-use nom::Parser as _;
-
 use super::ManifestRef;
 use super::index::{FieldFault, Records, Site};
 use super::object::{Component, Object};
@@ -81,7 +79,7 @@ impl From<Fault> for Broken {
 
 /// Whether the map at `value` has no entries; it is known to be definite.
 fn is_empty(value: Input<'_>) -> bool {
-    let head = map_head(Rule::AttributesType, UNLIMITED).parse(value);
+    let head = map_head(Rule::AttributesType, UNLIMITED, value);
     head.is_ok_and(|(_, entries)| entries.are_over())
 }
 
@@ -201,7 +199,7 @@ impl<'a> Form<'a> {
 
 /// Whether the digest at `value` is a sha256 in lower-case digits.
 fn is_canonical(value: Input<'_>) -> bool {
-    let Ok((_, digest)) = text(Rule::DigestType).parse(value) else { return false };
+    let Ok((_, digest)) = text(Rule::DigestType, value) else { return false };
     let lower = !digest.iter().any(u8::is_ascii_uppercase);
     lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
 }

@@ -3,8 +3,6 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use nom::Parser as _;
-
 use crate::cbor::{Fault, Input, Remaining, key, seek, text};
 use crate::error::{ErrorKind, Place};
 use crate::format::ShardRecord;
@@ -132,7 +130,7 @@ impl<'a> Records<'a> {
 
     /// The text at a place; empty if there is none.
     pub(super) fn text(&self, at: Remaining) -> &'a [u8] {
-        text(Rule::NameType).parse(seek(self.bytes, at)).map_or(&[], |(_, text)| text)
+        text(Rule::NameType, seek(self.bytes, at)).map_or(&[], |(_, text)| text)
     }
 
     /// The fault of a component's field, at its place.

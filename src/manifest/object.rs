@@ -1,7 +1,5 @@
 //! Objects of a manifest, and their components: one blob each, and how to read it.
 
-use nom::Parser as _;
-
 use super::index::{ObjectRecord, utf8};
 use super::{ManifestRef, Shard};
 use crate::brief::Start;
@@ -96,7 +94,7 @@ impl<'a> Object<'a> {
     /// The attribute of that key, if it is a number.
     pub(crate) fn number(&self, attribute: Field) -> Option<u64> {
         let at = attribute.find(self.attributes_at()?)?;
-        uint(Rule::AttributeType).parse(at).ok().map(|(_, number)| number)
+        uint(Rule::AttributeType, at).ok().map(|(_, number)| number)
     }
 
     /// All fields of its map as the manifest spells them, unknown ones included.
@@ -474,6 +472,6 @@ impl core::fmt::Debug for Component<'_> {
 
 /// A text that has been checked.
 pub(super) fn string(at: Input<'_>) -> Option<&str> {
-    let (_, bytes) = text(Rule::FormatType).parse(at).ok()?;
+    let (_, bytes) = text(Rule::FormatType, at).ok()?;
     core::str::from_utf8(bytes).ok()
 }

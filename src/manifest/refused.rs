@@ -4,8 +4,6 @@
 use core::fmt;
 use core::ops::Range;
 
-use nom::Parser as _;
-
 use crate::brief::{Bytes, Start};
 use crate::cbor::{Input, UNLIMITED, array_head, nth_key, pass, text};
 use crate::error::{Error, Place};
@@ -150,13 +148,13 @@ fn names([objects, components]: [Field; 2], manifest: Input<'_>, place: Place) -
 
 /// Looks for the name of an entry of 0.1.
 fn entry(manifest: Input<'_>, place: Place) -> Names<'_> {
-    let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED).parse(manifest).ok()?;
+    let (mut input, mut entries) = array_head(Rule::RootType, UNLIMITED, manifest).ok()?;
     for _ in 0..place.object()? {
         entries.next(input).then_some(())?;
         input = pass(input)?;
     }
     entries.next(input).then_some(())?;
     let name = v0_1::EntryKey::name.field().find(input)?;
-    let (_, name) = text(Rule::NameType).parse(name).ok()?;
+    let (_, name) = text(Rule::NameType, name).ok()?;
     Some((name, place.component().map(|_| &b"data"[..])))
 }

@@ -1,7 +1,5 @@
 //! What a file that is appended to holds already.
 
-use nom::Parser as _;
-
 use super::root::Root;
 use super::shard_list::ShardList;
 use crate::cbor::{Output, UNLIMITED, key, map_head, pass, span};
@@ -43,7 +41,7 @@ fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), Error> {
     let (mut shards_key, mut attributes_key) = (Output::default(), Output::default());
     RootKey::shards.write(&mut shards_key)?;
     RootKey::attributes.write(&mut attributes_key)?;
-    let head = map_head(Rule::RootType, UNLIMITED).parse(manifest.as_bytes());
+    let head = map_head(Rule::RootType, UNLIMITED, manifest.as_bytes());
     let (mut input, mut left) = head.map_err(internal)?;
     let mut begun = false;
     while left.next(input) {
@@ -77,7 +75,7 @@ fn sorted(manifest: ManifestRef<'_>) -> Result<(Root, Output), Error> {
 
 /// What is in a map: its entries, without head and break.
 fn entries(map: &[u8]) -> Result<&[u8], Error> {
-    let head = map_head(Rule::ObjectsType, UNLIMITED).parse(map);
+    let head = map_head(Rule::ObjectsType, UNLIMITED, map);
     let (first, mut entries) = head.map_err(internal)?;
     let mut rest = first;
     while entries.next(rest) {

@@ -2,8 +2,6 @@
 
 use alloc::vec::Vec;
 
-use nom::Parser as _;
-
 use super::declare::BlobInShard;
 use super::declare::{NewComponent, NewObject, Resolved};
 use super::settings::Target;
@@ -269,7 +267,7 @@ pub(super) fn attributes(bytes: &[u8], open: u8, limits: &Limits) -> Result<bool
     if !rest.is_empty() {
         return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
     }
-    let (first, entries) = map_head(Rule::AttributesType, UNLIMITED).parse(bytes).map_err(found)?;
+    let (first, entries) = map_head(Rule::AttributesType, UNLIMITED, bytes).map_err(found)?;
     Ok(entries.are_over() || (!entries.are_left() && len_u32(first.len()) == 1))
 }
 
@@ -281,7 +279,7 @@ pub(super) fn well_formed(bytes: &[u8], open: u8, limits: &Limits) -> Result<boo
     if !rest.is_empty() {
         return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
     }
-    let (first, entries) = map_head(Rule::AttributesType, UNLIMITED).parse(bytes).map_err(found)?;
+    let (first, entries) = map_head(Rule::AttributesType, UNLIMITED, bytes).map_err(found)?;
     Ok(entries.are_over() || (!entries.are_left() && len_u32(first.len()) == 1))
 }
 

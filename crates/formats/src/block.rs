@@ -1,9 +1,7 @@
 //! Blocks of elements that are kept as they are.
 
+use zten::attributes::Encoder;
 use zten::error::OutOfMemory;
-
-use super::cbor;
-use super::trouble::Trouble;
 
 /// A type whose elements come in blocks, which are kept as they are.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,20 +20,19 @@ impl Block {
         format!("gguf.{}", self.name.to_ascii_lowercase())
     }
 
-    /// What a reader must know of the blocks: a CBOR map.
+    /// What a reader must know of the blocks: a CBOR map in the order of deterministic CBOR.
     ///
     /// # Errors
     /// Out of memory.
     pub fn attributes(&self) -> Result<Vec<u8>, OutOfMemory> {
-        // No key stands there twice, so nothing else is wrong.
-        self.map().map_err(|_| OutOfMemory)
-    }
-
-    fn map(&self) -> Result<Vec<u8>, Trouble> {
-        let mut map = cbor::Map::default();
-        map.put("ggml_type", |out| cbor::text(out, self.name))?;
-        map.put("block_elements", |out| cbor::uint(out, self.elements))?;
-        map.put("block_bytes", |out| cbor::uint(out, self.bytes))?;
-        map.finish(Trouble::internal)
+        let mut out = Encoder::default();
+        out.map(3)?;
+        out.text("ggml_type")?;
+        out.text(self.name)?;
+        out.text("block_bytes")?;
+        out.uint(self.bytes)?;
+        out.text("block_elements")?;
+        out.uint(self.elements)?;
+        Ok(out.into_bytes())
     }
 }

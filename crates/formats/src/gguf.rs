@@ -6,7 +6,7 @@ mod value;
 
 use zten::Limits;
 
-use super::cbor::{self, Map};
+use super::cbor::Map;
 use super::cursor::{Blames, Cursor};
 use super::kind::Kind;
 use super::limits::{validate_keys, validate_rank};
@@ -75,7 +75,7 @@ fn metadata(
         map.put(&key, |out| {
             if key == ALIGNMENT_KEY {
                 alignment = read_alignment(cursor, kind, start)?;
-                return cbor::uint(out, alignment);
+                return Ok(out.uint(alignment)?);
             }
             has_other_nan = value::copy(cursor, kind, out)?;
             Ok(())

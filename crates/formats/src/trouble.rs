@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Write as _};
 use std::io;
 
+use zten::error::OutOfMemory;
 use zten::{ErrorKind, ReadError};
 use zten_present::escape;
 use zten_present::finding::{Finding, Verdict};
@@ -39,6 +40,12 @@ pub struct Refusal {
     pub part: Option<String>,
     /// The byte of the file, where there is one to point at.
     pub offset: Option<u64>,
+}
+
+impl From<OutOfMemory> for Trouble {
+    fn from(_: OutOfMemory) -> Self {
+        Self::memory()
+    }
 }
 
 impl Trouble {

@@ -1,19 +1,14 @@
 //! What the content digest is computed over: names, shapes, layouts, attributes of objects, types
 //! and digests, as deterministic CBOR. v2 §6.4.
 
-use nom::Parser as _;
-
 use super::{ObjectKey, PartKey, RootKey};
-use crate::cbor::{Checked, Fault, Input, UNLIMITED, key, map_head, pass, span};
+use crate::cbor::{Checked, Fault, Input, UNLIMITED, head_bytes, key, major, map_head, pass, span};
 use crate::format::Field;
 use crate::num::len_u32;
 use crate::rules::Rule;
 
 /// An array of two, and its first element.
 const BEGIN: &[u8] = b"\x82\x6czt.content/1";
-/// The bits of a map's head, and of a text's.
-const MAP: u8 = 5 << 5;
-const TEXT: u8 = 3 << 5;
 
 /// Hands all of it to `feed`, of a manifest that has been validated and each of whose parts has a digest.
 ///
@@ -35,8 +30,8 @@ fn each<F: FnMut(&[u8])>(
     feed: &mut F,
     write: impl Fn(Input<'_>, &mut F) -> Checked<()>,
 ) -> Checked<()> {
-    let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED).parse(map)?;
-    head(MAP, entries.claimed().ok_or_else(|| Fault::internal(map))?, feed);
+    let (mut input, mut entries) = map_head(Rule::ObjectsType, UNLIMITED, map)?;
+    head(major::MAP, entries.claimed().ok_or_else(|| Fault::internal(map))?, feed);
     while entries.next(input) {
         let (at, _) = key(input)?;
         feed(span(input, at)?);
@@ -49,7 +44,7 @@ fn each<F: FnMut(&[u8])>(
 /// An object, whose fields stand in the order of their keys' encodings.
 fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = ObjectKey::attributes.field().find(map);
-    head(MAP, if own.is_some() { 4 } else { 3 }, feed);
+    head(major::MAP, if own.is_some() { 4 } else { 3 }, feed);
     text(ObjectKey::parts.as_str(), feed);
     each(value(map, ObjectKey::parts.field())?, feed, part)?;
     for key in [ObjectKey::shape, ObjectKey::layout] {
@@ -64,7 +59,7 @@ fn object<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
 /// A part, whose fields stand in that order, too.
 fn part<F: FnMut(&[u8])>(map: Input<'_>, feed: &mut F) -> Checked<()> {
     let own = PartKey::logical_type.field().find(map);
-    head(MAP, if own.is_some() { 3 } else { 2 }, feed);
+    head(major::MAP, if own.is_some() { 3 } else { 2 }, feed);
     for key in [PartKey::logical_type, PartKey::dtype, PartKey::digest] {
         if let Some(value) = key.field().find(map) {
             field(key.as_str(), value, feed)?;
@@ -82,20 +77,12 @@ fn field(key: &str, at: Input<'_>, feed: &mut impl FnMut(&[u8])) -> Checked<()> 
 }
 
 fn text(text: &str, feed: &mut impl FnMut(&[u8])) {
-    head(TEXT, len_u32(text.len()), feed);
+    head(major::TEXT, len_u32(text.len()), feed);
     feed(text.as_bytes());
 }
 
 /// A head, its argument in as few bytes as can be.
 fn head(major: u8, argument: u32, feed: &mut impl FnMut(&[u8])) {
-    let [.., c, d] = argument.to_be_bytes();
-    match argument {
-        0..24 => feed(&[major | d]),
-        24..0x100 => feed(&[major | 0x18, d]),
-        0x100..0x1_0000 => feed(&[major | 0x19, c, d]),
-        _ => {
-            feed(&[major | 0x1a]);
-            feed(&argument.to_be_bytes());
-        }
-    }
+    let (bytes, start) = head_bytes(major, argument.into());
+    feed(bytes.get(start..).unwrap_or_default());
 }

@@ -1,7 +1,5 @@
 //! `shards`: other files that hold blobs, by name. v2 §7.1.
 
-use nom::Parser as _;
-
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head};
 use crate::format::context::{DigestText, ParseContext, Slot, push};
 use crate::format::record::ShardRecord;
@@ -30,7 +28,7 @@ impl<'m> Slot<'m, true> for Table {
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         cx.prove(at, 1)?;
-        let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+        let (mut input, mut entries) = map_head(wrong, UNLIMITED, at)?;
         while entries.next(input) {
             let (value, name) = key(input)?;
             validate_name(input, name)?;

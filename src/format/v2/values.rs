@@ -1,7 +1,5 @@
 //! What stands in the fields of an object and of a part of generation 2.
 
-use nom::Parser as _;
-
 use super::profiles;
 use crate::cbor::{
     Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, short_text, skip,
@@ -40,7 +38,7 @@ impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
 
 /// Passes over the attributes at `at`, which are deterministic CBOR.
 pub(super) fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()> {
-    let (mut input, mut entries) = map_head(wrong, UNLIMITED).parse(at)?;
+    let (mut input, mut entries) = map_head(wrong, UNLIMITED, at)?;
     while entries.next(input) {
         let (value, name) = key(input)?;
         validate_name(input, name)?;
@@ -72,7 +70,7 @@ impl<'m> Slot<'m, true> for BlobPlace {
 
     #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (rest, entries) = strict_array_head(wrong).parse(at)?;
+        let (rest, entries) = strict_array_head(wrong, at)?;
         if entries.claimed() != Some(2) {
             return Err(Fault::new(wrong, Remaining::of(at)).into());
         }

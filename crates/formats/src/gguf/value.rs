@@ -1,6 +1,8 @@
 //! A value of the metadata, as CBOR.
 
-use crate::cbor;
+use zten::attributes::Encoder;
+
+use crate::cbor::int;
 use crate::cursor::Cursor;
 use crate::rules::Rule;
 use crate::trouble::Trouble;
@@ -29,11 +31,12 @@ const DEPTH: usize = 16;
 /// Copies a value of that type, and says whether there is a NaN in it that is not the one of the
 /// canonical form. An array is copied as far as there are elements: what it claims to have costs
 /// nothing.
-pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool, Trouble> {
+pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Encoder) -> Result<bool, Trouble> {
     // The type and number of the elements that are still to come in each open array.
     let mut open: Vec<(u32, u64)> = Vec::new();
     let mut kind = kind;
     let mut other_nan = false;
+    let mut scratch = Vec::new();
     loop {
         if kind == ARRAY {
             let start = cursor.at();
@@ -45,10 +48,10 @@ pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Res
             if elements > F64 {
                 return Err(unknown(elements, start));
             }
-            cbor::array(out, length)?;
+            out.array(length)?;
             open.push((elements, length));
         } else {
-            other_nan |= scalar(cursor, kind, out)?;
+            other_nan |= scalar(cursor, kind, out, &mut scratch)?;
         }
         // Arrays that have all their elements are closed.
         while open.pop_if(|(_, left)| *left == 0).is_some() {}
@@ -61,21 +64,26 @@ pub(super) fn copy(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Res
 }
 
 /// Copies a value that is no array.
-fn scalar(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool, Trouble> {
+fn scalar(
+    cursor: &mut Cursor<'_>,
+    kind: u32,
+    out: &mut Encoder,
+    scratch: &mut Vec<u8>,
+) -> Result<bool, Trouble> {
     let start = cursor.at();
     match kind {
-        U8 => cbor::uint(out, cursor.u8()?.into()),
-        I8 => cbor::int(out, i8::from_le_bytes(cursor.bytes()?).into()),
-        U16 => cbor::uint(out, cursor.u16()?.into()),
-        I16 => cbor::int(out, i16::from_le_bytes(cursor.bytes()?).into()),
-        U32 => cbor::uint(out, cursor.u32()?.into()),
-        I32 => cbor::int(out, i32::from_le_bytes(cursor.bytes()?).into()),
-        U64 => cbor::uint(out, cursor.u64()?),
-        I64 => cbor::int(out, i64::from_le_bytes(cursor.bytes()?)),
-        F32 => return float(cbor::widened(f32::from_le_bytes(cursor.bytes()?)), out),
+        U8 => out.uint(cursor.u8()?.into()),
+        I8 => int(out, i8::from_le_bytes(cursor.bytes()?).into()),
+        U16 => out.uint(cursor.u16()?.into()),
+        I16 => int(out, i16::from_le_bytes(cursor.bytes()?).into()),
+        U32 => out.uint(cursor.u32()?.into()),
+        I32 => int(out, i32::from_le_bytes(cursor.bytes()?).into()),
+        U64 => out.uint(cursor.u64()?),
+        I64 => int(out, i64::from_le_bytes(cursor.bytes()?)),
+        F32 => return float(widened(f32::from_le_bytes(cursor.bytes()?)), out),
         F64 => return float(f64::from_le_bytes(cursor.bytes()?), out),
         BOOL => match cursor.u8()? {
-            value @ (0 | 1) => cbor::bool(out, value == 1),
+            value @ (0 | 1) => out.bool(value == 1),
             _ => {
                 return Err(Trouble::refused_at(
                     Rule::GgufBoolValue,
@@ -86,19 +94,52 @@ fn scalar(cursor: &mut Cursor<'_>, kind: u32, out: &mut Vec<u8>) -> Result<bool,
         },
         STRING => {
             let length = cursor.u64()?;
-            cbor::text_or_bytes(out, length, |out| cursor.append(length, out))
+            scratch.clear();
+            cursor.append(length, scratch)?;
+            // A string that is not UTF-8 is a byte string.
+            match str::from_utf8(scratch) {
+                Ok(text) => out.text(text),
+                Err(_) => out.bytes(scratch),
+            }
         }
         _ => return Err(unknown(kind, start)),
+    }?;
+    Ok(false)
+}
+
+/// The same number as an `f64`, a NaN with the same bits and zeros behind them.
+fn widened(value: f32) -> f64 {
+    if !value.is_nan() {
+        return value.into();
     }
-    .map(|()| false)
+    let bits = u64::from(value.to_bits());
+    f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
 /// Copies a float, and says whether it is a NaN that the canonical form does not have.
-fn float(value: f64, out: &mut Vec<u8>) -> Result<bool, Trouble> {
-    cbor::float(out, value)?;
+fn float(value: f64, out: &mut Encoder) -> Result<bool, Trouble> {
+    out.float(value)?;
     Ok(value.is_nan() && value.to_bits() != CANONICAL_NAN)
 }
 
 fn unknown(kind: u32, at: u64) -> Trouble {
     Trouble::refused_at(Rule::GgufValueType, format!("the type {kind} of a value is not known"), at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_a_nan_is_kept() {
+        for bits in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff, 0x3f80_0000, 0xff80_0000] {
+            let wide = widened(f32::from_bits(bits)).to_bits();
+            // Sign, the end of the exponent, and the fraction are those of the narrower one.
+            assert_eq!(
+                (wide >> 63, wide >> 29 & 0x7f_ffff),
+                ((bits >> 31).into(), (bits & 0x7f_ffff).into())
+            );
+            assert_eq!(f64::from_bits(wide).is_nan(), f32::from_bits(bits).is_nan(), "{bits:#x}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use zten::Limits;
 use zten::rules::Limit;
 
-use crate::cbor::{self, Map};
+use crate::cbor::{Map, int};
 use crate::json;
 use crate::limits::validate_keys;
 use crate::record::{self, NUMBER, Record};
@@ -339,11 +339,11 @@ impl Scalar {
     /// Adds it to a map.
     fn put(&self, map: &mut Map, key: &str) -> Result<(), Trouble> {
         map.put(key, |out| match self {
-            Self::Text(text) => cbor::text(out, text),
-            Self::Bool(is) => cbor::bool(out, *is),
-            Self::Unsigned(number) => cbor::uint(out, *number),
-            Self::Signed(number) => cbor::int(out, *number),
-            Self::Float(number) => cbor::float(out, *number),
+            Self::Text(text) => Ok(out.text(text)?),
+            Self::Bool(is) => Ok(out.bool(*is)?),
+            Self::Unsigned(number) => Ok(out.uint(*number)?),
+            Self::Signed(number) => Ok(int(out, *number)?),
+            Self::Float(number) => Ok(out.float(*number)?),
         })
     }
 

@@ -9,7 +9,7 @@ use zten_present::escape::Short;
 use super::dtype;
 use super::fault::{Expected, Fault, Field, Input, Parsed, Why, fail};
 use super::json::{self, Text};
-use crate::cbor::{self, Map};
+use crate::cbor::Map;
 use crate::kind::Kind;
 use crate::limits::{too_many_dimensions, too_many_keys};
 use crate::rules::Rule;
@@ -263,7 +263,7 @@ impl<'h> Entries<'h> {
             if self.keys <= self.limits.keys().into() {
                 let value = text(self.text, value, &mut values)?;
                 let key = text(self.text, key, &mut keys)?;
-                let put = map.put(key, |out| cbor::text(out, value));
+                let put = map.put(key, |out| Ok(out.text(value)?));
                 put.map_err(|_| Fault::new(Why::Memory, start.len()))?;
             }
         }

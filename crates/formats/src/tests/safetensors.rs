@@ -61,7 +61,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Content, Trouble> {
     let mut map = Map::default();
     for (key, value) in archive.attributes().into_iter().flatten() {
         map.put(key, |out| {
-            out.extend_from_slice(value.as_bytes());
+            out.raw(value.as_bytes())?;
             Ok(())
         })?;
     }
