@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use zten::shards::{Candidate, Find, Shard};
 use zten::source::FileArchive;
 use zten::verify::Verifier;
-use zten::write::{FileSink, NewObject, Settings, Writer};
+use zten::write::{FileSink, NewObject, Settings, ShardWriter, Writer};
 use zten::{Generation, Options, ReadAt, StorageType};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -37,15 +37,17 @@ fn write(path: &Path, tensors: &[(&str, &str)]) -> Result<(), Box<dyn Error>> {
     let settings = Settings::default().generation(Generation::V2);
     let mut writer = Writer::new(FileSink::create(path)?, &settings)?;
     for (number, (name, bytes)) in (1..).zip(tensors) {
-        let shard = format!("{number:05}");
-        let sink = FileSink::create(&beside(path, &shard))?;
-        let shard = writer.begin_shard(&shard, sink)?;
+        let shard_name = format!("{number:05}");
+        let sink = FileSink::create(&beside(path, &shard_name))?;
+        let mut shard = ShardWriter::new(sink, &settings)?;
         let shape = [u64::try_from(bytes.len())?];
         let tensor = NewObject::dense(name, &shape, StorageType::U8);
-        let mut object = writer.object_in(shard, &tensor)?;
+        let mut object = writer.object_in(&shard_name, &mut shard, &tensor)?;
         object.write("data", bytes.as_bytes())?; // in pieces of any size
         object.end()?;
-        writer.end_shard(shard)?.publish()?;
+        let (file, record) = shard.finish()?;
+        writer.shard(&shard_name, &record)?;
+        file.publish()?;
     }
     writer.finish()?.publish()?;
     Ok(())

@@ -63,10 +63,6 @@ pub enum Misuse with fn sentence -> &'static str {
     /// Files of 1.2 have no shards, nor have those in canonical form, of which there is one for one
     /// content.
     NoShards = "files of 1.2 and files in canonical form have no shards",
-    /// No shard of that name is listed, or none that has begun and not ended.
-    UnknownShard = "there is no such shard, or it has not begun, or has ended",
-    /// There is a shard of that name already.
-    ShardName = "there is a shard of that name already",
     /// The component has no digest, and that of the shard it is in has not been compared.
     UnverifiedShard = "the component has no digest, and its shard has not been verified",
     /// Reading or writing failed before, and what it would have gone on with is not known.

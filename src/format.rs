@@ -16,16 +16,13 @@ pub(crate) mod v1;
 pub(crate) mod v2;
 
 use context::OpenList;
-pub(crate) use context::RANK;
 pub(crate) use context::pass_attributes;
 pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
 pub(crate) use profile::{Count, Profile, Types};
 pub(crate) use record::ShardRecord;
-pub(crate) use record::blobs_end;
 pub(crate) use record::{ComponentRecord, Logical, Product, RawObject, ShapeSpan, Shapes, Text};
 pub use record::{Dimensions, Extent, Shape};
-pub(crate) use record::{Dtype, RawComponent, Uint};
 pub(crate) use v2::content;
 
 use crate::cbor::{
@@ -137,6 +134,20 @@ impl<'m> Objects<'m> {
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
         self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
     }
+}
+
+/// Parses an object that is in no manifest: its name, at `at`, and its fields.
+pub(crate) fn parse_object<'m>(
+    cx: &mut ParseContext<'_>,
+    at: Input<'m>,
+    raw: &mut RawObject<'m>,
+) -> Checked<()> {
+    if cx.dialect.facts.sorted_by_length {
+        v2::object(cx, &mut Input::default(), at, raw)?;
+    } else {
+        v1::object(cx, at, raw)?;
+    }
+    Ok(())
 }
 
 /// Validates the form of a manifest as a whole, where its container asks for one form.
@@ -405,7 +416,6 @@ impl Facts {
 
 /// The form of the files of a generation that is written.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Writing {
     pub(crate) generation: Generation,
     /// The dialect of its manifest.
@@ -418,8 +428,6 @@ pub(crate) struct Writing {
     pub(crate) digests_decoded: bool,
     /// True if the bools are a type, and not a dtype.
     pub(crate) bool_is_type: bool,
-    /// True if the product of every shape has to fit in 64 bits.
-    pub(crate) bounded_shapes: bool,
     /// The alignment of blobs of a canonical file, at which the first one begins.
     pub(crate) canonical_alignment: u64,
     /// The type of that name.

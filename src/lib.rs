@@ -164,7 +164,6 @@ pub mod write;
 
 /// Attributes of files and objects: CBOR that has been checked, read where it lies, and written.
 pub mod attributes {
-    #[cfg(any(feature = "std", feature = "write"))]
     pub use crate::cbor::Encoder;
     pub use crate::cbor::{Array, Attributes, Chunks, Item, Map, Value};
 }

@@ -17,12 +17,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use crate::format::{Dimensions, Extent, Shape, Version};
+pub(crate) use builder::ObjectChecker;
 pub(crate) use builder::{BlobRule, IndexBuilder};
 pub(crate) use canonical::VERSION;
 pub(crate) use index::ObjectRecord;
 pub(crate) use index::{ManifestRef, TextIn, ValidatedManifest};
 pub(crate) use layouts::Candidate;
-pub(crate) use layouts::ObjectFault;
 pub use missing::NotFound;
 pub use object::{Component, ElementType, Object};
 pub(crate) use refused::named;
@@ -304,13 +304,6 @@ impl<'a> ManifestRef<'a> {
     /// The bytes of the file.
     pub(crate) fn file_len(&self) -> u64 {
         self.validated.file_len
-    }
-
-    /// Validates the same bytes by other options.
-    pub(crate) fn validate_again(&self, options: &Options) -> Result<(), Error> {
-        let frame = self.frame().ok_or(Error::misuse(Misuse::Append))?;
-        ValidatedManifest::validate(frame, self.as_bytes(), options)?;
-        Ok(())
     }
 }
 

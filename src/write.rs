@@ -3,11 +3,10 @@
 //! What is to be written is validated by the code that validates what is read, before any of it is
 //! written; what this writes, every reader of this crate accepts. [`Writer`] writes one object
 //! after another, each component streamed in pieces of any size: memory follows the manifest
-//! and not the data. In 2 it may write into several files, the shards of one root
-//! (`Writer::begin_shard`), or refer to what is in files already (`Writer::shard`).
+//! and not the data. In 2 components may be in other files, the shards of the root
+//! ([`Writer::object_in`], [`Writer::shard`]).
 
 mod blob_sink;
-mod component;
 #[cfg_attr(not(feature = "zstd"), path = "write/uncompressed.rs")]
 mod compress;
 mod copy;
@@ -15,38 +14,30 @@ mod declare;
 mod draft;
 mod encoded;
 mod entry;
-mod entry_v2;
 #[cfg(feature = "files")]
 mod files;
-mod names;
 mod object;
-mod order;
-mod root;
-mod seed;
 mod settings;
-mod shard_list;
-mod shard_writer;
-mod shards;
-mod shared;
+mod shard;
 mod sink;
-mod validate;
 mod writer;
 
+use alloc::vec::Vec;
 use core::cmp::Ordering;
+
+use crate::error::{Error, OutOfMemory};
 
 #[cfg(feature = "zstd")]
 pub use compress::Level;
 pub use copy::{Copier, CopyError, Inexpressible};
 pub use declare::{BlobInShard, StoredBlob};
-pub use declare::{NewComponent, NewObject};
+pub use declare::{NewComponent, NewObject, ShardRecord};
 pub use encoded::Encoded;
 #[cfg(feature = "files")]
 pub use files::{FileSink, PublishError, append};
 pub use object::ObjectWriter;
 pub use settings::{Checksum, Settings};
-pub use shard_list::ShardRecord;
-pub use shard_writer::ShardWriter;
-pub use shards::OpenShard;
+pub use shard::ShardWriter;
 #[cfg(feature = "std")]
 pub use sink::IoSink;
 pub use sink::{Sink, WriteError};
@@ -56,4 +47,12 @@ pub use writer::Writer;
 /// first, those of one length by their bytes. RFC 8949 §4.2.1.
 pub fn canonical_order(a: &str, b: &str) -> Ordering {
     crate::names::by_length(a.as_bytes(), b.as_bytes())
+}
+
+/// Collects items in memory that is asked for.
+fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Error> {
+    let (mut all, count) = (Vec::new(), items.len());
+    all.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
+    all.extend(items.take(count));
+    Ok(all)
 }

@@ -332,16 +332,23 @@ impl serde::Serialize for Unwritable {
 fn limits_are_those_of_the_readers() {
     let limits = Limits::default().with_manifest(2000);
     let settings = Settings::default().limits(limits);
-    let (mut writer, mut written) = (writer(&settings), 0_u32);
-    let error = loop {
-        let name = written.to_string();
-        match write(&mut writer, &NewObject::dense(&name, &[0], StorageType::U8), &[]) {
-            Ok(()) => written += 1,
-            Err(error) => break error,
+    let file = |objects: u32| {
+        let mut writer = writer(&settings);
+        for name in 0..objects {
+            let name = name.to_string();
+            write(&mut writer, &NewObject::dense(&name, &[0], StorageType::U8), &[])?;
         }
+        Ok::<_, Error>(writer.finish()?)
     };
-    assert_eq!(error.id(), Some("limit-manifest"));
-    assert!(written > 4);
+    let most = (0..).take_while(|objects| file(*objects).is_ok()).last().unwrap();
+    assert!(most > 4);
+    check(&file(most).unwrap(), &Options::default().limits(limits)).unwrap();
+    assert_eq!(file(most + 1).unwrap_err().id(), Some("limit-manifest"));
+    // What is far beyond is refused before it takes memory.
+    let mut writer = writer(&settings);
+    let long = "n".repeat(2001);
+    let refused = write(&mut writer, &NewObject::dense(&long, &[0], StorageType::U8), &[]);
+    assert_eq!(refused.unwrap_err().id(), Some("limit-manifest"));
     check(&writer.finish().unwrap(), &Options::default().limits(limits)).unwrap();
 }
 

@@ -16,8 +16,8 @@ use zten::error::{ErrorKind, Misuse};
 use zten::shards::{Candidate, Files, Find, Shard};
 use zten::verify::{DigestAlgorithm, Verifier};
 use zten::write::{
-    Checksum, Copier, Encoded, Level, NewComponent, NewObject, OpenShard, Settings, ShardRecord,
-    ShardWriter, StoredBlob, Writer,
+    Checksum, Copier, Encoded, Level, NewComponent, NewObject, Settings, ShardRecord, ShardWriter,
+    StoredBlob, Writer,
 };
 use zten::{
     Archive, Component, Digest, Encoding, Error, Generation, Limits, LogicalType, StorageType,
@@ -98,22 +98,33 @@ fn whole(settings: &Settings) -> Vec<u8> {
 fn sharded(settings: &Settings) -> (Vec<u8>, [(&'static str, Vec<u8>); 2]) {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     let names = ["b-2", "A_1.x"];
-    let open = names.map(|name| writer.begin_shard(name, Vec::new()).unwrap());
-    let mut turn = [None, Some(open[0]), Some(open[1])].into_iter().cycle();
-    each(&mut |object, parts| add(&mut writer, turn.next().unwrap(), object, parts));
-    let shards = open.map(|shard| writer.end_shard(shard).unwrap());
-    let [one, other] = shards;
-    (writer.finish().unwrap(), [(names[0], one), (names[1], other)])
+    let mut open = names.map(|name| (name, ShardWriter::new(Vec::new(), settings).unwrap()));
+    let mut turn = [None, Some(0), Some(1)].into_iter().cycle();
+    each(&mut |object, parts| {
+        let shard = turn.next().unwrap().map(|at| &mut open[at]);
+        add(&mut writer, shard, object, parts);
+    });
+    let shards = open.map(|shard| end(&mut writer, shard));
+    (writer.finish().unwrap(), shards)
+}
+
+type OpenShard = (&'static str, ShardWriter<Vec<u8>>);
+
+/// Ends a shard, and lists it.
+fn end(writer: &mut Writer<Vec<u8>>, (name, shard): OpenShard) -> (&'static str, Vec<u8>) {
+    let (file, record) = shard.finish().unwrap();
+    writer.shard(name, &record).unwrap();
+    (name, file)
 }
 
 fn add(
     writer: &mut Writer<Vec<u8>>,
-    shard: Option<OpenShard>,
+    shard: Option<&mut OpenShard>,
     object: &NewObject<'_>,
     parts: &[(&str, &[u8])],
 ) {
-    let Some(shard) = shard else { return writer.add(object, parts).unwrap() };
-    let mut out = writer.object_in(shard, object).unwrap();
+    let Some((name, shard)) = shard else { return writer.add(object, parts).unwrap() };
+    let mut out = writer.object_in(name, shard, object).unwrap();
     for (role, bytes) in parts {
         for piece in bytes.chunks(777) {
             out.write(role, piece).unwrap();
@@ -164,20 +175,20 @@ fn every_file_of_the_corpus_is_put_into_shards() {
         let settings = settings();
         let mut copier = Copier::new(file.len() as u64, &Limits::default());
         let mut writer = Writer::new(Vec::new(), &settings).unwrap();
-        let names = ["s", "t"];
-        let open = names.map(|name| writer.begin_shard(name, Vec::new()).unwrap());
-        let mut turn = open.map(Some).into_iter().chain([None]).cycle();
+        let begin = |name| (name, ShardWriter::new(Vec::new(), &settings).unwrap());
+        let mut open = ["s", "t"].map(begin);
+        let mut turn = [Some(0), Some(1), None].into_iter().cycle();
         let all = archive.objects().try_for_each(|object| {
-            copier.set_shard(turn.next().unwrap());
-            copier.object(&object, &file[..], &mut writer)
+            let shard = turn.next().unwrap().map(|at| &mut open[at]);
+            let shard = shard.map(|(name, shard)| (*name, shard));
+            copier.object(&object, &file[..], &mut writer, shard)
         });
         let one = Copier::new(file.len() as u64, &Limits::default());
         let one = one.file(&archive, &file[..], Vec::new(), &settings);
         assert_eq!(all.is_ok(), one.is_ok(), "{name}");
         let Ok(one) = one else { continue };
-        let [first, second] = open.map(|shard| writer.end_shard(shard).unwrap());
+        let shards = open.map(|shard| end(&mut writer, shard));
         let root = writer.finish().unwrap();
-        let shards = [(names[0], first), (names[1], second)];
         let outcome = |verified: Result<u64, Error>| verified.map_err(|error| error.id());
         assert_eq!(outcome(verify(&root, &shards)), outcome(verify(&one, &[])), "{name}");
         let content = |file| Archive::open(file).unwrap().content_digest(DigestAlgorithm::Xxh3);
@@ -334,26 +345,27 @@ fn shards_are_appended_to_a_root() {
     let (root, [one, other]) = sharded(&settings());
     let archive = Archive::open(&root).unwrap();
     let mut writer = Writer::append(root.clone(), &archive, &settings()).unwrap();
-    for name in ["b-2", "A_1.x"] {
-        assert_eq!(misuse(writer.shard(name, &RECORD).unwrap_err()), Some(Misuse::ShardName));
-    }
-    let shard = writer.begin_shard("c", Vec::new()).unwrap();
+    let mut shard = ("c", ShardWriter::new(Vec::new(), &settings()).unwrap());
     let object = NewObject::dense("appended", &[3], StorageType::U8);
-    add(&mut writer, Some(shard), &object, &[("data", &[1, 2, 3])]);
+    add(&mut writer, Some(&mut shard), &object, &[("data", &[1, 2, 3])]);
     // What is in an old shard can be referred to, too.
     let part = archive.get("bools").unwrap().component("data").unwrap();
     let blob = stored(&part);
     let blob = blob.in_shard(part.shard().unwrap());
     let data = [NewComponent::new("data", StorageType::Bool, 3).stored(&blob)];
     writer.add(&NewObject::custom("again", &[3], "dense", &data), &[]).unwrap();
-    let new = writer.end_shard(shard).unwrap();
+    let new = end(&mut writer, shard);
     let file = writer.finish().unwrap();
     assert_eq!(file[..root.len()], root);
     let names: Vec<_> =
         Archive::open(&file).unwrap().shards().map(|s| s.name().to_owned()).collect();
     assert_eq!(names, ["c", "b-2", "A_1.x"]);
     let before = verify(&root, &[one.clone(), other.clone()]).unwrap();
-    assert_eq!(verify(&file, &[one, other, ("c", new)]), Ok(before + 2));
+    // None is listed twice.
+    let mut twice = Writer::append(root.clone(), &archive, &settings()).unwrap();
+    twice.shard("b-2", &RECORD).unwrap();
+    assert_eq!(rule(twice.finish().unwrap_err()), Some("duplicate-key"));
+    assert_eq!(verify(&file, &[one, other, new]), Ok(before + 2));
 }
 
 /// 10,000 small tensors take a place each, and no more than 4 KiB beside their bytes.

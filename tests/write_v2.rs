@@ -248,7 +248,7 @@ fn what_is_wrong_is_refused_before_it_is_written() {
         (NewObject::dense("", &[1], StorageType::U8), "name-form"),
         (NewObject::dense("a\0", &[1], StorageType::U8), "name-form"),
         (NewObject::dense(&long, &[1], StorageType::U8), "name-form"),
-        (NewObject::dense("w", &rank, StorageType::U8), "limit-rank"),
+        (NewObject::dense("w", &rank, StorageType::U8), "shape-rank"),
         (NewObject::custom("w", &[1], "mine/1", &none), "components-empty"),
         (NewObject::custom("w", &[1], "dense", &two), "dense-roles"),
         (NewObject::custom("w", &[u64::MAX, 2], "mine/1", &two), "shape-overflow"),

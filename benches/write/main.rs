@@ -19,7 +19,7 @@ use fastrand::Rng;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, serialize_to_file};
 use sha2::{Digest as _, Sha256};
-use zten::write::{Checksum, FileSink, NewObject, Settings, Writer};
+use zten::write::{Checksum, FileSink, NewObject, Settings, ShardWriter, Writer};
 use zten::{Archive, Generation, StorageType};
 use zten_testkit::generate;
 
@@ -101,24 +101,28 @@ fn save(
     shards: usize,
 ) -> Vec<FileSink> {
     let mut writer = Writer::new(FileSink::create(path).unwrap(), settings).unwrap();
-    let open: Vec<_> = (0..shards)
+    let mut open: Vec<_> = (0..shards)
         .map(|n| {
             let sink = FileSink::create(&path.with_extension(n.to_string())).unwrap();
-            writer.begin_shard(&n.to_string(), sink).unwrap()
+            (n.to_string(), ShardWriter::new(sink, settings).unwrap())
         })
         .collect();
     for (at, (name, bytes)) in tensors.iter().enumerate() {
         let shape = [bytes.len() as u64 / 4];
         let object = NewObject::dense(name, &shape, StorageType::F32);
-        let mut out = match open.get(at * shards / tensors.len()) {
-            Some(shard) => writer.object_in(*shard, &object).unwrap(),
+        let mut out = match open.get_mut(at * shards / tensors.len()) {
+            Some((name, shard)) => writer.object_in(name, shard, &object).unwrap(),
             None => writer.object(&object).unwrap(),
         };
         out.write("data", bytes).unwrap();
         out.end().unwrap();
     }
-    let mut sinks: Vec<_> =
-        open.into_iter().map(|shard| writer.end_shard(shard).unwrap()).collect();
+    let end = |(name, shard): (String, ShardWriter<FileSink>)| {
+        let (sink, record) = shard.finish().unwrap();
+        writer.shard(&name, &record).unwrap();
+        sink
+    };
+    let mut sinks: Vec<_> = open.into_iter().map(end).collect();
     sinks.push(writer.finish().unwrap());
     sinks
 }

@@ -66,16 +66,6 @@ impl Encoder {
         self.0.try_reserve_exact(bytes).map_err(|_| OutOfMemory)
     }
 
-    /// Replaces what stands from `from` on by other bytes. As many take no memory.
-    pub(crate) fn replace(&mut self, from: usize, other: Self) -> Result<(), OutOfMemory> {
-        if from == 0 {
-            *self = other;
-            return Ok(());
-        }
-        self.truncate(from);
-        self.raw(&other.0)
-    }
-
     /// Adds items that are CBOR already before all others.
     pub(crate) fn prepend(&mut self, items: &[u8]) -> Result<(), OutOfMemory> {
         self.reserve(items.len())?;
@@ -151,6 +141,13 @@ impl Encoder {
     /// Adds the head of a map of so many entries: a key and a value each.
     pub fn map(&mut self, entries: u64) -> Result<(), OutOfMemory> {
         self.head(major::MAP, entries)
+    }
+
+    /// Sets the number of entries, fewer than 24, of a map whose head is at `at` and has been written as that of none.
+    pub(crate) fn count(&mut self, at: usize, entries: u8) {
+        if let Some(head) = self.0.get_mut(at) {
+            *head |= entries;
+        }
     }
 
     /// Adds a tag, which the item that it stands before is to follow.

@@ -297,7 +297,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
 }
 
 /// Dimensions of a shape of 2, at most: v2 §3.3.
-pub(crate) const RANK: u32 = 64;
+const RANK: u32 = 64;
 
 /// The fault of a shape of 2 that has more dimensions than it may, or than the limit allows.
 #[cold]

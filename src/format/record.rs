@@ -371,16 +371,10 @@ pub(crate) struct ShardRecord {
 impl ShardRecord {
     /// The end of its blobs, at the latest.
     pub(crate) fn blobs_end(&self) -> u64 {
-        blobs_end(self.size)
+        /// The bytes of the footer of a shard, before which all blobs end.
+        const FOOTER: u64 = 40;
+        self.size.saturating_sub(FOOTER)
     }
-}
-
-/// The bytes of the footer of a shard, before which all blobs end.
-const FOOTER: u64 = 40;
-
-/// The end of the blobs of a shard of that size, at the latest.
-pub(crate) fn blobs_end(size: u64) -> u64 {
-    size.saturating_sub(FOOTER)
 }
 
 /// The bytes of a shape among [`Shapes`].
@@ -406,6 +400,12 @@ pub(crate) struct Shapes {
 impl Shapes {
     pub(crate) const fn new() -> Self {
         Self { bytes: Vec::new(), last: ShapeSpan::EMPTY }
+    }
+
+    /// Forgets all shapes, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.last = ShapeSpan::EMPTY;
     }
 
     /// Keeps the shape whose dimensions are the numbers in `dimensions`.
@@ -459,11 +459,6 @@ impl Shapes {
 pub struct Shape<'a>(&'a [u8]);
 
 impl<'a> Shape<'a> {
-    /// The shape whose dimensions are CBOR numbers.
-    pub(crate) fn of(dimensions: Input<'a>) -> Self {
-        Self(dimensions)
-    }
-
     /// The number of dimensions; 0 for a scalar.
     pub fn len(&self) -> usize {
         self.iter().len()

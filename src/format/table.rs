@@ -62,7 +62,7 @@ macro_rules! table {
                 keys
             };
 
-            pub(super) const fn as_str(self) -> &'static str {
+            pub(crate) const fn as_str(self) -> &'static str {
                 match self { $( Self::$slot => $key, )+ }
             }
 

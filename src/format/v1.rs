@@ -95,7 +95,6 @@ static WRITING: Writing = Writing {
     deterministic: false,
     digests_decoded: false,
     bool_is_type: false,
-    bounded_shapes: false,
     canonical_alignment: format::ALIGNMENT,
     logical_type: |name| LogicalType::from_name(name),
     format: |name| Format::named(name),

@@ -9,11 +9,11 @@ mod write;
 
 pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
+pub(crate) use self::shards::ShardKey;
 use self::shards::Table;
-pub(crate) use self::shards::{ShardKey, validate_shard_name};
 pub(crate) use self::values::layout;
 use self::values::{BlobPlace, DtypeName, NAME_CAP, TypeName, validate_name};
-pub(crate) use self::write::{pass_attributes, validate_shards, validate_written_name};
+pub(crate) use self::write::{pass_attributes, validate_shards};
 use super::context::{
     Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
 };

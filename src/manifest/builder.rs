@@ -12,6 +12,7 @@ use crate::format::frame::Frame;
 use crate::format::{
     ComponentRecord, Extent, Header, Objects, ParseContext, RawObject, push, reserve,
 };
+use crate::format::{Dialect, Shapes, parse_object};
 use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
 use crate::names::by_length;
@@ -196,6 +197,45 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
     index.map_err(|PlacedFault { fault, place }| error(fault).at(place))
 }
 
+/// Checks objects that are to be written as those of a file are, wherever their blobs lie. Memory is kept from one to
+/// the next.
+#[derive(Debug)]
+pub(crate) struct ObjectChecker {
+    options: Options,
+    dialect: &'static Dialect,
+    components: Vec<ComponentRecord>,
+    shapes: Shapes,
+}
+
+impl ObjectChecker {
+    pub(crate) fn new(options: Options, dialect: &'static Dialect) -> Self {
+        Self { options, dialect, components: Vec::new(), shapes: Shapes::new() }
+    }
+
+    /// Checks the object of that ordinal. `entry` is its name and its fields.
+    pub(crate) fn check(&mut self, entry: &[u8], ordinal: u32) -> Result<(), Error> {
+        let Self { options, dialect, components, shapes } = self;
+        let mut cx = ParseContext::new(options.limit(), dialect, u64::MAX..u64::MAX, u64::MAX);
+        components.clear();
+        shapes.clear();
+        core::mem::swap(&mut cx.components, components);
+        core::mem::swap(&mut cx.shapes, shapes);
+        cx.place = Place::new(Some(ordinal), None);
+        let builder = IndexBuilder::new(BlobRule::Disjoint);
+        let mut parser = Parser { options, manifest: entry, cx, builder };
+        let mut raw = RawObject::NONE;
+        let parsed = parse_object(&mut parser.cx, entry, &mut raw);
+        let checked = parsed.and_then(|()| parser.check(&raw));
+        let cx = &mut parser.cx;
+        core::mem::swap(&mut cx.components, components);
+        core::mem::swap(&mut cx.shapes, shapes);
+        checked.map_err(|found| {
+            let fault = fault(found);
+            Error::nowhere(fault.kind).found(fault.found).at(cx.place)
+        })
+    }
+}
+
 /// The object and its components, which are the last of the context.
 #[inline]
 fn candidate<'c>(cx: &'c ParseContext<'_>, raw: &RawObject<'_>) -> Candidate<'c> {
@@ -233,16 +273,19 @@ impl<'m> Parser<'m, '_> {
 
     #[inline]
     fn object(&mut self, raw: &RawObject<'m>, ascends: bool) -> Checked<()> {
+        self.check(raw)?;
+        let components = candidate(&self.cx, raw).components;
+        let record = ObjectRecord::of(raw, components.len());
+        Ok(self.builder.push(record, components, ascends)?)
+    }
+
+    /// Checks an object by its layout.
+    #[inline]
+    fn check(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
         }
-        let candidate = candidate(&self.cx, raw);
-        if let Err(found) = candidate.check(self.options) {
-            return Err(self.fault(raw, found));
-        }
-        let components = candidate.components;
-        let record = ObjectRecord::of(raw, components.len());
-        Ok(self.builder.push(record, components, ascends)?)
+        candidate(&self.cx, raw).check(self.options).map_err(|found| self.fault(raw, found))
     }
 
     /// Checks the attributes of an object of a profile, and its parts by what they say.

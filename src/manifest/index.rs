@@ -57,11 +57,11 @@ impl ObjectRecord {
 
 /// The records of a manifest, and its bytes, in which their texts stand.
 #[derive(Clone, Copy)]
-pub(super) struct Records<'a> {
+pub(crate) struct Records<'a> {
     pub(super) bytes: Input<'a>,
     pub(super) dialect: &'static Dialect,
     pub(super) objects: &'a [ObjectRecord],
-    pub(super) components: &'a [ComponentRecord],
+    pub(crate) components: &'a [ComponentRecord],
 }
 
 impl<'a> Records<'a> {
@@ -272,7 +272,7 @@ impl<'a> ManifestRef<'a> {
     }
 
     #[inline]
-    pub(super) fn records(&self) -> Records<'a> {
+    pub(crate) fn records(&self) -> Records<'a> {
         let Index { objects, components, dialect, .. } = self.index();
         Records { bytes: self.as_bytes(), dialect, objects, components }
     }

@@ -1,13 +1,15 @@
 //! A file that blobs go to, one after another: hashed, compressed, stored.
 
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
 use super::compress::{Encoder, Level};
-use super::declare::StoredBlob;
-use super::settings::{Checksum, Target};
-use super::shared::{Blobs, Identity, Shared};
+use super::declare::{Identity, StoredBlob};
+use super::settings::Target;
 use super::sink::{Sink, WriteError};
 use crate::codec::Sum;
 use crate::digest::Digest;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, OutOfMemory};
 use crate::num::u64_from_usize;
 
 /// A file that is being written, up to what comes behind its blobs.
@@ -20,8 +22,8 @@ pub(super) struct BlobSink<S> {
     target: Target,
     /// The digest of all that is written, where it is asked for.
     sum: Option<Sum>,
-    /// What components share, where they do.
-    blobs: Blobs,
+    /// The blobs that have been written, if components share them.
+    blobs: Runs<Shared>,
     blob: Current,
 }
 
@@ -40,7 +42,7 @@ struct Current {
     /// has it all.
     identity: Option<Sum>,
     announced: Option<Identity>,
-    shared: Option<Shared>,
+    shared: Option<StoredBlob>,
 }
 
 /// A blob that is to be written.
@@ -61,13 +63,18 @@ impl<S: core::fmt::Debug> core::fmt::Debug for BlobSink<S> {
     }
 }
 
-/// The digest of that kind, of nothing so far.
-pub(super) fn sum(checksum: Checksum) -> Option<Sum> {
-    match checksum {
-        Checksum::None => None,
-        Checksum::Crc32c => Some(Sum::crc32c()),
-        Checksum::Sha256 => Some(Sum::sha256()),
-        Checksum::Xxh3 => Some(Sum::xxh3()),
+/// A blob that has been written, by what it holds: components of equal bytes share one.
+#[derive(Clone, Copy, Debug)]
+struct Shared {
+    identity: Identity,
+    /// Decoded bytes.
+    decoded: u64,
+    blob: StoredBlob,
+}
+
+impl Shared {
+    fn key(&self) -> (Identity, u64) {
+        (self.identity, self.decoded)
     }
 }
 
@@ -86,7 +93,7 @@ impl<S: Sink> BlobSink<S> {
 
     /// A file of which the bytes before `position` are there.
     pub(super) fn at(sink: S, target: Target, position: u64) -> Self {
-        let (blobs, blob) = (Blobs::default(), Current::default());
+        let (blobs, blob) = (Runs::default(), Current::default());
         Self { sink, position, failed: false, target, sum: None, blobs, blob }
     }
 
@@ -104,15 +111,15 @@ impl<S: Sink> BlobSink<S> {
         }
         // What is not computed is not copied either.
         blob.digest = None;
-        if self.target.checksum != Checksum::None {
-            blob.digest = sum(self.target.checksum);
+        if let Some(sum) = self.target.checksum.sum() {
+            blob.digest = Some(sum);
         }
         blob.identity = None;
         if self.target.sharing && new.bytes > 0 {
             blob.identity = Some(Sum::sha256());
         }
         blob.announced = new.announced.copied();
-        blob.shared = blob.announced.and_then(|sha256| self.blobs.find(&sha256, new.bytes));
+        blob.shared = blob.announced.and_then(|sha256| find(&self.blobs, sha256, new.bytes));
         Ok(())
     }
 
@@ -166,38 +173,23 @@ impl<S: Sink> BlobSink<S> {
     /// # Errors
     /// [`Misuse::Announced`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub(super) fn note_blob(&mut self) -> Result<StoredBlob, Error> {
-        let Current { offset, compressed, .. } = self.blob;
+        let Current { offset, compressed, decoded, announced, shared, .. } = self.blob;
         let length = self.position.saturating_sub(offset);
         let digest = self.blob.digest.as_ref().map(Sum::finish);
         let own = StoredBlob { offset, length, compressed, digest };
-        self.register(&own)?;
-        Ok(match &self.blob.shared {
-            Some(Shared { offset, length, compressed, .. }) => {
-                StoredBlob { offset: *offset, length: *length, compressed: *compressed, digest }
+        if let Some(Digest::Sha256(identity)) = self.blob.identity.as_ref().map(Sum::finish) {
+            if announced.is_some_and(|announced| announced != identity) {
+                return Err(Error::misuse(Misuse::Announced));
             }
-            None => own,
-        })
-    }
-
-    /// Holds what has come against what was announced, and remembers the blob.
-    fn register(&mut self, own: &StoredBlob) -> Result<(), Error> {
-        let Some(Digest::Sha256(identity)) = self.blob.identity.as_ref().map(Sum::finish) else {
-            return Ok(());
-        };
-        if self.blob.announced.is_some_and(|announced| announced != identity) {
-            return Err(Error::misuse(Misuse::Announced));
+            if shared.is_none() && find(&self.blobs, identity, decoded).is_none() {
+                let own = Shared { identity, decoded, blob: own };
+                self.blobs.add(own, |a, b| a.key().cmp(&b.key()))?;
+            } else if shared.is_none() && self.target.canonical {
+                // It has been written a second time.
+                return Err(Error::misuse(Misuse::Announced));
+            }
         }
-        if self.blob.shared.is_some() {
-            return Ok(());
-        }
-        let decoded = self.blob.decoded;
-        if self.blobs.find(&identity, decoded).is_some() {
-            // It has been written a second time, which canonical form does not allow.
-            let misuse = Error::misuse(Misuse::Announced);
-            return if self.target.canonical { Err(misuse) } else { Ok(()) };
-        }
-        let StoredBlob { offset, length, compressed, .. } = *own;
-        Ok(self.blobs.add(Shared { identity, offset, length, decoded, compressed })?)
+        Ok(shared.map_or(own, |blob| StoredBlob { digest, ..blob }))
     }
 
     /// Whether the sink has never failed.
@@ -259,7 +251,85 @@ impl<S> BlobSink<S> {
         let mut sum = Sum::sha256();
         sum.update(bytes);
         if let Digest::Sha256(sha256) = sum.finish() {
-            *shared = self.blobs.find(&sha256, *decoded);
+            *shared = find(&self.blobs, sha256, *decoded);
         }
+    }
+}
+
+/// The blob that holds those decoded bytes.
+fn find(blobs: &Runs<Shared>, identity: Identity, decoded: u64) -> Option<StoredBlob> {
+    blobs.find(|blob| blob.key().cmp(&(identity, decoded))).map(|shared| shared.blob)
+}
+
+/// Items that are not sorted yet, at most.
+const RECENT: usize = 32;
+
+/// A set that grows by one item at a time: the last ones as they came, those before in sorted runs, each longer than
+/// all after it. There are few runs, whatever the items are: a hash table's slots could be aimed at.
+#[derive(Debug)]
+struct Runs<T> {
+    recent: Vec<T>,
+    sorted: Vec<Vec<T>>,
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Self {
+        Self { recent: Vec::new(), sorted: Vec::new() }
+    }
+}
+
+impl<T: Copy> Runs<T> {
+    /// Finds the item that is equal to another one, to which `order` compares each.
+    fn find(&self, order: impl Fn(&T) -> Ordering) -> Option<T> {
+        let recent = self.recent.iter().find(|item| order(item).is_eq());
+        let sorted = || {
+            let mut runs = self.sorted.iter();
+            runs.find_map(|run| run.get(run.binary_search_by(&order).ok()?))
+        };
+        recent.or_else(sorted).copied()
+    }
+
+    /// Adds an item that is not there.
+    fn add(&mut self, item: T, order: impl Fn(&T, &T) -> Ordering) -> Result<(), OutOfMemory> {
+        if self.recent.len() >= RECENT {
+            let mut run = core::mem::take(&mut self.recent);
+            while let Some(mut longer) = self.sorted.pop_if(|last| last.len() <= run.len()) {
+                longer.try_reserve(run.len()).map_err(|_| OutOfMemory)?;
+                longer.extend_from_slice(&run);
+                run = longer;
+            }
+            run.sort_unstable_by(order);
+            self.sorted.try_reserve(1).map_err(|_| OutOfMemory)?;
+            self.sorted.push(run);
+        }
+        self.recent.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.recent.push(item);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+
+    use super::Runs;
+
+    #[test]
+    fn each_is_found_in_few_runs() {
+        let (mut runs, mut wanted) = (Runs::default(), BTreeSet::new());
+        let mut random = fastrand::Rng::with_seed(5);
+        for _ in 0..5_000 {
+            let item = random.u32(..3_000);
+            let found = runs.find(|own: &u32| own.cmp(&item));
+            assert_eq!(found, wanted.get(&item).copied());
+            if wanted.insert(item) {
+                runs.add(item, u32::cmp).unwrap();
+            }
+            let lengths = || runs.sorted.iter().map(Vec::len);
+            assert!(lengths().is_sorted_by(|longer, shorter| longer > shorter));
+            assert_eq!(lengths().sum::<usize>() + runs.recent.len(), wanted.len());
+        }
+        assert!(wanted.len() > 2_000 && runs.sorted.len() <= 7);
     }
 }

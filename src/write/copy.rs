@@ -14,19 +14,19 @@
 //! | fields that are not known | in 0.1, attributes of the object; else left out | the same |
 
 mod becomes;
-mod change;
 mod error;
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use self::change::Change;
+use self::becomes::Change;
 pub use self::error::{CopyError, Inexpressible};
+use super::collect;
 use super::compress::Level;
 use super::declare::{NewComponent, NewObject};
 use super::encoded::Encoded;
 use super::settings::{Settings, Target};
-use super::shards::OpenShard;
+use super::shard::ShardWriter;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
 use crate::cbor::Output;
@@ -37,9 +37,12 @@ use crate::error::{Error, OutOfMemory, Place};
 use crate::format::Format;
 use crate::limits::Limits;
 use crate::manifest::{Component, Manifest, ManifestRef, Object};
-use crate::num::{u64_from_usize, usize_from_u32};
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::Unsupported;
 use crate::verify::{Verifier, foreign};
+
+/// A component, and the sha256 of its bytes.
+type NewWithDigest<'a> = (NewComponent<'a>, Option<[u8; 32]>);
 
 /// What a source fails with.
 type SourceError<L> = <<L as Locate>::Source as ReadAt>::Error;
@@ -61,24 +64,12 @@ pub struct Copier {
     verifier: Verifier,
     limits: Limits,
     level: Option<Level>,
-    shard: Option<OpenShard>,
 }
 
 impl Copier {
     /// Copies from a file of `file_len` bytes, within limits.
     pub fn new(file_len: u64, limits: &Limits) -> Self {
-        Self {
-            verifier: Verifier::new(file_len, limits),
-            limits: *limits,
-            level: None,
-            shard: None,
-        }
-    }
-
-    /// Lets the objects that follow go to a shard of the writer that has begun it, or, without one, to
-    /// the file itself.
-    pub fn set_shard(&mut self, shard: Option<OpenShard>) {
-        self.shard = shard;
+        Self { verifier: Verifier::new(file_len, limits), limits: *limits, level: None }
     }
 
     /// Compresses all components on the way.
@@ -103,7 +94,7 @@ impl Copier {
     ) -> Result<S, CopyError<R::Error, S::Error>> {
         let target = settings.target().map_err(WriteError::Refused)?;
         let copied = self.whole(manifest.parts(), source, sink, settings);
-        copied.map_err(|error| error.of(target.generation()))
+        copied.map_err(|error| error.of(target.writing.generation))
     }
 
     /// As [`file`](Self::file), of a file some of whose components are in shards: they become
@@ -126,11 +117,11 @@ impl Copier {
     {
         let target = settings.target().map_err(WriteError::Refused)?;
         let copied = self.whole(manifest.parts(), files, sink, settings);
-        copied.map_err(|error| error.flatten().of(target.generation()))
+        copied.map_err(|error| error.flatten().of(target.writing.generation))
     }
 
-    /// Writes one object. What [`Verifier::object`] refuses is not copied, but that objects of a
-    /// layout of 2 that is not known are, and components of a type that is not.
+    /// Writes one object, into a shard if one is given, with its name. What [`Verifier::object`] refuses is not
+    /// copied, but that objects of a layout of 2 that is not known are, and components of a type that is not.
     ///
     /// # Errors
     /// Any rule on content, what is unsupported, and whatever source and sink fail with; what
@@ -140,9 +131,10 @@ impl Copier {
         object: &Object<'_>,
         source: &R,
         writer: &mut Writer<S>,
+        shard: Option<(&str, &mut ShardWriter<S>)>,
     ) -> Result<(), CopyError<R::Error, S::Error>> {
-        let generation = writer.target().generation();
-        self.one(object, source, writer).map_err(|error| error.of(generation))
+        let generation = writer.target().writing.generation;
+        self.one(object, source, writer, shard).map_err(|error| error.of(generation))
     }
 
     fn whole<L: Locate, S: Sink>(
@@ -158,16 +150,12 @@ impl Copier {
             let attributes = Encoded::from_cbor(copied(attributes)?);
             writer.attributes(&attributes).map_err(WriteError::Refused)?;
         }
-        let mut order = Vec::new();
-        order
-            .try_reserve_exact(usize_from_u32(manifest.len()))
-            .map_err(|_| Error::from(OutOfMemory))?;
-        order.extend(0..manifest.len());
+        let mut order = collect((0..usize_from_u32(manifest.len())).map(len_u32))?;
         if target.canonical {
             order.sort_unstable_by(|a, b| target.order(manifest.name(*a), manifest.name(*b)));
         }
         for object in order.into_iter().filter_map(|ordinal| manifest.object(ordinal)) {
-            self.one(&object, files, &mut writer)?;
+            self.one(&object, files, &mut writer, None)?;
         }
         Ok(writer.finish()?)
     }
@@ -177,6 +165,7 @@ impl Copier {
         object: &Object<'_>,
         files: L,
         writer: &mut Writer<S>,
+        shard: Option<(&str, &mut ShardWriter<S>)>,
     ) -> Result<(), CopyError<SourceError<L>, S::Error>> {
         let target = *writer.target();
         if object.dialect().writing.is_none() {
@@ -194,35 +183,22 @@ impl Copier {
             }
         }
         let mut sparse = self.verifier.sparse(object, files)?;
-        let mut parts = Vec::new();
-        let count = object.components().len();
-        parts.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
-        parts.extend(object.components());
+        let mut parts = collect(object.components())?;
         if target.canonical {
             parts.sort_unstable_by(|a, b| target.order(a.role_bytes(), b.role_bytes()));
         }
-        let mut identities = Vec::new();
-        if target.sharing {
-            identities.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
-            for part in &parts {
-                identities.push(self.identity(part, files, &target)?);
-            }
+        let mut new = Vec::new();
+        new.try_reserve_exact(parts.len()).map_err(|_| Error::from(OutOfMemory))?;
+        for part in &parts {
+            new.push(self.component(part, files, &target)?);
         }
-        let mut components = Vec::new();
-        components.try_reserve_exact(count).map_err(|_| Error::from(OutOfMemory))?;
-        for (part, ordinal) in parts.iter().zip(0..) {
-            let new = self.component(part, files, &target)?;
-            let identity = identities.get(ordinal).and_then(Option::as_ref);
-            components.push(identity.map_or(new, |sha256| new.announced(sha256)));
-        }
-        let mut shape = Vec::new();
-        let rank = usize_from_u32(object.shape().rank());
-        shape.try_reserve_exact(rank).map_err(|_| Error::from(OutOfMemory))?;
-        for dimension in object.shape() {
-            shape.push(dimension);
-        }
+        let components = collect(new.iter().map(|(new, sha256)| match sha256 {
+            Some(sha256) => new.announced(sha256),
+            None => *new,
+        }))?;
+        let shape = collect(object.shape().iter())?;
         let attributes = attributes(object)?;
-        let format = becomes::format(object, &target).map_err(CopyError::Inexpressible)?;
+        let format = becomes::format(object, &target).map_err(WriteError::Refused)?;
         let mut new = NewObject::custom(object.name(), &shape, format, &components);
         if let Some(attributes) = &attributes {
             new = new.attributes(attributes);
@@ -233,11 +209,9 @@ impl Copier {
             let place = Place::new(Some(object.ordinal()), None);
             error.at(part.map_or(place, Component::place))
         };
-        let refused = |error| {
-            CopyError::<SourceError<L>, S::Error>::from(WriteError::Refused(error)).placed(own)
-        };
-        let begun = match self.shard {
-            Some(shard) => writer.object_in(shard, &new),
+        let refused = |error| WriteError::Refused(own(error));
+        let begun = match shard {
+            Some((name, shard)) => writer.object_in(name, shard, &new),
             None => writer.object(&new),
         };
         let mut out = begun.map_err(refused)?;
@@ -251,20 +225,20 @@ impl Copier {
             let copied = self.verifier.component(&component, &mut sparse, source, take);
             copied.map_err(|error| error.placed(own))?;
         }
-        out.end().map_err(refused)
+        Ok(out.end().map_err(refused)?)
     }
 
-    /// What a component of an object becomes.
+    /// What a component of an object becomes, and its sha256, where that has to be known before.
     fn component<'a, L: Locate, W>(
         &self,
         part: &Component<'a>,
         files: L,
         target: &Target,
-    ) -> Result<NewComponent<'a>, CopyError<SourceError<L>, W>> {
+    ) -> Result<NewWithDigest<'a>, CopyError<SourceError<L>, W>> {
         let (component, source) = files.locate(part)?;
         let storage = component.stored()?;
         let change = becomes::change(&part.object(), part, target);
-        let element = becomes::element(part, change, target).map_err(CopyError::Inexpressible)?;
+        let element = becomes::element(part, change, target).map_err(WriteError::Refused)?;
         let bytes = match part.decoded_length() {
             Some(bytes) => bytes,
             None => self.verifier.measure(&component, source)?,
@@ -276,10 +250,11 @@ impl Copier {
             }
             Change::Nothing | Change::Bools => NewComponent::of_bytes(part.role(), element, bytes),
         };
-        Ok(new.at(self.level))
+        let identity = if target.sharing { self.identity(part, files, target)? } else { None };
+        Ok((new.at(self.level), identity))
     }
 
-    /// The sha256 of what a component of an object becomes, where that has to be known before.
+    /// The sha256 of what a component of an object becomes.
     fn identity<L: Locate>(
         &self,
         part: &Component<'_>,

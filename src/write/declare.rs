@@ -1,13 +1,16 @@
 //! What is to be written: objects and components, before any of their bytes.
 
+use alloc::vec::Vec;
+
 use super::compress::Level;
 use super::encoded::Encoded;
-use super::shared::Identity;
+use crate::cbor::Output;
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
+use crate::error::Error;
 use crate::format::{Format, Logical, Writing};
 use crate::manifest::ElementType;
-use crate::num::u64_from_usize;
+use crate::rules::{Rule, Unsupported};
 
 impl From<StorageType> for ElementType<'_> {
     fn from(storage: StorageType) -> Self {
@@ -24,14 +27,14 @@ impl From<LogicalType> for ElementType<'_> {
 /// One component that is to be written: its role, and what and how many its elements are.
 #[derive(Clone, Copy, Debug)]
 pub struct NewComponent<'a> {
-    pub(super) role: &'a str,
+    role: &'a str,
     element: ElementType<'a>,
     amount: Amount,
     level: Option<Level>,
     /// The sha256 that its bytes are to have.
-    pub(super) announced: Option<&'a Identity>,
+    announced: Option<&'a Identity>,
     /// Where its bytes are already.
-    pub(super) stored: Option<&'a BlobInShard<'a>>,
+    stored: Option<&'a BlobInShard<'a>>,
 }
 
 /// A blob that is in a data shard, or any other file of 2, already: v2 §2.4.
@@ -65,6 +68,21 @@ pub struct BlobInShard<'a> {
     /// Where it is in the shard, and what is known of it.
     pub blob: StoredBlob,
 }
+
+/// The fields of a shard in the table of its root, beside its name: v2 §7.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardRecord {
+    /// Bytes of the file, 48 or more.
+    pub size: u64,
+    /// The digest of the whole file, by an algorithm that is known in 2.
+    pub digest: Digest<'static>,
+}
+
+/// SHA-256 of decoded bytes.
+///
+/// Bytes that have gone into a sink cannot be read again, and equal XXH3 is no proof of equal bytes. Equal SHA-256 and
+/// length is taken for one: an attacker who can make two such could forge any digest.
+pub(super) type Identity = [u8; 32];
 
 /// How much a component holds.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +121,7 @@ impl<'a> NewComponent<'a> {
     }
 
     /// The component, whose bytes are in a shard already, so that none are written (2 only). The shard
-    /// has to be [listed](super::Writer::shard) before. What the blob holds is not looked at: it is
+    /// has to be [listed](super::Writer::shard). What the blob holds is not looked at: it is
     /// validated by those who read it.
     #[must_use]
     pub fn stored(mut self, blob: &'a BlobInShard<'a>) -> Self {
@@ -124,7 +142,7 @@ impl<'a> NewComponent<'a> {
         self
     }
 
-    /// What a reader takes the elements for: a type by its name, if the name is a known one and it
+    /// Resolves what a reader takes the elements for: a type by its name, if the name is a known one and it
     /// sits on that storage type; in 1.x none, if it is the storage type's own.
     fn element(&self, writing: &Writing) -> ElementType<'a> {
         let element = self.element;
@@ -139,62 +157,88 @@ impl<'a> NewComponent<'a> {
         }
     }
 
-    /// Bytes of the name of its type, where this has a name that may not be known.
-    pub(super) fn type_name_bytes(&self) -> u64 {
-        match self.element {
-            ElementType::UnknownLogical(name, _) => u64_from_usize(name.len()),
-            _ => 0,
-        }
-    }
-
-    /// What it is in the generation that is written; none where a 0.1 dtype is not known.
-    #[inline]
-    pub(super) fn resolve(&self, writing: &Writing) -> Option<Resolved<'a>> {
-        let element = self.element(writing);
-        let (storage, logical) = match element {
-            ElementType::Plain(storage) => (storage, Logical::NONE),
-            ElementType::Logical(logical) => (logical.storage(), Logical::known(logical)),
-            ElementType::UnknownLogical(_, storage) => {
-                (storage, Logical { known: None, unknown: true })
+    /// Resolves it for the generation that is written. Of the blob, the offset and the digest are unknown.
+    pub(super) fn resolve(&self, ordinal: u32, writing: &Writing) -> Result<Part<'a>, Error> {
+        let (storage, logical, type_name) = match self.element(writing) {
+            ElementType::Plain(StorageType::Bool) if writing.bool_is_type => {
+                (StorageType::Bool, Logical::NONE, Some(StorageType::Bool.name()))
+            }
+            ElementType::Plain(storage) => (storage, Logical::NONE, None),
+            ElementType::Logical(logical) => {
+                let name = logical.name();
+                if (writing.logical_type)(name.as_bytes()).is_none() {
+                    return Err(Error::nowhere(Unsupported::LogicalType));
+                }
+                (logical.storage(), Logical::known(logical), Some(name))
+            }
+            ElementType::UnknownLogical(name, storage) => {
+                (storage, Logical { known: None, unknown: true }, Some(name))
             }
             // Dtypes of 0.1 and 1.1, which no generation has that is written.
-            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => return None,
+            ElementType::Unknown(_) | ElementType::UnknownOnLogical(..) => {
+                return Err(Error::nowhere(Unsupported::Dtype));
+            }
         };
+        let packed = logical.is_packed();
         let bytes = match self.amount {
             Amount::Bytes(bytes) => Some(bytes),
-            Amount::Elements(Some(elements)) if logical.is_packed() => Some(elements.div_ceil(2)),
+            Amount::Elements(Some(elements)) if packed => Some(elements.div_ceil(2)),
             Amount::Elements(elements) => {
                 let each = logical.element_size(storage);
                 let each = each.map_or(storage.width(), core::num::NonZero::get);
                 elements.and_then(|elements| elements.checked_mul(each.into()))
             }
         };
-        let level = self.level.filter(|_| self.stored.is_none() && bytes != Some(0));
-        let compressed = self.stored.map_or(level.is_some(), |stored| stored.blob.compressed);
-        Some(Resolved { element, storage, logical, bytes, level, compressed })
+        let bytes = bytes.ok_or(Error::nowhere(Rule::ShapeOverflow))?;
+        let level = self.level.filter(|_| self.stored.is_none() && bytes != 0);
+        let own =
+            || StoredBlob { offset: 0, length: bytes, compressed: level.is_some(), digest: None };
+        Ok(Part {
+            role: self.role,
+            ordinal,
+            storage,
+            type_name,
+            packed,
+            bytes,
+            level,
+            announced: self.announced,
+            is_stored: self.stored.is_some(),
+            blob: self.stored.map_or_else(own, |stored| stored.blob),
+            shard: self.stored.map(|stored| stored.shard),
+        })
     }
 }
 
-/// What a component is in the generation that is written.
-#[derive(Clone, Copy)]
-pub(super) struct Resolved<'a> {
-    pub(super) element: ElementType<'a>,
-    /// How it is stored, and what that means.
+/// A component as it is in the generation that is written, and where it is.
+pub(super) struct Part<'a> {
+    pub(super) role: &'a str,
+    /// Its place among those that were declared.
+    pub(super) ordinal: u32,
     pub(super) storage: StorageType,
-    pub(super) logical: Logical,
-    /// Bytes of all its elements; none where they are more than can be.
-    pub(super) bytes: Option<u64>,
+    /// The name of its type, where that says more than the storage type.
+    pub(super) type_name: Option<&'a str>,
+    /// True if two elements share a byte.
+    pub(super) packed: bool,
+    /// Decoded bytes.
+    pub(super) bytes: u64,
     /// The level of compression, where there is something to compress.
     pub(super) level: Option<Level>,
-    /// Whether what is stored of it is compressed, here or in a shard.
-    pub(super) compressed: bool,
+    pub(super) announced: Option<&'a Identity>,
+    /// True if its bytes are in a shard already.
+    pub(super) is_stored: bool,
+    pub(super) blob: StoredBlob,
+    /// The shard that it is in, if it is in one.
+    pub(super) shard: Option<&'a str>,
 }
 
-impl Resolved<'_> {
-    /// How many storage elements its bytes are.
-    pub(super) fn stored_elements(&self) -> Option<u64> {
-        self.bytes?.checked_div(self.storage.width().into())
-    }
+/// An object that has been declared.
+pub(super) struct Declared<'a> {
+    pub(super) name: &'a str,
+    pub(super) layout: &'a str,
+    pub(super) shape: &'a [u64],
+    /// CBOR.
+    pub(super) attributes: Option<Output>,
+    pub(super) parts: Vec<Part<'a>>,
 }
 
 /// One object that is to be written.
@@ -222,18 +266,27 @@ enum Layout<'a> {
 
 /// The components of an object; few enough to need no memory, or the caller's.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most are few, which take no memory of the heap")]
 enum Components<'a> {
-    One([NewComponent<'a>; 1]),
-    Two([NewComponent<'a>; 2]),
-    Three([NewComponent<'a>; 3]),
+    Few([NewComponent<'a>; 3], usize),
     Many(&'a [NewComponent<'a>]),
+}
+
+impl<'a> Components<'a> {
+    fn one(data: NewComponent<'a>) -> Self {
+        Self::Few([data; 3], 1)
+    }
+
+    fn two(first: NewComponent<'a>, second: NewComponent<'a>) -> Self {
+        Self::Few([first, second, second], 2)
+    }
 }
 
 impl<'a> NewObject<'a> {
     /// A dense array in row-major order: v1.2 §3. Its component is `data`.
     pub fn dense(name: &'a str, shape: &'a [u64], element: impl Into<ElementType<'a>>) -> Self {
         let data = NewComponent::counted("data", element.into(), product(shape));
-        Self::new(name, Layout::Known(Format::Dense), shape, Components::One([data]))
+        Self::new(name, Layout::Known(Format::Dense), shape, Components::one(data))
     }
 
     /// A matrix of `nnz` values as compressed sparse rows: v1.2 §3. Its components are
@@ -251,7 +304,7 @@ impl<'a> NewObject<'a> {
             NewComponent::new("values", element, nnz),
             index("indices", Some(nnz)),
         ];
-        Self::new(name, Layout::Known(Format::SparseCsr), shape, Components::Three(components))
+        Self::new(name, Layout::Known(Format::SparseCsr), shape, Components::Few(components, 3))
     }
 
     /// A list of `nnz` coordinates and values: v1.2 §3. Its components are `coords`, rank × nnz
@@ -265,8 +318,8 @@ impl<'a> NewObject<'a> {
         let rank = u64::try_from(shape.len()).ok();
         let count = rank.and_then(|rank| rank.checked_mul(nnz));
         let coords = NewComponent::counted("coords", StorageType::U64.into(), count);
-        let components = [coords, NewComponent::new("values", element, nnz)];
-        Self::new(name, Layout::Known(Format::SparseCoo), shape, Components::Two(components))
+        let components = Components::two(coords, NewComponent::new("values", element, nnz));
+        Self::new(name, Layout::Known(Format::SparseCoo), shape, components)
     }
 
     /// Packed weights with scales and zero-points: v1.1 III.4, v1.2 §3. The types and numbers of
@@ -282,7 +335,12 @@ impl<'a> NewObject<'a> {
         };
         let components =
             [part("zeros", zeros), part("scales", scales), part("packed_weight", packed_weight)];
-        Self::new(name, Layout::Known(Format::QuantizedGroup), shape, Components::Three(components))
+        Self::new(
+            name,
+            Layout::Known(Format::QuantizedGroup),
+            shape,
+            Components::Few(components, 3),
+        )
     }
 
     /// Blocks of `block_size` elements along an axis, the last unless the attributes say another, each
@@ -296,18 +354,18 @@ impl<'a> NewObject<'a> {
     ) -> Self {
         let elements = product(shape);
         let scales = elements.and_then(|elements| elements.checked_div(block_size));
-        let components = [
+        let components = Components::two(
             NewComponent::counted("data", element.into(), elements),
             NewComponent::counted("scales", LogicalType::F8E8M0.into(), scales),
-        ];
-        Self::new(name, Layout::Known(Format::Mx), shape, Components::Two(components))
+        );
+        Self::new(name, Layout::Known(Format::Mx), shape, components)
     }
 
     /// So many bytes of blocks of a type of GGUF: `gguf.NAME/1` of 2, whose name is `layout`. Its
     /// component is `data`. Its attributes are to be those of [`Encoded::gguf`], or more.
     pub fn gguf(name: &'a str, shape: &'a [u64], layout: &'a str, bytes: u64) -> Self {
         let data = NewComponent::of_bytes("data", StorageType::U8, bytes);
-        Self::new(name, Layout::Named(layout), shape, Components::One([data]))
+        Self::new(name, Layout::Named(layout), shape, Components::one(data))
     }
 
     /// An object of any format, known or not, with any components. What a known format asks
@@ -358,22 +416,16 @@ impl<'a> NewObject<'a> {
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn compressed(mut self, level: Level) -> Self {
-        let compressed = |component: NewComponent<'a>| component.compressed(level);
-        self.components = match self.components {
-            Components::One(all) => Components::One(all.map(compressed)),
-            Components::Two(all) => Components::Two(all.map(compressed)),
-            Components::Three(all) => Components::Three(all.map(compressed)),
-            many @ Components::Many(_) => many,
-        };
+        if let Components::Few(all, _) = &mut self.components {
+            *all = all.map(|component| component.compressed(level));
+        }
         self
     }
 
     /// Its components, in the order in which their bytes are written.
     pub(super) fn components(&self) -> &[NewComponent<'a>] {
         match &self.components {
-            Components::One(all) => all,
-            Components::Two(all) => all,
-            Components::Three(all) => all,
+            Components::Few(all, count) => all.get(..*count).unwrap_or(all),
             Components::Many(all) => all,
         }
     }

@@ -1,4 +1,4 @@
-//! Attributes that are to be written.
+//! Attributes that are to be written, and records of fields.
 
 use alloc::vec::Vec;
 
@@ -7,8 +7,10 @@ use serde_cbor_2::Serializer;
 
 use crate::brief::Bytes;
 use crate::cbor::Output;
+use crate::digest::{Digest, Spelled};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::v2::{GgufKey, MxKey};
+use crate::num::u64_from_usize;
 
 /// Attributes of a file or an object, as CBOR: a map whose keys are text. v1.2 §1.
 ///
@@ -48,15 +50,11 @@ impl Encoded {
     /// [`OutOfMemory`].
     pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
         let mut out = Output::default();
-        out.map(if axis.is_some() { 3 } else { 2 })?;
-        if let Some(axis) = axis {
-            MxKey::axis.write(&mut out)?;
-            out.uint(axis)?;
-        }
-        MxKey::block_size.write(&mut out)?;
-        out.uint(block_size)?;
-        MxKey::scale_form.write(&mut out)?;
-        out.text("e8m0_exponent")?;
+        record(&mut out, MxKey::TABLE_ORDER, MxKey::write, |key| match key {
+            MxKey::axis => axis.map(Value::Uint),
+            MxKey::block_size => Some(Value::Uint(block_size)),
+            MxKey::scale_form => Some(Value::Text("e8m0_exponent")),
+        })?;
         Ok(Self(out.into_bytes()))
     }
 
@@ -66,11 +64,10 @@ impl Encoded {
     /// [`OutOfMemory`].
     pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
         let mut out = Output::default();
-        out.map(2)?;
-        GgufKey::block_bytes.write(&mut out)?;
-        out.uint(block_bytes)?;
-        GgufKey::elems_per_block.write(&mut out)?;
-        out.uint(elems_per_block)?;
+        record(&mut out, GgufKey::TABLE_ORDER, GgufKey::write, |key| match key {
+            GgufKey::block_bytes => Some(Value::Uint(block_bytes)),
+            GgufKey::elems_per_block => Some(Value::Uint(elems_per_block)),
+        })?;
         Ok(Self(out.into_bytes()))
     }
 
@@ -82,6 +79,51 @@ impl Encoded {
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
+}
+
+/// The value of a field.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Uint(u64),
+    Text(&'a str),
+    Numbers(&'a [u64]),
+    Digest(&'a Digest<'static>),
+    Encoded(&'a [u8]),
+    /// Whatever it writes.
+    Written(&'a dyn Fn(&mut Output) -> Result<(), OutOfMemory>),
+}
+
+/// Writes a map of those of the keys that have a value.
+pub(super) fn record<'a, K: Copy>(
+    out: &mut Output,
+    keys: &[K],
+    write: impl Fn(K, &mut Output) -> Result<(), OutOfMemory>,
+    value: impl Fn(K) -> Option<Value<'a>>,
+) -> Result<(), OutOfMemory> {
+    let (head, mut count) = (out.len(), 0_u8);
+    out.map(0)?;
+    for key in keys {
+        let Some(value) = value(*key) else { continue };
+        count = count.saturating_add(1);
+        write(*key, out)?;
+        match value {
+            Value::Uint(number) => out.uint(number)?,
+            Value::Text(text) => out.text(text)?,
+            Value::Numbers(numbers) => {
+                out.array(u64_from_usize(numbers.len()))?;
+                numbers.iter().try_for_each(|number| out.uint(*number))?;
+            }
+            // Readers refuse the empty text.
+            Value::Digest(digest) => {
+                let spelled = Spelled::new(digest);
+                out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))?;
+            }
+            Value::Encoded(bytes) => out.raw(bytes)?,
+            Value::Written(write) => write(out)?,
+        }
+    }
+    out.count(head, count);
+    Ok(())
 }
 
 /// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.

@@ -8,17 +8,13 @@
 //! them), because the manifest of a file must be its end: writing behind it in place would
 //! leave, until the new manifest is there, an unreadable file.
 
-#[cfg(unix)]
-mod access;
 #[cfg(not(unix))]
 mod elsewhere;
-mod error;
-#[cfg(unix)]
-mod target;
 #[cfg(unix)]
 mod unix;
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::Path;
@@ -34,11 +30,8 @@ use crate::manifest::Manifest;
 use crate::source::FileArchive;
 #[cfg(not(unix))]
 use elsewhere::{Draft, Target};
-pub use error::PublishError;
 #[cfg(unix)]
-use target::Target;
-#[cfg(unix)]
-use unix::Draft;
+use unix::{Draft, Target};
 
 /// A file that is being written, and is not yet where it is to be. Dropped before it is
 /// published, it is removed.
@@ -203,6 +196,38 @@ pub fn append(
 ) -> Result<Writer<FileSink>, CopyError<io::Error, io::Error>> {
     let (sink, manifest) = FileSink::edition(path, options)?;
     Ok(Writer::append(sink, &manifest, settings)?)
+}
+
+/// Why a file is not published, or is not known to stay so.
+#[derive(Debug)]
+pub enum PublishError {
+    /// It is not: what was there, if anything, is still there, and the temporary file is removed.
+    NotPublished(io::Error),
+    /// It is: opening the target gives the new file. But the system has not confirmed that its
+    /// name is durable: if the machine stops soon, what was there before may be there again.
+    NotDurable(io::Error),
+}
+
+impl fmt::Display for PublishError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPublished(error) => error.fmt(f),
+            Self::NotDurable(error) => {
+                write!(f, "the file is published, but not confirmed to be durable: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PublishError {}
+
+impl From<PublishError> for io::Error {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::NotPublished(error) => error,
+            PublishError::NotDurable(ref reason) => Self::new(reason.kind(), error),
+        }
+    }
 }
 
 /// The last name of a path, which it must end in: what is written as a folder is none.

@@ -1,20 +1,21 @@
 //! The bytes of one object, component by component.
 
 use core::iter::Copied;
+use core::num::NonZeroUsize;
 use core::slice::Iter;
 
 use super::blob_sink::{BlobSink, NewBlob};
-use super::component::Stream;
-use super::declare::{BlobInShard, NewObject, Resolved, StoredBlob};
+use super::declare::{Declared, NewObject, Part, StoredBlob};
 use super::draft::Draft;
-use super::entry::Written;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
-use crate::digest::Spelled;
+use crate::codec::validate_bools;
+use crate::element::StorageType;
 use crate::error::{Error, Misuse, Place};
-use crate::format::{Format, Writing};
+use crate::format::Format;
 use crate::layout::BadIndex;
 use crate::num::{len_u32, u64_from_usize};
+use crate::rules::Rule;
 use crate::verify::Sparse;
 
 impl<S: Sink> Writer<S> {
@@ -23,10 +24,9 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Every rule on objects and components that needs no data, `duplicate-name`, and the
-    /// limits; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
+    /// limits on one object; [`Misuse::Unfinished`] where an object before has not ended; [`Misuse::Order`]
     /// where canonical form asks for another order; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn object<'a>(&mut self, object: &NewObject<'a>) -> Result<ObjectWriter<'_, 'a, S>, Error> {
-        self.draft.declare(object, self.file.position())?;
         ObjectWriter::begin(&mut self.draft, &mut self.file, None, object)
     }
 
@@ -53,15 +53,16 @@ impl<S: Sink> Writer<S> {
 #[must_use]
 pub struct ObjectWriter<'w, 'a, S> {
     draft: &'w mut Draft,
-    /// What its components are written to, and the name of the shard that it is.
+    /// The file that its components are written to.
     file: &'w mut BlobSink<S>,
-    shard: Option<&'w str>,
-    begin: u64,
-    object: NewObject<'a>,
-    sparse: Sparse<Copied<Iter<'a, u64>>>,
+    declared: Declared<'a>,
+    format: Format,
+    sparse: Indices<'a>,
     /// The current component; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
+    /// True if a blob is another than was expected.
+    changed: bool,
     failed: bool,
 }
 
@@ -69,25 +70,26 @@ pub struct ObjectWriter<'w, 'a, S> {
 const PIECE: usize = 256 << 10;
 
 impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
-    /// Begins an object that has been declared.
+    /// Begins an object in a file, which is the shard of that name if there is one.
     pub(super) fn begin(
         draft: &'w mut Draft,
         file: &'w mut BlobSink<S>,
-        shard: Option<&'w str>,
+        shard: Option<&'a str>,
         object: &NewObject<'a>,
     ) -> Result<Self, Error> {
-        let (object, target, begin) = (*object, *file.target(), file.position());
-        let format = object.format(target.writing);
-        let nnz = nnz(&object, target.writing);
-        let mut sparse = Sparse::new(format, object.shape.iter().copied(), nnz);
+        let declared = draft.declare(object, file.position(), shard)?;
+        let writing = file.target().writing;
+        let (format, parts) = (object.format(writing), &declared.parts);
+        let (shape, nnz) = (object.shape.iter().copied(), nnz(format, object.shape, parts));
+        let mut sparse = Sparse::new(format, shape, nnz);
         // What indices show together is not validated where some of them do not come.
-        let mut indices = object.components().iter().filter(|own| own.role != "values");
-        if target.writing.dialect.single_cells && indices.all(|own| own.stored.is_none()) {
-            let over = |over: BadIndex| Error::nowhere(over.kind).found(over.found);
-            sparse.ask_for_single_cells(draft.limits()).map_err(over)?;
+        let mut indices = parts.iter().filter(|part| part.role != "values");
+        if writing.dialect.single_cells && indices.all(|part| !part.is_stored) {
+            sparse.ask_for_single_cells(draft.limits()).map_err(bad)?;
         }
-        let (stream, ordinal, failed) = (None, 0, false);
-        let mut own = Self { draft, file, shard, begin, object, sparse, stream, ordinal, failed };
+        let (stream, ordinal, changed, failed) = (None, 0, false, false);
+        let mut own =
+            Self { draft, file, declared, format, sparse, stream, ordinal, changed, failed };
         own.open()?;
         Ok(own)
     }
@@ -114,21 +116,26 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if bytes.is_empty() {
             return Ok(());
         }
+        let place = self.place();
         let Some(stream) = &mut self.stream else {
-            return Err(Error::misuse(Misuse::Length).at(self.place()).into());
+            return Err(Error::misuse(Misuse::Length).at(place).into());
         };
         if stream.role != role {
-            return Err(Error::misuse(Misuse::Order).at(stream.place).into());
+            return Err(Error::misuse(Misuse::Order).at(place).into());
         }
         self.file.look_up(bytes);
         let left = stream.left.checked_sub(u64_from_usize(bytes.len()));
-        stream.left = left.ok_or(Error::misuse(Misuse::Length).at(stream.place))?;
+        stream.left = left.ok_or(Error::misuse(Misuse::Length).at(place))?;
         for piece in bytes.chunks(PIECE) {
-            stream.validate(piece, &mut self.sparse)?;
+            stream.validate(piece, &mut self.sparse).map_err(|error| error.at(place))?;
             self.file.write_blob(piece)?;
         }
         if stream.left == 0 {
-            self.close()?;
+            stream.finish(&mut self.sparse).map_err(|error| error.at(place))?;
+            let blob = self.file.end_blob().map_err(|error| error.at(place))?;
+            self.stream = None;
+            self.note(blob);
+            self.open()?;
         }
         Ok(())
     }
@@ -142,105 +149,141 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         if self.failed {
             return Err(Error::misuse(Misuse::Aborted).at(self.place()));
         }
-        if let Some(stream) = &self.stream {
-            return Err(Error::misuse(Misuse::Length).at(stream.place));
+        if self.stream.is_some() {
+            return Err(Error::misuse(Misuse::Length).at(self.place()));
         }
-        if self.shard.is_some() {
-            self.draft.grown(self.file.position().saturating_sub(self.begin));
-        }
-        self.draft.ended()
+        self.draft.end(self.declared, self.changed)
     }
 
     fn place(&self) -> Place {
         Place::new(Some(self.draft.ordinal()), Some(len_u32(self.ordinal)))
     }
 
+    /// Notes where the current component is.
+    fn note(&mut self, blob: StoredBlob) {
+        if let Some(part) = self.declared.parts.get_mut(self.ordinal) {
+            self.changed |= part.blob != blob;
+            part.blob = blob;
+        }
+        self.ordinal = self.ordinal.saturating_add(1);
+    }
+
     /// Opens the next component that has bytes.
     fn open(&mut self) -> Result<(), Error> {
-        while let Some(component) = self.object.components().get(self.ordinal) {
-            let (role, stored) = (component.role, component.stored);
-            let (writing, place) = (self.file.target().writing, self.place());
-            // All of this has been validated.
-            let impossible = Error::misuse(Misuse::Length).at(place);
-            let resolved = component.resolve(writing).ok_or(impossible)?;
-            if let Some(BlobInShard { shard, blob }) = stored {
-                self.note(role, &resolved, blob, Some(shard))?;
+        while let Some(part) = self.declared.parts.get(self.ordinal) {
+            if part.is_stored {
+                self.ordinal = self.ordinal.saturating_add(1);
                 continue;
             }
-            let left = resolved.bytes.ok_or(impossible)?;
-            let (level, announced) = (resolved.level, component.announced);
+            let Part { role, storage, bytes: left, level, announced, .. } = *part;
             self.file.begin_blob(&NewBlob { bytes: left, level, announced })?;
-            self.sparse.begin(role, resolved.storage)?;
-            let nnz = self.sparse.nnz();
-            let odd = resolved.logical.is_packed() && is_odd(&self.object, writing, nnz, role);
-            let (part, last) = (([0; 8], 0), 0);
-            let stream = Stream { role, resolved, place, left, part, odd, last };
+            self.sparse.begin(role, storage)?;
+            let odd = part.packed && self.is_odd(role);
+            let stream = Stream { role, storage, left, part: ([0; 8], 0), odd, last: 0 };
             if left > 0 {
                 self.stream = Some(stream);
                 return Ok(());
             }
-            stream.settle(&mut self.sparse)?;
+            let place = self.place();
+            stream.finish(&mut self.sparse).map_err(|error| error.at(place))?;
             let blob = self.file.note_blob()?;
-            self.note(role, &resolved, &blob, self.shard)?;
+            self.note(blob);
         }
         Ok(())
     }
 
-    /// Adds the entry of a component whose bytes are there.
-    fn note(
-        &mut self,
-        role: &str,
-        resolved: &Resolved<'_>,
-        blob: &StoredBlob,
-        shard: Option<&str>,
-    ) -> Result<(), Error> {
-        self.draft.component(&Written {
-            role,
-            element: resolved.element,
-            storage: resolved.storage,
-            digest: blob.digest.and_then(|digest| Spelled::new(&digest)),
-            offset: blob.offset,
-            length: blob.length,
-            decoded: resolved.bytes.filter(|_| blob.compressed),
-            shard,
-        })?;
-        self.ordinal = self.ordinal.saturating_add(1);
-        Ok(())
-    }
-
-    /// Closes the current component and opens the next.
-    fn close(&mut self) -> Result<(), WriteError<S::Error>> {
-        if let Some(stream) = &self.stream {
-            stream.settle(&mut self.sparse)?;
-            let blob = self.file.end_blob().map_err(|error| error.at(stream.place))?;
-            let (role, resolved) = (stream.role, stream.resolved);
-            self.note(role, &resolved, &blob, self.shard)?;
-            self.stream = None;
+    /// Returns whether a component holds an odd number of elements, two a byte.
+    fn is_odd(&self, role: &str) -> bool {
+        match (self.format, role) {
+            // An odd product has odd factors only.
+            (Format::Dense | Format::Mx, "data") => {
+                self.declared.shape.iter().all(|dimension| dimension & 1 == 1)
+            }
+            (Format::SparseCsr | Format::SparseCoo, "values") => {
+                self.sparse.nnz().is_some_and(|nnz| nnz & 1 == 1)
+            }
+            _ => false,
         }
-        Ok(self.open()?)
     }
 }
 
-/// How many values a sparse object has, by its indices.
-fn nnz(object: &NewObject<'_>, writing: &Writing) -> Option<u64> {
-    let (role, each) = match object.format(writing) {
+/// The number of values of a sparse object, by its indices.
+fn nnz(format: Format, shape: &[u64], parts: &[Part<'_>]) -> Option<u64> {
+    let (role, each) = match format {
         Format::SparseCsr => ("indices", 1),
-        Format::SparseCoo => ("coords", u64_from_usize(object.shape.len())),
+        Format::SparseCoo => ("coords", u64_from_usize(shape.len())),
         _ => return None,
     };
-    let indices = object.components().iter().find(|component| component.role == role)?;
-    indices.resolve(writing)?.stored_elements()?.checked_div(each)
+    let indices = parts.iter().find(|part| part.role == role)?;
+    indices.bytes.checked_div(indices.storage.width().into())?.checked_div(each)
 }
 
-/// Whether a component of an object of `nnz` values holds an odd number of elements, two a byte.
-fn is_odd(object: &NewObject<'_>, writing: &Writing, nnz: Option<u64>, role: &str) -> bool {
-    let count = match (object.format(writing), role) {
-        (Format::Dense | Format::Mx, "data") => {
-            // An odd product has odd factors only.
-            return object.shape.iter().all(|dimension| dimension & 1 == 1);
+/// The indices of an object.
+type Indices<'a> = Sparse<Copied<Iter<'a, u64>>>;
+
+/// The current component.
+struct Stream<'a> {
+    role: &'a str,
+    storage: StorageType,
+    /// Decoded bytes that are still to come.
+    left: u64,
+    /// The first bytes of an index whose others are still to come.
+    part: ([u8; 8], usize),
+    /// True if the last high nibble has to be 0.
+    odd: bool,
+    /// The last byte that came.
+    last: u8,
+}
+
+impl Stream<'_> {
+    /// Validates some of the bytes, as a reader will.
+    fn validate(&mut self, piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), Error> {
+        if self.storage == StorageType::Bool {
+            validate_bools(piece, None, Rule::BoolValue.into())?;
         }
-        (Format::SparseCsr | Format::SparseCoo, "values") => nnz,
-        _ => None,
-    };
-    count.is_some_and(|count| count & 1 == 1)
+        if sparse.asks() {
+            self.indices(piece, sparse)?;
+        }
+        self.last = piece.last().copied().unwrap_or(self.last);
+        Ok(())
+    }
+
+    /// Validates indices, of which any number of bytes may have come.
+    fn indices(&mut self, mut piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), Error> {
+        let storage = self.storage;
+        let mut validate = |whole: &[u8]| sparse.validate(whole).map_err(bad);
+        let (bytes, held) = &mut self.part;
+        let part = bytes.get_mut(..storage.width().into()).ok_or(Error::internal())?;
+        if *held > 0 {
+            for slot in part.iter_mut().skip(*held) {
+                let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
+                *slot = *byte;
+                *held = held.saturating_add(1);
+                piece = rest;
+            }
+            validate(part)?;
+        }
+        let rest = piece.len() % NonZeroUsize::from(storage.divisor());
+        let whole = piece.split_at_checked(piece.len().saturating_sub(rest));
+        let (whole, rest) = whole.ok_or(Error::internal())?;
+        validate(whole)?;
+        for (slot, byte) in part.iter_mut().zip(rest) {
+            *slot = *byte;
+        }
+        *held = rest.len();
+        Ok(())
+    }
+
+    /// Validates what only the last byte shows.
+    fn finish(&self, sparse: &mut Indices<'_>) -> Result<(), Error> {
+        sparse.finish().map_err(bad)?;
+        if self.odd && self.last > 15 {
+            return Err(Error::nowhere(Rule::NibbleValue).found(self.last.into()));
+        }
+        Ok(())
+    }
+}
+
+fn bad(bad: BadIndex) -> Error {
+    Error::nowhere(bad.kind).found(bad.found)
 }

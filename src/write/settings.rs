@@ -2,6 +2,8 @@
 
 use core::cmp::Ordering;
 
+use crate::codec::Sum;
+use crate::digest::Digest;
 use crate::error::{Error, Misuse};
 use crate::format::frame::Container;
 use crate::format::{Generation, Writing, written};
@@ -111,15 +113,13 @@ impl Settings {
 
     /// What a new file is to be.
     pub(super) fn target(&self) -> Result<Target, Error> {
-        let writing = written(self.generation).ok_or(Error::misuse(Misuse::Settings))?;
-        self.target_of(writing)
+        self.target_of(written(self.generation).ok_or(Error::misuse(Misuse::Settings))?)
     }
 
     /// What is to be added to a file of a generation that is written so.
     pub(super) fn target_of(&self, writing: &'static Writing) -> Result<Target, Error> {
-        let misuse = Error::misuse(Misuse::Settings);
         let decoded = writing.digests_decoded;
-        let own = if decoded { Checksum::over_decoded() } else { Checksum::Sha256 };
+        let own = if decoded { Checksum::Xxh3 } else { Checksum::Sha256 };
         let checksum = match self.checksum {
             Some(checksum) if !self.canonical => checksum,
             _ => own,
@@ -141,7 +141,7 @@ impl Settings {
             || !alignment.is_power_of_two()
             || !(least..=MOST).contains(&alignment)
         {
-            return Err(misuse);
+            return Err(Error::misuse(Misuse::Settings));
         }
         let canonical = self.canonical;
         let sharing = self.sharing || canonical && shares;
@@ -161,9 +161,24 @@ impl Settings {
 }
 
 impl Checksum {
-    /// What is computed where digests are those of decoded bytes.
-    fn over_decoded() -> Self {
-        Self::Xxh3
+    /// The digest of nothing so far, if there is to be one.
+    pub(super) fn sum(self) -> Option<Sum> {
+        match self {
+            Self::None => None,
+            Self::Crc32c => Some(Sum::crc32c()),
+            Self::Sha256 => Some(Sum::sha256()),
+            Self::Xxh3 => Some(Sum::xxh3()),
+        }
+    }
+
+    /// A digest that stands for one that is not known yet.
+    pub(super) fn unknown(self) -> Option<Digest<'static>> {
+        match self {
+            Self::None => None,
+            Self::Crc32c => Some(Digest::Crc32c(0)),
+            Self::Sha256 => Some(Digest::Sha256([0; 32])),
+            Self::Xxh3 => Some(Digest::Xxh3(0)),
+        }
     }
 }
 
@@ -180,11 +195,6 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The generation that is written.
-    pub(super) fn generation(&self) -> Generation {
-        self.writing.generation
-    }
-
     /// Whether it may have shards.
     ///
     /// # Errors
@@ -198,16 +208,17 @@ impl Target {
 
     /// The container that is written.
     pub(super) fn container(&self) -> Container {
-        Container::written(self.generation())
+        Container::written(self.writing.generation)
+    }
+
+    /// The next place for a blob; none beyond the last that there is.
+    pub(super) fn aligned(&self, position: u64) -> Option<u64> {
+        let rest = self.alignment.wrapping_sub(1);
+        Some(position.checked_add(rest)? & !rest)
     }
 
     /// The order in which names of objects, and roles in an object, come in canonical form.
     pub(super) fn order(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.writing.deterministic { a.cmp(b) } else { by_length(a, b) }
-    }
-
-    /// The next place for a blob; none beyond the last that there is.
-    pub(super) fn aligned(&self, position: u64) -> Option<u64> {
-        position.checked_next_multiple_of(self.alignment)
     }
 }

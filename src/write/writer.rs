@@ -1,12 +1,9 @@
 //! The writer: header, objects, manifest, footer, in one pass.
 
-use alloc::vec::Vec;
-
 use super::blob_sink::BlobSink;
 use super::draft::Draft;
 use super::encoded::Encoded;
 use super::settings::{Settings, Target};
-use super::shard_writer::NamedShard;
 use super::sink::{Sink, WriteError};
 use crate::error::{Error, Misuse};
 use crate::manifest::Manifest;
@@ -36,20 +33,17 @@ use crate::manifest::Manifest;
 pub struct Writer<S> {
     pub(super) file: BlobSink<S>,
     pub(super) draft: Draft,
-    /// The shards that have begun; none in the place of one that has ended.
-    pub(super) shards: Vec<Option<NamedShard<S>>>,
 }
 
 impl<S: Sink> Writer<S> {
     /// Begins a file.
     ///
     /// # Errors
-    /// Whatever the sink fails with; `limit-keys` and `limit-manifest` where the limits allow no
-    /// file at all; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// Whatever the sink fails with; [`Misuse::Settings`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
         let target = settings.target()?;
-        let draft = Draft::new(settings, target)?;
-        Ok(Self::with(BlobSink::new(sink, target, None)?, draft))
+        let draft = Draft::new(settings.options(), target)?;
+        Ok(Self { file: BlobSink::new(sink, target, None)?, draft })
     }
 
     /// Goes on with a file of 1.x or 2: what `sink` is given goes behind the first
@@ -68,8 +62,8 @@ impl<S: Sink> Writer<S> {
     ///
     /// # Errors
     /// Whatever the sink fails with; [`Misuse::Append`] where the file is of 0.1 or a data shard, or
-    /// canonical form is asked for; [`Misuse::Settings`] where its generation has not what they say; where the settings give limits, any rule `limit-…` that the file itself
-    /// breaks; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// canonical form is asked for; [`Misuse::Settings`] where its generation has not what they say;
+    /// [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn append(
         sink: S,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -85,11 +79,7 @@ impl<S: Sink> Writer<S> {
         let draft = Draft::from_manifest(manifest, settings, target)?;
         let mut file = BlobSink::at(sink, target, frame.appends_at());
         file.pad()?;
-        Ok(Self::with(file, draft))
-    }
-
-    fn with(file: BlobSink<S>, draft: Draft) -> Self {
-        Self { file, draft, shards: Vec::new() }
+        Ok(Self { file, draft })
     }
 
     /// Gives the file attributes, in place of those that it has. They may come at any time.
@@ -97,8 +87,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// `attributes-type`, `key-type`, `duplicate-key`, `limit-keys`, `limit-depth` and the rules
     /// `cbor-…`, where they are no attributes; in canonical form, `duplicate-key` also where a
-    /// key stands twice in one of the values. `limit-keys` where the root of a file that is
-    /// appended to has no room for another key; `limit-manifest`; [`OutOfMemory`](crate::error::OutOfMemory). The file
+    /// key stands twice in one of the values; [`OutOfMemory`](crate::error::OutOfMemory). The file
     /// keeps those that it has.
     pub fn attributes(&mut self, attributes: &Encoded) -> Result<(), Error> {
         self.draft.attributes(attributes)
@@ -112,18 +101,19 @@ impl<S: Sink> Writer<S> {
     /// of opening, beside the manifest.
     ///
     /// # Errors
-    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object, or a shard, has not ended;
-    /// [`OutOfMemory`](crate::error::OutOfMemory). What opening the file would fail with: `limit-manifest`, and
-    /// `duplicate-name` where names were chosen to hide it until now. `limit-decoded-total` where
-    /// the file has become shorter, as its old manifest was spelled at length.
+    /// Whatever the sink fails with; [`Misuse::Unfinished`] where an object has not ended;
+    /// [`OutOfMemory`](crate::error::OutOfMemory). Whatever opening the file would fail with, and only all of it
+    /// shows: `limit-manifest`, `limit-keys` of the root, `limit-decoded-total`, `limit-shards`; `shard-reference`,
+    /// `blob-bounds` and `blob-overlap` of components that are [`stored`](super::NewComponent::stored), and
+    /// `duplicate-key` where a shard is listed twice. Of a file that is appended to, any rule `limit-…` that it
+    /// breaks itself, where the settings give limits. Nothing is written then.
     pub fn finish(mut self) -> Result<S, WriteError<S::Error>> {
         if self.draft.is_unfinished() {
             return Err(Error::misuse(Misuse::Unfinished).into());
         }
         let end = self.draft.finish(self.file.position())?;
-        for bytes in [end.manifest.as_bytes(), end.footer.as_bytes()] {
-            self.file.put(bytes)?;
-        }
+        self.file.put(end.manifest.as_bytes())?;
+        self.file.put(end.footer.as_bytes())?;
         Ok(self.file.end()?.0)
     }
 

@@ -318,15 +318,18 @@ pub(crate) fn write_shards() -> Result<(), Error> {
     let blob = blob.in_shard("given");
     let part = [NewComponent::new("data", StorageType::U8, 3).stored(&blob)];
     writer.add(&NewObject::custom("z", &[3], "dense", &part), &[])?;
-    let open = [writer.begin_shard("b", Vec::new())?, writer.begin_shard("a", Vec::new())?];
-    for (name, shard) in [("y", open[0]), ("x", open[1]), ("w", open[0])] {
+    let begin = || ShardWriter::new(Vec::new(), &settings);
+    let mut open = [("b", begin()?), ("a", begin()?)];
+    for (name, at) in [("y", 0), ("x", 1), ("w", 0)] {
         let object = NewObject::dense(name, &[5000], StorageType::U8);
-        let mut out = writer.object_in(shard, &object)?;
+        let (shard_name, shard) = &mut open[at];
+        let mut out = writer.object_in(shard_name, shard, &object)?;
         out.write("data", &[7; 5000])?;
         out.end()?;
     }
-    for shard in open {
-        writer.end_shard(shard)?;
+    for (name, shard) in open {
+        let (_, record) = shard.finish()?;
+        writer.shard(name, &record)?;
     }
     let root = writer.finish()?;
     let archive = Archive::open(&root[..])?;

@@ -25,21 +25,19 @@ fn what_a_sink_fails_with_is_final() {
         Err(WriteError::Sink(error)) => error == "full",
         _ => false,
     };
+    assert!(failed(ShardWriter::new(Short(0), &settings()).map(drop)));
     let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
-    assert!(failed(writer.begin_shard("s", Short(0)).map(drop)));
-    // Its name is free again.
-    let shard = writer.begin_shard("s", Short(4096)).unwrap();
+    let mut shard = ShardWriter::new(Short(4096), &settings()).unwrap();
     let object = NewObject::dense("w", &[3], StorageType::U8);
-    let mut out = writer.object_in(shard, &object).unwrap();
+    let mut out = writer.object_in("s", &mut shard, &object).unwrap();
     assert!(failed(out.write("data", &[1, 2, 3])));
     assert_eq!(misuse(out.end().unwrap_err()), Some(Misuse::Aborted));
-    assert!(writer.end_shard(shard).is_err() && writer.finish().is_err());
-
-    let mut writer = Writer::new(Short(1 << 20), &settings()).unwrap();
-    let shard = writer.begin_shard("s", Short(4096)).unwrap();
-    assert!(failed(writer.end_shard(shard).map(drop)));
+    assert!(shard.finish().is_err());
     assert!(matches!(writer.finish(), Err(WriteError::Refused(error))
         if misuse(error) == Some(Misuse::Unfinished)));
+
+    let shard = ShardWriter::new(Short(4096), &settings()).unwrap();
+    assert!(failed(shard.finish().map(drop)));
 }
 
 /// A sink that has failed is given nothing more, even if it would take it.

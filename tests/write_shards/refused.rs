@@ -7,7 +7,9 @@ fn other_files_have_no_shards() {
     for settings in [Settings::default(), Settings::default().canonical(), settings().canonical()] {
         let mut writer = Writer::new(Vec::new(), &settings).unwrap();
         assert_eq!(misuse(writer.shard("s", &RECORD).unwrap_err()), Some(Misuse::NoShards));
-        let begun = writer.begin_shard("s", Vec::new());
+        let mut shard = ShardWriter::new(Vec::new(), &self::settings()).unwrap();
+        let object = NewObject::dense("w", &[4], StorageType::U8);
+        let begun = writer.object_in("s", &mut shard, &object).map(drop);
         assert_eq!(misuse(begun.unwrap_err()), Some(Misuse::NoShards));
         let alone = ShardWriter::new(Vec::new(), &settings);
         assert_eq!(misuse(alone.unwrap_err()), Some(Misuse::NoShards));
@@ -29,27 +31,20 @@ fn names_are_those_that_readers_accept_and_single() {
     let long = "s".repeat(65);
     for name in ["", ".", ".a", "a/b", "..", "a b", "\u{e4}", "a\0", &long] {
         assert_eq!(rule(writer.shard(name, &RECORD).unwrap_err()), Some("shard-name"), "{name:?}");
-        let begun = writer.begin_shard(name, Vec::new());
-        assert_eq!(rule(begun.unwrap_err()), Some("shard-name"), "{name:?}");
     }
-    for name in ["a", "-", "A..z_09", &long[1..]] {
+    let names = ["a", "-", "A..z_09", &long[1..]];
+    for name in names {
         writer.shard(name, &RECORD).unwrap();
-        let twice = writer.shard(name, &RECORD).unwrap_err();
-        assert_eq!(misuse(twice), Some(Misuse::ShardName), "{name}");
     }
-    let open = writer.begin_shard("b", Vec::new()).unwrap();
-    for name in ["a", "b"] {
-        let twice = writer.begin_shard(name, Vec::new());
-        assert_eq!(misuse(twice.unwrap_err()), Some(Misuse::ShardName), "{name}");
-    }
-    assert_eq!(misuse(writer.shard("b", &RECORD).unwrap_err()), Some(Misuse::ShardName));
-    writer.end_shard(open).unwrap();
-    assert_eq!(misuse(writer.end_shard(open).unwrap_err()), Some(Misuse::UnknownShard));
-    let object = NewObject::dense("w", &[1], StorageType::U8);
-    let ended = writer.object_in(open, &object).map(drop);
-    assert_eq!(misuse(ended.unwrap_err()), Some(Misuse::UnknownShard));
     let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().len(), 5);
+    assert_eq!(Archive::open(&file).unwrap().shards().len(), 4);
+    for name in names {
+        let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+        for name in [name, "b", name] {
+            writer.shard(name, &RECORD).unwrap();
+        }
+        assert_eq!(rule(writer.finish().unwrap_err()), Some("duplicate-key"), "{name}");
+    }
 }
 
 #[test]
@@ -68,20 +63,27 @@ fn sizes_and_digests_are_those_that_readers_accept() {
 #[test]
 fn what_is_begun_has_to_end() {
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    let shard = writer.begin_shard("s", Vec::new()).unwrap();
-    // Of one that has not ended nothing is known.
-    let blob = BLOB.in_shard("s");
-    let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
-    let object = NewObject::custom("w", &[4], "dense", &data);
-    assert_eq!(misuse(writer.add(&object, &[]).unwrap_err()), Some(Misuse::UnknownShard));
-    drop(writer.object_in(shard, &NewObject::dense("w", &[1], StorageType::U8)).unwrap());
-    assert_eq!(misuse(writer.end_shard(shard).unwrap_err()), Some(Misuse::Unfinished));
+    let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
+    let object = NewObject::dense("w", &[1], StorageType::U8);
+    drop(writer.object_in("s", &mut shard, &object).unwrap());
+    let again = writer.object_in("s", &mut shard, &object).map(drop);
+    assert_eq!(misuse(again.unwrap_err()), Some(Misuse::Unfinished));
     assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
+
+    // What a component refers to has to be listed at last.
+    let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+    let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
+    let mut out = writer.object_in("s", &mut shard, &object).unwrap();
+    out.write("data", &[1]).unwrap();
+    out.end().unwrap();
+    let refused = Error::from(writer.finish().unwrap_err());
+    assert_eq!(rule(refused), Some("shard-reference"));
+    assert_eq!((refused.place().object(), refused.place().component()), (Some(0), Some(0)));
 
     let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
-    writer.begin_shard("s", Vec::new()).unwrap();
-    assert_eq!(misuse(writer.finish().unwrap_err()), Some(Misuse::Unfinished));
-
+    shard.write(&[1]).unwrap();
+    let within = writer.object_in("s", &mut shard, &object).map(drop);
+    assert_eq!(misuse(within.unwrap_err()), Some(Misuse::Unfinished));
     let mut shard = ShardWriter::new(Vec::new(), &settings()).unwrap();
     shard.write(&[1]).unwrap();
     assert_eq!(misuse(shard.finish().unwrap_err()), Some(Misuse::Unfinished));
@@ -97,18 +99,16 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
         let object = NewObject::custom(name, &[4], "dense", &data);
         writer.add(&object, &[]).map_err(Error::from)
     };
-    let unknown = declare("w", "t", BLOB, 4).unwrap_err();
-    assert_eq!(misuse(unknown), Some(Misuse::UnknownShard));
-    assert_eq!(unknown.place().component(), Some(0));
-    for (offset, length, wanted) in [
-        (0, 4, "blob-header"),
-        (4097, 4, "blob-alignment"),
-        (8192, 4, "blob-bounds"),
-        (1 << 63, 4, "blob-bounds"),
-        (u64::MAX - 4095, 4096, "blob-bounds"),
-    ] {
+    for (offset, length, wanted) in
+        [(0, 4, "blob-header"), (4097, 4, "blob-alignment"), (u64::MAX - 4095, 4096, "blob-bounds")]
+    {
         let blob = StoredBlob { offset, length, ..BLOB };
-        assert_eq!(declare("w", "s", blob, length).unwrap_err().id(), Some(wanted), "{offset}");
+        let refused = declare("w", "s", blob, length).unwrap_err();
+        assert_eq!(
+            (refused.id(), refused.place().component()),
+            (Some(wanted), Some(0)),
+            "{offset}"
+        );
     }
     let blob = StoredBlob { length: 5, ..BLOB };
     assert_eq!(misuse(declare("w", "s", blob, 4).unwrap_err()), Some(Misuse::Length));
@@ -126,27 +126,35 @@ fn blobs_of_given_files_are_where_readers_accept_them() {
     assert_eq!(rule(writer.finish().unwrap_err()), Some("blob-overlap"));
 }
 
-/// Indices that are there already are not validated; those that come are.
+/// The length of a shard may be known last.
+#[test]
+fn blobs_lie_within_their_shards() {
+    for offset in [8192, 1 << 63] {
+        let mut writer = Writer::new(Vec::new(), &settings()).unwrap();
+        let blob = StoredBlob { offset, ..BLOB };
+        let blob = blob.in_shard("s");
+        let data = [NewComponent::new("data", StorageType::U8, 4).stored(&blob)];
+        writer.add(&NewObject::custom("w", &[4], "dense", &data), &[]).unwrap();
+        writer.shard("s", &ShardRecord { size: 8192 + 40, digest: DIGEST }).unwrap();
+        assert_eq!(rule(writer.finish().unwrap_err()), Some("blob-bounds"), "{offset}");
+    }
+}
+
 #[test]
 fn limits_hold() {
-    let limits = Limits::default().with_shards(2).with_manifest(400);
-    let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
-    for name in ["a", "b"] {
-        writer.shard(name, &RECORD).unwrap();
-    }
-    assert_eq!(rule(writer.shard("c", &RECORD).unwrap_err()), Some("limit-shards"));
-    assert_eq!(rule(writer.begin_shard("c", Vec::new()).unwrap_err()), Some("limit-shards"));
-    let file = writer.finish().unwrap();
-    assert_eq!(Archive::open(&file).unwrap().shards().len(), 2);
-
-    let limits = Limits::default().with_manifest(250);
-    let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
-    writer.shard("a", &RECORD).unwrap();
-    writer.shard("b", &RECORD).unwrap();
-    assert_eq!(rule(writer.shard("c", &RECORD).unwrap_err()), Some("limit-manifest"));
-    assert_eq!(rule(writer.begin_shard("c", Vec::new()).unwrap_err()), Some("limit-manifest"));
-    // What was refused has left nothing, not even its name.
-    assert_eq!(Archive::open(&writer.finish().unwrap()).unwrap().shards().len(), 2);
+    let finish = |limits: Limits, names: &[&str]| {
+        let mut writer = Writer::new(Vec::new(), &settings().limits(limits)).unwrap();
+        for name in names {
+            writer.shard(name, &RECORD).unwrap();
+        }
+        writer.finish().map(|file| Archive::open(&file).unwrap().shards().len()).map_err(rule)
+    };
+    let limits = Limits::default().with_shards(2).with_manifest(250);
+    assert_eq!(finish(limits, &["a", "b"]), Ok(2));
+    assert_eq!(finish(limits, &["a", "b", "c"]), Err(Some("limit-shards")));
+    let limits = Limits::default().with_manifest(100);
+    assert_eq!(finish(limits, &["a"]), Ok(1));
+    assert_eq!(finish(limits, &["a", "b", "c"]), Err(Some("limit-manifest")));
 }
 
 /// What compressed components may decode to follows the bytes of a file and its shards.
@@ -160,18 +168,17 @@ fn bytes_of_shards_count_for_what_may_be_decoded() {
         writer.shard("s", &ShardRecord { size, digest: DIGEST }).unwrap();
         let blob = frames.in_shard("s");
         let data = [NewComponent::of_bytes("data", StorageType::U8, most).stored(&blob)];
-        let added = writer.add(&NewObject::custom("w", &[most], "dense", &data), &[]);
-        assert_eq!(added.is_ok(), fits, "{size}: {added:?}");
-        if fits {
-            let root = writer.finish().unwrap();
-            // What is appended to it may be as much.
-            let archive = Archive::open(&root).unwrap();
-            let mut more =
-                Writer::append(Vec::new(), &archive, &settings().limits(limits)).unwrap();
-            more.add(&NewObject::custom("x", &[most], "dense", &data), &[]).unwrap();
-            more.finish().unwrap();
-        } else {
-            assert_eq!(added.err().and_then(rule), Some("limit-decoded-total"));
-        }
+        writer.add(&NewObject::custom("w", &[most], "dense", &data), &[]).unwrap();
+        let root = writer.finish();
+        assert_eq!(root.is_ok(), fits, "{size}: {root:?}");
+        let Ok(root) = root else {
+            assert_eq!(root.err().and_then(rule), Some("limit-decoded-total"));
+            continue;
+        };
+        // What is appended to it may be as much.
+        let archive = Archive::open(&root).unwrap();
+        let mut more = Writer::append(Vec::new(), &archive, &settings().limits(limits)).unwrap();
+        more.add(&NewObject::custom("x", &[most], "dense", &data), &[]).unwrap();
+        more.finish().unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use zten::shards::{Candidate, Files, Find, Locate as _, Shard};
 use zten::verify::{Verified, Verifier};
-use zten::write::{Checksum, Copier, Level, Settings, Writer};
+use zten::write::{Checksum, Copier, Level, Settings, ShardWriter, Writer};
 use zten::{Archive, Component, Generation};
 
 use crate::liar::{Failed, Liar, Lie, Plan};
@@ -39,16 +39,16 @@ pub(crate) fn shard_lies(archive: &Archive<&[u8]>, plan: Plan<'_>, lied: &mut Li
 fn sharded(archive: &Archive<&[u8]>, level: Option<Level>) -> Option<Sharded> {
     let settings = Settings::default().generation(Generation::V2).checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).ok()?;
-    let shard = writer.begin_shard("s", Vec::new()).ok()?;
+    let mut shard = ShardWriter::new(Vec::new(), &settings).ok()?;
     let mut copier = Copier::new(archive.data().len() as u64, &limits());
     if let Some(level) = level {
         copier = copier.compressed(level);
     }
-    copier.set_shard(Some(shard));
     for object in archive.objects() {
-        copier.object(&object, archive.data(), &mut writer).ok()?;
+        copier.object(&object, archive.data(), &mut writer, Some(("s", &mut shard))).ok()?;
     }
-    let shard = writer.end_shard(shard).ok()?;
+    let (shard, record) = shard.finish().ok()?;
+    writer.shard("s", &record).ok()?;
     Some(Sharded { root: writer.finish().ok()?, shard })
 }
 

@@ -54,8 +54,3 @@ fn validate_name(at: Input<'_>, name: &[u8]) -> Checked<()> {
     let length = u64_from_usize(name.len());
     Err(Fault::with(Rule::ShardName, Remaining::of(at), length).into())
 }
-
-/// Validates the name of a shard that is to be written.
-pub(crate) fn validate_shard_name(name: &[u8]) -> Checked<()> {
-    validate_name(name, name)
-}

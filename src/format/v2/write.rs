@@ -17,7 +17,6 @@ pub(super) static WRITING: Writing = Writing {
     deterministic: true,
     digests_decoded: true,
     bool_is_type: true,
-    bounded_shapes: true,
     canonical_alignment: format::CANONICAL_ALIGNMENT_V2,
     logical_type: |name| LogicalType::from_v2(name),
     format: |name| values::layout(name),
@@ -26,11 +25,6 @@ pub(super) static WRITING: Writing = Writing {
         format => V2.layout_name(format),
     },
 };
-
-/// Validates the name of an object or a part: v2 §3.5.
-pub(crate) fn validate_written_name(name: &[u8]) -> Checked<()> {
-    values::validate_name(name, name)
-}
 
 /// Passes over deterministic attributes, which are to lie within `open` levels of the manifest.
 pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {

@@ -1,16 +1,15 @@
 //! What objects and components of one generation become in another.
 
-use super::change::Change;
-use super::error::Inexpressible;
-use crate::element::{LogicalType, StorageType};
-use crate::error::Error;
+use crate::element::{ByteOrder, LogicalType, StorageType};
+use crate::error::{Error, Place};
 use crate::format::{Format, IndexTypes};
+use crate::layout::Widened;
 use crate::manifest::{Component, ElementType, Object};
 use crate::rules::{Rule, Unsupported};
 use crate::write::settings::Target;
 
 /// The name of an object's format.
-pub(super) fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Inexpressible> {
+pub(super) fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str, Error> {
     let (format, name) = (object.format(), object.format_name());
     let writing = target.writing;
     if let Some(name) = (writing.format_name)(format) {
@@ -22,7 +21,8 @@ pub(super) fn format<'a>(object: &Object<'a>, target: &Target) -> Result<&'a str
         Format::Unknown => there == Format::Unknown || !is_named_1_2(there),
         _ => there == format || there == Format::Unknown && format != Format::QuantizedGroup,
     };
-    if kept { Ok(name) } else { Err(refused(object, Unsupported::Format.into())) }
+    let place = Place::new(Some(object.ordinal()), None);
+    kept.then_some(name).ok_or(Error::nowhere(Unsupported::Format).at(place))
 }
 
 /// Whether a format is one of 1.2, whose names have no version.
@@ -30,18 +30,13 @@ fn is_named_1_2(format: Format) -> bool {
     matches!(format, Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup)
 }
 
-fn refused(object: &Object<'_>, kind: crate::error::ErrorKind) -> Inexpressible {
-    let place = crate::error::Place::new(Some(object.ordinal()), None);
-    Inexpressible::new(Error::nowhere(kind).at(place))
-}
-
 /// What the elements of a component are.
 pub(super) fn element<'a>(
     part: &Component<'a>,
     change: Change,
     target: &Target,
-) -> Result<ElementType<'a>, Inexpressible> {
-    let refused = |error: Error| Err(Inexpressible::new(error.at(part.place())));
+) -> Result<ElementType<'a>, Error> {
+    let refused = |error: Error| Err(error.at(part.place()));
     let known = |logical: LogicalType| (target.writing.logical_type)(logical.name().as_bytes());
     match part.element_type() {
         _ if matches!(change, Change::Widen(_)) => Ok(ElementType::Plain(StorageType::U64)),
@@ -87,4 +82,52 @@ fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
     let same = indices().all(|part| part.storage_type() == first);
     let allowed = indices().all(|part| part.storage_type().is_some_and(|own| types.allow(own)));
     allowed && (same || types != IndexTypes::Unsigned)
+}
+
+/// What is done to the elements of a component on the way.
+#[derive(Clone, Copy)]
+pub(super) enum Change {
+    Nothing,
+    /// Indices of that type become `u64`.
+    Widen(StorageType),
+    /// What is not 0 becomes 1.
+    Bools,
+}
+
+/// Bytes that are changed in one go.
+const PIECE: usize = 4096;
+
+impl Change {
+    /// Hands what becomes of a chunk to `out`.
+    pub(super) fn apply<E: From<Error>>(
+        self,
+        chunk: &[u8],
+        out: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Nothing => out(chunk)?,
+            Self::Widen(storage) => {
+                let mut buffer = [0; PIECE];
+                let mut indices = Widened::new(chunk, storage, ByteOrder::Little);
+                while indices.len() > 0 {
+                    let slots = buffer.as_chunks_mut::<8>().0;
+                    let filled = slots.iter_mut().zip(&mut indices).fold(0, |bytes, (slot, n)| {
+                        *slot = n.to_le_bytes();
+                        slot.len().saturating_add(bytes)
+                    });
+                    out(buffer.get(..filled).ok_or(Error::internal())?)?;
+                }
+            }
+            Self::Bools => {
+                let mut buffer = [0; PIECE];
+                for piece in chunk.chunks(PIECE) {
+                    for (slot, byte) in buffer.iter_mut().zip(piece) {
+                        *slot = u8::from(*byte != 0);
+                    }
+                    out(buffer.get(..piece.len()).ok_or(Error::internal())?)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }

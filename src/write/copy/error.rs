@@ -28,10 +28,6 @@ pub struct Inexpressible {
 }
 
 impl Inexpressible {
-    pub(super) fn new(error: Error) -> Self {
-        Self { error, generation: Generation::V1_2 }
-    }
-
     /// The rule that the written file would break, the limit that it would go beyond, or what of the
     /// source it does not have. The place is that in the source.
     pub fn error(&self) -> Error {
@@ -100,10 +96,10 @@ impl fmt::Display for Sentence {
 }
 
 impl<R, W> CopyError<R, W> {
-    /// The same error, where it is another generation that cannot have something.
+    /// The error of a copy of a generation: what its writer refuses has been accepted by the reader.
     pub(super) fn of(self, generation: Generation) -> Self {
         match self {
-            Self::Inexpressible(Inexpressible { error, .. }) => {
+            Self::Write(WriteError::Refused(error)) if error.kind().row().is_some() => {
                 Self::Inexpressible(Inexpressible { error, generation })
             }
             other => other,
@@ -114,9 +110,6 @@ impl<R, W> CopyError<R, W> {
     pub(super) fn placed(self, own: impl Fn(Error) -> Error) -> Self {
         match self {
             Self::Write(WriteError::Refused(error)) => Self::Write(WriteError::Refused(own(error))),
-            Self::Inexpressible(Inexpressible { error, generation }) => {
-                Self::Inexpressible(Inexpressible { error: own(error), generation })
-            }
             other => other,
         }
     }
@@ -139,15 +132,9 @@ impl<R, W> From<ReadError<R>> for CopyError<R, W> {
     }
 }
 
-/// What the writer refuses has been accepted by the reader.
 impl<R, W> From<WriteError<W>> for CopyError<R, W> {
     fn from(error: WriteError<W>) -> Self {
-        match error {
-            WriteError::Refused(error) if error.kind().row().is_some() => {
-                Self::Inexpressible(Inexpressible::new(error))
-            }
-            other => Self::Write(other),
-        }
+        Self::Write(error)
     }
 }
 

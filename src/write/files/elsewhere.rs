@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::error::PublishError;
-use super::{A_LINK, NO_FILE, Over, folder, invalid, name};
+use super::{A_LINK, NO_FILE, Over, PublishError, folder, invalid, name};
 
 /// Where a file is to be.
 #[derive(Debug)]

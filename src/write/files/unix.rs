@@ -1,18 +1,79 @@
 //! Publishing on Unix: everything is reached from the folder, which is opened once.
 
+use alloc::borrow::ToOwned as _;
+use alloc::format;
 use alloc::string::String;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, linkat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, fchmod, fchown, fstat, linkat, openat,
+    renameat, statat, unlinkat,
+};
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::error::PublishError;
-use super::target::{Target, create, temporary_name};
-use super::{Over, access};
+use super::{A_LINK, NO_FILE, Over, PublishError, folder, invalid, name};
+
+/// Where a file is to be.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Open for reading: what cannot be read cannot be made durable.
+    folder: File,
+    name: OsString,
+}
+
+impl Target {
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        let name = name(path)?.to_owned();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, folder(path), flags, Mode::empty()).map_err(|error| {
+            let error = io::Error::from(error);
+            io::Error::new(
+                error.kind(),
+                format!("its folder cannot be opened for reading: {error}"),
+            )
+        })?;
+        Ok(Self { folder: folder.into(), name })
+    }
+
+    /// What is there, which must be a regular file or nothing.
+    pub(super) fn check(&self) -> io::Result<Option<Stat>> {
+        match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => match FileType::from_raw_mode(there.st_mode) {
+                FileType::RegularFile => Ok(Some(there)),
+                FileType::Symlink => Err(invalid(A_LINK)),
+                _ => Err(invalid(NO_FILE)),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The file that is there.
+    pub(super) fn open(&self) -> io::Result<File> {
+        self.check()?;
+        // It may have become something else by now, which is not to be waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.folder, &self.name, flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(invalid(NO_FILE)) }
+    }
+}
+
+/// A new file, which nothing has been at before.
+fn create(folder: &File, name: &str, mode: Mode) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, mode)?.into())
+}
+
+/// A name that is not in use and that none can know in advance: 64 bits of a hash with a secret.
+fn temporary_name() -> String {
+    format!(".zten-{:016x}.tmp", RandomState::new().build_hasher().finish())
+}
 
 /// A file that has no name yet, or not the one that it is to have.
 #[derive(Debug)]
@@ -55,8 +116,8 @@ impl Draft {
             return Err(Errno::EXIST.into());
         }
         match &old {
-            Some(old) => access::keep(&self.file, &self.target, old)?,
-            None => access::begin(&self.file, &self.target, self.temporary.is_none())?,
+            Some(old) => keep(&self.file, &self.target, old)?,
+            None => begin(&self.file, &self.target, self.temporary.is_none())?,
         }
         self.file.sync_all()?;
         let Target { folder, name } = &self.target;
@@ -117,6 +178,112 @@ impl Write for Draft {
     }
 }
 
+/// What a new file is asked for.
+const ANY: Mode = Mode::RUSR
+    .union(Mode::WUSR)
+    .union(Mode::RGRP)
+    .union(Mode::WGRP)
+    .union(Mode::ROTH)
+    .union(Mode::WOTH);
+
+/// Set-user-ID, set-group-ID and sticky bits are not among them: the file has another owner.
+const RIGHTS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
+
+/// Gives a file the mode, the group and the ACL of the one that it replaces.
+fn keep(file: &File, target: &Target, old: &Stat) -> io::Result<()> {
+    let mut mode = Mode::from_raw_mode(old.st_mode) & RIGHTS;
+    let group = fstat(file)?.st_gid == old.st_gid
+        || fchown(file, None, Some(Gid::from_raw(old.st_gid))).is_ok();
+    if !(group && acl::keep(file, target).is_ok()) {
+        // The bits of the group are those of another group, or the mask of an ACL that is lost.
+        acl::remove(file)?;
+        for (group, all) in
+            [(Mode::RGRP, Mode::ROTH), (Mode::WGRP, Mode::WOTH), (Mode::XGRP, Mode::XOTH)]
+        {
+            if !mode.contains(all) {
+                mode.remove(group);
+            }
+        }
+    }
+    Ok(fchmod(file, mode)?)
+}
+
+/// Gives a file the mode that any new file has in the folder. `hidden` is one that none could open
+/// so far, and that was asked for as any new file.
+fn begin(file: &File, target: &Target, hidden: bool) -> io::Result<()> {
+    // Linux before 5.19 forgets the umask on some file systems when a file gets no name.
+    if hidden && Mode::from_raw_mode(fstat(file)?.st_mode) & RIGHTS != ANY {
+        return Ok(());
+    }
+    // The umask cannot be asked for without changing it for all threads; and there may be an ACL.
+    let name = temporary_name();
+    let other = create(&target.folder, &name, ANY)?;
+    unlinkat(&target.folder, &name, AtFlags::empty())?;
+    Ok(fchmod(file, Mode::from_raw_mode(fstat(&other)?.st_mode) & RIGHTS)?)
+}
+
+#[cfg(target_os = "linux")]
+mod acl {
+    use alloc::format;
+    use std::ffi::OsString;
+    use std::fs::File;
+    use std::os::fd::AsRawFd as _;
+    use std::path::Path;
+
+    use rustix::fs::{XattrFlags, fremovexattr, fsetxattr, lgetxattr};
+    use rustix::io::{Errno, Result};
+
+    use super::Target;
+
+    const NAME: &str = "system.posix_acl_access";
+    /// Bytes of an ACL with 511 entries.
+    const MOST: usize = 4096;
+
+    /// Gives a file the ACL of the target, or none.
+    pub(super) fn keep(file: &File, target: &Target) -> Result<()> {
+        let mut path = OsString::from(format!("/proc/self/fd/{}", target.folder.as_raw_fd()));
+        path.push("/");
+        path.push(&target.name);
+        let mut bytes = [0; MOST];
+        match lgetxattr(Path::new(&path), NAME, &mut bytes) {
+            Ok(length) => {
+                let acl = bytes.get(..length).ok_or(Errno::RANGE)?;
+                fsetxattr(file, NAME, acl, XattrFlags::empty())
+            }
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => remove(file),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The folder may have given it one.
+    pub(super) fn remove(file: &File) -> Result<()> {
+        match fremovexattr(file, NAME) {
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// Elsewhere they are not POSIX's, and beside the mode.
+#[cfg(not(target_os = "linux"))]
+mod acl {
+    use std::fs::File;
+
+    use rustix::io::Result;
+
+    use super::Target;
+
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux it can fail")]
+    pub(super) fn keep(_: &File, _: &Target) -> Result<()> {
+        Ok(())
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "on Linux it can fail")]
+    pub(super) fn remove(_: &File) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Files without a name.
 #[cfg(target_os = "linux")]
 mod unnamed {
@@ -128,7 +295,7 @@ mod unnamed {
 
     use rustix::fs::{AtFlags, CWD, OFlags, fstat, linkat, openat, stat};
 
-    use crate::write::files::access::ANY;
+    use super::ANY;
 
     /// None where the file system has no such files, or where this one could not get a name.
     pub(super) fn create(folder: &File) -> Option<File> {

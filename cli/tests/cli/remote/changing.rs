@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use zten::write::{Checksum, Level, NewObject, Settings, Writer};
+use zten::write::{Checksum, Level, NewObject, Settings, ShardWriter, Writer};
 use zten::{Generation, StorageType};
 use zten_testkit::server::{Reply, Server, honest};
 
@@ -26,16 +26,17 @@ fn files(is_compressed: bool) -> (Vec<u8>, Vec<u8>) {
     let bools: Vec<u8> = bools.take(BOOLS).collect();
     let settings = Settings::default().generation(Generation::V2).checksum(Checksum::None);
     let mut writer = Writer::new(Vec::new(), &settings).unwrap();
-    let shard = writer.begin_shard("s", Vec::new()).unwrap();
+    let mut shard = ShardWriter::new(Vec::new(), &settings).unwrap();
     let shape = [BOOLS as u64];
     let mut object = NewObject::dense("w", &shape, StorageType::Bool);
     if is_compressed {
         object = object.compressed(Level::default());
     }
-    let mut out = writer.object_in(shard, &object).unwrap();
+    let mut out = writer.object_in("s", &mut shard, &object).unwrap();
     out.write("data", &bools).unwrap();
     out.end().unwrap();
-    let shard = writer.end_shard(shard).unwrap();
+    let (shard, record) = shard.finish().unwrap();
+    writer.shard("s", &record).unwrap();
     (writer.finish().unwrap(), shard)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zten::write::{Checksum, NewObject, Settings, Writer};
+use zten::write::{Checksum, NewObject, Settings, ShardWriter, Writer};
 use zten::{Generation, StorageType};
 use zten_testkit::server::{Reply, Server, honest};
 
@@ -20,16 +20,18 @@ fn files(checksum: Checksum) -> HashMap<String, Vec<u8>> {
     let mut files = HashMap::new();
     for number in 1..=SHARDS {
         let name = number.to_string();
-        let shard = writer.begin_shard(&name, Vec::new()).unwrap();
+        let mut shard = ShardWriter::new(Vec::new(), &settings).unwrap();
         for tensor in ["a", "b"] {
             let tensor = format!("{tensor}{number}");
             let shape = [16, TENSOR as u64 / 16];
             let new = NewObject::dense(&tensor, &shape, StorageType::U8);
-            let mut object = writer.object_in(shard, &new).unwrap();
+            let mut object = writer.object_in(&name, &mut shard, &new).unwrap();
             object.write("data", &vec![u8::try_from(number).unwrap(); TENSOR]).unwrap();
             object.end().unwrap();
         }
-        files.insert(format!("/m-{name}.zt"), writer.end_shard(shard).unwrap());
+        let (shard, record) = shard.finish().unwrap();
+        writer.shard(&name, &record).unwrap();
+        files.insert(format!("/m-{name}.zt"), shard);
     }
     files.insert("/m.zt".to_owned(), writer.finish().unwrap());
     files

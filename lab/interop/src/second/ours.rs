@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use zten::write::{Encoded, FileSink, Level, NewComponent, NewObject, Settings, Writer};
+use zten::write::{Encoded, FileSink, Level, NewComponent, NewObject, Settings, ShardWriter, Writer};
 use zten::{Archive, ElementType, Generation, Limits, Options, StorageType, attributes::Value};
 
 use super::{Object, Part};
@@ -37,22 +37,24 @@ pub(super) fn create_sharded(
 ) -> Result<()> {
     let settings = if rng.bool() { settings().sharing() } else { settings() };
     let mut writer = Writer::new(FileSink::create(path)?, &settings)?;
-    let begin = |(name, place): &(&str, PathBuf)| -> Result<_> {
-        Ok(writer.begin_shard(name, FileSink::create(place)?)?)
-    };
-    let shards: Vec<_> = places.iter().map(begin).collect::<Result<_>>()?;
+    let mut shards = Vec::new();
+    for (name, place) in places {
+        shards.push((*name, ShardWriter::new(FileSink::create(place)?, &settings)?));
+    }
     for object in objects {
-        match rng.choice(&shards).filter(|_| rng.u8(..4) > 0) {
-            Some(shard) => declare(object, false, |new, parts| {
-                let mut out = writer.object_in(*shard, new)?;
+        match rng.choice(shards.iter_mut()).filter(|_| rng.u8(..4) > 0) {
+            Some((name, shard)) => declare(object, false, |new, parts| {
+                let mut out = writer.object_in(name, shard, new)?;
                 parts.iter().try_for_each(|(role, bytes)| out.write(role, bytes))?;
                 Ok(out.end()?)
             })?,
             None => add(&mut writer, object, false)?,
         }
     }
-    for shard in shards {
-        writer.end_shard(shard)?.publish()?;
+    for (name, shard) in shards {
+        let (file, record) = shard.finish()?;
+        writer.shard(name, &record)?;
+        file.publish()?;
     }
     writer.finish()?.publish()?;
     Ok(())

@@ -1,21 +1,19 @@
-//! Writing data shards: files of blobs that another file refers to. v2 §7.2.
+//! Data shards: files of blobs that another file, their root, refers to. v2 §7.
 
-use alloc::string::String;
-
-use super::blob_sink::{BlobSink, NewBlob, sum};
-use super::declare::StoredBlob;
-use super::settings::{Checksum, Settings, Target};
-use super::shard_list::ShardRecord;
+use super::blob_sink::{BlobSink, NewBlob};
+use super::declare::{NewObject, ShardRecord, StoredBlob};
+use super::object::ObjectWriter;
+use super::settings::{Checksum, Settings};
 use super::sink::{Sink, WriteError};
+use super::writer::Writer;
 use crate::codec::Sum;
 use crate::error::{Error, Misuse};
 use crate::format::frame::Container;
 
 /// Writes a data shard: blobs as they come, then the footer. v2 §7.2. Nothing of it is kept in memory.
 ///
-/// What is in it is said by the file that refers to it, its root. One [`Writer`](super::Writer) can
-/// write a root with its shards, object by object ([`Writer::begin_shard`](super::Writer::begin_shard)).
-/// A shard that is written by itself, perhaps by another thread or machine, hands back what a root
+/// What is in it is said by the file that refers to it, its root. A shard may be written with its root, object by
+/// object ([`Writer::object_in`]), or by itself, perhaps by another thread or machine: it hands back what a root
 /// needs to refer to it.
 ///
 /// ```
@@ -43,8 +41,8 @@ use crate::format::frame::Container;
 /// ```
 #[derive(Debug)]
 pub struct ShardWriter<S> {
-    pub(super) file: BlobSink<S>,
-    /// Whether a blob has begun and not ended.
+    file: BlobSink<S>,
+    /// True if a blob has begun and not ended.
     within: bool,
 }
 
@@ -56,16 +54,13 @@ impl<S: Sink> ShardWriter<S> {
     /// Whatever the sink fails with; [`Misuse::NoShards`] where the settings are not those of
     /// generation 2, or of canonical form; [`Misuse::Settings`].
     pub fn new(sink: S, settings: &Settings) -> Result<Self, WriteError<S::Error>> {
-        Self::with_target(sink, settings.target()?)
-    }
-
-    pub(super) fn with_target(sink: S, target: Target) -> Result<Self, WriteError<S::Error>> {
+        let target = settings.target()?;
         target.has_shards()?;
         let whole = match target.checksum {
             Checksum::None => Checksum::Xxh3,
             checksum => checksum,
         };
-        Ok(Self { file: BlobSink::new(sink, target, sum(whole))?, within: false })
+        Ok(Self { file: BlobSink::new(sink, target, whole.sum())?, within: false })
     }
 
     /// Writes some bytes of a blob, as many as there are: little-endian elements, as readers want them.
@@ -110,14 +105,59 @@ impl<S: Sink> ShardWriter<S> {
         let size = self.file.position();
         let (sink, sum) = self.file.end()?;
         // It is always computed.
-        let digest = sum.as_ref().map(Sum::finish).ok_or(Error::misuse(Misuse::Settings))?;
+        let digest = sum.as_ref().map(Sum::finish).ok_or(Error::internal())?;
         Ok((sink, ShardRecord { size, digest }))
     }
 }
 
-/// A shard that one writer writes with its root, and its name there.
-#[derive(Debug)]
-pub(super) struct NamedShard<S> {
-    pub(super) name: String,
-    pub(super) writer: ShardWriter<S>,
+/// Shards (2): other files that hold blobs of this one.
+///
+/// ```
+/// use zten::write::{NewObject, Settings, ShardWriter, Writer};
+/// use zten::{Generation, StorageType};
+///
+/// let settings = Settings::default().generation(Generation::V2);
+/// let mut writer = Writer::new(Vec::new(), &settings)?;
+/// let mut shard = ShardWriter::new(Vec::new(), &settings)?;
+/// let weight = NewObject::dense("weight", &[2, 2], StorageType::U8);
+/// let mut object = writer.object_in("00001", &mut shard, &weight)?;
+/// object.write("data", &[1, 2, 3, 4])?;
+/// object.end()?;
+/// let (file, record) = shard.finish()?; // to be stored beside the root, as `STEM-00001.zt`
+/// writer.shard("00001", &record)?;
+/// let root = writer.finish()?;
+///
+/// let archive = zten::Archive::open(&root)?;
+/// let listed = archive.shards().next().unwrap();
+/// assert_eq!((listed.name(), listed.size()), ("00001", file.len() as u64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<S: Sink> Writer<S> {
+    /// Lists a file in which components are: a data shard, or any other file of 2. Of it nothing is read. It may be
+    /// listed before or after those components.
+    ///
+    /// # Errors
+    /// `shard-name`, `shard-size`, `digest-form`; [`Misuse::NoShards`]; [`OutOfMemory`](crate::error::OutOfMemory).
+    pub fn shard(&mut self, name: &str, record: &ShardRecord) -> Result<(), Error> {
+        self.draft.shard(name, record)
+    }
+
+    /// Begins an object as [`object`](Self::object) does, whose components go to a shard. This has to be
+    /// [listed](Self::shard) by that name. Any number of shards may be written side by side.
+    ///
+    /// # Errors
+    /// As [`object`](Self::object); [`Misuse::NoShards`]; [`Misuse::Unfinished`] where a blob of the shard has not
+    /// ended.
+    pub fn object_in<'w, 'a>(
+        &'w mut self,
+        name: &'a str,
+        shard: &'w mut ShardWriter<S>,
+        object: &NewObject<'a>,
+    ) -> Result<ObjectWriter<'w, 'a, S>, Error> {
+        self.file.target().has_shards()?;
+        if shard.within {
+            return Err(Error::misuse(Misuse::Unfinished));
+        }
+        ObjectWriter::begin(&mut self.draft, &mut shard.file, Some(name), object)
+    }
 }
