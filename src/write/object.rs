@@ -56,8 +56,8 @@ pub struct ObjectWriter<'w, 'a, S> {
     /// The file that its components are written to.
     file: &'w mut BlobSink<S>,
     declared: Declared<'a>,
-    format: Format,
     sparse: Indices<'a>,
+    format: Format,
     /// The current component; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
