@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use zten::{Archive, Error, Limits, Options, ReadAt, verify::Verifier};
-use zten_testkit::packed;
+use zten_testkit::generate::packed;
 
 /// A frame of so many blocks that repeat one byte 128 KiB times each, of an 8 MiB window.
 fn repeated(blocks: usize) -> Vec<u8> {

@@ -4,7 +4,6 @@
 
 mod corpus;
 pub mod generate;
-mod packed;
 mod placed;
 pub mod process;
 pub mod sample;
@@ -14,7 +13,6 @@ pub use corpus::{
     Accepted, Expected, Reject, Sharded, accepted, accepted_v2, check, corpus, is_lax, options,
     reject_index, reject_index_v2, sharded,
 };
-pub use packed::packed;
 pub use placed::{Placed, borrows, placed};
 
 /// The most heap, in bytes, that opening a file may take beside so many bytes of manifest: SECURITY.md.
