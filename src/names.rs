@@ -201,40 +201,18 @@ pub(crate) enum Names {
 #[cfg(feature = "std")]
 const FEW: u32 = 256;
 
-/// The order of sorted names: their bytes or, in 2, their lengths first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Bytes,
-    /// The shorter first, and equal lengths by their bytes.
-    Length,
-}
-
-impl Order {
-    fn compare(self, one: &[u8], other: &[u8]) -> Ordering {
-        match self {
-            Self::Length => by_length(one, other),
-            Self::Bytes => one.cmp(other),
-        }
-    }
-}
-
-/// The reason why an index of names could not be made.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Clash {
-    /// The object of this ordinal has the name of one before it; no object before does.
-    Duplicate(u32),
-    /// Memory could not be allocated.
-    Memory,
-}
+/// The order of sorted names: that of their bytes or, in 2, [`by_length`].
+pub(crate) type Order = fn(&[u8], &[u8]) -> Ordering;
 
 impl Names {
-    /// The index of `count` names that are not sorted.
-    pub(crate) fn hashed<'m>(count: u32, read: impl Fn(u32) -> &'m [u8]) -> Result<Self, Clash> {
-        let table = table(count, &read).map_err(|OutOfMemory| Clash::Memory)?;
-        match table.duplicate(read) {
-            Some(ordinal) => Err(Clash::Duplicate(ordinal)),
-            None => Ok(Self::Hashed(table)),
-        }
+    /// The index of `count` names that are not sorted, and the first ordinal whose name stands at one before it.
+    pub(crate) fn hashed<'m>(
+        count: u32,
+        read: impl Fn(u32) -> &'m [u8],
+    ) -> Result<(Self, Option<u32>), OutOfMemory> {
+        let table = table(count, &read)?;
+        let duplicate = table.duplicate(read);
+        Ok((Self::Hashed(table), duplicate))
     }
 
     /// The index of names that are strictly ascending.
@@ -296,7 +274,7 @@ fn search<'m>(
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = u32::midpoint(low, high);
-        match order.compare(read(middle), name) {
+        match order(read(middle), name) {
             Ordering::Less => low = middle.saturating_add(1),
             Ordering::Equal => return Some(middle),
             Ordering::Greater => high = middle,
@@ -313,28 +291,29 @@ pub(crate) mod tests;
 mod look_up_tests {
     use alloc::vec::Vec;
 
-    use super::{Clash, Names, Order};
+    use super::{Names, Order, by_length};
 
     #[test]
     fn names_are_found_in_any_order() {
         for count in [0, 1, 9, if cfg!(miri) { 260 } else { 5_000 }] {
             let mut names: Vec<_> = (0..count).map(|n| alloc::format!("{}", n * 7)).collect();
-            for order in [Some(Order::Bytes), Some(Order::Length), None] {
+            let orders: [Option<Order>; 3] = [Some(by_length), Some(<[u8]>::cmp), None];
+            for order in orders {
                 match order {
-                    Some(Order::Length) => names.sort_by_key(|name| (name.len(), name.clone())),
-                    Some(Order::Bytes) => names.sort(),
+                    Some(order) => names.sort_by(|a, b| order(a.as_bytes(), b.as_bytes())),
                     None => names.reverse(),
                 }
                 let read = |ordinal: u32| names[ordinal as usize].as_bytes();
-                let hashed = Names::hashed(count, read).unwrap();
+                let (hashed, _) = Names::hashed(count, read).unwrap();
                 let index = order.map_or(hashed, Names::sorted);
                 assert!((0..count).all(|at| index.find(read(at), count, read) == Some(at)));
                 for missing in ["", "1", "no such name"] {
                     assert_eq!(index.find(missing.as_bytes(), count, read), None);
                 }
-                let order = order.unwrap_or(Order::Bytes);
-                let found = |at| super::search(order, read(at), count, read) == Some(at);
-                assert!(order == Order::Length || names.is_sorted() == (0..count).all(found));
+                if let Some(order) = order {
+                    let found = |at| super::search(order, read(at), count, read) == Some(at);
+                    assert!((0..count).all(found));
+                }
             }
         }
     }
@@ -343,8 +322,8 @@ mod look_up_tests {
     fn the_first_name_that_comes_again_is_reported() {
         let names = ["c", "a", "b", "a", "c", "a"];
         let read = |ordinal: u32| names[ordinal as usize].as_bytes();
-        assert_eq!(Names::hashed(6, read).unwrap_err(), Clash::Duplicate(3));
-        assert!(Names::hashed(3, read).is_ok());
+        assert_eq!(Names::hashed(6, read).unwrap().1, Some(3));
+        assert_eq!(Names::hashed(3, read).unwrap().1, None);
     }
 
     /// A caller that looks for nothing pays nothing; few names are searched where they are.
@@ -352,11 +331,11 @@ mod look_up_tests {
     fn a_table_is_made_when_it_is_needed() {
         let names: Vec<_> = (100..1000).map(|n| alloc::format!("{n}")).collect();
         let read = |ordinal: u32| names[ordinal as usize].as_bytes();
-        let index = Names::sorted(Order::Bytes);
+        let index = Names::sorted(<[u8]>::cmp);
         assert_eq!(index.find(b"150", 100, read), Some(50));
         assert_eq!(index.bytes(), 0);
         assert_eq!(index.find(b"150", 900, read), Some(50));
         assert_eq!(index.bytes(), if cfg!(feature = "std") { 900 * 8 } else { 0 });
-        assert_eq!(Names::hashed(900, read).unwrap().bytes(), 900 * 8);
+        assert_eq!(Names::hashed(900, read).unwrap().0.bytes(), 900 * 8);
     }
 }

@@ -99,8 +99,15 @@ impl Encoder {
     /// Adds a head of the major type, the argument in as few bytes as can be.
     #[inline]
     pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {
-        let (bytes, start) = head_bytes(major, argument);
-        self.raw(bytes.get(start..).unwrap_or_default())
+        // Pieces of known sizes: most heads are short.
+        match u8::try_from(argument) {
+            Ok(argument @ 0..24) => self.raw(&[major << 5 | argument]),
+            Ok(argument) => self.raw(&[major << 5 | 0x18, argument]),
+            Err(_) => {
+                let (bytes, start) = head_bytes(major, argument);
+                self.raw(bytes.get(start..).unwrap_or_default())
+            }
+        }
     }
 
     /// Adds an unsigned integer.

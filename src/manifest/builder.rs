@@ -15,8 +15,7 @@ use crate::format::{
 use crate::format::{Dialect, Shapes, parse_object};
 use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
-use crate::names::by_length;
-use crate::names::{Clash, Names, Order};
+use crate::names::{Names, by_length};
 use crate::num::halves;
 use crate::num::{is_before, len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Rule};
@@ -122,17 +121,16 @@ impl IndexBuilder {
         }
         let read = |ordinal| records.name_at(ordinal);
         let names = if names_are_sorted {
-            Names::sorted(if dialect.facts.sorted_by_length { Order::Length } else { Order::Bytes })
+            Names::sorted(if dialect.facts.sorted_by_length { by_length } else { <[u8]>::cmp })
         } else {
-            Names::hashed(len_u32(objects.len()), read).map_err(|clash| match clash {
-                Clash::Memory => OutOfMemory.into(),
-                Clash::Duplicate(ordinal) => {
-                    let object = objects.get(usize_from_u32(ordinal));
-                    let at = object.map_or(Remaining::END, |object| object.name);
-                    let place = Place::new(Some(ordinal), None);
-                    PlacedFault { fault: Fault::new(dialect.duplicate_name, at), place }
-                }
-            })?
+            let (names, duplicate) = Names::hashed(len_u32(objects.len()), read)?;
+            if let Some(ordinal) = duplicate {
+                let object = objects.get(usize_from_u32(ordinal));
+                let at = object.map_or(Remaining::END, |object| object.name);
+                let place = Place::new(Some(ordinal), None);
+                return Err(PlacedFault { fault: Fault::new(dialect.duplicate_name, at), place });
+            }
+            names
         };
         Ok(Index {
             objects,
