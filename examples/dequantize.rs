@@ -24,7 +24,7 @@ fn dequantize(
     let group = archive.require(name)?.quantized_group()?;
     // Decoded, because the components may be compressed; `group.view()?` borrows those that are not.
     let decoded = group.decode(archive, archive.limits())?;
-    let quantized = decoded.quantized();
+    let quantized = decoded.view();
     let shape = [quantized.inputs(), quantized.outputs()];
     // The shape is what a small file claims: ask for no more memory than you are ready to give.
     let count = shape[0].checked_mul(shape[1]).filter(|count| *count <= 1 << 28);

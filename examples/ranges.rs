@@ -47,7 +47,7 @@ fn first_row(
     let dense = manifest.require(name)?.dense()?;
     let row = dense.rows(0..1)?;
     let mut bytes = vec![0; usize::try_from(row.byte_len())?];
-    row.read(remote, &mut bytes)?;
+    row.read(remote, manifest.limits(), &mut bytes)?;
     // Little-endian, whatever the file's byte order.
     let elements = bytes.as_chunks().0.iter();
     Ok(elements.map(|bytes| f32::from_le_bytes(*bytes)).collect())

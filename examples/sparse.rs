@@ -42,7 +42,7 @@ type Entry = (Vec<u64>, f32);
 /// The entries of a tensor that is a list of coordinates, however it is stored.
 fn entries(archive: &Archive<Vec<u8>>, name: &str) -> Result<Vec<Entry>, Box<dyn Error>> {
     let tensor = archive.require(name)?.sparse_coo()?.decode(archive, archive.limits())?;
-    let entries = tensor.coo().entries::<f32>()?;
+    let entries = tensor.view().entries::<f32>()?;
     Ok(entries.map(|(coordinate, value)| (coordinate.collect(), value)).collect())
 }
 

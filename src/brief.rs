@@ -3,6 +3,7 @@
 use core::fmt;
 
 /// Bytes: how many there are.
+#[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Debug for Bytes<'_> {

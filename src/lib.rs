@@ -30,10 +30,10 @@
 //! | --- | --- | --- | --- |
 //! | any | [`Object::components`] | [`Component::view`] | [`Component::decode`], [`Component::content`] |
 //! | `dense` | [`Object::dense`] | [`Dense::view`], [`Slice::view`] | [`Dense::to_cow`], [`Dense::read_elements`] |
-//! | `sparse_csr` | [`Object::sparse_csr`] | [`SparseCsr::view`] | [`SparseCsr::decode`] |
-//! | `sparse_coo` | [`Object::sparse_coo`] | [`SparseCoo::view`] | [`SparseCoo::decode`] |
+//! | `sparse_csr` | [`Object::sparse_csr`] | [`Csr::view`] | [`Csr::decode`] |
+//! | `sparse_coo` | [`Object::sparse_coo`] | [`Coo::view`] | [`Coo::decode`] |
 //! | `quantized_group` | [`Object::quantized_group`] | [`QuantizedGroup::view`] | [`QuantizedGroup::decode`] |
-//! | `zt.mx/1` (2) | `Object::mx` | `Mx::bind` | `Mx::decode`, dequantised to `f32` |
+//! | `zt.mx/1` (2) | `Object::mx` | [`Mx::view`] | [`Mx::decode`], dequantized to `f32` |
 //! | `zt.quant_group/1`, `gguf.NAME/1` (2) | `Object::quant_group`, `Object::gguf_blocks` | attributes and bytes | |
 //!
 //! [`Dense::to_cow`] borrows where it can and decodes where it must. A [`View`] gives a native slice
@@ -47,7 +47,7 @@
 //! | --- | --- | --- |
 //! | opening: [`Archive::open`], [`open::Opening`], `source::FileArchive::open` | every rule that the manifest can be validated by: its CBOR to the last byte, names, types, shapes, sizes, where the blobs lie | time and memory in proportion to the manifest, none to the data |
 //! | a view: [`Component::view`], [`Dense::view`] | that it can be borrowed; bools are validated as they are asked for | none |
-//! | a sparse view: [`SparseCsr::view`], [`SparseCoo::view`] | all indices are in range | time in proportion to the indices |
+//! | a sparse view: [`Csr::view`], [`Coo::view`] | all indices are in range | time in proportion to the indices |
 //! | decoding: [`Component::decode`], [`Component::content`], [`Dense::read_elements`] | the bytes of that component: compression, decoded size, digest, bools | time in proportion to the data |
 //! | verifying: [`Archive::verify`], [`verify::Verifier`] | all of that for every component | time in proportion to the data; 64 KiB, and a zstd window |
 //!
@@ -57,10 +57,12 @@
 //! [`Dense::to_cow`]: view::Dense::to_cow
 //! [`Dense::read_elements`]: view::Dense::read_elements
 //! [`Slice::view`]: view::Slice::view
-//! [`SparseCsr::view`]: view::SparseCsr::view
-//! [`SparseCsr::decode`]: view::SparseCsr::decode
-//! [`SparseCoo::view`]: view::SparseCoo::view
-//! [`SparseCoo::decode`]: view::SparseCoo::decode
+//! [`Csr::view`]: view::Csr::view
+//! [`Csr::decode`]: view::Csr::decode
+//! [`Coo::view`]: view::Coo::view
+//! [`Coo::decode`]: view::Coo::decode
+//! [`Mx::view`]: view::Mx::view
+//! [`Mx::decode`]: view::Mx::decode
 //! [`QuantizedGroup::view`]: view::QuantizedGroup::view
 //! [`QuantizedGroup::decode`]: view::QuantizedGroup::decode
 //! [`View`]: view::View
@@ -171,12 +173,10 @@ pub mod attributes {
 /// Objects of each format, and their elements: borrowed where they lie, read one by one, or decoded.
 pub mod view {
     pub use crate::layout::{
-        ByRow, Coo, CooEntries, Coordinate, Csr, CsrEntries, Cut, Decoded, DecodedCoo, DecodedCsr,
-        DecodedQuantized, DecodedSlice, Dense, Elements, Indices, Nibbles, Normalization, Packing,
-        Quantization, Quantized, QuantizedGroup, Row, Slice, SliceRanges, SparseCoo, SparseCsr,
-        View, Widened,
+        ByRow, Coo, Coordinate, Csr, Cut, Decoded, Dense, Elements, GgufBlocks, Mx, MxDequantizer,
+        Normalization, Packing, QuantGroup, Quantization, Quantized, QuantizedGroup, Row, Slice,
+        SliceRanges, View, Widened,
     };
-    pub use crate::layout::{DecodedMx, GgufBlocks, Mx, MxArray, MxDequantizer, QuantGroup};
 }
 
 /// Shards (2): files that hold parts of another, found by the caller. v2 §7.

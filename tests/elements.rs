@@ -96,11 +96,11 @@ all_patterns! {
 fn dtypes_of_1_1_are_logical_types() {
     let file = read("v11-f8_e4m3.zt");
     let archive = Archive::open(&file).unwrap();
-    let view = archive.objects().next().unwrap().dense().unwrap().bind(&file).unwrap();
+    let view = archive.objects().next().unwrap().dense().unwrap().component().bind(&file).unwrap();
     assert_eq!(view.as_slice::<F8E4M3Fn>().unwrap().len(), view.len());
     let file = read("v11-complex128.zt");
     let archive = Archive::open(&file).unwrap();
-    let view = archive.objects().next().unwrap().dense().unwrap().bind(&file).unwrap();
+    let view = archive.objects().next().unwrap().dense().unwrap().component().bind(&file).unwrap();
     assert_eq!(view.elements::<Complex<f64>>().unwrap().len() * 2, view.len());
 }
 
@@ -108,7 +108,8 @@ fn dtypes_of_1_1_are_logical_types() {
 fn plain_components_have_no_logical_elements() {
     let file = read("1.2.3/dense_all.zt");
     let archive = Archive::open(&file).unwrap();
-    let bound = |name: &str| archive.get(name).unwrap().dense().unwrap().bind(&file).unwrap();
+    let bound =
+        |name: &str| archive.get(name).unwrap().dense().unwrap().component().bind(&file).unwrap();
     assert_eq!(bound("t_u8").logical_type(), None);
     assert_eq!(misuse(bound("t_u8").as_slice::<F8E5M2>().unwrap_err()), Misuse::Type);
     assert_eq!(misuse(bound("t_f32").as_slice::<Complex<f32>>().unwrap_err()), Misuse::Type);
@@ -161,7 +162,8 @@ fn pairs<T: Copy>(parts: &[T]) -> Vec<Complex<T>> {
 fn complex_numbers_are_pairs() {
     let file = placed(&read("1.2.3/complex.zt"), 0);
     let archive = Archive::open(&file).unwrap();
-    let bound = |name: &str| archive.get(name).unwrap().dense().unwrap().bind(&file).unwrap();
+    let bound =
+        |name: &str| archive.get(name).unwrap().dense().unwrap().component().bind(&file).unwrap();
 
     let view = bound("c64");
     assert_eq!(view.logical_type(), Some(LogicalType::Complex64));

@@ -92,7 +92,7 @@ fn slices_decode_the_frames_that_they_need_and_no_others() {
     let row_counts = [(0, 0), (0, 1), (9, 11), (10, 20), (19, 20), (37, 64), (95, 105), (0, 105)];
     for (first, end) in row_counts {
         for columns in [0..10, 0..1, 3..7, 9..10] {
-            let slice = dense.decoded_slice(&[first..end, columns.clone()]).unwrap();
+            let slice = dense.slice(&[first..end, columns.clone()]).unwrap();
             for chunk in [16, 64, 65536] {
                 let source = Noted::new(&made.file);
                 let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
@@ -124,7 +124,7 @@ fn each_frame_that_is_used_is_verified_to_its_end() {
     let read = |file: &[u8]| {
         let archive = Archive::open(file).unwrap();
         let dense = archive.get("w").unwrap().dense().unwrap();
-        let slice = dense.decoded_slice(&[31..32, 0..10]).unwrap();
+        let slice = dense.slice(&[31..32, 0..10]).unwrap();
         let mut row = [0; ROW];
         slice.read(file, &Limits::default(), &mut row).map(|_| row)
     };
@@ -194,7 +194,7 @@ fn other_encodings_are_read_as_far_as_they_must_be() {
     let mut tried = 0;
     for dense in archive.objects().filter_map(|object| object.dense().ok()) {
         let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
-        let slice = dense.decoded_slice(&[]).unwrap();
+        let slice = dense.slice(&[]).unwrap();
         let mut buffer = vec![0; all.len()];
         let verified = slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
         assert_eq!(buffer, all);
@@ -210,7 +210,7 @@ fn other_encodings_are_read_as_far_as_they_must_be() {
     let archive = Archive::open(&file).unwrap();
     for dense in archive.objects().filter_map(|object| object.dense().ok()) {
         let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
-        let slice = dense.decoded_slice(&[]).unwrap();
+        let slice = dense.slice(&[]).unwrap();
         let mut buffer = vec![0; all.len()];
         slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
         assert_eq!(buffer, all);
@@ -236,7 +236,7 @@ fn slices_of_real_files_are_parts_of_their_content() {
             let all = dense.component().read_to_vec(&file[..], &Limits::default()).unwrap();
             let row = all.len() / usize::try_from(rows.max(1)).unwrap();
             for range in [0..rows, rows / 2..rows, rows / 3..rows - rows / 3, rows..rows] {
-                let slice = dense.decoded_slice(std::slice::from_ref(&range)).unwrap();
+                let slice = dense.slice(std::slice::from_ref(&range)).unwrap();
                 let mut buffer = vec![0; usize::try_from(slice.byte_len()).unwrap()];
                 slice.read(&file[..], &Limits::default(), &mut buffer).unwrap();
                 let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap());

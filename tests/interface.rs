@@ -176,7 +176,7 @@ fn an_error_says_both_types() {
     );
     let error = float.read_elements::<i8, _>(&archive, archive.limits()).unwrap_err();
     says(error.into(), "component is f32, requested i8");
-    let error = float.view().unwrap().nibbles(1).unwrap_err();
+    let error = float.view().unwrap().nibbles(1).err().unwrap();
     says(error, "component is f32, requested f4_e2m1");
 }
 

@@ -146,7 +146,7 @@ fn the_index_knows_its_heap() {
 fn sorted_rows_are_searched_without_heap() {
     let file = std::fs::read(zten_testkit::corpus().join("accept/v12-csr.zt")).unwrap();
     let archive = zten::Archive::open(&file).unwrap();
-    let csr = archive.get("w").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
+    let csr = archive.get("w").unwrap().sparse_csr().unwrap().view().unwrap();
     assert_eq!(peak(|| csr.has_duplicates().unwrap()), (0, false));
 }
 
@@ -272,7 +272,7 @@ fn binding_takes_no_heap() {
     let file = std::fs::read(zten_testkit::corpus().join("accept/1.2.3/dense_all.zt")).unwrap();
     let archive = zten::Archive::open_with(&file, &Options::default()).unwrap();
     let (peak, sum) = peak(|| {
-        let view = archive.get("t_f32").unwrap().dense().unwrap().bind(&file).unwrap();
+        let view = archive.get("t_f32").unwrap().dense().unwrap().component().bind(&file).unwrap();
         view.elements::<f32>().unwrap().sum::<f32>()
     });
     assert!(sum.is_finite());

@@ -222,12 +222,12 @@ fn binding_reads_the_frame_and_nothing_else() {
     assert!(shards.get("t").is_none() && shards.get("").is_none());
     // Views are of the shard's bytes.
     let object = archive.get("w").unwrap().in_shard(shard);
-    let view = object.dense().unwrap().bind(&shard.source().bytes).unwrap();
+    let view = object.dense().unwrap().component().bind(&shard.source().bytes).unwrap();
     let values: Vec<f32> = view.elements().unwrap().collect();
     assert_eq!(values, [1.0, -2.0, 0.5, 3.25]);
     let rows = object.dense().unwrap().rows(1..3).unwrap();
     let mut bytes = [0; 8];
-    rows.read(shard.source(), &mut bytes).unwrap();
+    rows.read(shard.source(), archive.limits(), &mut bytes).unwrap();
     assert_eq!(bytes[4..], 0.5_f32.to_le_bytes());
     assert_eq!(shard.source().read.get(), 48 + 8);
     let content = object.component("data").unwrap();

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use fastrand::Rng;
 use made::{KINDS, Kind, file};
-use zten::{Archive, Error, ErrorKind, ReadError, error::Misuse, view::Dense};
+use zten::{Archive, Error, ErrorKind, Limits, ReadError, error::Misuse, view::Dense};
 use zten_testkit::sample::{least, rounds};
 
 fn misuse(error: Error) -> Misuse {
@@ -63,15 +63,20 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     let element = (kind.4 * kind.5) as u64;
     assert_eq!(slice.elements() * element, slice.byte_len(), "{what}");
     let mut bytes = vec![0xaa; expected.len()];
-    slice.read(file, &mut bytes).unwrap();
+    slice.read(file, &Limits::default(), &mut bytes).unwrap();
     assert_eq!(bytes, expected, "{what}");
 
-    // Cut out of what is decoded, however that comes.
-    let cut_out = dense.decoded_slice(ranges).unwrap();
-    assert_eq!((cut_out.elements(), cut_out.byte_len()), (slice.elements(), slice.byte_len()));
-    let decoded = dense.component().decode(file, &zten::Limits::default()).unwrap();
+    // Piece by piece, and cut out of what is decoded, however that comes.
+    let mut pieces = Vec::new();
+    let take = |part: &[u8]| {
+        pieces.extend_from_slice(part);
+        Ok::<(), ReadError<Error>>(())
+    };
+    slice.parts(file, &Limits::default(), take).unwrap();
+    assert_eq!(pieces, expected, "{what}");
+    let decoded = dense.component().decode(file, &Limits::default()).unwrap();
     for length in [1, 7, decoded.len().max(1)] {
-        let (mut cut, mut bytes) = (cut_out.cut(), Vec::new());
+        let (mut cut, mut bytes) = (slice.cut(), Vec::new());
         for chunk in decoded.chunks(length) {
             cut.parts(chunk).for_each(|part| bytes.extend_from_slice(part));
         }
@@ -79,21 +84,21 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     }
 
     // Runs are ascending, do not touch, and are all within the blob.
-    let runs: Vec<Range<u64>> = slice.ranges().collect();
-    assert_eq!(slice.ranges().len(), runs.len() as u64, "{what}");
-    assert_eq!(slice.ranges().size_hint(), (runs.len(), Some(runs.len())));
-    assert_eq!(slice.ranges().is_empty(), expected.is_empty(), "{what}");
+    let runs: Vec<Range<u64>> = slice.file_ranges().unwrap().collect();
+    assert_eq!(slice.file_ranges().unwrap().len(), runs.len() as u64, "{what}");
+    assert_eq!(slice.file_ranges().unwrap().size_hint(), (runs.len(), Some(runs.len())));
+    assert_eq!(slice.file_ranges().unwrap().is_empty(), expected.is_empty(), "{what}");
     assert!(runs.windows(2).all(|pair| pair[0].end < pair[1].start), "{what} {runs:?}");
     assert!(runs.iter().all(|run| run.start < run.end), "{what} {runs:?}");
     let extent = dense.component().extent().range();
     assert!(runs.iter().all(|run| extent.start <= run.start && run.end <= extent.end), "{what}");
-    let mut backwards: Vec<_> = slice.ranges().rev().collect();
+    let mut backwards: Vec<_> = slice.file_ranges().unwrap().rev().collect();
     backwards.reverse();
     assert_eq!(backwards, runs);
     let middle = runs.len() / 2;
-    assert_eq!(slice.ranges().nth(middle), runs.get(middle).cloned());
+    assert_eq!(slice.file_ranges().unwrap().nth(middle), runs.get(middle).cloned());
 
-    let view = slice.as_view(file).unwrap();
+    let view = slice.view().unwrap();
     assert_eq!(slice.is_contiguous(), runs.len() <= 1, "{what}");
     assert_eq!(view.is_some(), slice.is_contiguous(), "{what}");
     if let Some(view) = view {
@@ -104,7 +109,7 @@ fn check(file: &[u8], kind: Kind, dense: &Dense<'_>, ranges: &[Range<u64>]) -> u
     let other = vec![0; expected.len() + 1];
     for length in [expected.len().wrapping_sub(1), expected.len() + 1] {
         if let Some(buffer) = other.get(..length) {
-            let error = slice.read(file, &mut buffer.to_vec()).unwrap_err();
+            let error = slice.read(file, &Limits::default(), &mut buffer.to_vec()).unwrap_err();
             assert_eq!(misuse(error.into()), Misuse::Buffer);
         }
     }
@@ -168,7 +173,7 @@ fn every_slice_of_a_small_array() {
             }
         }
         let rows = dense.rows(first.clone()).unwrap();
-        let ranges: Vec<_> = rows.ranges().collect();
+        let ranges: Vec<_> = rows.file_ranges().unwrap().collect();
         let start = 64 + first.start * 24;
         let wanted = start..64 + first.end * 24;
         assert_eq!(ranges, if first.is_empty() { vec![] } else { vec![wanted] });
@@ -203,8 +208,8 @@ fn what_there_is_no_slice_of() {
     assert_eq!(dense.rows(2..2).unwrap().elements(), 0);
     // The file is cut when it is read.
     let slice = dense.rows(0..2).unwrap();
-    assert_eq!(misuse(slice.as_view(&file_2_3[..69]).unwrap_err()), Misuse::Size);
-    let error: Error = slice.read(&file_2_3[..69], &mut [0; 6]).unwrap_err().into();
+    let error = slice.read(&file_2_3[..69], archive.limits(), &mut [0; 6]).unwrap_err();
+    let error = Error::from(error);
     assert_eq!(misuse(error), Misuse::Size);
 
     let scalar = file(KINDS[0], &[], &[7]);
@@ -212,7 +217,7 @@ fn what_there_is_no_slice_of() {
     let dense = archive.get("t").unwrap().dense().unwrap();
     assert_eq!(misuse(dense.rows(0..1).unwrap_err()), Misuse::Slice);
     let mut byte = [0];
-    dense.slice(&[]).unwrap().read(&scalar[..], &mut byte).unwrap();
+    dense.slice(&[]).unwrap().read(&scalar[..], archive.limits(), &mut byte).unwrap();
     assert_eq!(byte, [7]);
 
     // A dimension of 0 among huge ones.
@@ -221,14 +226,27 @@ fn what_there_is_no_slice_of() {
     let archive = Archive::open(&empty).unwrap();
     let dense = archive.get("t").unwrap().dense().unwrap();
     let slice = dense.slice(&[0..0, 5..u64::MAX]).unwrap();
-    assert_eq!((slice.elements(), slice.ranges().next()), (0, None));
-    assert_eq!(slice.as_view(&empty).unwrap().map(|view| view.len()), Some(0));
+    assert_eq!((slice.elements(), slice.file_ranges().unwrap().next()), (0, None));
+    assert_eq!(slice.view().unwrap().map(|view| view.len()), Some(0));
     assert_eq!(misuse(dense.slice(&[0..1]).unwrap_err()), Misuse::Slice);
 
     let zstd = read("accept/1.2.3/zstd.zt");
     let archive = Archive::open(&zstd).unwrap();
     let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
-    assert_eq!(misuse(dense.slice(&[]).unwrap_err()), Misuse::Compressed);
+    let slice = dense.slice(&[]).unwrap();
+    assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Compressed);
+    assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Compressed);
+
+    // Two elements share a byte: a part may end within one.
+    let packed = read("v2/accept/nibbles.zt");
+    let archive = Archive::open(&packed).unwrap();
+    let dense = archive.objects().next().unwrap().dense().unwrap();
+    let slice = dense.slice(&[0..2]).unwrap();
+    assert_eq!((slice.elements(), slice.cut().parts(&[1, 2, 3]).next()), (2, Some(&[1, 2][..])));
+    assert_eq!(misuse(slice.file_ranges().unwrap_err()), Misuse::Type);
+    assert_eq!(misuse(slice.view().unwrap_err()), Misuse::Type);
+    let error = slice.read(&packed[..], archive.limits(), &mut [0; 2]).unwrap_err();
+    assert_eq!(misuse(error.into()), Misuse::Type);
 
     // Of a type that is not known, and not one storage element for each place.
     let unknown = read("accept/unsupported-type--v12-other-size.zt");
@@ -250,15 +268,15 @@ fn bools_are_validated_where_they_are_read() {
     let slice = |column: u64| {
         let mut buffer = [9; 2];
         let slice = dense.slice(&[0..2, column..column + 1]).unwrap();
-        slice.read(&bools[..], &mut buffer).map(|()| buffer)
+        slice.read(&bools[..], archive.limits(), &mut buffer).map(|_| buffer)
     };
     assert_eq!(slice(1), Ok([1, 1]));
     let Err(ReadError::Refused(error)) = slice(0) else { panic!() };
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
     // Where the elements are borrowed, they are validated when they are handed out.
-    let view = dense.rows(1..2).unwrap().as_view(&bools).unwrap().unwrap();
+    let view = dense.rows(1..2).unwrap().view().unwrap().unwrap();
     let error = view.as_slice::<bool>().unwrap_err();
     assert_eq!((error.id(), error.offset()), (Some("bool-value"), Some(66)));
-    let view = dense.rows(0..1).unwrap().as_view(&bools).unwrap().unwrap();
+    let view = dense.rows(0..1).unwrap().view().unwrap().unwrap();
     assert_eq!(view.as_slice::<bool>(), Ok(&[false, true][..]));
 }

@@ -16,7 +16,7 @@ use zten::{
     Archive, Element, Error, ErrorKind, Limits, Options,
     error::Misuse,
     verify::Verifier,
-    view::{Coo, Csr},
+    view::{Coo, Csr, View},
 };
 use zten_testkit::corpus;
 
@@ -32,25 +32,25 @@ fn misuse(error: Error) -> Misuse {
 }
 
 /// Reads the object as a matrix, bound or decoded as `how` says, and hands it to `with`.
-fn csr<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Csr<'_>) -> O) -> O {
+fn csr<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Csr<View<'_>>) -> O) -> O {
     let archive = Archive::open(file).unwrap();
     let sparse = archive.get(name).unwrap().sparse_csr().unwrap();
     match how {
-        "bind" => with(sparse.bind(file).unwrap()),
-        _ => with(sparse.decode(file, &Limits::default()).unwrap().csr()),
+        "bind" => with(sparse.view().unwrap()),
+        _ => with(sparse.decode(file, &Limits::default()).unwrap().view()),
     }
 }
 
-fn coo<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Coo<'_>) -> O) -> O {
+fn coo<O>(file: &[u8], name: &str, how: &str, with: impl FnOnce(Coo<'_, View<'_>>) -> O) -> O {
     let archive = Archive::open(file).unwrap();
     let sparse = archive.get(name).unwrap().sparse_coo().unwrap();
     match how {
-        "bind" => with(sparse.bind(file).unwrap()),
-        _ => with(sparse.decode(file, &Limits::default()).unwrap().coo()),
+        "bind" => with(sparse.view().unwrap()),
+        _ => with(sparse.decode(file, &Limits::default()).unwrap().view()),
     }
 }
 
-fn dense<T: Element>(csr: &Csr<'_>) -> Vec<T> {
+fn dense<T: Element>(csr: &Csr<View<'_>>) -> Vec<T> {
     let length = usize::try_from(csr.rows() * csr.columns()).unwrap();
     let mut dense = vec![T::ZERO; length];
     // What was there before is gone afterwards.
@@ -66,9 +66,9 @@ fn validate(file: &[u8], options: &Options) -> Result<(), Error> {
     let archive = Archive::open_with(file, options)?;
     for object in archive.objects() {
         let (bound, decoded) = if let Ok(csr) = object.sparse_csr() {
-            (csr.bind(file).map(drop), csr.decode(file, options.limit()).map(drop))
+            (csr.view().map(drop), csr.decode(file, options.limit()).map(drop))
         } else if let Ok(coo) = object.sparse_coo() {
-            (coo.bind(file).map(drop), coo.decode(file, options.limit()).map(drop))
+            (coo.view().map(drop), coo.decode(file, options.limit()).map(drop))
         } else {
             continue;
         };

@@ -219,7 +219,7 @@ fn nibbles_are_unpacked_low_ones_first() {
     let archive = Archive::open(&file).unwrap();
     let dense = archive.get("w").unwrap().dense().unwrap();
     assert_eq!(dense.component().packed_elements(), Some(3));
-    let view = dense.bind(&file).unwrap();
+    let view = dense.view().unwrap();
     let values: Vec<f32> = view.nibbles(3).unwrap().map(F4E2M1::to_f32).collect();
     assert_eq!(values, [0.5, 1.0, 1.5]);
     let mut nibbles = view.nibbles(3).unwrap();
@@ -227,10 +227,6 @@ fn nibbles_are_unpacked_low_ones_first() {
         assert!(nibbles.next().is_some());
         assert_eq!(nibbles.size_hint(), (left, Some(left)));
     }
-    assert_eq!(
-        format!("{:?}", view.nibbles(3).unwrap()),
-        "Nibbles { bytes: 2 bytes, next: 0, count: 3 }"
-    );
     assert!(view.nibbles(5).is_err());
 }
 

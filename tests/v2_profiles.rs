@@ -75,10 +75,10 @@ fn values_are_elements_times_their_scales() {
         let mx = archive.get("w").unwrap().mx().unwrap();
         assert_eq!((mx.axis() as usize, mx.block_size()), (axis, block as u64));
         let mut values = vec![0.0; elements];
-        mx.bind(&bytes).unwrap().dequantize(&mut values).unwrap();
+        mx.view().unwrap().dequantize(&mut values).unwrap();
         let mut decoded = vec![0.0; elements];
         let limits = Limits::default();
-        mx.decode(&bytes[..], &limits).unwrap().array().dequantize(&mut decoded).unwrap();
+        mx.decode(&bytes[..], &limits).unwrap().view().dequantize(&mut decoded).unwrap();
 
         // By the definition: each coordinate is divided out, and that of the axis by the block.
         let stride: usize = shape[axis + 1..].iter().product();
@@ -125,7 +125,7 @@ fn values_are_elements_times_their_scales() {
 fn arrays_of_nothing_and_buffers_of_another_size() {
     let file = read("accept/mx-no-elements");
     let archive = Archive::open(&file).unwrap();
-    let array = archive.get("w").unwrap().mx().unwrap().bind(&file).unwrap();
+    let array = archive.get("w").unwrap().mx().unwrap().view().unwrap();
     assert!(array.is_empty());
     array.dequantize(&mut []).unwrap();
     let error = array.dequantize(&mut [0.0]).unwrap_err();
@@ -136,7 +136,7 @@ fn arrays_of_nothing_and_buffers_of_another_size() {
     let mx = archive.get("w").unwrap().mx().unwrap();
     let other = mx.data().bind(&file).unwrap();
     assert_eq!(other.as_bytes().len(), 4);
-    let array = mx.bind(&file).unwrap();
+    let array = mx.view().unwrap();
     assert_eq!((array.len(), array.is_empty()), (8, false));
     let none = read("accept/mx-no-elements");
     let empty = Archive::open(&none).unwrap();
@@ -149,7 +149,7 @@ fn arrays_of_nothing_and_buffers_of_another_size() {
 fn the_last_nibble_is_validated_where_the_parts_are_bound() {
     let file = read("reject/nibble-value--v2-mx");
     let archive = Archive::open(&file).unwrap();
-    let error = archive.get("w").unwrap().mx().unwrap().bind(&file).unwrap_err();
+    let error = archive.get("w").unwrap().mx().unwrap().view().unwrap_err();
     assert_eq!((error.id(), error.offset()), (Some("nibble-value"), Some(4097)));
 }
 
@@ -160,33 +160,33 @@ fn attributes_of_profiles_can_be_asked_for() {
     let object = archive.get("w").unwrap();
     assert_eq!(object.format(), Format::QuantGroup);
     let group = object.quant_group().unwrap();
-    assert_eq!((group.bits(), group.group_size(), group.axis()), (4, 2, 0));
-    assert!(group.zeros().is_some());
+    assert_eq!((group.bits, group.group_size, group.axis), (4, 2, 0));
+    assert!(group.zeros.is_some());
     assert!(object.mx().is_err() && object.gguf_blocks().is_err() && object.dense().is_err());
 
     let across = zten_corpus::v2::quant_group().set("w:/shape", uints(&[2, 4]));
     let across = across.set("w:/attributes/axis", uint(1)).bytes();
     let archive = Archive::open(&across).unwrap();
-    assert_eq!(archive.get("w").unwrap().quant_group().unwrap().axis(), 1);
+    assert_eq!(archive.get("w").unwrap().quant_group().unwrap().axis, 1);
 
     let file = read("accept/gguf");
     let archive = Archive::open(&file).unwrap();
     let blocks = archive.get("w").unwrap().gguf_blocks().unwrap();
-    assert_eq!((blocks.elements_per_block(), blocks.block_bytes()), (32, 34));
-    assert_eq!(blocks.data().bind(&file).unwrap().as_slice::<u8>().unwrap(), [7; 68]);
+    assert_eq!((blocks.elements_per_block, blocks.block_bytes), (32, 34));
+    assert_eq!(blocks.data.bind(&file).unwrap().as_slice::<u8>().unwrap(), [7; 68]);
 }
 
 #[test]
 fn values_of_sparse_objects_may_share_bytes() {
     let file = read("accept/csr-nibbles");
     let archive = Archive::open(&file).unwrap();
-    let csr = archive.get("w").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
+    let csr = archive.get("w").unwrap().sparse_csr().unwrap().view().unwrap();
     let values: Vec<f32> = csr.values().nibbles(csr.nnz()).unwrap().map(F4E2M1::to_f32).collect();
     assert_eq!(values, [0.5, 1.0, 1.5]);
     assert!(csr.entries::<u8>().is_err());
     let file = read("accept/coo-nibbles");
     let archive = Archive::open(&file).unwrap();
-    let coo = archive.get("w").unwrap().sparse_coo().unwrap().bind(&file).unwrap();
+    let coo = archive.get("w").unwrap().sparse_coo().unwrap().view().unwrap();
     assert_eq!((coo.nnz(), coo.values().nibbles(3).unwrap().count()), (3, 3));
 }
 
@@ -222,18 +222,18 @@ fn look(file: &[u8]) -> Result<(), zten::Error> {
     for object in archive.objects() {
         let _ = zten_testkit::check(file, &zten::Options::default());
         if let Ok(group) = object.quant_group() {
-            assert!([2, 4, 8].contains(&group.bits()));
+            assert!([2, 4, 8].contains(&group.bits));
         }
         if let Ok(blocks) = object.gguf_blocks() {
-            assert!(blocks.elements_per_block() > 0 && blocks.block_bytes() > 0);
+            assert!(blocks.elements_per_block > 0 && blocks.block_bytes > 0);
         }
         if let Ok(coo) = object.sparse_coo()
-            && let Ok(coo) = coo.bind(file)
+            && let Ok(coo) = coo.view()
         {
             let _ = coo.values().nibbles(coo.nnz()).map(Iterator::count);
         }
         let Ok(mx) = object.mx() else { continue };
-        if let Ok(array) = mx.bind(file) {
+        if let Ok(array) = mx.view() {
             assert!(array.len() <= 2 * file.len());
             array.dequantize(&mut vec![0.0; array.len()]).unwrap();
         }
@@ -260,4 +260,33 @@ fn cells_take_twice_eight_bytes_a_value_at_most() {
     });
     let bytes = measured.bytes_max;
     assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it measures memory")]
+fn rows_take_twice_eight_bytes_a_row_at_most() {
+    let count = 200_000_u32;
+    let pointers: Vec<u32> = (0..=count).collect();
+    let size = 4 * u64::from(count);
+    let parts = vec![
+        ("indptr", part("u32", 4096, size + 4)),
+        ("values", part("u8", 1 << 20, u64::from(count))),
+        ("indices", part("u32", 2 << 20, size)),
+    ];
+    let file = file(vec![("w", object(&[u64::from(count), 1], "zt.sparse_csr/1", parts))])
+        .blob(4096, &zten_corpus::v2::words(&pointers))
+        .blob(1 << 20, &vec![0; 200_000])
+        .blob(2 << 20, &vec![0; 800_000])
+        .start(3 << 20)
+        .bytes();
+    let check =
+        |limits: &Limits| zten_testkit::check(&file, &zten::Options::default().limits(*limits));
+    let measured = allocation_counter::measure(|| check(&Limits::default()).unwrap());
+    let bytes = measured.bytes_max;
+    assert!(bytes >= 8 * u64::from(count) && bytes <= 16 * u64::from(count) + 4096, "{bytes}");
+    // They are spent against the limit.
+    let limits = |bytes: u64| Limits::default().with_decoded(bytes);
+    assert_eq!(check(&limits(8 * u64::from(count) + 8)).err(), None);
+    let error = check(&limits(8 * u64::from(count))).unwrap_err();
+    assert_eq!(error.id(), Some("limit-decoded"));
 }

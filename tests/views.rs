@@ -25,7 +25,7 @@ fn misuse(error: zten::Error) -> Misuse {
 
 fn view<'d>(file: &'d [u8], name: &str) -> View<'d> {
     let archive = Archive::open(file).unwrap();
-    archive.get(name).unwrap().dense().unwrap().bind(file).unwrap()
+    archive.get(name).unwrap().dense().unwrap().component().bind(file).unwrap()
 }
 
 /// Borrowed and unaligned elements are the same, and the same as when the file lies elsewhere.

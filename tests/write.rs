@@ -74,7 +74,7 @@ fn every_format_can_be_read_again() {
         let made_by: Option<&str> = archive.attributes().unwrap().get("made by").unwrap();
         assert_eq!(made_by, Some("a test"));
         assert_eq!(archive.len(), 7);
-        let csr = archive.get("csr").unwrap().sparse_csr().unwrap().bind(&file).unwrap();
+        let csr = archive.get("csr").unwrap().sparse_csr().unwrap().view().unwrap();
         let entries: Vec<_> = csr.entries::<u8>().unwrap().collect();
         assert_eq!(entries.len(), 3);
         let bits: Option<u8> =

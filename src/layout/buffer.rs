@@ -1,24 +1,17 @@
 //! Decoded components in memory: raw, compressed and big-endian data all become the same.
 
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::ops::Deref;
 
 #[cfg(all(feature = "zstd", feature = "std"))]
 use zerocopy::FromZeros as _;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::View;
-use super::view::Kind;
+use super::view::{Kind, View};
 use crate::brief::Bytes;
-#[cfg(feature = "std")]
-use crate::codec::Idle;
-use crate::codec::{Content, ReadAt, ReadError, Verified};
-use crate::element::ByteOrder;
-use crate::error::{Error, Misuse, OutOfMemory};
-use crate::format::Encoding;
-use crate::limits::Limits;
-use crate::manifest::Component;
-use crate::num::u64_from_usize;
+use crate::codec::Verified;
+use crate::error::OutOfMemory;
 
 /// All of a component, decoded and verified: little-endian elements in memory of its own,
 /// aligned to 64 bytes. It derefs to its bytes.
@@ -48,9 +41,18 @@ pub struct Decoded {
 }
 
 impl Decoded {
+    pub(super) fn new(lines: Lines, kind: Kind, verified: Verified) -> Self {
+        Self { lines, kind, verified }
+    }
+
     /// The elements.
     pub fn view(&self) -> View<'_> {
-        View::new(self, self.kind, self.verified)
+        View::new(self, self.kind, Some(self.verified))
+    }
+
+    /// The elements, as other parts may fail to give them.
+    pub(super) fn as_view(&self) -> Result<View<'_>, Infallible> {
+        Ok(self.view())
     }
 
     /// What reading the component has shown of its digest.
@@ -67,167 +69,6 @@ impl Deref for Decoded {
     }
 }
 
-impl Component<'_> {
-    /// All of the content, decoded, little-endian and verified, in memory of its own. Memory
-    /// grows as bytes come and never by what is claimed; where the manifest gives the decoded
-    /// size, it is at most that, rounded up to 64 bytes.
-    ///
-    /// # Errors
-    /// As [`content`](Self::content) and [`Content::next_chunk`]; [`OutOfMemory`].
-    pub fn decode<R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-    ) -> Result<Decoded, ReadError<R::Error>> {
-        let kind = self.decoded_kind()?;
-        self.collect(kind, self.content(source, limits)?)
-    }
-
-    /// As [`decode`](Self::decode), with threads that have nothing else to do.
-    #[cfg(feature = "std")]
-    pub(crate) fn decode_on<S>(
-        &self,
-        source: &S,
-        limits: &Limits,
-        idle: &Idle,
-    ) -> Result<Decoded, ReadError<S::Error>>
-    where
-        S: ReadAt + Sync + ?Sized,
-    {
-        let kind = self.decoded_kind()?;
-        let content = self.content(source, limits)?;
-        #[cfg(feature = "zstd")]
-        if let Some(pieces) = content.pieces() {
-            let length = pieces.decoded();
-            let mut lines = Lines::zeros(length).map_err(|error| error.at(self.place()))?;
-            let room = lines.lines.as_mut_slice().as_mut_bytes().get_mut(..length);
-            let room = room.ok_or(Error::internal().at(self.place()))?;
-            if let Some(verified) = content.read_together(pieces, room, limits, idle) {
-                return Ok(Decoded { lines, kind, verified });
-            }
-            return self.decode(source, limits);
-        }
-        #[cfg(not(feature = "zstd"))]
-        let _ = idle;
-        self.collect(kind, content)
-    }
-
-    /// All of a content of which nothing has been read.
-    fn collect<R: ReadAt>(
-        &self,
-        kind: Kind,
-        mut content: Content<'_, R>,
-    ) -> Result<Decoded, ReadError<R::Error>> {
-        let declared = self.decoded_length();
-        let mut lines = Lines::default();
-        if self.encoding() == Encoding::Raw {
-            // All of it lies in the file.
-            let length = usize::try_from(self.extent().length().div_ceil(64));
-            grow(&mut lines.lines, length.unwrap_or(usize::MAX), usize::MAX)
-                .map_err(|error| Error::from(error).at(self.place()))?;
-        }
-        loop {
-            // A byte more than is declared would take a line more.
-            let most =
-                declared.map_or(u64::MAX, |all| all.saturating_sub(u64_from_usize(lines.length)));
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let room = lines.room(content.wanted().min(most), declared);
-            let length = content.read_chunk(room.map_err(|error| error.at(self.place()))?)?;
-            if length == 0 {
-                break;
-            }
-            lines.length = lines.length.saturating_add(length);
-        }
-        Ok(Decoded { lines, kind, verified: outcome(&content)? })
-    }
-
-    /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
-    /// long as the decoded content, [`decoded_length`](Self::decoded_length) where that is
-    /// known. Bytes go from the source, or from the decoder, straight into `buffer`, and are
-    /// hashed there; nothing is allocated but what decoding zstd needs. The elements can be
-    /// borrowed as native ones if `buffer` is aligned for them.
-    ///
-    /// When it fails, `buffer` holds whatever had been read by then.
-    ///
-    /// # Errors
-    /// As [`decode`](Self::decode); [`Misuse::Buffer`] where `buffer` has another length.
-    pub fn read_into<'b, R: ReadAt>(
-        &self,
-        source: R,
-        limits: &Limits,
-        buffer: &'b mut [u8],
-    ) -> Result<View<'b>, ReadError<R::Error>> {
-        let kind = self.kind_in(buffer)?;
-        self.fill(kind, self.content(source, limits)?, buffer)
-    }
-
-    /// As [`read_into`](Self::read_into), with threads that have nothing else to do.
-    #[cfg(feature = "std")]
-    pub(crate) fn read_into_on<'b, S>(
-        &self,
-        source: &S,
-        limits: &Limits,
-        buffer: &'b mut [u8],
-        idle: &Idle,
-    ) -> Result<View<'b>, ReadError<S::Error>>
-    where
-        S: ReadAt + Sync + ?Sized,
-    {
-        let kind = self.kind_in(buffer)?;
-        let content = self.content(source, limits)?;
-        #[cfg(feature = "zstd")]
-        if let Some(pieces) = content.pieces() {
-            return match content.read_together(pieces, buffer, limits, idle) {
-                Some(verified) => Ok(View::new(buffer, kind, verified)),
-                None => self.read_into(source, limits, buffer),
-            };
-        }
-        #[cfg(not(feature = "zstd"))]
-        let _ = idle;
-        self.fill(kind, content, buffer)
-    }
-
-    /// What its bytes will be in `buffer`, which has to be as long as they are, where that is known.
-    fn kind_in(&self, buffer: &[u8]) -> Result<Kind, Error> {
-        let kind = self.decoded_kind()?;
-        if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
-            return Err(Error::misuse(Misuse::Buffer).at(self.place()));
-        }
-        Ok(kind)
-    }
-
-    /// Reads all of a content, of which nothing has been read, into `buffer`.
-    fn fill<'b, R: ReadAt>(
-        &self,
-        kind: Kind,
-        mut content: Content<'_, R>,
-        buffer: &'b mut [u8],
-    ) -> Result<View<'b>, ReadError<R::Error>> {
-        let mut rest = &mut *buffer;
-        loop {
-            let length = content.read_chunk(rest)?;
-            if length == 0 {
-                break;
-            }
-            rest = rest.get_mut(length..).ok_or(Error::internal().at(self.place()))?;
-        }
-        if !rest.is_empty() {
-            return Err(Error::misuse(Misuse::Buffer).at(self.place()).into());
-        }
-        Ok(View::new(buffer, kind, outcome(&content)?))
-    }
-
-    /// What its bytes are once decoded.
-    fn decoded_kind(&self) -> Result<Kind, Error> {
-        Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
-    }
-}
-
-/// What a content that has been read to its end has shown.
-fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Result<Verified, Error> {
-    content.verified().ok_or(Error::internal())
-}
-
 /// What is aligned.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(64))]
@@ -238,7 +79,7 @@ const LINE: usize = 64;
 
 /// Bytes in whole lines, the last of which is filled with zeros.
 #[derive(Default)]
-struct Lines {
+pub(super) struct Lines {
     lines: Vec<Line>,
     length: usize,
 }
@@ -256,23 +97,43 @@ impl Lines {
         lines.get(..self.length).unwrap_or(lines)
     }
 
-    /// So many zeros, which the system makes when they are first touched.
-    #[cfg(all(feature = "zstd", feature = "std"))]
-    fn zeros(length: usize) -> Result<Self, Error> {
-        let lines = Line::new_vec_zeroed(length.div_ceil(LINE));
-        Ok(Self { lines: lines.map_err(|_| Error::from(OutOfMemory))?, length })
+    pub(super) fn len(&self) -> usize {
+        self.length
     }
 
-    /// Room for `more` bytes behind what is there, which is not part of it yet. Memory doubles as
-    /// bytes come, and stops at what is declared.
-    fn room(&mut self, more: usize, declared: Option<u64>) -> Result<&mut [u8], Error> {
-        let memory = Error::from(OutOfMemory);
-        let end = self.length.checked_add(more).ok_or(memory)?;
+    /// So many zeros, which the system makes when they are first touched.
+    #[cfg(all(feature = "zstd", feature = "std"))]
+    pub(super) fn zeros(length: usize) -> Result<Self, OutOfMemory> {
+        let lines = Line::new_vec_zeroed(length.div_ceil(LINE)).map_err(|_| OutOfMemory)?;
+        Ok(Self { lines, length })
+    }
+
+    /// The bytes, to be written.
+    #[cfg(all(feature = "zstd", feature = "std"))]
+    pub(super) fn as_mut(&mut self) -> &mut [u8] {
+        let bytes = self.lines.as_mut_slice().as_mut_bytes();
+        let length = self.length.min(bytes.len());
+        bytes.split_at_mut(length).0
+    }
+
+    /// Makes room for so many bytes in all.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        grow(&mut self.lines, bytes.div_ceil(LINE), usize::MAX)
+    }
+
+    /// Room for `more` bytes behind what is there, which is not part of it until it is [added](Self::add). Memory
+    /// doubles as bytes come, and stops at `most` in all.
+    pub(super) fn room(&mut self, more: usize, most: usize) -> Result<&mut [u8], OutOfMemory> {
+        let end = self.length.checked_add(more).ok_or(OutOfMemory)?;
         let needed = end.div_ceil(LINE);
-        let most = declared.and_then(|bytes| usize::try_from(bytes.div_ceil(64)).ok());
-        grow(&mut self.lines, needed, most.unwrap_or(usize::MAX))?;
+        grow(&mut self.lines, needed, most.div_ceil(LINE))?;
         self.lines.resize(needed, Line([0; LINE]));
-        self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end).ok_or(memory)
+        self.lines.as_mut_slice().as_mut_bytes().get_mut(self.length..end).ok_or(OutOfMemory)
+    }
+
+    /// Makes so many bytes of the room part of it.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.length = self.length.saturating_add(bytes);
     }
 }
 

@@ -1,79 +1,25 @@
 //! Elements that are read one by one where they lie.
 
-use core::fmt;
+use core::convert::Infallible;
+use core::iter::FusedIterator;
 use core::marker::PhantomData;
+use core::num::NonZeroUsize;
 use core::ops::Range;
 
 use crate::brief::Bytes;
-use crate::element::{ByteOrder, Element, F4E2M1};
-
-/// Elements of `f4_e2m1`, two a byte, unpacked where they lie.
-#[derive(Clone)]
-pub struct Nibbles<'d> {
-    bytes: &'d [u8],
-    next: usize,
-    count: usize,
-}
-
-impl fmt::Debug for Nibbles<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Nibbles")
-            .field("bytes", &Bytes(self.bytes))
-            .field("next", &self.next)
-            .field("count", &self.count)
-            .finish()
-    }
-}
-
-impl<'d> Nibbles<'d> {
-    /// The first `count` of the elements in `bytes`.
-    pub(super) fn first(bytes: &'d [u8], count: usize) -> Self {
-        Self { bytes, next: 0, count }
-    }
-}
-
-impl Iterator for Nibbles<'_> {
-    type Item = F4E2M1;
-
-    #[inline]
-    fn next(&mut self) -> Option<F4E2M1> {
-        if self.next >= self.count {
-            return None;
-        }
-        let byte = *self.bytes.get(self.next >> 1)?;
-        let nibble = if self.next & 1 == 0 { byte } else { byte >> 4 };
-        self.next = self.next.saturating_add(1);
-        Some(F4E2M1::from_bits(nibble))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.count.saturating_sub(self.next);
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Nibbles<'_> {}
+use crate::element::{ByteOrder, Element, StorageType};
 
 /// The elements of a component, read where they lie.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Elements<'d, T> {
-    bytes: &'d [u8],
+    bytes: Bytes<'d>,
     order: ByteOrder,
     element: PhantomData<T>,
 }
 
-impl<T> fmt::Debug for Elements<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Elements")
-            .field("bytes", &Bytes(self.bytes))
-            .field("order", &self.order)
-            .finish()
-    }
-}
-
 impl<'d, T: Element> Elements<'d, T> {
-    pub(crate) fn over(bytes: &'d [u8], order: ByteOrder) -> Self {
-        Self { bytes, order, element: PhantomData }
+    pub(crate) fn new(bytes: &'d [u8], order: ByteOrder) -> Self {
+        Self { bytes: Bytes(bytes), order, element: PhantomData }
     }
 
     const WIDTH: usize = size_of::<T>();
@@ -81,14 +27,14 @@ impl<'d, T: Element> Elements<'d, T> {
     /// Those at the positions `range`, if all are there.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
         let start = range.start.checked_mul(Self::WIDTH)?;
-        let bytes = self.bytes.get(start..range.end.checked_mul(Self::WIDTH)?)?;
-        Some(Self { bytes, ..*self })
+        let bytes = self.bytes.0.get(start..range.end.checked_mul(Self::WIDTH)?)?;
+        Some(Self::new(bytes, self.order))
     }
 
     /// The element at `index`.
     pub fn get(&self, index: usize) -> Option<T> {
         let start = index.checked_mul(Self::WIDTH)?;
-        T::read(self.bytes.get(start..)?, self.order)
+        T::read(self.bytes.0.get(start..)?, self.order)
     }
 }
 
@@ -97,21 +43,116 @@ impl<T: Element> Iterator for Elements<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let (element, rest) = self.bytes.split_at_checked(Self::WIDTH)?;
-        self.bytes = rest;
+        let (element, rest) = self.bytes.0.split_at_checked(Self::WIDTH)?;
+        self.bytes = Bytes(rest);
         T::read(element, self.order)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.bytes.chunks_exact(Self::WIDTH).len();
+        let count = self.bytes.0.chunks_exact(Self::WIDTH).len();
         (count, Some(count))
     }
 
     fn nth(&mut self, n: usize) -> Option<T> {
-        let skipped = n.checked_mul(Self::WIDTH).and_then(|bytes| self.bytes.get(bytes..));
-        self.bytes = skipped.unwrap_or_default();
+        let skipped = n.checked_mul(Self::WIDTH).and_then(|bytes| self.bytes.0.get(bytes..));
+        self.bytes = Bytes(skipped.unwrap_or_default());
         self.next()
     }
 }
 
 impl<T: Element> ExactSizeIterator for Elements<'_, T> {}
+
+/// The indices of a sparse object, or other integers of any type, widened to `u64` one by one where they lie. No rule
+/// lets other elements be indices: their bits would be read.
+#[derive(Clone, Debug)]
+pub struct Widened<'d> {
+    bytes: Bytes<'d>,
+    storage: StorageType,
+    order: ByteOrder,
+}
+
+/// A negative index, which no dimension holds, becomes a number that none can reach.
+fn negative<I: TryInto<u64>>(index: I) -> u64 {
+    index.try_into().unwrap_or(u64::MAX)
+}
+
+impl<'d> Widened<'d> {
+    pub(crate) fn new(bytes: &'d [u8], storage: StorageType, order: ByteOrder) -> Self {
+        Self { bytes: Bytes(bytes), storage, order }
+    }
+
+    /// Hands the indices to `take`, in order, until it fails. A negative one comes as `u64::MAX`.
+    pub(crate) fn each<E>(&self, mut take: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
+        self.fold_until((), |(), index| take(index))
+    }
+
+    /// One loop for each type: this is what checking a large file waits for.
+    fn fold_until<B, E>(&self, init: B, take: impl FnMut(B, u64) -> Result<B, E>) -> Result<B, E> {
+        use StorageType as T;
+        match self.storage {
+            T::U64 | T::F64 => self.fold_as::<u64, B, E>(|index| index, init, take),
+            T::U32 | T::F32 => self.fold_as::<u32, B, E>(u64::from, init, take),
+            T::U16 | T::F16 | T::Bf16 => self.fold_as::<u16, B, E>(u64::from, init, take),
+            T::U8 | T::Bool => self.fold_as::<u8, B, E>(u64::from, init, take),
+            T::I64 => self.fold_as::<i64, B, E>(negative, init, take),
+            T::I32 => self.fold_as::<i32, B, E>(negative, init, take),
+            T::I16 => self.fold_as::<i16, B, E>(negative, init, take),
+            T::I8 => self.fold_as::<i8, B, E>(negative, init, take),
+        }
+    }
+
+    fn fold_as<I: Element, B, E>(
+        &self,
+        widen: impl Fn(I) -> u64,
+        init: B,
+        mut take: impl FnMut(B, u64) -> Result<B, E>,
+    ) -> Result<B, E> {
+        let mut indices = Elements::<I>::new(self.bytes.0, self.order);
+        indices.try_fold(init, |folded, index| take(folded, widen(index)))
+    }
+
+    fn width(&self) -> usize {
+        self.storage.width().into()
+    }
+}
+
+impl Iterator for Widened<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        use StorageType as T;
+        let (index, rest) = self.bytes.0.split_at_checked(self.width())?;
+        self.bytes = Bytes(rest);
+        match self.storage {
+            T::U64 | T::F64 => u64::read(index, self.order),
+            T::U32 | T::F32 => u32::read(index, self.order).map(u64::from),
+            T::U16 | T::F16 | T::Bf16 => u16::read(index, self.order).map(u64::from),
+            T::U8 | T::Bool => u8::read(index, self.order).map(u64::from),
+            T::I64 => i64::read(index, self.order).map(negative),
+            T::I32 => i32::read(index, self.order).map(negative),
+            T::I16 => i16::read(index, self.order).map(negative),
+            T::I8 => i8::read(index, self.order).map(negative),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.bytes.0.len() / NonZeroUsize::from(self.storage.divisor());
+        (count, Some(count))
+    }
+
+    fn fold<B, F: FnMut(B, u64) -> B>(self, init: B, mut take: F) -> B {
+        let Ok(folded) =
+            self.fold_until(init, |folded, index| Ok::<B, Infallible>(take(folded, index)));
+        folded
+    }
+
+    fn nth(&mut self, n: usize) -> Option<u64> {
+        let skipped = n.checked_mul(self.width()).and_then(|bytes| self.bytes.0.get(bytes..));
+        self.bytes = Bytes(skipped.unwrap_or_default());
+        self.next()
+    }
+}
+
+impl ExactSizeIterator for Widened<'_> {}
+impl FusedIterator for Widened<'_> {}

@@ -1,7 +1,6 @@
 //! Content in one form: the same bytes for the same numbers, however they are stored.
 
 use crate::element::StorageType;
-use crate::format::Format;
 use crate::manifest::Component;
 
 /// What makes the decoded bytes of a component the same as those of any other that holds the same.
@@ -38,17 +37,6 @@ enum Change {
 
 /// Elements that are changed in one go.
 const PIECE: usize = 512;
-
-impl Component<'_> {
-    /// Whether it holds the indices of a sparse object.
-    pub fn is_index(&self) -> bool {
-        match self.object().format() {
-            Format::SparseCsr => matches!(self.role(), "indices" | "indptr"),
-            Format::SparseCoo => self.role() == "coords",
-            _ => false,
-        }
-    }
-}
 
 impl Normalization {
     /// Bools are 0 or 1, as everywhere but in 0.1, where any byte that is not 0 is true.

@@ -1,23 +1,29 @@
-//! Slices of dense arrays: which bytes of the file they are, and reading those alone.
+//! Slices of dense arrays: which bytes they are, and reading those alone.
 
 use alloc::vec::Vec;
-use core::iter::FusedIterator;
 use core::num::NonZeroU64;
 use core::ops::Range;
 
 use super::{Dense, View};
-use crate::codec::{ReadAt, ReadError, validate_bools};
+use crate::codec::{ReadAt, ReadError, Verified, validate_bools};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::Encoding;
+use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::{u64_from_usize, usize_from_u32};
 
-/// A part of a dense array that is not compressed: a range of each dimension.
+/// A part of a dense array: a range of each dimension.
 ///
-/// It is made by [`Dense::slice`] and [`Dense::rows`], knows which bytes of the file it is, and
-/// reads just those. Its elements are in row-major order, as the array's are: v1.1 III.1,
-/// v1.2 §3. Nothing is allocated in proportion to the data.
+/// It is made by [`Dense::slice`] and [`Dense::rows`], knows which of the decoded bytes it is, and where the
+/// array is not compressed which bytes of the file; it reads no more than those need. Its elements are in
+/// row-major order, as the array's are: v1.1 III.1, v1.2 §3. Nothing is allocated in proportion to the data.
+///
+/// | what | when |
+/// | --- | --- |
+/// | [`view`](Self::view) | where it lies in the file, in one piece |
+/// | [`read`](Self::read), [`parts`](Self::parts) | always: decoded, into memory or piece by piece |
+/// | [`cut`](Self::cut) | where all of the content is read anyway |
 ///
 /// Digests are over all of a component, so reading a part of it verifies none.
 ///
@@ -28,7 +34,7 @@ use crate::num::{u64_from_usize, usize_from_u32};
 /// let column = dense.slice(&[0..2, 1..2])?;
 /// assert_eq!((column.elements(), column.byte_len(), column.ranges().len()), (2, 8, 2));
 /// let mut bytes = [0; 8];
-/// column.read(archive.data(), &mut bytes)?;
+/// column.read(archive.data(), archive.limits(), &mut bytes)?;
 /// # assert_eq!(bytes[..4], (-0.75_f32).to_le_bytes());
 /// # Ok::<(), zten::Error>(())
 /// ```
@@ -37,7 +43,7 @@ pub struct Slice<'a> {
     component: Component<'a>,
     storage: StorageType,
     elements: u64,
-    /// Where in the file the first run begins.
+    /// Where in the decoded bytes the first run begins.
     start: u64,
     /// Bytes of each run: a whole number of elements.
     run: u64,
@@ -62,42 +68,21 @@ impl<'a> Dense<'a> {
     /// The part of the array with the indices `ranges`, outermost first. Dimensions for which
     /// there is no range are taken whole. To take a single index, give a range of one.
     ///
+    /// Of `f4_e2m1`, of which two share a byte, it is the part of the elements if there were one a byte,
+    /// in the order of [`View::nibbles`]: it can be [cut](Slice::cut) out of those, and not be read.
+    ///
     /// Memory is a few words a dimension, and time does not depend on sizes.
     ///
     /// # Errors
     /// [`Misuse::Slice`] where there are more ranges than dimensions, or one ends before it
-    /// starts or beyond its dimension; [`Misuse::Compressed`] where the component is not raw;
-    /// [`Misuse::Type`] where the size of an element is not known, or two share a byte; [`OutOfMemory`];
+    /// starts or beyond its dimension; [`Misuse::Type`] where the size of an element is not known; [`OutOfMemory`];
     /// `unsupported-dtype`, `unsupported-encoding` in 0.1.
     pub fn slice(&self, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
-        let component = self.component();
-        component.readable()?;
-        if component.logical().is_packed() {
-            return Err(Error::misuse(Misuse::Type).at(component.place()));
-        }
-        if component.encoding() != Encoding::Raw {
-            return Err(Error::misuse(Misuse::Compressed).at(component.place()));
-        }
-        self.slice_from(component.extent().offset(), ranges)
-    }
-
-    /// The same part by its place in the decoded bytes, which the component may hold compressed. Of
-    /// `f4_e2m1`, of which two share a byte, by its place in the elements if there were one a byte,
-    /// in the order of [`View::nibbles`].
-    ///
-    /// # Errors
-    /// As [`slice`](Self::slice), but for [`Misuse::Compressed`].
-    pub fn decoded_slice(&self, ranges: &[Range<u64>]) -> Result<DecodedSlice<'a>, Error> {
-        self.slice_from(0, ranges).map(DecodedSlice)
-    }
-
-    /// The part of an array whose first byte is at `start`.
-    fn slice_from(&self, start: u64, ranges: &[Range<u64>]) -> Result<Slice<'a>, Error> {
         let component = self.component();
         let misuse = |misuse| Error::misuse(misuse).at(component.place());
         let memory = Error::from(OutOfMemory).at(component.place());
         let storage = component.readable()?;
-        let rank = usize_from_u32(self.shape().rank());
+        let rank = self.shape().len();
         if ranges.len() > rank {
             return Err(misuse(Misuse::Slice));
         }
@@ -112,7 +97,7 @@ impl<'a> Dense<'a> {
             let count = count.filter(|_| range.end <= dimension).ok_or(misuse(Misuse::Slice))?;
             dimensions.push((dimension, range.start, count));
         }
-        let (elements, run, runs, bytes) = (0, 0, 0, 0);
+        let (elements, start, run, runs, bytes) = (0, 0, 0, 0, 0);
         let mut slice = Slice { component, storage, elements, start, run, runs, bytes, axes };
         if dimensions.iter().all(|(.., count)| *count > 0) {
             // Admission has shown that nothing overflows, for all is within one blob.
@@ -147,7 +132,6 @@ impl<'a> Slice<'a> {
     /// Finds the runs, of dimensions none of which is taken empty.
     fn lay_out(&mut self, dimensions: &[(u64, u64, u64)], size: u64) -> Option<()> {
         (self.elements, self.run, self.runs) = (1, size, 1);
-        let array = self.start;
         // Bytes from one index of the dimension to the next.
         let mut stride = size;
         for (dimension, first, count) in dimensions.iter().rev() {
@@ -163,8 +147,7 @@ impl<'a> Slice<'a> {
             stride = dimension.checked_mul(stride)?;
         }
         self.bytes = self.run.checked_mul(self.runs)?;
-        // All runs are within the array, which ends there.
-        array.checked_add(stride).map(|_| ())
+        Some(())
     }
 
     /// The number of logical elements.
@@ -182,10 +165,22 @@ impl<'a> Slice<'a> {
         self.runs <= 1
     }
 
-    /// The bytes of the file that it is: runs in ascending order, none of them empty, none touching
-    /// the next.
+    /// The decoded bytes that it is: runs in ascending order, none of them empty, none touching the
+    /// next.
     pub fn ranges(&self) -> SliceRanges<'_> {
-        SliceRanges { slice: self, left: 0..self.runs }
+        SliceRanges { slice: self, base: 0, left: 0..self.runs }
+    }
+
+    /// The bytes of the file that it is, as [`ranges`](Self::ranges).
+    ///
+    /// # Errors
+    /// [`Misuse::Compressed`] where the component is not raw; [`Misuse::Type`] where two elements share a byte.
+    pub fn file_ranges(&self) -> Result<SliceRanges<'_>, Error> {
+        self.require_whole_bytes()?;
+        if self.component.encoding() != Encoding::Raw {
+            return Err(Error::misuse(Misuse::Compressed).at(self.component.place()));
+        }
+        Ok(SliceRanges { base: self.component.extent().offset(), ..self.ranges() })
     }
 
     /// Its elements where they lie in the file, if it is one run of bytes. None if it is not, and
@@ -193,56 +188,134 @@ impl<'a> Slice<'a> {
     /// that file.
     ///
     /// # Errors
-    /// As [`Component::view`].
+    /// As [`Component::view`]; [`Misuse::Type`] where two elements share a byte.
     pub fn view(&self) -> Result<Option<View<'a>>, Error> {
-        self.as_view(self.component.file()?)
-    }
-
-    /// Its elements where they lie, if it is one run of bytes; all bytes of the file are in
-    /// `file`. None if it is not, and has to be [read](Self::read).
-    ///
-    /// # Errors
-    /// As [`Component::bind`].
-    pub fn as_view<'d>(&self, file: &'d [u8]) -> Result<Option<View<'d>>, Error> {
-        let view = self.component.bind(file)?;
+        self.require_whole_bytes()?;
+        let view = self.component.view()?;
         if !self.is_contiguous() {
             return Ok(None);
         }
-        let before = self.start.checked_sub(self.component.extent().offset());
         let element = |bytes: u64| {
             let element = bytes.checked_div(self.storage.width().into())?;
             usize::try_from(element).ok()
         };
-        let part = before.and_then(|before| {
-            let end = before.checked_add(self.byte_len())?;
-            view.part(element(before)?..element(end)?)
-        });
-        part.map(Some).ok_or(Error::misuse(Misuse::Size).at(self.component.place()))
+        let end = self.start.checked_add(self.bytes).and_then(element);
+        let part = element(self.start).zip(end).and_then(|(start, end)| view.part(start..end));
+        part.map(Some).ok_or(view.kind().misuse(Misuse::Size))
     }
 
-    /// Reads its bytes, and no others, from the file. Whatever the byte order there, `buffer`
-    /// holds little-endian elements then, in row-major order. `source` is asked for one run
-    /// after the other.
+    /// Two elements of `f4_e2m1` share a byte, and a part may begin or end within one.
+    fn require_whole_bytes(&self) -> Result<(), Error> {
+        if self.component.logical().is_packed() {
+            return Err(Error::misuse(Misuse::Type).at(self.component.place()));
+        }
+        Ok(())
+    }
+
+    /// Hands its bytes to `take`, in order: decoded and little-endian.
     ///
-    /// When it fails, `buffer` holds whatever had been read by then.
+    /// Of raw components no more is read than a chunk around each run. Of those in frames
+    /// (`zt.zstd-seekable/1`) the seek table is, and each frame that is needed: all of it, so that
+    /// its checksum and its size are verified. zstd of 1.x is decoded from its beginning to its
+    /// end.
+    ///
+    /// The digest is over all of a component. Where all is decoded, what has been shown of it is
+    /// returned; none where parts were passed over, and it has not been verified.
     ///
     /// # Errors
-    /// [`Misuse::Buffer`] where `buffer` is not [`byte_len`](Self::byte_len) long; `bool-value`
-    /// where a 1.x bool is neither 0 nor 1; whatever `source` fails with.
+    /// As [`Component::content`](crate::Component::content) and
+    /// [`Content::next_chunk`](crate::source::Content::next_chunk); [`Misuse::Type`] where two elements share a byte;
+    /// whatever `take` fails with.
+    pub fn parts<R, E>(
+        &self,
+        source: R,
+        limits: &Limits,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Option<Verified>, E>
+    where
+        R: ReadAt,
+        E: From<ReadError<R::Error>>,
+    {
+        self.require_whole_bytes().map_err(ReadError::Refused)?;
+        let mut content = self.component.content(source, limits)?;
+        let (seeks, most) = (content.seeks(), usize_from_u32(limits.chunk()));
+        let mut cut = self.cut();
+        while let Some(run) = cut.run.clone() {
+            if seeks {
+                content.seek(&run, most)?;
+                cut.position = cut.position.max(run.start);
+            }
+            let Some(chunk) = content.next_chunk()? else { break };
+            cut.parts(chunk).try_for_each(&mut take)?;
+        }
+        if seeks {
+            content.settle(most)?;
+            return Ok(None);
+        }
+        while content.next_chunk()?.is_some() {}
+        Ok(content.verified())
+    }
+
+    /// Fills `buffer` with its bytes, decoded: little-endian elements in row-major order. Of raw components
+    /// its bytes are read, and no others, one run after the other; of others as much as [`parts`](Self::parts) says,
+    /// and what it returns. When it fails, `buffer` holds whatever had been read by then.
+    ///
+    /// ```
+    /// # #[cfg(feature = "zstd")] {
+    /// # let file = std::fs::read("corpus/v2/accept/frames.zt").unwrap();
+    /// let archive = zten::Archive::open(&file)?;
+    /// let dense = archive.get("w").unwrap().dense()?;
+    /// let slice = dense.slice(&[1..3])?;
+    /// let mut bytes = [0; 2];
+    /// let verified = slice.read(archive.data(), archive.limits(), &mut bytes)?;
+    /// assert_eq!(verified, None);
+    /// # }
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`parts`](Self::parts); [`Misuse::Buffer`] where `buffer` is not
+    /// [`byte_len`](Self::byte_len) long.
     pub fn read<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+        buffer: &mut [u8],
+    ) -> Result<Option<Verified>, ReadError<R::Error>> {
+        let misuse = Error::misuse(Misuse::Buffer).at(self.component.place());
+        if u64_from_usize(buffer.len()) != self.bytes {
+            return Err(misuse.into());
+        }
+        if self.component.encoding() == Encoding::Raw {
+            return self.read_runs(source, buffer).map(|()| None);
+        }
+        let mut rest = buffer;
+        self.parts(source, limits, |part| {
+            let room = core::mem::take(&mut rest).split_at_mut_checked(part.len());
+            let (room, behind) = room.ok_or(misuse)?;
+            room.copy_from_slice(part);
+            rest = behind;
+            Ok(())
+        })
+    }
+
+    fn read_runs<R: ReadAt + ?Sized>(
         &self,
         source: &R,
         buffer: &mut [u8],
     ) -> Result<(), ReadError<R::Error>> {
-        let misuse = Error::misuse(Misuse::Buffer).at(self.component.place());
-        if u64_from_usize(buffer.len()) != self.byte_len() {
-            return Err(misuse.into());
-        }
+        let place = self.component.place();
         // A run is no longer than the buffer; without runs, there is nothing to cut.
-        let run = usize::try_from(self.run).map_err(|_| misuse)?.max(1);
-        for (range, bytes) in self.ranges().zip(buffer.chunks_exact_mut(run)) {
+        let run = usize::try_from(self.run).map_err(|_| Error::misuse(Misuse::Buffer).at(place))?;
+        for (range, bytes) in self.file_ranges()?.zip(buffer.chunks_exact_mut(run.max(1))) {
             source.read_at(range.start, bytes).map_err(ReadError::Source)?;
-            self.validate(range.start, bytes)?;
+            // Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
+            if let Some(rule) = self.component.dialect().bool_value
+                && self.storage == StorageType::Bool
+            {
+                let checked = validate_bools(bytes, Some(range.start), rule);
+                checked.map_err(|error| error.at(place))?;
+            }
             if self.component.byte_order() == ByteOrder::Big {
                 let width = usize::from(self.storage.width()).max(1);
                 bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
@@ -251,15 +324,25 @@ impl<'a> Slice<'a> {
         Ok(())
     }
 
-    /// Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
-    fn validate(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        if let Some(rule) = self.component.dialect().bool_value
-            && self.storage == StorageType::Bool
-        {
-            let checked = validate_bools(bytes, Some(offset), rule);
-            checked.map_err(|error| error.at(self.component.place()))?;
-        }
-        Ok(())
+    /// Begins to cut it out of the content, from its first byte on.
+    ///
+    /// ```
+    /// # let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
+    /// let archive = zten::Archive::open(&file)?;
+    /// # let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
+    /// let slice = dense.slice(&[0..1])?;
+    /// let (mut cut, mut row) = (slice.cut(), Vec::new());
+    /// let mut content = dense.component().content(archive.data(), archive.limits())?;
+    /// while let Some(chunk) = content.next_chunk()? {
+    ///     cut.parts(chunk).for_each(|part| row.extend_from_slice(part));
+    /// }
+    /// assert_eq!(row.len() as u64, slice.byte_len());
+    /// # Ok::<(), zten::Error>(())
+    /// ```
+    pub fn cut(&self) -> Cut<'_> {
+        let mut ranges = self.ranges();
+        let run = ranges.next();
+        Cut { ranges, run, position: 0 }
     }
 
     /// The run of that ordinal, which there is: the ordinal's digits, with the counts of the axes
@@ -275,57 +358,7 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// A part of a dense array by its place in the decoded bytes: a range of each dimension.
-///
-/// It is made by [`Dense::decoded_slice`], and cut out of content as that is decoded.
-///
-/// ```
-/// # let file = std::fs::read("corpus/accept/1.2.3/zstd.zt").unwrap();
-/// let archive = zten::Archive::open(&file)?;
-/// # let dense = archive.objects().find_map(|object| object.dense().ok()).unwrap();
-/// let slice = dense.decoded_slice(&[0..1])?;
-/// let (mut cut, mut row) = (slice.cut(), Vec::new());
-/// let mut content = dense.component().content(archive.data(), &zten::Limits::default())?;
-/// while let Some(chunk) = content.next_chunk()? {
-///     cut.parts(chunk).for_each(|part| row.extend_from_slice(part));
-/// }
-/// assert_eq!(row.len() as u64, slice.byte_len());
-/// # Ok::<(), zten::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct DecodedSlice<'a>(Slice<'a>);
-
-impl<'a> DecodedSlice<'a> {
-    /// The component that it is a part of.
-    pub(super) fn component(&self) -> Component<'a> {
-        self.0.component
-    }
-
-    /// The number of logical elements.
-    pub fn elements(&self) -> u64 {
-        self.0.elements()
-    }
-
-    /// The number of decoded bytes.
-    pub fn byte_len(&self) -> u64 {
-        self.0.byte_len()
-    }
-
-    /// The decoded bytes that it is: runs in ascending order, none of them empty, none touching the
-    /// next.
-    pub fn ranges(&self) -> SliceRanges<'_> {
-        self.0.ranges()
-    }
-
-    /// Begins to cut it out of the content, from its first byte on.
-    pub fn cut(&self) -> Cut<'_> {
-        let mut ranges = self.ranges();
-        let run = ranges.next();
-        Cut { ranges, run, position: 0 }
-    }
-}
-
-/// A [`DecodedSlice`] that is being cut out of content, chunk by chunk.
+/// A [`Slice`] that is being cut out of content, chunk by chunk.
 #[derive(Clone, Debug)]
 pub struct Cut<'s> {
     /// The runs after the current one.
@@ -337,16 +370,6 @@ pub struct Cut<'s> {
 }
 
 impl Cut<'_> {
-    /// What is left of the current run, or, between two, the next one.
-    pub(super) fn run(&self) -> Option<Range<u64>> {
-        self.run.clone()
-    }
-
-    /// Goes on at that byte of the content.
-    pub(super) fn skip_to(&mut self, position: u64) {
-        self.position = self.position.max(position);
-    }
-
     /// The parts of the next chunk that are in the slice, in order. All are to be taken.
     pub fn parts<'c>(&mut self, chunk: &'c [u8]) -> impl Iterator<Item = &'c [u8]> {
         let start = self.position;
@@ -363,11 +386,13 @@ impl Cut<'_> {
     }
 }
 
-/// The byte ranges of a [`Slice`], by their offsets in the file. Each takes O(rank) time, and
+/// The byte ranges of a [`Slice`]. Each takes O(rank) time, and
 /// none takes memory.
 #[derive(Clone, Debug)]
 pub struct SliceRanges<'s> {
     slice: &'s Slice<'s>,
+    /// What their places are counted from.
+    base: u64,
     /// The ordinals of the runs to come.
     left: Range<u64>,
 }
@@ -382,13 +407,19 @@ impl SliceRanges<'_> {
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
+
+    fn range(&self, ordinal: u64) -> Range<u64> {
+        let Range { start, end } = self.slice.run(ordinal);
+        // Within the component, whose end in the file is a `u64`.
+        self.base.wrapping_add(start)..self.base.wrapping_add(end)
+    }
 }
 
 impl Iterator for SliceRanges<'_> {
     type Item = Range<u64>;
 
     fn next(&mut self) -> Option<Range<u64>> {
-        self.left.next().map(|ordinal| self.slice.run(ordinal))
+        self.left.next().map(|ordinal| self.range(ordinal))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -396,14 +427,12 @@ impl Iterator for SliceRanges<'_> {
     }
 
     fn nth(&mut self, n: usize) -> Option<Range<u64>> {
-        self.left.nth(n).map(|ordinal| self.slice.run(ordinal))
+        self.left.nth(n).map(|ordinal| self.range(ordinal))
     }
 }
 
 impl DoubleEndedIterator for SliceRanges<'_> {
     fn next_back(&mut self) -> Option<Range<u64>> {
-        self.left.next_back().map(|ordinal| self.slice.run(ordinal))
+        self.left.next_back().map(|ordinal| self.range(ordinal))
     }
 }
-
-impl FusedIterator for SliceRanges<'_> {}

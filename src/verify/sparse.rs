@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::element::{ByteOrder, StorageType};
-use crate::error::{Error, ErrorKind, OutOfMemory};
+use crate::error::{Error, ErrorKind};
 use crate::format::Format;
 use crate::layout::{BadIndex, Below, Coords, Indptr, Widened, grow};
 use crate::limits::Limits;
@@ -53,7 +53,10 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     pub(crate) fn ask_for_single_cells(&mut self, limits: &Limits) -> Result<(), BadIndex> {
         let limit = limits.decoded();
         self.kept = match (self.nnz, self.format) {
-            (Some(_), Format::SparseCsr) => Kept::Rows(Rows { limit, ..Rows::default() }),
+            (Some(_), Format::SparseCsr) => {
+                let most = self.count("indptr").and_then(|ends| usize::try_from(ends).ok());
+                Kept::Rows(Rows { most: most.unwrap_or(usize::MAX), limit, ..Rows::default() })
+            }
             (Some(nnz), Format::SparseCoo) => {
                 let bytes = nnz.saturating_mul(8);
                 let count = usize::try_from(nnz).ok().filter(|_| bytes <= limit);
@@ -128,12 +131,9 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         match (&self.asked, &mut self.kept) {
             (Asked::Indptr(indptr), kept) => {
                 indptr.finish(self.nnz.unwrap_or_default())?;
-                if let Kept::Rows(rows) = kept { rows.finish_ends() } else { Ok(()) }
+                if let Kept::Rows(rows) = kept { rows.finish() } else { Ok(()) }
             }
-            (Asked::Below(_), Kept::Rows(rows)) => {
-                rows.indices_are_over = true;
-                Ok(())
-            }
+            (Asked::Below(_), Kept::Rows(rows)) => rows.finish(),
             (Asked::Coords(_), Kept::Cells(cells)) => cells.finish(),
             _ => Ok(()),
         }
@@ -155,75 +155,27 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     }
 }
 
-/// Whether the indices of each row ascend, whichever comes first: indices or the ends of rows.
-///
-/// What comes first is kept as far as it is needed: where rows end, or where indices do not ascend, which
-/// is where a row has to end. That is 8 bytes a row.
+/// The ends of rows, and the places where indices do not ascend, which is where a row has to end. The ends are kept in 8
+/// bytes a row; the places, too, where indices come first.
 #[derive(Debug, Default)]
 struct Rows {
-    kept: Vec<u64>,
+    ends: Vec<u64>,
     /// How many of them have been passed.
     passed: usize,
+    breaks: Vec<u64>,
+    /// The number of pointers, and bytes of each list at most.
+    most: usize,
     limit: u64,
     /// Of the indices: how many have come, and the last of them.
     count: u64,
     last: Option<u64>,
-    ends_are_over: bool,
-    indices_are_over: bool,
+    /// True if all of one component have come.
+    half: bool,
 }
 
 impl Rows {
-    fn keep(&mut self, place: u64) -> Result<(), BadIndex> {
-        if self.kept.last() == Some(&place) {
-            return Ok(());
-        }
-        let at = u64_from_usize(self.kept.len());
-        let bytes = at.saturating_add(1).saturating_mul(8);
-        if bytes > self.limit {
-            return Err(BadIndex { kind: Limit::Decoded.into(), at, found: bytes });
-        }
-        let memory = BadIndex { kind: OutOfMemory.into(), at, found: 0 };
-        self.kept.try_reserve(1).map_err(|_| memory)?;
-        self.kept.push(place);
-        Ok(())
-    }
-
-    /// The next place that is kept, up to `place`: whether it is that one.
-    fn passes(&mut self, place: u64) -> bool {
-        while let Some(next) = self.kept.get(self.passed) {
-            if *next >= place {
-                return *next == place;
-            }
-            self.passed = self.passed.saturating_add(1);
-        }
-        false
-    }
-
     fn end(&mut self, end: u64) -> Result<(), BadIndex> {
-        if !self.indices_are_over {
-            return self.keep(end);
-        }
-        // What lies before this end, and is no end, is passed over in the next row.
-        match self.kept.get(self.passed) {
-            Some(next) if *next < end => {
-                Err(BadIndex { kind: Rule::IndexOrder.into(), at: *next, found: *next })
-            }
-            Some(next) if *next == end => {
-                self.passed = self.passed.saturating_add(1);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn finish_ends(&mut self) -> Result<(), BadIndex> {
-        self.ends_are_over = true;
-        match self.kept.get(self.passed) {
-            Some(next) if self.indices_are_over => {
-                Err(BadIndex { kind: Rule::IndexOrder.into(), at: *next, found: *next })
-            }
-            _ => Ok(()),
-        }
+        keep(&mut self.ends, end, self.most, self.limit)
     }
 
     fn index(&mut self, index: u64) -> Result<(), BadIndex> {
@@ -231,17 +183,52 @@ impl Rows {
         let ascends = self.last.is_none_or(|last| last < index);
         (self.count, self.last) = (place.saturating_add(1), Some(index));
         if ascends {
-            return Ok(());
+            Ok(())
+        } else if self.half {
+            self.pass(place, index)
+        } else {
+            keep(&mut self.breaks, place, usize::MAX, self.limit)
         }
-        if !self.ends_are_over {
-            return self.keep(place);
-        }
-        if self.passes(place) {
+    }
+
+    /// Checks that a row ends before the index at that place. Places come in order.
+    fn pass(&mut self, place: u64, index: u64) -> Result<(), BadIndex> {
+        let ends = self.ends.get(self.passed..).unwrap_or_default();
+        let before = ends.iter().take_while(|end| **end < place).count();
+        self.passed = self.passed.saturating_add(before);
+        if self.ends.get(self.passed) == Some(&place) {
             return Ok(());
         }
         Err(BadIndex { kind: Rule::IndexOrder.into(), at: place, found: index })
     }
+
+    /// Ends one of the two components. There are ends as soon as pointers have come.
+    fn finish(&mut self) -> Result<(), BadIndex> {
+        self.half = true;
+        if self.ends.is_empty() {
+            return Ok(());
+        }
+        let breaks = core::mem::take(&mut self.breaks);
+        breaks.iter().try_for_each(|place| self.pass(*place, *place))
+    }
 }
+
+/// Keeps a place, unless it is the last already.
+fn keep(places: &mut Vec<u64>, place: u64, most: usize, limit: u64) -> Result<(), BadIndex> {
+    if places.last() == Some(&place) {
+        return Ok(());
+    }
+    let needed = places.len().saturating_add(1);
+    let bytes = u64_from_usize(needed).saturating_mul(8);
+    if bytes > limit {
+        return Err(BadIndex { kind: Limit::Decoded.into(), at: 0, found: bytes });
+    }
+    grow(places, needed, most).map_err(|_| NO_MEMORY)?;
+    places.push(place);
+    Ok(())
+}
+
+const NO_MEMORY: BadIndex = BadIndex { kind: ErrorKind::OutOfMemory, at: 0, found: 0 };
 
 /// The cells of a list of coordinates, as those come: 8 bytes each, which grow as bytes do.
 ///
@@ -257,8 +244,7 @@ impl Cells {
     /// Makes room for the cells that the next coordinates begin, which are at most `more`.
     fn reserve(&mut self, more: usize) -> Result<(), BadIndex> {
         let needed = self.all.len().saturating_add(more).min(self.count);
-        let memory = BadIndex { kind: OutOfMemory.into(), at: 0, found: 0 };
-        grow(&mut self.all, needed, self.count).map_err(|_| memory)?;
+        grow(&mut self.all, needed, self.count).map_err(|_| NO_MEMORY)?;
         self.all.resize(needed, 0);
         Ok(())
     }
@@ -277,8 +263,7 @@ impl Cells {
             return Ok(());
         }
         let mut sorted = Vec::new();
-        let memory = BadIndex { kind: OutOfMemory.into(), at: 0, found: 0 };
-        sorted.try_reserve_exact(self.all.len()).map_err(|_| memory)?;
+        sorted.try_reserve_exact(self.all.len()).map_err(|_| NO_MEMORY)?;
         sorted.extend_from_slice(&self.all);
         sorted.sort_unstable();
         let mut pairs = sorted.iter().zip(sorted.iter().skip(1));

@@ -150,7 +150,7 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
             let dense = object.dense()?;
             ignore(dense.to_cow::<f32>().map(drop))?;
             if !compressed {
-                dense.bind(file)?;
+                dense.view()?;
                 ignore(dense.rows(0..0).map(drop))?;
                 let all = dense.shape().iter().map(|dimension| 0..dimension);
                 let mut ranges = Vec::new();
@@ -161,16 +161,16 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
         }
         Format::SparseCsr => {
             let csr = object.sparse_csr()?;
-            csr.decode(file, limits)?.csr().has_duplicates()?;
+            csr.decode(file, limits)?.view().has_duplicates()?;
             if !compressed {
-                csr.bind(file)?.has_duplicates()?;
+                csr.view()?.has_duplicates()?;
             }
         }
         Format::SparseCoo => {
             let coo = object.sparse_coo()?;
-            coo.decode(file, limits)?.coo().has_duplicates()?;
+            coo.decode(file, limits)?.view().has_duplicates()?;
             if !compressed {
-                coo.bind(file)?.has_duplicates()?;
+                coo.view()?.has_duplicates()?;
             }
         }
         Format::QuantizedGroup => {
@@ -180,7 +180,7 @@ fn view(object: &Object<'_>, file: &[u8], limits: &Limits) -> Result<(), Error> 
             let mx = object.mx()?;
             mx.decode(file, limits)?;
             if !compressed {
-                mx.bind(file)?;
+                mx.view()?;
             }
         }
         _ => {}

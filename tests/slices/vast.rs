@@ -65,7 +65,7 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     let slice = dense.rows(first..first + 3).unwrap();
     assert_eq!((slice.elements(), slice.byte_len()), (3 * columns, 3 * columns * 4));
     let mut bytes = vec![0; 3 * columns as usize * 4];
-    slice.read(&file, &mut bytes).unwrap();
+    slice.read(&file, manifest.limits(), &mut bytes).unwrap();
     let start = 64 + first * columns * 4;
     let range = start..start + 3 * columns * 4;
     assert_eq!(file.asked.take(), std::slice::from_ref(&range));
@@ -74,18 +74,18 @@ fn rows_of_a_vast_array_are_all_that_is_read() {
     // Some columns of them: a run a row.
     let slice = dense.slice(&[first..first + 3, 5..7]).unwrap();
     let mut bytes = [0; 24];
-    slice.read(&file, &mut bytes).unwrap();
+    slice.read(&file, manifest.limits(), &mut bytes).unwrap();
     let row = |row: u64| start + row * columns * 4 + 20..start + row * columns * 4 + 28;
     assert_eq!(file.asked.take(), [row(0), row(1), row(2)]);
     assert_eq!(bytes[..], [made(row(0)), made(row(1)), made(row(2))].concat());
 
     // Nothing at all, from the far end.
-    dense.slice(&[rows..rows]).unwrap().read(&file, &mut []).unwrap();
+    dense.slice(&[rows..rows]).unwrap().read(&file, manifest.limits(), &mut []).unwrap();
     assert!(file.asked.take().is_empty());
     // A column of all: its ranges cost no memory, and the last one is as near as the first.
     let column = dense.slice(&[0..rows, 9..10]).unwrap();
-    assert_eq!(column.ranges().len(), rows);
+    assert_eq!(column.file_ranges().unwrap().len(), rows);
     let last = 64 + (rows - 1) * columns * 4 + 36;
-    assert_eq!(column.ranges().next_back(), Some(last..last + 4));
-    assert_eq!(column.ranges().nth(rows as usize - 1), Some(last..last + 4));
+    assert_eq!(column.file_ranges().unwrap().next_back(), Some(last..last + 4));
+    assert_eq!(column.file_ranges().unwrap().nth(rows as usize - 1), Some(last..last + 4));
 }

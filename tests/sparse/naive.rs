@@ -49,11 +49,11 @@ fn generated_tensors_are_what_they_are() {
         let (shape, entries, file) = generated::tensor(&mut random);
         assert_eq!(verify(&file, &Options::default()), Ok(()));
         coo(&file, "w", "decode", |coo| {
-            assert_eq!((coo.shape(), coo.nnz()), (&shape[..], entries.len()));
+            assert_eq!((coo.shape().to_vec(), coo.nnz()), (shape.clone(), entries.len()));
             let found = coo.entries::<i16>().unwrap().map(|(at, value)| (at.collect(), value));
             assert_eq!(found.collect::<Vec<(Vec<u64>, i16)>>(), entries);
             for dimension in 0..shape.len() {
-                let axis = coo.axis(dimension).unwrap().iter();
+                let axis = coo.axis(dimension).unwrap().widened();
                 assert!(axis.eq(entries.iter().map(|entry| entry.0[dimension])));
             }
             assert_eq!(coo.is_sorted(), entries.is_sorted_by_key(|entry| &entry.0));

@@ -38,7 +38,7 @@ impl Weights {
             let Some((_, dtype)) = found else {
                 return Err(Error::msg(format!("candle has no blocks of {format}")));
             };
-            let sizes = [blocks.elements_per_block(), blocks.block_bytes()];
+            let sizes = [blocks.elements_per_block, blocks.block_bytes];
             if !(sizes.iter().copied().map(usize::try_from)).eq([
                 dtype.block_size(),
                 dtype.type_size(),
@@ -50,10 +50,10 @@ impl Weights {
                     format!("candle has no {format} of {elements} weights in {bytes} bytes");
                 return Err(Error::msg(other));
             }
-            let shape = elements::dims(blocks.shape())?;
+            let shape = elements::dims(object.shape())?;
             // The blocks are as many as the shape asks for, which `qtensor_from_ggml` does not look at: the
             // profile is validated when the file is opened. They are aligned to 64 bytes, more than they need.
-            let bytes = file.read(blocks.data(), |component, source| {
+            let bytes = file.read(blocks.data, |component, source| {
                 component.decode(source, &Limits::default()).map_err(Error::wrap)
             })?;
             qtensor_from_ggml(*dtype, &bytes, shape, device)

@@ -144,18 +144,16 @@ pub(crate) fn slice(
 ) -> Result<(), Failure> {
     with_object(open, ordinal, cancel, |object, source| {
         let dense = object.dense()?;
-        if dense.component().encoding() == Encoding::Raw {
-            let (component, slice) = (dense.component(), dense.slice(ranges)?);
+        let (component, slice) = (dense.component(), dense.slice(ranges)?);
+        if component.encoding() == Encoding::Raw {
             let planned = match component.shard() {
                 // More is read, to be compared.
                 Some(_) if component.digest().is_none() => open.plan_components([component]),
-                shard => open.plan(shard, slice.ranges()).map_err(ReadError::Source),
+                shard => open.plan(shard, slice.file_ranges()?).map_err(ReadError::Source),
             };
             planned.map_err(ReadError::Source)?;
-            return slice.read(source, buffer);
         }
-        dense.decoded_slice(ranges)?.read(source, open.limits(), buffer)?;
-        Ok(())
+        slice.read(source, open.limits(), buffer).map(drop)
     })
 }
 
@@ -182,18 +180,18 @@ pub(crate) fn dequantize(
     let limits = open.limits();
     let mut unverifiable = false;
     with_object(open, ordinal, cancel, |object, source| {
-        let views = |views: &[Option<View<'_>>]| {
-            let mut verified = views.iter().flatten().map(View::verified);
-            verified.any(|verified| verified == Some(Verified::Unverifiable))
+        let views = |views: &[Option<&View<'_>>]| {
+            let mut views = views.iter().flatten();
+            views.any(|view| view.verified() == Some(Verified::Unverifiable))
         };
         if object.format() == Format::Mx {
             let decoded = object.mx()?.decode(source, limits)?;
-            let array = decoded.array();
+            let array = decoded.view();
             unverifiable = views(&[Some(array.data()), Some(array.scales())]);
             array.dequantize(values)?;
         } else {
             let decoded = object.quantized_group()?.decode(source, limits)?;
-            let group = decoded.quantized();
+            let group = decoded.view();
             unverifiable =
                 views(&[Some(group.packed_weight()), Some(group.scales()), group.zeros()]);
             group.dequantize(values)?;

@@ -99,7 +99,7 @@ impl ComponentReader<'_> {
         if self.is_bare() {
             return self.read_parts(dense, ranges, take).map(|()| Verified::NoDigest);
         }
-        let slice = dense.decoded_slice(ranges)?;
+        let slice = dense.slice(ranges)?;
         if self.component.encoding() == Encoding::ZstdSeekable {
             let take = |part: &[u8]| take(part).map_err(Failure::Output);
             return Ok(slice.parts(self.source, self.limits, take)?.unwrap_or(Verified::NoDigest));
@@ -143,7 +143,7 @@ impl ComponentReader<'_> {
         let blob = self.component.extent().range();
         let mut window = Vec::new();
         let mut start = 0_u64;
-        for run in dense.slice(ranges)?.ranges() {
+        for run in dense.slice(ranges)?.file_ranges()? {
             let mut at = run.start;
             while at < run.end {
                 let end = start.saturating_add(u64_from_usize(window.len()));

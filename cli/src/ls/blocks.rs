@@ -18,7 +18,7 @@ impl Blocks {
     /// Those of an object, if it has such, and says how they lie.
     pub(super) fn of(object: &Object<'_>) -> Option<Self> {
         if let Ok(group) = object.quant_group() {
-            let (bits, size) = (group.bits().into(), group.group_size());
+            let (bits, size) = (group.bits.into(), group.group_size);
             return Some(Self { bits: Some(bits), size, called: "groups" });
         }
         if let Ok(Ok(group)) = object.quantized_group().map(|group| group.quantization()) {
@@ -33,7 +33,7 @@ impl Blocks {
             return Some(Self { bits: Some(bits), size: mx.block_size(), called: "blocks" });
         }
         let blocks = object.gguf_blocks().ok()?;
-        Some(Self { bits: None, size: blocks.elements_per_block(), called: "blocks" })
+        Some(Self { bits: None, size: blocks.elements_per_block, called: "blocks" })
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use half::{bf16, f16};
 use zten::{
     Archive, Element, Encoding, Error, Format, Object, StorageType,
-    view::{Coo, Csr, Quantized},
+    view::{Coo, Csr, Quantized, View},
 };
 
 use crate::components::{Work, same};
@@ -19,7 +19,7 @@ pub(crate) fn read(object: &Object<'_>, archive: &Archive<&[u8]>, work: &mut Wor
     assert_eq!(dense.is_ok(), is(Format::Dense));
     if let Ok(dense) = dense {
         assert!(dense.shape().iter().eq(object.shape()));
-        assert_eq!(dense.bind(file).is_ok(), dense.component().bind(file).is_ok());
+        assert_eq!(dense.view().is_ok(), dense.component().bind(file).is_ok());
         slices::cut(&dense, file);
     }
     assert_eq!(object.sparse_csr().is_ok(), is(Format::SparseCsr));
@@ -36,41 +36,41 @@ pub(crate) fn valid(object: &Object<'_>, file: &[u8]) {
     let raw = object.components().all(|component| component.encoding() == Encoding::Raw);
     if let Ok(csr) = object.sparse_csr() {
         csr.decode(file, &limits()).expect("indices that were found to be valid");
-        assert!(!raw || csr.bind(file).is_ok(), "indices that were found to be valid");
+        assert!(!raw || csr.view().is_ok(), "indices that were found to be valid");
     }
     if let Ok(coo) = object.sparse_coo() {
         coo.decode(file, &limits()).expect("coordinates that were found to be valid");
-        assert!(!raw || coo.bind(file).is_ok(), "coordinates that were found to be valid");
+        assert!(!raw || coo.view().is_ok(), "coordinates that were found to be valid");
     }
 }
 
 fn sparse(object: &Object<'_>, file: &[u8]) {
     if let Ok(csr) = object.sparse_csr() {
-        let bound = csr.bind(file);
+        let bound = csr.view();
         let decoded = csr.decode(file, &limits()).map_err(Error::from);
         if let Ok(bound) = &bound {
             rows(bound);
         }
         if let Ok(decoded) = &decoded {
-            rows(&decoded.csr());
+            rows(&decoded.view());
         }
         if let (Ok(bound), Ok(decoded)) = (&bound, &decoded) {
-            assert!(bound.indices().iter().eq(decoded.csr().indices().iter()));
-            assert!(bound.indptr().iter().eq(decoded.csr().indptr().iter()));
+            assert!(bound.indices().widened().eq(decoded.view().indices().widened()));
+            assert!(bound.indptr().widened().eq(decoded.view().indptr().widened()));
         }
     }
     if let Ok(coo) = object.sparse_coo() {
-        let bound = coo.bind(file);
+        let bound = coo.view();
         let decoded = coo.decode(file, &limits()).map_err(Error::from);
         if let Ok(bound) = &bound {
             coordinates(bound);
         }
         if let Ok(decoded) = &decoded {
-            coordinates(&decoded.coo());
+            coordinates(&decoded.view());
         }
         if let (Ok(bound), Ok(decoded)) = (&bound, &decoded) {
-            assert!(bound.coords().iter().eq(decoded.coo().coords().iter()));
-            assert_eq!(bound.shape(), decoded.coo().shape());
+            assert!(bound.coords().widened().eq(decoded.view().coords().widened()));
+            assert_eq!(bound.shape(), decoded.view().shape());
         }
     }
 }
@@ -97,11 +97,11 @@ macro_rules! typed {
 }
 
 /// Walks a matrix whatever its values are.
-fn rows(csr: &Csr<'_>) {
+fn rows(csr: &Csr<View<'_>>) {
     let (rows, nnz) = (csr.rows(), csr.nnz());
     assert_eq!(csr.indptr().len() as u64, rows + 1);
-    assert!(csr.indices().iter().take(FEW).all(|column| column < csr.columns()));
-    assert_eq!(csr.indptr().get(0), Some(0));
+    assert!(csr.indices().widened().take(FEW).all(|column| column < csr.columns()));
+    assert_eq!(csr.indptr().widened().next(), Some(0));
     assert!(csr.row_range(rows).is_none());
     let last = rows.checked_sub(1).and_then(|last| csr.row_range(last));
     assert!(last.is_none_or(|range| range.start <= range.end && range.end == nnz));
@@ -113,7 +113,7 @@ fn rows(csr: &Csr<'_>) {
 }
 
 /// Walks a matrix by entries, by rows, and whole.
-fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
+fn matrix<T: Element + Debug>(csr: &Csr<View<'_>>) {
     let (entries, by_row) = (csr.entries::<T>(), csr.by_row::<T>());
     assert_eq!(entries.is_ok(), by_row.is_ok());
     let (Ok(entries), Ok(by_row)) = (entries, by_row) else { return };
@@ -136,14 +136,14 @@ fn matrix<T: Element + Debug>(csr: &Csr<'_>) {
 }
 
 /// Walks a tensor whatever its values are.
-fn coordinates(coo: &Coo<'_>) {
+fn coordinates(coo: &Coo<'_, View<'_>>) {
     let (rank, nnz) = (coo.shape().len(), coo.nnz());
     assert_eq!(coo.coords().len(), rank * nnz);
     assert!(coo.axis(rank).is_none() && coo.coordinate(nnz).is_none());
     for (at, dimension) in coo.shape().iter().enumerate() {
         let axis = coo.axis(at).expect("an axis for each dimension");
         assert_eq!(axis.len(), nnz);
-        assert!(axis.iter().take(FEW).all(|place| place < *dimension));
+        assert!(axis.widened().take(FEW).all(|place| place < dimension));
     }
     if nnz <= FEW {
         let (sorted, twice) = (coo.is_sorted(), coo.has_duplicates().expect("memory"));
@@ -153,16 +153,16 @@ fn coordinates(coo: &Coo<'_>) {
 }
 
 /// Walks a tensor by entries, and whole.
-fn tensor<T: Element + Debug>(coo: &Coo<'_>) {
+fn tensor<T: Element + Debug>(coo: &Coo<'_, View<'_>>) {
     let Ok(entries) = coo.entries::<T>() else { return };
     assert_eq!(entries.len(), coo.nnz());
     for (at, (place, _)) in entries.clone().take(FEW).enumerate() {
         let again = coo.coordinate(at).expect("a coordinate for each entry");
         assert_eq!(place.len(), coo.shape().len());
-        assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < *dimension));
+        assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < dimension));
         assert!(place.eq(again));
     }
-    let product = coo.shape().iter().try_fold(1_u64, |product, n| product.checked_mul(*n));
+    let product = coo.shape().iter().try_fold(1_u64, |product, n| product.checked_mul(n));
     let Some(length) = small(product) else { return };
     let mut dense = vec![T::ZERO; length];
     coo.to_dense(&mut dense).expect("a buffer of that length");
@@ -178,10 +178,10 @@ fn small(product: Option<u64>) -> Option<usize> {
 fn quantized(object: &Object<'_>, file: &[u8]) {
     let Ok(group) = object.quantized_group() else { return };
     assert!(group.shape().iter().eq(object.shape()));
-    let bound = group.bind(file);
+    let bound = group.view();
     let decoded = group.decode(file, &limits()).map_err(Error::from);
     let one = bound.as_ref().ok().and_then(weights);
-    let other = decoded.as_ref().ok().and_then(|decoded| weights(&decoded.quantized()));
+    let other = decoded.as_ref().ok().and_then(|decoded| weights(&decoded.view()));
     if let (Some(one), Some(other)) = (one, other) {
         assert_eq!(one.0, other.0, "codes differ");
         assert!(one.1.iter().zip(&other.1).all(|(a, b)| same(*a, *b)), "weights differ");
@@ -191,7 +191,7 @@ fn quantized(object: &Object<'_>, file: &[u8]) {
 }
 
 /// The codes and weights of a small matrix.
-fn weights(matrix: &Quantized<'_>) -> Option<(Vec<u8>, Vec<f32>)> {
+fn weights(matrix: &Quantized<View<'_>>) -> Option<(Vec<u8>, Vec<f32>)> {
     let length = small(matrix.inputs().checked_mul(matrix.outputs()))?;
     let (mut codes, mut weights) = (vec![0; length], vec![0.0; length]);
     matrix.unpack(&mut codes).expect("a buffer of that length");

@@ -9,7 +9,7 @@ use zten::{
     view::{Dense, Slice},
 };
 
-use crate::FEW;
+use crate::{FEW, limits};
 
 /// Bytes of a part that is read.
 const MOST: u64 = 64 << 10;
@@ -50,7 +50,7 @@ pub(crate) fn read<S: ReadAt>(dense: &Dense<'_>, source: &S) {
     let Ok(slice) = dense.slice(&middle) else { return };
     let few = slice.ranges().len() <= FEW as u64 && slice.byte_len() <= MOST;
     if let Some(length) = usize::try_from(slice.byte_len()).ok().filter(|_| few) {
-        let _ = slice.read(source, &mut vec![0; length]);
+        let _ = slice.read(source, &limits(), &mut vec![0; length]);
     }
 }
 
@@ -60,34 +60,38 @@ fn refused(outcome: Result<(), Error>, why: Misuse) -> bool {
 
 /// Reads one part: what is read are the bytes of its ranges.
 fn part(slice: &Slice<'_>, dense: &Dense<'_>, file: &[u8]) {
-    let extent = dense.component().extent();
-    let (mut end, mut bytes) = (extent.offset(), 0);
+    let component = dense.component();
+    let length = component.packed_elements().or(component.decoded_length()).unwrap_or(u64::MAX);
+    let (mut end, mut bytes) = (0, 0);
     for (at, range) in slice.ranges().take(FEW).enumerate() {
         assert!(range.start < range.end, "an empty range");
         assert!(at == 0 || range.start > end, "ranges that touch or fall");
-        assert!(range.start >= extent.offset() && range.end <= extent.end());
+        assert!(range.end <= length);
         bytes += range.end - range.start;
         end = range.end;
     }
     let few = slice.ranges().len() <= FEW as u64;
     assert!(!few || bytes == slice.byte_len(), "ranges are all bytes");
-    assert_eq!(slice.ranges().next_back().map(|range| range.end <= extent.end()), {
+    assert_eq!(slice.ranges().next_back().map(|range| range.end <= length), {
         (slice.byte_len() > 0).then_some(true)
     });
     assert_eq!(slice.is_contiguous(), slice.ranges().len() <= 1);
-    let view = slice.as_view(file).expect("a part of what is there");
-    assert_eq!(view.is_some(), slice.is_contiguous());
+    let raw = slice.file_ranges();
+    let view = slice.view();
+    assert_eq!(raw.is_ok(), view.is_ok());
+    let view = view.unwrap_or_default();
+    assert!(raw.is_err() || view.is_some() == slice.is_contiguous());
     if !few || slice.byte_len() > MOST {
         return;
     }
     let length = usize::try_from(slice.byte_len()).expect("a short part");
     let mut buffer = vec![0; length];
-    let read = slice.read(file, &mut buffer);
-    assert!(slice.read(file, &mut vec![0; length + 1]).is_err());
+    let read = slice.read(file, &limits(), &mut buffer);
+    assert!(slice.read(file, &limits(), &mut vec![0; length + 1]).is_err());
     let little = dense.component().byte_order() == ByteOrder::Little;
-    if read.is_ok() && little {
+    if let (Ok(_), Ok(raw), true) = (read, raw, little) {
         let place = |at| usize::try_from(at).expect("a place in memory");
-        let lying = slice.ranges().flat_map(|range| &file[place(range.start)..place(range.end)]);
+        let lying = raw.flat_map(|range| &file[place(range.start)..place(range.end)]);
         assert!(lying.eq(&buffer), "other bytes than those of the ranges");
         assert!(view.is_none_or(|view| view.as_bytes() == buffer));
     }

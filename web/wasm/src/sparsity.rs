@@ -3,7 +3,7 @@
 use zten::{
     Component, Error, Format, Limits, Object, ReadAt, ReadError,
     error::{Misuse, OutOfMemory},
-    view::Indices,
+    view::Widened,
 };
 
 use crate::picture::{Grid, MOST};
@@ -31,11 +31,11 @@ fn count<R: ReadAt>(object: &Object<'_>, source: &R) -> Result<Grid, ReadError<R
     let limits = Limits::default();
     if object.format() == Format::SparseCsr {
         let decoded = object.sparse_csr()?.decode(source, &limits)?;
-        let matrix = decoded.csr();
+        let matrix = decoded.view();
         let mut count = Count::new(matrix.rows(), matrix.columns());
-        let mut pointers = matrix.indptr().iter();
+        let mut pointers = matrix.indptr().widened();
         let mut end = pointers.next().unwrap_or_default();
-        let mut columns = matrix.indices().iter();
+        let mut columns = matrix.indices().widened();
         for row in 0.. {
             let start = end;
             let Some(next) = pointers.next() else { break };
@@ -47,17 +47,20 @@ fn count<R: ReadAt>(object: &Object<'_>, source: &R) -> Result<Grid, ReadError<R
         return Ok(count.grid);
     }
     let decoded = object.sparse_coo()?.decode(source, &limits)?;
-    let tensor = decoded.coo();
+    let tensor = decoded.view();
     // As a matrix: all but the last dimension are rows.
-    let (columns, leading) = tensor.shape().split_last().unwrap_or((&1, &[]));
+    let shape = tensor.shape().to_vec();
+    let (columns, leading) = shape.split_last().unwrap_or((&1, &[]));
     let rows = leading.iter().try_fold(1_u64, |rows, dimension| rows.checked_mul(*dimension));
     let mut count = Count::new(rows.ok_or(Error::from(Misuse::Slice))?, *columns);
-    let axes: Vec<Indices<'_>> =
-        (0..tensor.shape().len()).filter_map(|dimension| tensor.axis(dimension)).collect();
-    let Some((last, outer)) = axes.split_last() else { return Ok(count.grid) };
-    for (entry, column) in last.iter().enumerate() {
-        let row = outer.iter().zip(leading).fold(0_u64, |row, (axis, dimension)| {
-            let index = axis.get(entry).unwrap_or_default();
+    let mut axes: Vec<Widened<'_>> = (0..shape.len())
+        .filter_map(|dimension| tensor.axis(dimension))
+        .map(|axis| axis.widened())
+        .collect();
+    let Some((last, outer)) = axes.split_last_mut() else { return Ok(count.grid) };
+    for column in last {
+        let row = outer.iter_mut().zip(leading).fold(0_u64, |row, (axis, dimension)| {
+            let index = axis.next().unwrap_or_default();
             row.saturating_mul(*dimension).saturating_add(index)
         });
         count.add(row, column);

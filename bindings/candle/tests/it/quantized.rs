@@ -14,7 +14,7 @@ fn blocks_are_those_of_the_file() {
     let tensor = weights.quantized("w", &Device::Cpu).unwrap();
     assert_eq!((tensor.dtype(), tensor.shape().dims()), (GgmlDType::Q8_0, [2, 32].as_slice()));
     let archive = zten::Archive::open(std::fs::read(&path).unwrap()).unwrap();
-    let blocks = archive.require("w").unwrap().gguf_blocks().unwrap().data();
+    let blocks = archive.require("w").unwrap().gguf_blocks().unwrap().data;
     assert_eq!(tensor.data().unwrap(), blocks.view().unwrap().as_bytes());
     let error = weights.load("w", &Device::Cpu).unwrap_err().to_string();
     assert!(error.contains("gguf.q8_0/1"), "{error}");

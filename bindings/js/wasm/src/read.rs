@@ -92,7 +92,7 @@ fn parts(file: &File, object: u32, ranges: &[u8]) -> Result<Option<Verified>, Re
         .iter()
         .map(|[start, end]| u64::from_le_bytes(*start)..u64::from_le_bytes(*end))
         .collect();
-    dense.decoded_slice(&ranges)?.parts(SOURCE, &Limits::default(), |part| {
+    dense.slice(&ranges)?.parts(SOURCE, &Limits::default(), |part| {
         // The host takes whatever it is handed.
         let _ = Out::Data.write_all(part);
         Ok(())

@@ -52,7 +52,7 @@ pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
 /// Multiplies a sparse matrix by a vector of ones.
 pub(crate) fn csr(reader: &str, file: &[u8]) -> Result<()> {
     let archive = Archive::open(file)?;
-    let csr = archive.objects().next().context("no object")?.sparse_csr()?.bind(file)?;
+    let csr = archive.objects().next().context("no object")?.sparse_csr()?.view()?;
     match reader {
         "zten" => {
             let vector = vec![1.0_f32; usize::try_from(csr.columns())?];
@@ -67,7 +67,7 @@ pub(crate) fn csr(reader: &str, file: &[u8]) -> Result<()> {
         "plain slices" => {
             let vector = vec![1.0_f32; usize::try_from(csr.columns())?];
             let (indptr, indices): (Vec<u64>, Vec<u64>) =
-                (csr.indptr().iter().collect(), csr.indices().iter().collect());
+                (csr.indptr().widened().collect(), csr.indices().widened().collect());
             let values = csr.values().to_vec::<f32>()?;
             serve(|| {
                 let rows = indptr.windows(2).map(|ends| ends[0] as usize..ends[1] as usize);

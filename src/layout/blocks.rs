@@ -1,0 +1,409 @@
+//! Profiles of 2 whose elements come in blocks: `zt.mx/1`, `zt.quant_group/1` and `gguf.NAME/1`. v2 §5.2.
+
+use super::buffer::Decoded;
+use super::elements::Elements;
+use super::view::{Kind, View};
+use crate::codec::{ReadAt, ReadError};
+use crate::element::{ByteOrder, Element, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, LogicalType};
+use crate::error::{Error, Misuse};
+use crate::format::v2::{GgufKey, MxKey, QuantKey};
+use crate::limits::Limits;
+use crate::manifest::{Component, Object, Shape};
+use crate::num::u64_from_usize;
+
+/// A `zt.mx/1` object: blocks of elements along an axis, and a scale for each.
+///
+/// | what | shape, row-major |
+/// | --- | --- |
+/// | the values | the object's shape |
+/// | `data`: `f4_e2m1`, two a byte, `f8_e4m3fn`, `f8_e5m2` or `i8` | as the values |
+/// | `scales`: `f8_e8m0` | as the values, but along the axis one for each block |
+///
+/// A value is its element times its scale: 2^(scale − 127) × element, and not a number where the
+/// scale is FF. Parts `P` are as those of a [`Csr`](crate::view::Csr).
+///
+/// ```
+/// # let file = std::fs::read("corpus/v2/accept/mx.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// let mx = archive.get("w").unwrap().mx()?;
+/// assert_eq!((mx.axis(), mx.block_size()), (1, 2));
+/// let mut values = [0_f32; 2 * 4];
+/// mx.view()?.dequantize(&mut values)?;
+/// # assert_eq!(values, [1.0, 2.0, 1.5, 2.0, 8.0, 12.0, -0.0, -0.5]);
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Mx<'a, P> {
+    shape: Shape<'a>,
+    blocks: Blocks,
+    data: P,
+    scales: P,
+}
+
+/// How elements and scales lie.
+#[derive(Clone, Copy, Debug)]
+struct Blocks {
+    axis: u32,
+    /// Elements of a block.
+    size: u64,
+    /// Elements from one place on the axis to the next.
+    stride: u64,
+    /// All elements, and all scales.
+    elements: u64,
+    scales: u64,
+}
+
+impl Blocks {
+    /// Those of an object that has been validated.
+    fn of(object: &Object<'_>) -> Option<Self> {
+        let last = object.shape().rank().checked_sub(1)?;
+        let axis = match object.number(MxKey::axis.field()) {
+            Some(axis) => u32::try_from(axis).ok()?,
+            None => last,
+        };
+        let size = object.number(MxKey::block_size.field())?;
+        let elements = object.shape().elements()?;
+        // Where there are no elements, the product of some dimensions may not fit in 64 bits.
+        let within = object.shape().iter().zip(0_u32..).filter(|(_, at)| *at > axis);
+        let stride = within.fold(1, |stride: u64, (dimension, _)| stride.saturating_mul(dimension));
+        Some(Self { axis, size, stride, elements, scales: elements.checked_div(size)? })
+    }
+}
+
+impl<'a, P> Mx<'a, P> {
+    /// The dimensions of the values, outermost first.
+    pub fn shape(&self) -> Shape<'a> {
+        self.shape
+    }
+
+    /// The dimension along which blocks lie, the outermost being 0: the attribute `axis`, and the
+    /// last dimension where there is none.
+    pub fn axis(&self) -> u32 {
+        self.blocks.axis
+    }
+
+    /// How many elements along the axis have a scale in common: 2 or more.
+    pub fn block_size(&self) -> u64 {
+        self.blocks.size
+    }
+
+    /// The part `data`: the elements, `f4_e2m1`, `f8_e4m3fn`, `f8_e5m2` or `i8`.
+    pub fn data(&self) -> &P {
+        &self.data
+    }
+
+    /// The part `scales`: `f8_e8m0`.
+    pub fn scales(&self) -> &P {
+        &self.scales
+    }
+
+    fn map<'p, Q, E>(
+        &'p self,
+        mut read: impl FnMut(&'p P) -> Result<Q, E>,
+    ) -> Result<Mx<'a, Q>, E> {
+        let (data, scales) = (read(&self.data)?, read(&self.scales)?);
+        Ok(Mx { shape: self.shape, blocks: self.blocks, data, scales })
+    }
+}
+
+impl<'a> Mx<'a, Component<'a>> {
+    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+        let (data, scales) = (object.component("data")?, object.component("scales")?);
+        Some(Self { shape: object.shape(), blocks: Blocks::of(object)?, data, scales })
+    }
+
+    /// The values where they lie in the file. Neither memory nor time depends on their size. For objects of an
+    /// [`Archive`](crate::Archive), which holds that file.
+    ///
+    /// # Errors
+    /// As [`Component::view`]; `nibble-value`.
+    pub fn view(&self) -> Result<Mx<'a, View<'a>>, Error> {
+        let mx = self.map(Component::view)?;
+        mx.check()?;
+        Ok(mx)
+    }
+
+    /// Decodes the parts, whatever their encoding, into memory of their own. The elements stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// As [`Component::decode`] and [`view`](Self::view).
+    pub fn decode<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Mx<'a, Decoded>, ReadError<R::Error>> {
+        let mx = self.map(|part| part.decode(source, limits))?;
+        mx.view().check()?;
+        Ok(mx)
+    }
+
+    /// Begins to make values of the elements as those are read from [`data`](Self::data), chunk by
+    /// chunk, by the elements of [`scales`](Self::scales), which are all in `scales`.
+    ///
+    /// # Errors
+    /// [`Misuse::Size`] where there are more or fewer scales than the object has;
+    /// `unsupported-encoding`, `unsupported-shard`.
+    pub fn dequantizer<'d>(&self, scales: View<'d>) -> Result<MxDequantizer<'d>, Error> {
+        MxDequantizer::new(self.blocks, self.data.kind()?, scales)
+    }
+}
+
+impl<'a> Mx<'a, Decoded> {
+    /// The values. They were checked when they were decoded: this takes no time.
+    pub fn view(&self) -> Mx<'a, View<'_>> {
+        let Ok(mx) = self.map(Decoded::as_view);
+        mx
+    }
+}
+
+impl Mx<'_, View<'_>> {
+    fn check(&self) -> Result<(), Error> {
+        let size = self.data.kind().misuse(Misuse::Size);
+        let length = usize::try_from(self.blocks.elements).map_err(|_| size)?;
+        if self.data.kind().logical.is_packed() {
+            self.data.nibbles(length).map(drop)?;
+        }
+        MxDequantizer::new(self.blocks, *self.data.kind(), self.scales)?;
+        if self.data.may_hold(length) { Ok(()) } else { Err(size) }
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        // It has been found to be one.
+        usize::try_from(self.blocks.elements).unwrap_or(usize::MAX)
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.elements == 0
+    }
+
+    /// Fills `values` with the values, in row-major order. Each is exact: the product of an element
+    /// and its scale is an `f32`, but for those that are too large, which become infinite. O(len),
+    /// no memory.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] where `values` has not exactly as many elements.
+    pub fn dequantize(&self, values: &mut [f32]) -> Result<(), Error> {
+        let buffer = self.data.kind().misuse(Misuse::Buffer);
+        if u64_from_usize(values.len()) != self.blocks.elements {
+            return Err(buffer);
+        }
+        let mut rest = values;
+        let mut dequantizer = MxDequantizer::new(self.blocks, *self.data.kind(), self.scales)?;
+        dequantizer.chunk(self.data.as_bytes(), |piece| {
+            let (now, later) =
+                core::mem::take(&mut rest).split_at_mut_checked(piece.len()).ok_or(buffer)?;
+            now.copy_from_slice(piece);
+            rest = later;
+            Ok(())
+        })
+    }
+}
+
+/// Elements whose values are made in one go.
+const PIECE: usize = 256;
+
+/// Makes values of the elements of a `zt.mx/1` object, from the first on, as they are read.
+///
+/// It is made by [`Mx::dequantizer`](crate::view::Mx::dequantizer), and keeps no values: memory does not
+/// depend on their number.
+///
+/// ```
+/// # let file = std::fs::read("corpus/v2/accept/mx.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// let mx = archive.get("w").unwrap().mx()?;
+/// let limits = zten::Limits::default();
+/// let scales = mx.scales().decode(archive.data(), &limits)?;
+/// let mut dequantizer = mx.dequantizer(scales.view())?;
+/// let (mut content, mut sum) = (mx.data().content(archive.data(), &limits)?, 0.0);
+/// while let Some(chunk) = content.next_chunk()? {
+///     dequantizer.chunk(chunk, |values| {
+///         sum += values.iter().sum::<f32>();
+///         Ok::<(), zten::Error>(())
+///     })?;
+/// }
+/// # assert_eq!(sum, 26.0);
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MxDequantizer<'d> {
+    blocks: Blocks,
+    /// What the elements are; `i8` if nothing more than that.
+    logical: Option<LogicalType>,
+    scales: View<'d>,
+    /// Elements to come.
+    left: u64,
+    /// Where the next element is: its place in a block, and among those with the same place there.
+    row: u64,
+    column: u64,
+    /// The scale of the first of those.
+    first: usize,
+}
+
+impl<'d> MxDequantizer<'d> {
+    /// The one way to make one.
+    fn new(blocks: Blocks, data: Kind, scales: View<'d>) -> Result<Self, Error> {
+        if u64_from_usize(scales.as_bytes().len()) != blocks.scales {
+            return Err(scales.kind().misuse(Misuse::Size));
+        }
+        let (logical, left) = (data.logical.known, blocks.elements);
+        Ok(Self { blocks, logical, scales, left, row: 0, column: 0, first: 0 })
+    }
+
+    /// Hands on the values of the elements in a chunk of decoded bytes, piece by piece, until `take`
+    /// fails.
+    ///
+    /// # Errors
+    /// What `take` fails with.
+    pub fn chunk<E>(
+        &mut self,
+        chunk: &[u8],
+        mut take: impl FnMut(&[f32]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let packed = self.logical == Some(LogicalType::F4E2M1);
+        for bytes in chunk.chunks(if packed { PIECE / 2 } else { PIECE }) {
+            let mut values = [0_f32; PIECE];
+            match self.logical {
+                Some(LogicalType::F4E2M1) => {
+                    let nibbles = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);
+                    fill(&mut values, nibbles.map(|bits| F4E2M1::from_bits(bits).to_f32()));
+                }
+                Some(LogicalType::F8E5M2) => fill(&mut values, each(bytes).map(F8E5M2::to_f32)),
+                Some(_) => fill(&mut values, each(bytes).map(F8E4M3Fn::to_f32)),
+                None => fill(&mut values, each::<i8>(bytes).map(f32::from)),
+            }
+            let count = bytes.len().saturating_mul(if packed { 2 } else { 1 });
+            // The last byte may hold one element alone.
+            let (values, _) = split(&mut values, self.left.min(u64_from_usize(count)));
+            self.scale(values);
+            self.left = self.left.saturating_sub(u64_from_usize(values.len()));
+            take(values)?;
+        }
+        Ok(())
+    }
+
+    /// Multiplies the elements that come next by their scales.
+    fn scale(&mut self, values: &mut [f32]) {
+        let mut rest = values;
+        while !rest.is_empty() {
+            let now;
+            // Elements beside one another: of one block, or of as many as there are columns. Never none, which
+            // would not lead on: rows and columns begin anew where they are over.
+            if self.blocks.stride == 1 {
+                (now, rest) = split(rest, self.blocks.size.saturating_sub(self.row).max(1));
+                match self.factors(1) {
+                    Some([scale]) => now.iter_mut().for_each(|value| *value *= factor(*scale)),
+                    _ => now.fill(f32::NAN),
+                }
+                self.row = self.row.saturating_add(u64_from_usize(now.len()));
+            } else {
+                let length = self.blocks.stride.saturating_sub(self.column);
+                (now, rest) = split(rest, length.max(1));
+                match self.factors(now.len()) {
+                    Some(scales) => {
+                        let pairs = now.iter_mut().zip(scales);
+                        pairs.for_each(|(value, scale)| *value *= factor(*scale));
+                    }
+                    None => now.fill(f32::NAN),
+                }
+                self.column = self.column.saturating_add(u64_from_usize(now.len()));
+                if self.column < self.blocks.stride {
+                    continue;
+                }
+                (self.column, self.row) = (0, self.row.saturating_add(1));
+            }
+            if self.row >= self.blocks.size {
+                // As many scales as there are columns, all of which are in memory.
+                let columns = usize::try_from(self.blocks.stride).unwrap_or(usize::MAX);
+                (self.row, self.first) = (0, self.first.saturating_add(columns));
+            }
+        }
+    }
+
+    /// The given number of scales, from the one of the next element on, if they are there. No number is made by others.
+    fn factors(&self, count: usize) -> Option<&'d [u8]> {
+        let start = self.first.checked_add(usize::try_from(self.column).ok()?)?;
+        self.scales.as_bytes().get(start..start.checked_add(count)?)
+    }
+}
+
+/// The number that a scale stands for.
+fn factor(scale: u8) -> f32 {
+    F8E8M0::from_bits(scale).to_f32()
+}
+
+/// The first `length` values, or all there are, and the rest.
+fn split(values: &mut [f32], length: u64) -> (&mut [f32], &mut [f32]) {
+    match usize::try_from(length) {
+        Ok(length) if length < values.len() => values.split_at_mut(length),
+        _ => (values, &mut []),
+    }
+}
+
+/// The elements in `bytes`, of which each has one.
+fn each<T: Element>(bytes: &[u8]) -> Elements<'_, T> {
+    Elements::new(bytes, ByteOrder::Little)
+}
+
+fn fill(values: &mut [f32], elements: impl Iterator<Item = f32>) {
+    values.iter_mut().zip(elements).for_each(|(value, element)| *value = element);
+}
+
+/// A `zt.quant_group/1` object: its parts, and what its attributes say.
+///
+/// Opening validates types and sizes of its parts. Its weights are not read: the specification
+/// contradicts itself on how many scales there are where `group_size` is 0.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct QuantGroup<'a> {
+    /// The part `data`: words of codes.
+    pub data: Component<'a>,
+    /// The part `scales`.
+    pub scales: Component<'a>,
+    /// The part `zeros`, if zero points are a tensor.
+    pub zeros: Option<Component<'a>>,
+    /// The attribute `bits`: bits of a code, 2, 4 or 8.
+    pub bits: u8,
+    /// The attribute `group_size`: how many weights along the axis have a scale in common; 0 where
+    /// all of a lane have.
+    pub group_size: u64,
+    /// The attribute `axis`: the dimension along which groups lie, the outermost being 0.
+    pub axis: u32,
+}
+
+impl<'a> QuantGroup<'a> {
+    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+        Some(Self {
+            data: object.component("data")?,
+            scales: object.component("scales")?,
+            zeros: object.component("zeros"),
+            bits: u8::try_from(object.number(QuantKey::bits.field())?).ok()?,
+            group_size: object.number(QuantKey::group_size.field())?,
+            axis: u32::try_from(object.number(QuantKey::axis.field())?).ok()?,
+        })
+    }
+}
+
+/// A `gguf.NAME/1` object: blocks of a type of GGUF, which are bytes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct GgufBlocks<'a> {
+    /// The part `data`: the blocks, one after the other, as `u8`.
+    pub data: Component<'a>,
+    /// Weights of a block: 1 or more.
+    pub elements_per_block: u64,
+    /// Bytes of a block: 1 or more.
+    pub block_bytes: u64,
+}
+
+impl<'a> GgufBlocks<'a> {
+    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+        Some(Self {
+            data: object.component("data")?,
+            elements_per_block: object.number(GgufKey::elems_per_block.field())?,
+            block_bytes: object.number(GgufKey::block_bytes.field())?,
+        })
+    }
+}

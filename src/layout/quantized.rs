@@ -1,0 +1,490 @@
+//! `quantized_group`: packed codes, and a scale and a zero point for each group of them.
+//! v1.1 III.4, v1.2 §3.
+
+use half::{bf16, f16};
+
+use super::buffer::Decoded;
+use super::view::View;
+use crate::cbor::{Attributes, Value};
+use crate::codec::{ReadAt, ReadError};
+use crate::element::{Element, StorageType};
+use crate::error::{Error, Misuse, Place};
+use crate::format::Logical;
+use crate::limits::Limits;
+use crate::manifest::{Component, Object, Shape};
+use crate::num::{divide_exactly, u64_from_usize};
+
+/// A `quantized_group` object: its shape, its components, and how to read them.
+///
+/// The specifications give an example and leave the rest to GPTQ, so this is what is read here:
+///
+/// | what | shape, row-major |
+/// | --- | --- |
+/// | the weights | `[inputs, outputs]`, the object's shape |
+/// | `packed_weight`: `i32` or `u8` words of `n` codes | `[inputs / n, outputs]` |
+/// | `scales`: `f32`, `f16` or `bf16` | `[ceil(inputs / group_size), outputs]` |
+/// | `zeros`: `f32`, `f16` or `bf16` | as `scales` |
+///
+/// Word `[r, c]` holds the codes of the weights `[r × n, c]` to `[r × n + n − 1, c]`, the first
+/// one in its lowest bits; codes are unsigned. Weight `[i, c]` is
+/// `scales[g, c] × (code − zeros[g, c])`, where `g` is `i / group_size` rounded down.
+///
+/// An object without `zeros`, where that is [tolerated](crate::Tolerance::MissingZeros), is
+/// symmetric: all its zero points are 2^(bits − 1), as in GPTQ.
+///
+/// What is packed in another way can be read through its components.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/quantized_group.zt").unwrap();
+/// let archive = zten::Archive::open(file)?;
+/// let group = archive.get("q_proj").unwrap().quantized_group()?;
+/// assert_eq!((group.quantization()?.bits(), group.quantization()?.group_size()), (4, 8));
+/// let quantized = group.view()?;
+/// let mut weights = [0_f32; 8 * 8];
+/// quantized.dequantize(&mut weights)?;
+/// # assert_eq!(weights[0], -1.25 * (13.0 + 1.25));
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct QuantizedGroup<'a> {
+    object: Object<'a>,
+    packed_weight: Component<'a>,
+    scales: Component<'a>,
+    zeros: Option<Component<'a>>,
+}
+
+impl<'a> QuantizedGroup<'a> {
+    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+        Some(Self {
+            object: *object,
+            packed_weight: object.component("packed_weight")?,
+            scales: object.component("scales")?,
+            zeros: object.component("zeros"),
+        })
+    }
+
+    /// The dimensions of the weights, outermost first.
+    pub fn shape(&self) -> Shape<'a> {
+        self.object.shape()
+    }
+
+    /// The component `packed_weight`: words of codes.
+    pub fn packed_weight(&self) -> Component<'a> {
+        self.packed_weight
+    }
+
+    /// The component `scales`: one for each group.
+    pub fn scales(&self) -> Component<'a> {
+        self.scales
+    }
+
+    /// The component `zeros`: one for each group. Only files opened with
+    /// [`MissingZeros`](crate::Tolerance::MissingZeros) have objects without it.
+    pub fn zeros(&self) -> Option<Component<'a>> {
+        self.zeros
+    }
+
+    /// The attributes `bits`, `group_size` and `packing`: v1.2 §3. They are no part of what
+    /// opening validates, and may be missing.
+    ///
+    /// # Errors
+    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object, where one is missing
+    /// or of another type, `bits` is not from 1 to 32, `group_size` is 0, `packing` is not known,
+    /// or a word is not just filled by as many codes of as many bits.
+    pub fn quantization(&self) -> Result<Quantization, Error> {
+        Quantization::read(self.object.attributes(), self.place())
+    }
+
+    /// The weights where they lie in the file, whose components are checked to fit together.
+    /// Neither memory nor time depends on their size. For objects of an
+    /// [`Archive`](crate::Archive), which holds that file.
+    ///
+    /// # Errors
+    /// As [`quantization`](Self::quantization) and [`Component::view`];
+    /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object where its rank is not
+    /// 2, and at the component that has not the type or the number of elements that shape and
+    /// attributes ask for.
+    pub fn view(&self) -> Result<Quantized<View<'a>>, Error> {
+        let quantized = self.parts()?.map(Component::view)?;
+        quantized.check()?;
+        Ok(quantized)
+    }
+
+    /// Decodes the components, whatever their encoding, into memory of their own, and checks
+    /// that they fit together. The weights stay packed.
+    ///
+    /// # Errors
+    /// As [`Component::decode`] and [`view`](Self::view).
+    pub fn decode<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Quantized<Decoded>, ReadError<R::Error>> {
+        let quantized = self.parts()?.map(|part| part.decode(source, limits))?;
+        quantized.view().check()?;
+        Ok(quantized)
+    }
+
+    fn parts(&self) -> Result<Quantized<Component<'a>>, Error> {
+        let quantization = self.quantization()?;
+        let mut shape = self.shape().iter();
+        let (Some(inputs), Some(outputs), None) = (shape.next(), shape.next(), shape.next()) else {
+            return Err(misfit(self.place()));
+        };
+        let Self { packed_weight, scales, zeros, .. } = *self;
+        Ok(Quantized { shape: [inputs, outputs], quantization, packed_weight, scales, zeros })
+    }
+
+    fn place(&self) -> Place {
+        Place::new(Some(self.object.ordinal()), None)
+    }
+}
+
+/// How weights are quantized: the attributes `bits`, `group_size` and `packing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quantization {
+    group_size: u64,
+    packing: Packing,
+}
+
+/// How codes are packed into words: the attribute `packing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Packing {
+    /// `8_per_i32`: codes of 4 bits.
+    EightPerI32,
+    /// `4_per_i32`: codes of 8 bits.
+    FourPerI32,
+    /// `2_per_u8`: codes of 4 bits.
+    TwoPerU8,
+    /// `1_per_u8`: codes of 8 bits.
+    OnePerU8,
+}
+
+/// Packing, its name, codes in a word, the type of a word, bits of a code.
+const PACKING: [(Packing, &str, u8, StorageType, u8); 4] = [
+    (Packing::EightPerI32, "8_per_i32", 8, StorageType::I32, 4),
+    (Packing::FourPerI32, "4_per_i32", 4, StorageType::I32, 8),
+    (Packing::TwoPerU8, "2_per_u8", 2, StorageType::U8, 4),
+    (Packing::OnePerU8, "1_per_u8", 1, StorageType::U8, 8),
+];
+
+impl Packing {
+    fn row(self) -> &'static (Self, &'static str, u8, StorageType, u8) {
+        let [eight_i32, four_i32, two_u8, one_u8] = &PACKING;
+        match self {
+            Self::EightPerI32 => eight_i32,
+            Self::FourPerI32 => four_i32,
+            Self::TwoPerU8 => two_u8,
+            Self::OnePerU8 => one_u8,
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        PACKING.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+
+    /// Its name: `8_per_i32`.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Codes in a word: 1, 2, 4 or 8.
+    pub fn codes(self) -> u8 {
+        self.row().2
+    }
+
+    /// The type of a word: the storage type of `packed_weight`.
+    pub fn word(self) -> StorageType {
+        self.row().3
+    }
+
+    /// Bits of a code: 4 or 8.
+    pub fn bits(self) -> u8 {
+        self.row().4
+    }
+}
+
+impl Quantization {
+    /// Reads the attributes of the object at `place`.
+    fn read(attributes: Option<Attributes<'_>>, place: Place) -> Result<Self, Error> {
+        let read = |attributes: Attributes<'_>| {
+            let bits = uint(&attributes, "bits").filter(|bits| (1..=32).contains(bits))?;
+            let group_size = uint(&attributes, "group_size").filter(|size| *size > 0)?;
+            let packing = match attributes.item("packing")?.value() {
+                Value::Text(name) => Packing::from_name(name.as_str()?)?,
+                _ => return None,
+            };
+            // The name says how many codes there are in a word: `bits` must say the same.
+            (bits == u64::from(packing.bits())).then_some(Self { group_size, packing })
+        };
+        attributes.and_then(read).ok_or_else(|| misfit(place))
+    }
+
+    /// The attribute `bits`: bits of a code, 4 or 8.
+    pub fn bits(&self) -> u8 {
+        self.packing.bits()
+    }
+
+    /// The attribute `group_size`: how many inputs, one after the other, have a scale and a zero
+    /// point in common. 1 or more; it may be more than there are inputs.
+    pub fn group_size(&self) -> u64 {
+        self.group_size
+    }
+
+    /// The attribute `packing`.
+    pub fn packing(&self) -> Packing {
+        self.packing
+    }
+}
+
+/// An unsigned integer of the attributes, and nothing that might be taken for one.
+fn uint(attributes: &Attributes<'_>, key: &str) -> Option<u64> {
+    match attributes.item(key)?.value() {
+        Value::Uint(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The attributes, or what is at `place`, do not make a quantized matrix.
+fn misfit(place: Place) -> Error {
+    Error::misuse(Misuse::Quantization).at(place)
+}
+
+/// A matrix of quantized weights, whose components fit together: types and sizes are what the
+/// attributes and the shape ask for. [`QuantizedGroup`] says how they
+/// are laid out. Its parts `P` are [views](View), or [decoded](Decoded).
+#[derive(Clone, Copy, Debug)]
+pub struct Quantized<P> {
+    shape: [u64; 2],
+    quantization: Quantization,
+    packed_weight: P,
+    scales: P,
+    zeros: Option<P>,
+}
+
+impl<P> Quantized<P> {
+    /// The number of inputs: the first dimension of the weights.
+    pub fn inputs(&self) -> u64 {
+        let [inputs, _] = self.shape;
+        inputs
+    }
+
+    /// The number of outputs: the second dimension of the weights.
+    pub fn outputs(&self) -> u64 {
+        let [_, outputs] = self.shape;
+        outputs
+    }
+
+    /// How the weights are quantized.
+    pub fn quantization(&self) -> Quantization {
+        self.quantization
+    }
+
+    /// The words of `packed_weight`: `[inputs / codes, outputs]`, `i32` or `u8`.
+    pub fn packed_weight(&self) -> &P {
+        &self.packed_weight
+    }
+
+    /// The `scales`: `[ceil(inputs / group_size), outputs]`, `f32`, `f16` or `bf16`.
+    pub fn scales(&self) -> &P {
+        &self.scales
+    }
+
+    /// The `zeros`: as many as scales, `f32`, `f16` or `bf16`. Where there are none, all zero
+    /// points are 2^(bits − 1).
+    pub fn zeros(&self) -> Option<&P> {
+        self.zeros.as_ref()
+    }
+
+    fn map<'p, Q, E>(
+        &'p self,
+        mut read: impl FnMut(&'p P) -> Result<Q, E>,
+    ) -> Result<Quantized<Q>, E> {
+        let (packed_weight, scales) = (read(&self.packed_weight)?, read(&self.scales)?);
+        let zeros = self.zeros.as_ref().map(read).transpose()?;
+        let Self { shape, quantization, .. } = *self;
+        Ok(Quantized { shape, quantization, packed_weight, scales, zeros })
+    }
+}
+
+impl Quantized<Decoded> {
+    /// The weights. They were checked when they were decoded: this takes no time.
+    pub fn view(&self) -> Quantized<View<'_>> {
+        let Ok(quantized) = self.map(Decoded::as_view);
+        quantized
+    }
+}
+
+impl Quantized<View<'_>> {
+    fn check(&self) -> Result<(), Error> {
+        let fits = |view: &View<'_>, types: &[StorageType], count: Option<u64>| {
+            let plain = view.kind().logical == Logical::NONE;
+            let typed = plain && types.contains(&view.storage_type());
+            let fits = typed && count == Some(u64_from_usize(view.len()));
+            if fits { Ok(()) } else { Err(misfit(view.kind().place)) }
+        };
+        let ([inputs, outputs], Quantization { group_size, packing }) =
+            (self.shape, self.quantization);
+        // Inputs fill their words: what else a word might hold is not specified.
+        let words = divide_exactly(inputs, packing.codes().into());
+        let words = words.and_then(|words| words.checked_mul(outputs));
+        fits(&self.packed_weight, &[packing.word()], words)?;
+        let factors = inputs.div_ceil(group_size).checked_mul(outputs);
+        fits(&self.scales, FLOATS, factors)?;
+        self.zeros.as_ref().map_or(Ok(()), |zeros| fits(zeros, FLOATS, factors))
+    }
+
+    /// Fills `codes` with the codes of all weights: `[inputs, outputs]` in row-major order, each
+    /// below 2^bits. O(inputs × outputs), no memory.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] where `codes` has not exactly inputs × outputs elements.
+    pub fn unpack(&self, codes: &mut [u8]) -> Result<(), Error> {
+        let outputs = self.width(codes.len())?;
+        for (input, row) in codes.chunks_exact_mut(outputs.max(1)).enumerate() {
+            self.codes(input, 0, row)?;
+        }
+        Ok(())
+    }
+
+    /// Fills `weights` with the weights: `[inputs, outputs]` in row-major order. Scales and zero
+    /// points are widened to `f32`, which is exact; the difference and the product are rounded
+    /// to `f32`, each by itself. O(inputs × outputs), no memory.
+    ///
+    /// # Errors
+    /// [`Misuse::Buffer`] where `weights` has not exactly inputs × outputs elements.
+    pub fn dequantize(&self, weights: &mut [f32]) -> Result<(), Error> {
+        let outputs = self.width(weights.len())?;
+        if weights.is_empty() {
+            return Ok(());
+        }
+        // A group of more inputs than there are is one of them all.
+        let size = usize::try_from(self.quantization.group_size().min(self.inputs()));
+        let size = size.map_err(|_| self.misfit())?;
+        let group = size.checked_mul(outputs).ok_or(self.misfit())?.max(1);
+        let mut tile = Tile::new(self.middle());
+        for (ordinal, group) in weights.chunks_mut(group).enumerate() {
+            let first = ordinal.checked_mul(size).ok_or(self.misfit())?;
+            let factors = ordinal.checked_mul(outputs).ok_or(self.misfit())?;
+            for column in (0..outputs).step_by(TILE) {
+                let factors = factors.checked_add(column).ok_or(self.misfit())?;
+                let width = outputs.saturating_sub(column).min(TILE);
+                let (codes, scales, zeros) = tile.cut(width).ok_or(self.misfit())?;
+                widen(&self.scales, factors, scales)?;
+                if let Some(view) = &self.zeros {
+                    widen(view, factors, zeros)?;
+                }
+                for (input, row) in group.chunks_exact_mut(outputs.max(1)).enumerate() {
+                    let input = first.checked_add(input).ok_or(self.misfit())?;
+                    self.codes(input, column, codes)?;
+                    // Within the row: a tile is cut at its end.
+                    let weights = row.get_mut(column..).ok_or_else(|| self.misfit())?;
+                    let factors = scales.iter().zip(&*zeros);
+                    for ((weight, code), (scale, zero)) in
+                        weights.iter_mut().zip(&*codes).zip(factors)
+                    {
+                        *weight = scale * (f32::from(*code) - zero);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The zero point of symmetric weights.
+    fn middle(&self) -> f32 {
+        if self.quantization.bits() == 4 { 8.0 } else { 128.0 }
+    }
+
+    /// The number of outputs, if a buffer of `length` holds the matrix.
+    fn width(&self, length: usize) -> Result<usize, Error> {
+        let buffer = self.packed_weight.kind().misuse(Misuse::Buffer);
+        let [inputs, outputs] = self.shape;
+        if inputs.checked_mul(outputs) != Some(u64_from_usize(length)) {
+            return Err(buffer);
+        }
+        // Where there are no inputs, there is nothing to cut into rows.
+        if length == 0 { Ok(0) } else { usize::try_from(outputs).map_err(|_| buffer) }
+    }
+
+    /// Fills `codes` with those of one input, from the output `first` on.
+    fn codes(&self, input: usize, first: usize, codes: &mut [u8]) -> Result<(), Error> {
+        let packing = self.quantization.packing();
+        let per_word = usize::from(packing.codes());
+        // The first of the codes in a word is in its lowest bits.
+        let place = input.checked_rem(per_word).and_then(|place| u32::try_from(place).ok());
+        let shift = place.and_then(|place| place.checked_mul(packing.bits().into()));
+        let shift = shift.ok_or(self.misfit())?;
+        let outputs = usize::try_from(self.outputs()).map_err(|_| self.misfit())?;
+        let row = input.checked_div(per_word).and_then(|row| row.checked_mul(outputs));
+        let at = row.and_then(|row| row.checked_add(first)).ok_or(self.misfit())?;
+        let mask = if packing.bits() == 4 { 0x0f } else { 0xff };
+        if packing.word() == StorageType::U8 {
+            let code = |word: u8| word.wrapping_shr(shift) & mask;
+            return fill(&self.packed_weight, at, codes, code);
+        }
+        fill(&self.packed_weight, at, codes, |word: i32| {
+            let word = word.cast_unsigned().wrapping_shr(shift);
+            let [lowest, ..] = word.to_le_bytes();
+            lowest & mask
+        })
+    }
+
+    /// For what validating has shown cannot be.
+    #[cold]
+    fn misfit(&self) -> Error {
+        Error::internal().at(self.packed_weight.kind().place)
+    }
+}
+
+/// The types of scales and zero points: v1.1 III.4 keeps them "in higher precision".
+const FLOATS: &[StorageType] = &[StorageType::F32, StorageType::F16, StorageType::Bf16];
+
+/// Columns that are made together, so that their scales are widened once for all rows of a group.
+const TILE: usize = 256;
+
+/// What some columns of one group have in common, and the codes of one of its rows.
+struct Tile {
+    codes: [u8; TILE],
+    scales: [f32; TILE],
+    zeros: [f32; TILE],
+}
+
+impl Tile {
+    /// With zero points that stay as they are where there are no `zeros`.
+    fn new(zero: f32) -> Self {
+        Self { codes: [0; TILE], scales: [0.0; TILE], zeros: [zero; TILE] }
+    }
+
+    /// The first `width` columns, if there are so many.
+    fn cut(&mut self, width: usize) -> Option<(&mut [u8], &mut [f32], &mut [f32])> {
+        let Self { codes, scales, zeros } = self;
+        Some((codes.get_mut(..width)?, scales.get_mut(..width)?, zeros.get_mut(..width)?))
+    }
+}
+
+/// Fills `into` with the floats from `at` on.
+fn widen(view: &View<'_>, at: usize, into: &mut [f32]) -> Result<(), Error> {
+    match view.storage_type() {
+        StorageType::F16 => fill(view, at, into, f16::to_f32),
+        StorageType::Bf16 => fill(view, at, into, bf16::to_f32),
+        _ => fill(view, at, into, |float: f32| float),
+    }
+}
+
+/// Fills `into` with what `convert` makes of the elements from `at` on.
+#[inline]
+fn fill<T: Element, U>(
+    view: &View<'_>,
+    at: usize,
+    into: &mut [U],
+    convert: impl Fn(T) -> U,
+) -> Result<(), Error> {
+    let part = at.checked_add(into.len()).and_then(|end| view.part(at..end));
+    let part = part.ok_or_else(|| Error::internal().at(view.kind().place))?;
+    for (slot, element) in into.iter_mut().zip(part.elements::<T>()?) {
+        *slot = convert(element);
+    }
+    Ok(())
+}

@@ -1,0 +1,549 @@
+//! Sparse layouts: `sparse_csr` and `sparse_coo`. v1.1 III.2 and III.3, v1.2 §3.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::iter::{FusedIterator, Skip, StepBy};
+use core::ops::Range;
+
+use super::buffer::Decoded;
+use super::elements::{Elements, Widened};
+use super::index::{Below, Coords, Indptr};
+use super::view::View;
+use crate::codec::{ReadAt, ReadError};
+use crate::element::Element;
+use crate::error::{Error, Misuse, OutOfMemory};
+use crate::limits::Limits;
+use crate::manifest::{Component, Object, Shape};
+use crate::num::u64_from_usize;
+use crate::rules::Rule;
+
+/// A matrix of `rows` × `columns` in compressed sparse rows.
+///
+/// | parts `P` | made by |
+/// | --- | --- |
+/// | [`Component`] | [`Object::sparse_csr`]: nothing of it has been read |
+/// | [`View`] | [`view`](Self::view): where they lie in the file, or in a `Csr<Decoded>` |
+/// | [`Decoded`] | [`decode`](Self::decode): in memory of their own |
+///
+/// Views and decoded parts have been checked: every row is a range of the entries, and every column is below
+/// [`columns`](Self::columns). Row `i` has the entries at positions `indptr[i]..indptr[i + 1]` of `indices` and `values`.
+/// In 1.x, columns may be in any order within a row, and may be repeated.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
+/// let archive = zten::Archive::open(file)?;
+/// let matrix = archive.get("csr_f32").unwrap().sparse_csr()?.view()?;
+/// for (row, column, value) in matrix.entries::<f32>()? {
+///     println!("{row} {column} {value}");
+/// }
+/// let mut dense = [0_f32; 3 * 4];
+/// matrix.to_dense(&mut dense)?;
+/// # assert_eq!(dense, [-1.25, 0., -0.75, 0., 0., 0., 0., 0., 0., -0.25, 0., 0.25]);
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Csr<P> {
+    rows: u64,
+    columns: u64,
+    values: P,
+    indices: P,
+    indptr: P,
+}
+
+impl<P> Csr<P> {
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> u64 {
+        self.columns
+    }
+
+    /// The values: nnz logical elements, one an entry. Of a logical type that is not known, these are
+    /// storage elements, and how many make up an entry is not known either.
+    pub fn values(&self) -> &P {
+        &self.values
+    }
+
+    /// The column of each entry.
+    pub fn indices(&self) -> &P {
+        &self.indices
+    }
+
+    /// Where each row begins, and where the last one ends: rows + 1 positions in `indices`.
+    pub fn indptr(&self) -> &P {
+        &self.indptr
+    }
+
+    fn map<'p, Q, E>(&'p self, mut read: impl FnMut(&'p P) -> Result<Q, E>) -> Result<Csr<Q>, E> {
+        let (indptr, indices) = (read(&self.indptr)?, read(&self.indices)?);
+        let Self { rows, columns, .. } = *self;
+        Ok(Csr { rows, columns, values: read(&self.values)?, indices, indptr })
+    }
+}
+
+impl<'a> Csr<Component<'a>> {
+    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+        let mut shape = object.shape().iter();
+        Some(Self {
+            rows: shape.next()?,
+            columns: shape.next()?,
+            values: object.component("values")?,
+            indices: object.component("indices")?,
+            indptr: object.component("indptr")?,
+        })
+    }
+
+    /// The matrix where it lies in the file, all of whose row pointers and indices are checked:
+    /// O(rows + nnz) time, no memory. For objects of an [`Archive`](crate::Archive), which holds
+    /// that file. Digests are not looked at.
+    ///
+    /// # Errors
+    /// As [`Component::view`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`,
+    /// `index-range`, at the byte of the file.
+    pub fn view(&self) -> Result<Csr<View<'a>>, Error> {
+        let csr = self.map(Component::view)?;
+        csr.check()?;
+        Ok(csr)
+    }
+
+    /// Decodes the matrix, whatever its encoding, into memory of its own, and checks it.
+    ///
+    /// # Errors
+    /// As [`Component::decode`] and [`view`](Self::view); `csr-nnz`, `csr-indptr-size` where
+    /// the manifest does not give the sizes (zstd in 1.1).
+    pub fn decode<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Csr<Decoded>, ReadError<R::Error>> {
+        let csr = self.map(|part| part.decode(source, limits))?;
+        csr.view().check()?;
+        Ok(csr)
+    }
+}
+
+impl Csr<Decoded> {
+    /// The matrix. It was checked when it was decoded: this takes no time.
+    pub fn view(&self) -> Csr<View<'_>> {
+        let Ok(csr) = self.map(Decoded::as_view);
+        csr
+    }
+}
+
+impl<'d> Csr<View<'d>> {
+    fn check(&self) -> Result<(), Error> {
+        let Self { values, indices, indptr, .. } = self;
+        let nnz = indices.len();
+        let refuse = |rule, view: &View<'_>| {
+            Error::nowhere(rule).found(u64_from_usize(view.len())).at(view.kind().place)
+        };
+        if !values.may_hold(nnz) {
+            return Err(refuse(Rule::CsrNnz, indices));
+        }
+        if Some(u64_from_usize(indptr.len())) != self.rows.checked_add(1) {
+            return Err(refuse(Rule::CsrIndptrSize, indptr));
+        }
+        let mut pointers = Indptr::new(indptr.storage_type());
+        let taken = indptr.widened().each(|pointer| pointers.validate(pointer));
+        taken
+            .and_then(|()| pointers.finish(u64_from_usize(nnz)))
+            .map_err(|bad| bad.error_in(indptr))?;
+        let mut below = Below::new(self.columns);
+        let taken = indices.widened().each(|index| below.validate(index));
+        taken.map_err(|bad| bad.error_in(indices))
+    }
+
+    /// The number of entries, repeated ones and stored zeros included.
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// The positions of the entries of a row; none if there is no such row.
+    pub fn row_range(&self, row: u64) -> Option<Range<usize>> {
+        if row >= self.rows {
+            return None;
+        }
+        let mut pointers = self.indptr.widened();
+        let start = usize::try_from(pointers.nth(usize::try_from(row).ok()?)?).ok()?;
+        Some(start..usize::try_from(pointers.next()?).ok()?)
+    }
+
+    /// The rows, one after another or by their number.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
+    pub fn by_row<T: Element>(&self) -> Result<ByRow<'d, T>, Error> {
+        let values = self.values.one_each(self.nnz())?;
+        Ok(ByRow { csr: *self, values, next: 0 })
+    }
+
+    /// Row, column and value of every entry, in the order they are stored.
+    ///
+    /// # Errors
+    /// As [`by_row`](Self::by_row).
+    pub fn entries<T: Element>(
+        &self,
+    ) -> Result<impl ExactSizeIterator<Item = (u64, u64, T)> + Clone + use<'d, T>, Error> {
+        let entries = self.indices.widened().zip(self.values.one_each(self.nnz())?);
+        // The first row begins at 0.
+        let mut ends = self.indptr.widened().skip(1);
+        let (mut row, mut end) = (0_u64, ends.next().unwrap_or_default());
+        Ok(entries.enumerate().map(move |(position, (column, value))| {
+            // The last row ends after the last entry, so an entry has a row.
+            while u64_from_usize(position) >= end {
+                let Some(next) = ends.next() else { break };
+                (row, end) = (row.saturating_add(1), next);
+            }
+            (row, column, value)
+        }))
+    }
+
+    /// Fills `dense` with the matrix in row-major order, and zeros (`false`) where it has no
+    /// entry. Entries are written in the order they are stored: where a place is repeated, the
+    /// last one is what stays. [`has_duplicates`](Self::has_duplicates) tells whether that
+    /// happens; SciPy adds such entries up.
+    ///
+    /// # Errors
+    /// As [`by_row`](Self::by_row); [`Misuse::Buffer`] where `dense` has not exactly
+    /// rows × columns elements.
+    pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
+        let cells = self.entries::<T>()?.map(|(row, column, value)| {
+            (row.checked_mul(self.columns).and_then(|at| at.checked_add(column)), value)
+        });
+        fill_dense(dense, self.rows.checked_mul(self.columns), cells, &self.values)
+    }
+
+    /// Whether the columns of every row never fall. O(rows + nnz).
+    pub fn is_sorted(&self) -> bool {
+        let mut columns = self.indices.widened();
+        self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
+    }
+
+    /// Whether a place has more than one entry. O(rows + nnz log nnz); sorted rows need no
+    /// memory, others are copied one at a time, 8 bytes an entry.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn has_duplicates(&self) -> Result<bool, Error> {
+        let mut columns = self.indices.widened();
+        let mut scratch: Vec<u64> = Vec::new();
+        for length in self.row_lengths() {
+            let row = columns.clone().take(length);
+            let (mut last, mut sorted) = (None, true);
+            for column in columns.by_ref().take(length) {
+                if last == Some(column) {
+                    return Ok(true);
+                }
+                sorted &= last < Some(column);
+                last = Some(column);
+            }
+            if sorted {
+                continue;
+            }
+            scratch.clear();
+            let memory = Error::from(OutOfMemory).at(self.indices.kind().place);
+            scratch.try_reserve(length).map_err(|_| memory)?;
+            scratch.extend(row);
+            scratch.sort_unstable();
+            if !scratch.is_sorted_by(|one, next| one < next) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How many entries each row has.
+    fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'d> {
+        let bounds = self.indptr.widened().zip(self.indptr.widened().skip(1));
+        // More than memory has are as many as there are.
+        bounds.map(|(start, end)| usize::try_from(end.abs_diff(start)).unwrap_or(usize::MAX))
+    }
+}
+
+/// The rows of a [`Csr`], with values of type `T`.
+#[derive(Clone, Debug)]
+pub struct ByRow<'d, T> {
+    csr: Csr<View<'d>>,
+    values: Elements<'d, T>,
+    next: u64,
+}
+
+impl<'d, T: Element> ByRow<'d, T> {
+    /// The row of that number; none if there is no such row. O(1).
+    pub fn get(&self, row: u64) -> Option<Row<'d, T>> {
+        let range = self.csr.row_range(row)?;
+        let columns = self.csr.indices.part(range.clone())?.widened();
+        Some(Row { columns, values: self.values.part(range)? })
+    }
+}
+
+impl<'d, T: Element> Iterator for ByRow<'d, T> {
+    type Item = Row<'d, T>;
+
+    fn next(&mut self) -> Option<Row<'d, T>> {
+        let row = self.get(self.next)?;
+        self.next = self.next.saturating_add(1);
+        Some(row)
+    }
+}
+
+impl<T: Element> FusedIterator for ByRow<'_, T> {}
+
+/// The entries of one row: column and value, in the order they are stored.
+#[derive(Clone, Debug)]
+pub struct Row<'d, T> {
+    columns: Widened<'d>,
+    values: Elements<'d, T>,
+}
+
+impl<T: Element> Iterator for Row<'_, T> {
+    type Item = (u64, T);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, T)> {
+        Some((self.columns.next()?, self.values.next()?))
+    }
+
+    /// Which type the columns are of is asked once, and not for each of them.
+    fn fold<B, F: FnMut(B, (u64, T)) -> B>(self, init: B, mut take: F) -> B {
+        let mut values = self.values;
+        self.columns.fold(init, |folded, column| match values.next() {
+            Some(value) => take(folded, (column, value)),
+            None => folded,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.columns.size_hint()
+    }
+}
+
+impl<T: Element> ExactSizeIterator for Row<'_, T> {}
+impl<T: Element> FusedIterator for Row<'_, T> {}
+
+/// A tensor of rank 1 or more as a list of coordinates.
+///
+/// Its parts `P` are as those of a [`Csr`]. Views and decoded parts have been checked: every coordinate is within
+/// the shape. Entry `i` has, in dimension `d`, the coordinate at position `d × nnz + i` of `coords`.
+/// Entries may be in any order, and in 1.x may be repeated.
+///
+/// ```
+/// # let file = std::fs::read("corpus/accept/1.2.3/coo_zstd_crc.zt").unwrap();
+/// let archive = zten::Archive::open(&file)?;
+/// let object = archive.get("coo3d").unwrap();
+/// // Compressed: into memory of its own. What is raw can be borrowed where it lies.
+/// let decoded = object.sparse_coo()?.decode(archive.data(), &zten::Limits::default())?;
+/// let tensor = decoded.view();
+/// for (coordinate, value) in tensor.entries::<f32>()? {
+///     println!("{:?} {value}", coordinate.collect::<Vec<u64>>());
+/// }
+/// let mut dense = [0_f32; 2 * 3 * 5];
+/// tensor.to_dense(&mut dense)?;
+/// # assert_eq!((dense[8], dense[29]), (-1.25, -0.75));
+/// # Ok::<(), zten::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Coo<'a, P> {
+    shape: Shape<'a>,
+    values: P,
+    coords: P,
+}
+
+impl<'a, P> Coo<'a, P> {
+    /// The dimensions, outermost first: 1 or more.
+    pub fn shape(&self) -> Shape<'a> {
+        self.shape
+    }
+
+    /// The values: nnz logical elements, one an entry. Of a logical type that is not known, these are
+    /// storage elements, and how many make up an entry is not known either.
+    pub fn values(&self) -> &P {
+        &self.values
+    }
+
+    /// All coordinates: nnz of the first dimension, then nnz of the second, and so on.
+    pub fn coords(&self) -> &P {
+        &self.coords
+    }
+
+    fn map<'p, Q, E>(
+        &'p self,
+        mut read: impl FnMut(&'p P) -> Result<Q, E>,
+    ) -> Result<Coo<'a, Q>, E> {
+        let coords = read(&self.coords)?;
+        Ok(Coo { shape: self.shape, values: read(&self.values)?, coords })
+    }
+}
+
+impl<'a> Coo<'a, Component<'a>> {
+    pub(super) fn of(object: &Object<'a>) -> Option<Self> {
+        let (values, coords) = (object.component("values")?, object.component("coords")?);
+        Some(Self { shape: object.shape(), values, coords })
+    }
+
+    /// The tensor where it lies in the file, all of whose coordinates are checked: O(rank × nnz)
+    /// time, no memory. For objects of an [`Archive`](crate::Archive), which
+    /// holds that file. Digests are not looked at.
+    ///
+    /// # Errors
+    /// As [`Component::view`]; `index-range`, at the byte of the file.
+    pub fn view(&self) -> Result<Coo<'a, View<'a>>, Error> {
+        let coo = self.map(Component::view)?;
+        coo.check()?;
+        Ok(coo)
+    }
+
+    /// Decodes the tensor, whatever its encoding, into memory of its own, and checks it.
+    ///
+    /// # Errors
+    /// As [`Component::decode`] and [`view`](Self::view); `coo-nnz` where the manifest does not
+    /// give the sizes (zstd in 1.1).
+    pub fn decode<R: ReadAt + ?Sized>(
+        &self,
+        source: &R,
+        limits: &Limits,
+    ) -> Result<Coo<'a, Decoded>, ReadError<R::Error>> {
+        let coo = self.map(|part| part.decode(source, limits))?;
+        coo.view().check()?;
+        Ok(coo)
+    }
+}
+
+impl<'a> Coo<'a, Decoded> {
+    /// The tensor. It was checked when it was decoded: this takes no time.
+    pub fn view(&self) -> Coo<'a, View<'_>> {
+        let Ok(coo) = self.map(Decoded::as_view);
+        coo
+    }
+}
+
+/// The place of one entry: its coordinate in each dimension, outermost first.
+pub type Coordinate<'d> = StepBy<Skip<Widened<'d>>>;
+
+impl<'d> Coo<'_, View<'d>> {
+    fn check(&self) -> Result<(), Error> {
+        let (nnz, coords) = (self.nnz(), &self.coords);
+        if nnz.checked_mul(self.shape.len()) != Some(coords.len()) || !self.values.may_hold(nnz) {
+            let found = u64_from_usize(coords.len());
+            return Err(Error::nowhere(Rule::CooNnz).found(found).at(coords.kind().place));
+        }
+        let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
+        let taken = coords.widened().each(|coordinate| check.validate(coordinate));
+        taken.map_err(|bad| bad.error_in(coords))
+    }
+
+    /// The number of entries, repeated ones and stored zeros included.
+    pub fn nnz(&self) -> usize {
+        self.coords.len().checked_div(self.shape.len()).unwrap_or_default()
+    }
+
+    /// The coordinates of all entries in one dimension, outermost first.
+    pub fn axis(&self, dimension: usize) -> Option<View<'d>> {
+        let start = self.nnz().checked_mul(dimension).filter(|_| dimension < self.shape.len())?;
+        self.coords.part(start..start.checked_add(self.nnz())?)
+    }
+
+    /// Where an entry is: its coordinate in each dimension. None if there is no such entry.
+    pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'d>> {
+        (entry < self.nnz()).then(|| self.places()(entry))
+    }
+
+    /// Coordinate and value of every entry, in the order they are stored.
+    ///
+    /// # Errors
+    /// [`Misuse::Type`] where the values are not one `T` an entry; `bool-value`.
+    pub fn entries<T: Element>(
+        &self,
+    ) -> Result<impl ExactSizeIterator<Item = (Coordinate<'d>, T)> + Clone + use<'d, T>, Error>
+    {
+        let (values, place) = (self.values.one_each(self.nnz())?, self.places());
+        Ok(values.enumerate().map(move |(entry, value)| (place(entry), value)))
+    }
+
+    /// Fills `dense` with the tensor in row-major order, and zeros (`false`) where it has no
+    /// entry. Entries are written in the order they are stored: where a place is repeated, the
+    /// last one is what stays. [`has_duplicates`](Self::has_duplicates) tells whether that
+    /// happens; SciPy adds such entries up. It takes 8 bytes of memory a dimension.
+    ///
+    /// # Errors
+    /// As [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
+    /// elements as the product of the shape; [`OutOfMemory`].
+    pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
+        let mut shape = Vec::new();
+        let memory = Error::from(OutOfMemory).at(self.coords.kind().place);
+        shape.try_reserve_exact(self.shape.len()).map_err(|_| memory)?;
+        shape.extend(self.shape);
+        let cells = self.entries::<T>()?.map(|(coordinate, value)| {
+            let at = coordinate.zip(&shape).try_fold(0_u64, |at, (place, dimension)| {
+                at.checked_mul(*dimension)?.checked_add(place)
+            });
+            (at, value)
+        });
+        fill_dense(dense, self.shape.elements(), cells, &self.values)
+    }
+
+    /// Whether the entries never fall in row-major order. O(rank × nnz).
+    pub fn is_sorted(&self) -> bool {
+        self.neighbors().all(Ordering::is_le)
+    }
+
+    /// Whether a place has more than one entry. O(rank × nnz) and no memory where the entries
+    /// are sorted; otherwise O(rank × nnz log nnz), and memory for their order: `usize` an
+    /// entry.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn has_duplicates(&self) -> Result<bool, Error> {
+        let mut sorted = true;
+        for order in self.neighbors() {
+            if order.is_eq() {
+                return Ok(true);
+            }
+            sorted &= order.is_lt();
+        }
+        if sorted {
+            return Ok(false);
+        }
+        let mut entries: Vec<usize> = Vec::new();
+        let memory = Error::from(OutOfMemory).at(self.coords.kind().place);
+        entries.try_reserve_exact(self.nnz()).map_err(|_| memory)?;
+        entries.extend(0..self.nnz());
+        let place = self.places();
+        entries.sort_unstable_by(|one, other| place(*one).cmp(place(*other)));
+        Ok(!entries.is_sorted_by(|one, next| place(*one).lt(place(*next))))
+    }
+
+    /// How each entry compares with the next, in row-major order.
+    fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'d> {
+        let place = self.places();
+        (1..self.nnz()).zip(0..).map(move |(next, entry)| place(entry).cmp(place(next)))
+    }
+
+    /// Where each entry is, which there is.
+    fn places(&self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
+        let (coords, nnz) = (self.coords.widened(), self.nnz().max(1));
+        move |entry| coords.clone().skip(entry).step_by(nnz)
+    }
+}
+
+/// Fills `dense`, which has to have `length` elements, with the values of entries and zeros.
+fn fill_dense<T: Element>(
+    dense: &mut [T],
+    length: Option<u64>,
+    entries: impl Iterator<Item = (Option<u64>, T)>,
+    values: &View<'_>,
+) -> Result<(), Error> {
+    if length != Some(u64_from_usize(dense.len())) {
+        return Err(values.kind().misuse(Misuse::Buffer));
+    }
+    dense.fill(T::ZERO);
+    for (at, value) in entries {
+        // Always below the length of `dense`: the indices have been checked.
+        let slot = at.and_then(|at| dense.get_mut(usize::try_from(at).ok()?));
+        *slot.ok_or_else(|| Error::internal().at(values.kind().place))? = value;
+    }
+    Ok(())
+}
