@@ -217,7 +217,9 @@ fn print(
         if is_remote {
             match reader.parts(&dense, &selection.ranges).map_err(|error| refused(error.into()))? {
                 // Of a shard, more than the runs is read to be compared.
-                Parts::Runs(runs) if shard.is_none() => plan(&mut runs.file_ranges()?)?,
+                Parts::Runs(runs) if shard.is_none() => {
+                    plan(&mut runs.file_ranges().map_err(|error| refused(error.into()))?)?;
+                }
                 Parts::Runs(_) | Parts::Whole => {
                     plan(&mut [component.extent().range()].into_iter())?;
                 }

@@ -54,7 +54,7 @@ pub struct Candidate<S> {
 /// shards.verify(&zten::Limits::default())?;
 /// let object = archive.get("w").unwrap();
 /// let shard = shards.get("s").unwrap();
-/// let view = object.in_shard(shard).dense()?.bind(shard.source())?;
+/// let view = object.in_shard(shard).dense()?.component().bind(shard.source())?;
 /// assert_eq!(view.elements::<f32>()?.count(), 4);
 /// # Ok::<(), zten::Error>(())
 /// ```

@@ -1,5 +1,7 @@
 //! Profiles of 2 whose elements come in blocks: `zt.mx/1`, `zt.quant_group/1` and `gguf.NAME/1`. v2 §5.2.
 
+use core::convert::Infallible;
+
 use super::buffer::Decoded;
 use super::elements::Elements;
 use super::view::{Kind, View};
@@ -152,7 +154,7 @@ impl<'a> Mx<'a, Component<'a>> {
 impl<'a> Mx<'a, Decoded> {
     /// The values. They were checked when they were decoded: this takes no time.
     pub fn view(&self) -> Mx<'a, View<'_>> {
-        let Ok(mx) = self.map(Decoded::as_view);
+        let Ok(mx) = self.map(|part| Ok::<_, Infallible>(part.view()));
         mx
     }
 }

@@ -1,7 +1,6 @@
 //! Decoded components in memory: raw, compressed and big-endian data all become the same.
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 use core::ops::Deref;
 
 #[cfg(all(feature = "zstd", feature = "std"))]
@@ -48,11 +47,6 @@ impl Decoded {
     /// The elements.
     pub fn view(&self) -> View<'_> {
         View::new(self, self.kind, Some(self.verified))
-    }
-
-    /// The elements, as other parts may fail to give them.
-    pub(super) fn as_view(&self) -> Result<View<'_>, Infallible> {
-        Ok(self.view())
     }
 
     /// What reading the component has shown of its digest.

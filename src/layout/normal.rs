@@ -10,7 +10,7 @@ use crate::manifest::Component;
 /// # let file = std::fs::read("corpus/accept/1.2.3/csr_raw.zt").unwrap();
 /// let archive = zten::Archive::open(&file)?;
 /// # let object = archive.objects().next().unwrap();
-/// let indices = object.sparse_csr()?.indices();
+/// let indices = object.component("indices").unwrap();
 /// let mut content = indices.content(archive.data(), &zten::Limits::default())?;
 /// let mut wide = Vec::new();
 /// while let Some(chunk) = content.next_chunk()? {

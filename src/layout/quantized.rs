@@ -1,6 +1,8 @@
 //! `quantized_group`: packed codes, and a scale and a zero point for each group of them.
 //! v1.1 III.4, v1.2 §3.
 
+use core::convert::Infallible;
+
 use half::{bf16, f16};
 
 use super::buffer::Decoded;
@@ -311,7 +313,7 @@ impl<P> Quantized<P> {
 impl Quantized<Decoded> {
     /// The weights. They were checked when they were decoded: this takes no time.
     pub fn view(&self) -> Quantized<View<'_>> {
-        let Ok(quantized) = self.map(Decoded::as_view);
+        let Ok(quantized) = self.map(|part| Ok::<_, Infallible>(part.view()));
         quantized
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::convert::Infallible;
 use core::iter::{FusedIterator, Skip, StepBy};
 use core::ops::Range;
 
@@ -128,7 +129,7 @@ impl<'a> Csr<Component<'a>> {
 impl Csr<Decoded> {
     /// The matrix. It was checked when it was decoded: this takes no time.
     pub fn view(&self) -> Csr<View<'_>> {
-        let Ok(csr) = self.map(Decoded::as_view);
+        let Ok(csr) = self.map(|part| Ok::<_, Infallible>(part.view()));
         csr
     }
 }
@@ -415,7 +416,7 @@ impl<'a> Coo<'a, Component<'a>> {
 impl<'a> Coo<'a, Decoded> {
     /// The tensor. It was checked when it was decoded: this takes no time.
     pub fn view(&self) -> Coo<'a, View<'_>> {
-        let Ok(coo) = self.map(Decoded::as_view);
+        let Ok(coo) = self.map(|part| Ok::<_, Infallible>(part.view()));
         coo
     }
 }

@@ -25,7 +25,7 @@ use crate::manifest::Manifest;
 /// let file = writer.finish()?;
 ///
 /// let archive = zten::Archive::open(&file)?;
-/// let view = archive.get("bias").unwrap().dense()?.bind(&file)?;
+/// let view = archive.get("bias").unwrap().dense()?.view()?;
 /// assert!(view.elements::<f32>()?.eq([1.5, 2.5]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

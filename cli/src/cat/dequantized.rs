@@ -11,14 +11,14 @@ pub(super) fn is_asked(object: &Object<'_>, args: &Cat) -> bool {
 }
 
 /// Such an object, if its values are asked for.
-pub(super) fn asked<'a>(object: &Object<'a>, args: &Cat) -> Option<Mx<'a>> {
+pub(super) fn asked<'a>(object: &Object<'a>, args: &Cat) -> Option<Mx<'a, Component<'a>>> {
     object.mx().ok().filter(|_| is_asked(object, args))
 }
 
 /// Hands on the values of an object as little-endian `f32`, and the component whose digest cannot be
 /// verified, if there is one. The scales are read first, and held.
 pub(super) fn read<'a>(
-    mx: &Mx<'a>,
+    mx: &Mx<'a, Component<'a>>,
     reader: &ComponentReader<'_>,
     take: &mut Take<'_>,
 ) -> Result<Option<Component<'a>>, Failure> {
@@ -32,5 +32,5 @@ pub(super) fn read<'a>(
     })?;
     let verified = [(scales.verified(), mx.scales()), (data, mx.data())];
     let not = verified.into_iter().find(|(verified, _)| *verified == Verified::Unverifiable);
-    Ok(not.map(|(_, component)| component))
+    Ok(not.map(|(_, component)| *component))
 }

@@ -162,7 +162,7 @@ fn tensor<T: Element + Debug>(coo: &Coo<'_, View<'_>>) {
         assert!(place.clone().zip(coo.shape()).all(|(place, dimension)| place < dimension));
         assert!(place.eq(again));
     }
-    let product = coo.shape().iter().try_fold(1_u64, |product, n| product.checked_mul(n));
+    let product = coo.shape().iter().try_fold(1_u64, u64::checked_mul);
     let Some(length) = small(product) else { return };
     let mut dense = vec![T::ZERO; length];
     coo.to_dense(&mut dense).expect("a buffer of that length");

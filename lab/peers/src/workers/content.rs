@@ -26,11 +26,11 @@ fn total(elements: &[f32]) -> f32 {
 pub(crate) fn sum(reader: &str, file: &[u8]) -> Result<()> {
     let archive = Archive::open(file)?;
     let dense = archive.objects().next().context("no object")?.dense()?;
-    let view = dense.bind(file)?;
+    let view = dense.component().bind(file)?;
     match reader {
         // Bound anew each time: that is a part of reading through a view.
         "zten" => serve(|| {
-            let view = dense.bind(black_box(file)).expect("a valid file");
+            let view = dense.component().bind(black_box(file)).expect("a valid file");
             total(view.as_slice().expect("aligned elements"))
         }),
         "zten, element by element" => {

@@ -74,7 +74,7 @@ pub(crate) fn look_up(reader: &str, file: &[u8]) -> Result<()> {
             serve(|| {
                 let bytes = |name: &String| {
                     let dense = archive.get(name)?.dense().ok()?;
-                    Some(dense.bind(file).ok()?.as_bytes().len())
+                    Some(dense.component().bind(file).ok()?.as_bytes().len())
                 };
                 names.iter().map(bytes).sum::<Option<usize>>().expect("all are there")
             });

@@ -97,7 +97,7 @@ pub(crate) fn write(reader: &str, folder: &Path, bytes: usize) -> Result<()> {
 pub(crate) fn small(reader: &str, file: &[u8]) -> Result<()> {
     let archive = Archive::open(file)?;
     let dense = archive.objects().map(|object| {
-        let bytes = object.dense()?.bind(file)?.as_bytes();
+        let bytes = object.dense()?.component().bind(file)?.as_bytes();
         Ok((object.name().to_owned(), object.shape().to_vec(), bytes))
     });
     let tensors: Vec<(String, Vec<u64>, &[u8])> = dense.collect::<Result<_, zten::Error>>()?;

@@ -72,7 +72,7 @@ fn walk_object(object: &Object<'_>, file: &[u8]) {
     for component in object.components() {
         walk_component(&component, file);
     }
-    if let Ok(view) = object.dense().and_then(|dense| dense.bind(file)) {
+    if let Ok(view) = object.dense().and_then(|dense| dense.component().bind(file)) {
         elements::<f32>(&view);
         elements::<u8>(&view);
         elements::<zten::element::F8E4M3Fn>(&view);
