@@ -89,7 +89,7 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
         }
         let (stream, ordinal, changed, failed) = (None, 0, false, false);
         let mut own =
-            Self { draft, file, declared, format, sparse, stream, ordinal, changed, failed };
+            Self { draft, file, declared, sparse, format, stream, ordinal, changed, failed };
         own.open()?;
         Ok(own)
     }
