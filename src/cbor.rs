@@ -195,7 +195,7 @@ pub(crate) fn utf8(at: Remaining, content: Input<'_>) -> Checked<&str> {
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
 /// A key of an interpreted map: definite text, not yet known to be UTF-8.
-#[inline(always)]
+#[inline]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
     text(Rule::KeyType, at)
 }
@@ -521,7 +521,7 @@ pub(crate) fn entries<'m>(
 }
 
 /// The head of a map of at most `limit` entries.
-#[inline(always)]
+#[inline]
 pub(crate) fn map_head(wrong: Rule, limit: u32, at: Input<'_>) -> Parsed<'_, Entries> {
     open::<{ major::MAP }, false>(wrong, limit, at)
 }
@@ -545,7 +545,7 @@ pub(crate) fn strict_array_head(wrong: Rule, at: Input<'_>) -> Parsed<'_, Entrie
 }
 
 /// Opens a map or array.
-#[inline]
+#[inline(always)]
 fn open<const MAJOR: u8, const SHORTEST: bool>(
     wrong: Rule,
     limit: u32,

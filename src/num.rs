@@ -3,14 +3,14 @@
 const _: () = assert!(usize::BITS >= 32 && usize::BITS <= 64, "a 32- or 64-bit target is needed");
 
 /// A `usize` as `u64`.
-#[inline(always)]
+#[inline]
 #[expect(clippy::as_conversions, reason = "usize has at most 64 bits, asserted above")]
 pub const fn u64_from_usize(n: usize) -> u64 {
     n as u64
 }
 
 /// A `u32` as `usize`.
-#[inline(always)]
+#[inline]
 #[expect(clippy::as_conversions, reason = "usize has at least 32 bits, asserted above")]
 pub const fn usize_from_u32(n: u32) -> usize {
     n as usize
@@ -19,7 +19,7 @@ pub const fn usize_from_u32(n: u32) -> usize {
 /// A length that is known to be below 4 GiB, such as one within a manifest or a block.
 ///
 /// A longer one loses its high bits: no code relies on that.
-#[inline(always)]
+#[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it says so")]
 pub fn len_u32(n: usize) -> u32 {
     n as u32

@@ -216,7 +216,7 @@ impl<'m> Slot<'m> for Deferred<'m> {
 }
 
 /// Reads the object whose name is at `at`.
-#[inline]
+#[inline(always)]
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,

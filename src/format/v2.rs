@@ -12,11 +12,9 @@ pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
 pub(crate) use self::shards::ShardKey;
 use self::shards::Table;
 pub(crate) use self::values::layout;
-use self::values::{BlobPlace, DtypeName, NAME_CAP, TypeName, validate_name};
+use self::values::{BlobPlace, DtypeName, NAME_CAP, ShardName, TypeName, validate_name};
 pub(crate) use self::write::{pass_attributes, validate_shards};
-use super::context::{
-    Attributes, DigestText, Header, Name, OpenList, ParseContext, ShapeField, Slot,
-};
+use super::context::{Attributes, DigestText, Header, OpenList, ParseContext, ShapeField, Slot};
 use super::record::{RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::{
@@ -58,7 +56,7 @@ table! {
     "blob"           => blob:           BlobPlace,     required(Rule::BlobMissing),  else Rule::BlobType;
     "type"           => logical_type:   TypeName,      optional,                     else Rule::LogicalTypeType;
     "dtype"          => dtype:          DtypeName,     required(Rule::DtypeMissing), else Rule::DtypeType;
-    "shard"          => shard:          Name<'m>,      optional,                     else Rule::ShardReferenceType;
+    "shard"          => shard:          ShardName,     optional,                     else Rule::ShardReferenceType;
     "digest"         => digest:         DigestText,    optional,                     else Rule::DigestType;
     "encoding"       => encoding:       Encoding,      optional,                     else Rule::EncodingType;
     "decoded_length" => decoded_length: Uint,          optional,                     else Rule::DecodedLengthType;
@@ -175,7 +173,7 @@ fn name<'m>(last: &mut Input<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
 }
 
 /// Reads the object whose name is at `at`.
-#[inline]
+#[inline(always)]
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     last: &mut Input<'m>,
@@ -268,7 +266,7 @@ impl Part<'_> {
             encoding: self.encoding.unwrap_or(Encoding::Raw),
             digest: self.digest.map(|digest| digest.0),
             big_endian: None,
-            shard: self.shard.map(|shard| shard.0.remaining),
+            shard: self.shard.map(|shard| shard.0),
         })
     }
 }

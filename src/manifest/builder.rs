@@ -278,7 +278,7 @@ impl<'m> Parser<'m, '_> {
     }
 
     /// Checks an object by its layout.
-    #[inline]
+    #[inline(always)]
     fn check(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
             self.check_profile(raw)?;

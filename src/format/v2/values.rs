@@ -177,3 +177,16 @@ impl<'m> Slot<'m, true> for Encoding {
         Ok((rest, if known { Self::ZstdSeekable } else { Self::Unknown }))
     }
 }
+
+/// `shard`, and where it stands: v2 §7.1. Its text would make every part larger while it is read.
+#[derive(Clone, Copy)]
+pub(crate) struct ShardName(pub(super) Remaining);
+
+impl<'m> Slot<'m, true> for ShardName {
+    const BLANK: Self = Self(Remaining::END);
+
+    fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, Name(text)) = <Name<'m> as Slot<'m, true>>::parse(cx, wrong, at)?;
+        Ok((rest, Self(text.remaining)))
+    }
+}
