@@ -58,10 +58,10 @@ pub const SITES: &[Allowed] = &[
                  own by numbers that it keeps below their lengths.",
     },
     Allowed {
-        caller: "zten::cbor::encode::Output::",
+        caller: "zten::cbor::encode::Encoder::",
         callees: COPIES,
-        reason: "`copy_within` in `insert_head` and `prepend`, behind bytes by whose length the \
-                 output was lengthened before.",
+        reason: "`rotate_right` in `move_to`, by no more bytes than there are, which is checked \
+                 before it.",
     },
     Allowed {
         caller: "zten_zstd::encode::",
