@@ -208,12 +208,11 @@ fn print(
     let mut shape = shape(object, component, kind, packed);
     let mut part = None;
     if let Some(text) = &args.slice {
-        let slice = Slice::parse(text).map_err(Stop::Usage)?;
         let Some(whole) = &shape else {
             return Err(Stop::Usage("--slice is for dense objects".to_owned()));
         };
-        let selection = slice.apply(whole).map_err(Stop::Usage)?;
-        let dense = object.dense().map_err(|error| refused(ReadError::Refused(error)))?;
+        let selection = Slice::parse(text).and_then(|own| own.apply(whole)).map_err(Stop::Usage)?;
+        let dense = object.dense().map_err(|error| refused(error.into()))?;
         if is_remote {
             match reader.parts(&dense, &selection.ranges).map_err(|error| refused(error.into()))? {
                 // Of a shard, more than the runs is read to be compared.
