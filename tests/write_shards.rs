@@ -123,7 +123,8 @@ fn add(
     object: &NewObject<'_>,
     parts: &[(&str, &[u8])],
 ) {
-    let Some((name, shard)) = shard else { return writer.add(object, parts).unwrap() };
+    let Some(open) = shard else { return writer.add(object, parts).unwrap() };
+    let (name, shard) = open;
     let mut out = writer.object_in(name, shard, object).unwrap();
     for (role, bytes) in parts {
         for piece in bytes.chunks(777) {

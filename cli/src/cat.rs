@@ -153,13 +153,12 @@ fn print(
     let object = component.object();
     let is_dequantized = dequantized::is_asked(&object, args);
     let beside = object.components().filter(|part| part.shard() == component.shard());
-    let read = beside.filter(|part| is_dequantized || part.place() == component.place());
-    let read: Vec<_> = read.collect();
+    let read: Vec<_> =
+        beside.filter(|part| is_dequantized || part.place() == component.place()).collect();
     files.verify_for(&read, limits).map_err(refused)?;
     let located = files.all().locate(&component);
     let (component, source) = located.map_err(|error| refused(error.into()))?;
-    let object = component.object();
-    let (object, component) = (&object, &component);
+    let (object, component) = (&component.object(), &component);
     let unsupported =
         |id| Stop::Problem(Box::new(Problem::unsupported(&args.file, archive, component, id)));
     component.readable().map_err(|error| refused(ReadError::Refused(error)))?;

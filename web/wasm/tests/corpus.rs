@@ -117,8 +117,7 @@ fn bad_files() {
         let bytes = fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         // Those that need an option are valid without it, and generation 2 is read.
-        if ["canonical-", "limit-"].iter().any(|it| name.starts_with(it))
-        {
+        if ["canonical-", "limit-"].iter().any(|it| name.starts_with(it)) {
             continue;
         }
         let (rule, _) = name.split_once("--").unwrap();

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use zten::write::{Encoded, FileSink, Level, NewComponent, NewObject, Settings, ShardWriter, Writer};
+use zten::write::{
+    Encoded, FileSink, Level, NewComponent, NewObject, Settings, ShardWriter, Writer,
+};
 use zten::{Archive, ElementType, Generation, Limits, Options, StorageType, attributes::Value};
 
 use super::{Object, Part};
