@@ -195,7 +195,7 @@ pub(crate) fn utf8(at: Remaining, content: Input<'_>) -> Checked<&str> {
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
 /// A key of an interpreted map: definite text, not yet known to be UTF-8.
-#[inline]
+#[inline(always)]
 pub(crate) fn key(at: Input<'_>) -> Parsed<'_, Input<'_>> {
     text(Rule::KeyType, at)
 }
@@ -426,7 +426,7 @@ impl Entries {
     pub(crate) const CHUNKS: Self = Self(i64::MIN);
 
     #[inline]
-    fn definite(count: u32) -> Self {
+    pub(crate) fn definite(count: u32) -> Self {
         Self(i64::from(count))
     }
 

@@ -26,7 +26,7 @@ pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::content;
 
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
+    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
 };
 use crate::digest::Digest;
 use crate::element::LogicalType;
@@ -82,6 +82,15 @@ impl<'m> Objects<'m> {
         Ok(Self { container, root, list, last: Input::default(), header, ordinal: 0 })
     }
 
+    /// The one object of an entry that is in no manifest: its name and its fields. It is at `ordinal`.
+    pub(crate) fn of_entry(dialect: &Dialect, entry: Input<'m>, ordinal: u32) -> Self {
+        let strict = dialect.facts.sorted_by_length;
+        let container = if strict { Container::V2 } else { Container::V1 };
+        let list = Some(OpenList { at: entry, input: entry, entries: Entries::definite(1) });
+        let root = Root::Read;
+        Self { container, root, list, last: Input::default(), header: None, ordinal }
+    }
+
     /// Parses the next object into `raw`, which spares moving it. Returns false at the end of the manifest. The
     /// fields of the root around the objects are read on the way.
     #[inline]
@@ -134,20 +143,6 @@ impl<'m> Objects<'m> {
     pub(crate) fn finish(self) -> Parsed<'m, Header> {
         self.header.ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END).into())
     }
-}
-
-/// Parses an object that is in no manifest: its name, at `at`, and its fields.
-pub(crate) fn parse_object<'m>(
-    cx: &mut ParseContext<'_>,
-    at: Input<'m>,
-    raw: &mut RawObject<'m>,
-) -> Checked<()> {
-    if cx.dialect.facts.sorted_by_length {
-        v2::object(cx, &mut Input::default(), at, raw)?;
-    } else {
-        v1::object(cx, at, raw)?;
-    }
-    Ok(())
 }
 
 /// Validates the form of a manifest as a whole, where its container asks for one form.

@@ -159,7 +159,7 @@ impl RawComponent {
     }
 
     /// Checks the decoded length, as far as the manifest gives it.
-    #[inline(always)]
+    #[inline]
     fn check_size(
         &self,
         record: &ComponentRecord,

@@ -268,7 +268,7 @@ macro_rules! table {
             #[allow(dead_code, clippy::allow_attributes, reason = "the root is not read at once")]
             impl<$m> $name<$m> {
                 /// Reads the map at `at` and hands the record to `then`, which spares moving it.
-                #[inline(always)]
+                #[inline]
                 pub(crate) fn read<O>(
                     cx: &mut ParseContext<'_>,
                     at: Input<$m>,

@@ -216,7 +216,7 @@ impl<'m> Slot<'m> for Deferred<'m> {
 }
 
 /// Reads the object whose name is at `at`.
-#[inline(always)]
+#[inline]
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     at: Input<'m>,
@@ -248,7 +248,7 @@ pub(crate) struct Components(Remaining);
 impl<'m> Slot<'m> for Components {
     const BLANK: Self = Self(Remaining::END);
 
-    #[inline]
+    #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let limit = cx.limits.keys();
         let (mut input, mut entries) = map_head(wrong, limit, at)?;

@@ -173,7 +173,7 @@ fn name<'m>(last: &mut Input<'m>, at: Input<'m>) -> Parsed<'m, Input<'m>> {
 }
 
 /// Reads the object whose name is at `at`.
-#[inline(always)]
+#[inline]
 pub(super) fn object<'m>(
     cx: &mut ParseContext<'_>,
     last: &mut Input<'m>,
@@ -208,7 +208,7 @@ pub(crate) struct Parts(Remaining);
 impl<'m> Slot<'m, true> for Parts {
     const BLANK: Self = Self(Remaining::END);
 
-    #[inline]
+    #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (mut input, mut entries) = strict_map_head(wrong, at)?;
         if entries.are_over() {

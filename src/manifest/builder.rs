@@ -12,7 +12,7 @@ use crate::format::frame::Frame;
 use crate::format::{
     ComponentRecord, Extent, Header, Objects, ParseContext, RawObject, push, reserve,
 };
-use crate::format::{Dialect, Shapes, parse_object};
+use crate::format::{Dialect, Shapes};
 use crate::format::{Format, ShardRecord, check_form, v2};
 use crate::limits::{Limits, Options, Tolerance};
 use crate::names::{Names, by_length};
@@ -203,31 +203,32 @@ pub(crate) struct ObjectChecker {
     dialect: &'static Dialect,
     components: Vec<ComponentRecord>,
     shapes: Shapes,
+    builder: IndexBuilder,
 }
 
 impl ObjectChecker {
     pub(crate) fn new(options: Options, dialect: &'static Dialect) -> Self {
-        Self { options, dialect, components: Vec::new(), shapes: Shapes::new() }
+        let builder = IndexBuilder::new(BlobRule::Disjoint);
+        Self { options, dialect, components: Vec::new(), shapes: Shapes::new(), builder }
     }
 
     /// Checks the object of that ordinal. `entry` is its name and its fields.
     pub(crate) fn check(&mut self, entry: &[u8], ordinal: u32) -> Result<(), Error> {
-        let Self { options, dialect, components, shapes } = self;
+        let Self { options, dialect, components, shapes, builder } = self;
         let mut cx = ParseContext::new(options.limit(), dialect, u64::MAX..u64::MAX, u64::MAX);
         components.clear();
         shapes.clear();
+        builder.objects.clear();
         core::mem::swap(&mut cx.components, components);
         core::mem::swap(&mut cx.shapes, shapes);
-        cx.place = Place::new(Some(ordinal), None);
-        let builder = IndexBuilder::new(BlobRule::Disjoint);
-        let mut parser = Parser { options, manifest: entry, cx, builder };
-        let mut raw = RawObject::NONE;
-        let parsed = parse_object(&mut parser.cx, entry, &mut raw);
-        let checked = parsed.and_then(|()| parser.check(&raw));
-        let cx = &mut parser.cx;
+        let builder_before = core::mem::replace(builder, IndexBuilder::new(BlobRule::Disjoint));
+        let mut parser = Parser { options, manifest: entry, cx, builder: builder_before };
+        let checked = parser.pull(Objects::of_entry(dialect, entry, ordinal));
+        let Parser { mut cx, builder: used, .. } = parser;
         core::mem::swap(&mut cx.components, components);
         core::mem::swap(&mut cx.shapes, shapes);
-        checked.map_err(|found| {
+        *builder = used;
+        checked.map(|_| ()).map_err(|found| {
             let fault = fault(found);
             Error::nowhere(fault.kind).found(fault.found).at(cx.place)
         })
@@ -269,21 +270,19 @@ impl<'m> Parser<'m, '_> {
         objects.finish()
     }
 
+    /// Checks an object by its layout, and adds it.
     #[inline]
     fn object(&mut self, raw: &RawObject<'m>, ascends: bool) -> Checked<()> {
-        self.check(raw)?;
-        let components = candidate(&self.cx, raw).components;
-        let record = ObjectRecord::of(raw, components.len());
-        Ok(self.builder.push(record, components, ascends)?)
-    }
-
-    /// Checks an object by its layout.
-    #[inline(always)]
-    fn check(&mut self, raw: &RawObject<'m>) -> Checked<()> {
         if let Format::Mx | Format::QuantGroup | Format::GgufBlocks = raw.layout {
             self.check_profile(raw)?;
         }
-        candidate(&self.cx, raw).check(self.options).map_err(|found| self.fault(raw, found))
+        let candidate = candidate(&self.cx, raw);
+        if let Err(found) = candidate.check(self.options) {
+            return Err(self.fault(raw, found));
+        }
+        let components = candidate.components;
+        let record = ObjectRecord::of(raw, components.len());
+        Ok(self.builder.push(record, components, ascends)?)
     }
 
     /// Checks the attributes of an object of a profile, and its parts by what they say.

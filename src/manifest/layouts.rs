@@ -104,7 +104,7 @@ fn in_components(rule: Rule) -> ObjectFault {
 
 impl<'c> Candidate<'c> {
     /// Checks the object by the rules of its layout, but for the attributes of profiles.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check(&self, options: &Options) -> Result<(), ObjectFault> {
         match self.layout {
             Format::Dense => self.check_dense(),

@@ -90,7 +90,7 @@ pub(crate) struct DtypeName {
 impl<'m> Slot<'m, true> for DtypeName {
     const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8 };
 
-    #[inline]
+    #[inline(always)]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word_v2(word)
