@@ -266,7 +266,10 @@ enum Layout<'a> {
 
 /// The components of an object; few enough to need no memory, or the caller's.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most are few, which take no memory of the heap")]
+#[cfg_attr(
+    target_pointer_width = "64",
+    expect(clippy::large_enum_variant, reason = "most are few, which take no memory of the heap")
+)]
 enum Components<'a> {
     Few([NewComponent<'a>; 3], usize),
     Many(&'a [NewComponent<'a>]),
