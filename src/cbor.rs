@@ -664,7 +664,7 @@ pub(crate) fn entries_of(map: Input<'_>) -> impl Iterator<Item = Entry<'_>> {
     entries_from(first, entries)
 }
 
-/// So many entries of a map, from `first` on.
+/// The first entries of a map, from `first` on.
 fn entries_from(first: Input<'_>, mut left: Entries) -> impl Iterator<Item = Entry<'_>> {
     let mut next = Some(first);
     let mut value = None;

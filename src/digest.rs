@@ -42,7 +42,7 @@ impl core::fmt::Display for Digest<'_> {
 }
 
 impl<'m> Digest<'m> {
-    /// Its bytes, and how many those are: none where its algorithm is not known.
+    /// The bytes, and the number of them: none where its algorithm is not known.
     fn sum(&self) -> ([u8; 32], usize) {
         fn padded<const N: usize>(sum: [u8; N]) -> ([u8; 32], usize) {
             let mut bytes = [0; 32];
@@ -57,7 +57,7 @@ impl<'m> Digest<'m> {
         }
     }
 
-    /// Its first four bytes; 0 where its algorithm is not known.
+    /// The first four bytes; 0 where its algorithm is not known.
     pub(crate) fn head(&self) -> u32 {
         let ([a, b, c, d, ..], _) = self.sum();
         u32::from_be_bytes([a, b, c, d])

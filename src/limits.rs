@@ -90,7 +90,7 @@ macro_rules! limits {
 }
 
 limits! {
-    /// How much a file may ask for. Each limit is spent before memory or time is.
+    /// The cost that a file may ask for. Each limit is spent before memory or time is.
     ///
     /// ```
     /// let limits = zten::Limits::default().with_keys(64);
@@ -187,7 +187,7 @@ listed! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tolerance with
-    /// Its name, as `--tolerate` takes it.
+    /// The name, as `--tolerate` takes it.
     pub fn name -> &'static str
 {
     /// `narrow-indices`: integer index types other than `u64` in 1.2 files.

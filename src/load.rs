@@ -85,7 +85,7 @@ impl Loader {
     /// components are in shards.
     ///
     /// # Errors
-    /// As [`Component::decode`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// The same as [`Component::decode`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
     ///
     /// [`Files`]: crate::shards::Files
@@ -113,7 +113,7 @@ impl Loader {
     /// Reads components into memory of the caller's, from `files` as [`decode`](Self::decode) does.
     ///
     /// # Errors
-    /// As [`Component::read_into`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
+    /// The same as [`Component::read_into`] and [`Locate::locate`]; `limit-decoded-total`; `unsupported-digest` where a digest
     /// cannot be verified. It is the error of the first component that has one, those that are not supported last.
     pub fn read_into<'a, 'b, L>(
         &self,

@@ -124,7 +124,7 @@ impl Verifier {
     /// about the file.
     ///
     /// # Errors
-    /// As [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`, `canonical-sharing`.
+    /// The same as [`object`](Self::object) and [`alone`](Self::alone); `canonical-padding`, `canonical-sharing`.
     pub fn file<R: ReadAt + ?Sized>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -134,11 +134,11 @@ impl Verifier {
         self.finish(manifest.parts(), source, read, self.alone(manifest).err())
     }
 
-    /// As [`file`](Self::file), of a file whose shards have been looked for: those are verified first, if they have
+    /// The same as [`file`](Self::file), of a file whose shards have been looked for: those are verified first, if they have
     /// not been.
     ///
     /// # Errors
-    /// As [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
+    /// The same as [`object_in`](Self::object_in) and [`Shards::verify`]; `canonical-padding`, `canonical-sharing`.
     pub fn file_in<R, S>(
         &mut self,
         manifest: &Manifest<impl AsRef<[u8]>>,
@@ -373,12 +373,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// How many components were read, all of which keep every rule.
+    /// The number of components that were read, all of which keep every rule.
     pub fn components(&self) -> u64 {
         self.components
     }
 
-    /// How many of them have a digest, all of which match: of the others, changed bytes that break
+    /// The number of them that have a digest, all of which match: of the others, changed bytes that break
     /// no rule go unseen.
     pub fn digests(&self) -> u64 {
         self.digests

@@ -51,7 +51,8 @@ pub fn canonical_order(a: &str, b: &str) -> Ordering {
 
 /// Collects items in memory that is asked for.
 fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Error> {
-    let (mut all, count) = (Vec::new(), items.len());
+    // `len` may panic where a hint contradicts itself.
+    let (mut all, (count, _)) = (Vec::new(), items.size_hint());
     all.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
     all.extend(items.take(count));
     Ok(all)

@@ -1,4 +1,4 @@
-//! What documents say is so: the clauses that errors cite have an anchor in `docs/format.md`, in the section that
+//! Documents are true: the clauses that errors cite have an anchor in `docs/format.md`, in the section that
 //! names the rule; the rules it names exist, and its listings are the files; `docs/limits.md` has the defaults.
 
 use std::collections::{BTreeMap, BTreeSet};

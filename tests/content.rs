@@ -142,7 +142,7 @@ fn what_is_measured_is_what_is_validated() {
 struct Unsteady<'a> {
     file: &'a [u8],
     first: &'a [u8],
-    /// How often each byte has been read.
+    /// The number of times that each byte has been read.
     reads: RefCell<Vec<u32>>,
 }
 
@@ -169,7 +169,7 @@ impl ReadAt for Unsteady<'_> {
     }
 }
 
-/// What is validated of indices is what was read of them, and nothing is read again: not of what is valid, and not to
+/// Indices are validated as they were read, and nothing is read again: not of what is valid, and not to
 /// say where it is wrong.
 #[test]
 fn indices_are_read_once() {

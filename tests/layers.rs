@@ -1,8 +1,8 @@
-//! Who may call whom: the `crate::` paths of the library follow the table of ARCHITECTURE.md.
+//! Layers: the `crate::` paths of the library follow the table of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn names(cell: &str) -> BTreeSet<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }

@@ -31,13 +31,13 @@ struct Rewriter<'o> {
 #[derive(Clone, Copy, Default)]
 struct Open<'m> {
     at: Input<'m>,
-    /// Where it begins in the output.
+    /// The offset in the output at which it begins.
     begin: usize,
-    /// How many entries of maps outside it are listed.
+    /// The number of entries of maps outside it that are listed.
     outside: usize,
 }
 
-/// Where in the output an entry of a map that is being written stands.
+/// The place in the output of an entry of a map that is being written.
 #[derive(Clone, Copy)]
 struct Entry {
     key: usize,

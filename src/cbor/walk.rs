@@ -14,9 +14,9 @@ use crate::limits::format::{DEPTH_CAP, DEPTH_V2};
 use crate::num::usize_from_u32;
 use crate::rules::{Limit, Rule};
 
-/// What sees an item while it is walked over.
+/// An observer of an item that is walked over.
 pub(super) trait Watch<'m> {
-    /// What is kept of each open map, array or tag.
+    /// The state that is kept of each open map, array or tag.
     type Own: Copy + Default;
 
     /// The most maps, arrays and tags around a value; one without items is none of them.
@@ -50,14 +50,14 @@ pub(super) trait Watch<'m> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Level<K> {
     pub(super) items: Items,
-    /// What the watch keeps of it.
+    /// The state that the watch keeps of it.
     pub(super) own: K,
 }
 
 /// Items that an open map, array or tag still asks for.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Items {
-    /// Of a map, two an entry; of indefinite length, the most that there is, less those that have been.
+    /// Two for each entry of a map; of indefinite length, the most that there is, less those that have been.
     left: u32,
     pub(super) is_map: bool,
 }
@@ -456,7 +456,7 @@ mod tests {
 
     use super::{DEPTH_CAP, pass, short, skip};
 
-    /// What is short is passed over as anything else, so only here is it seen that it is.
+    /// Short items are passed over as all others are: only this test sees that they are short.
     #[test]
     fn what_is_short_is_passed_over_at_once() {
         let levels =
@@ -472,7 +472,7 @@ mod tests {
         }
     }
 
-    /// What opens an item, and what ends it.
+    /// The bytes that open an item, and those that end it.
     const LEVELS: [(&[u8], &[u8]); 10] = [
         (&[0x81], &[]),
         (&[0x84, 0x80, 0x9f, 0xff], &[0]),

@@ -303,7 +303,7 @@ impl<'a, S> Shards<'a, S> {
         self.bound.get(self.place(name)?).filter(|bound| bound.version.is_none())
     }
 
-    /// Those that were found, in the order of the table, also of a version that is not supported.
+    /// The shards that were found, in the order of the table, also of a version that is not supported.
     pub fn bound(&self) -> &[BoundShard<'a, S>] {
         &self.bound
     }
@@ -422,7 +422,7 @@ impl<S: ReadAt> Shards<'_, S> {
 
 /// The files that components are read from: one file, by a reference to it, or [`Files`]. Sealed.
 pub trait Locate: Copy + sealed::Sealed {
-    /// What keeps the bytes of those files from being read.
+    /// The reason why the bytes of those files cannot be read.
     type Error;
     /// The bytes of the file that a component is in.
     type Source: ReadAt;

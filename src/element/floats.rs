@@ -56,7 +56,7 @@ macro_rules! byte_floats {
                 Self(bits)
             }
 
-            /// Its bit pattern.
+            /// The bit pattern.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
@@ -66,7 +66,7 @@ macro_rules! byte_floats {
                 matches!(self.0, $nan)
             }
 
-            /// Its value, exactly: every one is an `f32`.
+            /// The exact value: every one is an `f32`.
             #[inline]
             pub fn to_f32(self) -> f32 {
                 let $float = self;
@@ -140,12 +140,12 @@ impl F4E2M1 {
         Self(bits & 15)
     }
 
-    /// Its bit pattern, in the low nibble.
+    /// The bit pattern, in the low nibble.
     pub const fn to_bits(self) -> u8 {
         self.0
     }
 
-    /// Its value, exactly: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
+    /// The exact value: one of ±0, ±0.5, ±1, ±1.5, ±2, ±3, ±4, ±6.
     pub fn to_f32(self) -> f32 {
         const VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
         let value = VALUES.get(usize::from(self.0 & 7)).copied().unwrap_or(0.0);

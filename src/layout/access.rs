@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
     /// The object as compressed sparse rows.
     ///
     /// # Errors
-    /// As [`dense`](Self::dense).
+    /// The same as [`dense`](Self::dense).
     pub fn sparse_csr(&self) -> Result<Csr<Component<'a>>, Error> {
         self.read_as(Format::SparseCsr, Csr::of)
     }
@@ -61,7 +61,7 @@ impl<'a> Object<'a> {
     /// The object as a list of coordinates.
     ///
     /// # Errors
-    /// As [`dense`](Self::dense).
+    /// The same as [`dense`](Self::dense).
     pub fn sparse_coo(&self) -> Result<Coo<'a, Component<'a>>, Error> {
         self.read_as(Format::SparseCoo, Coo::of)
     }
@@ -69,7 +69,7 @@ impl<'a> Object<'a> {
     /// The object as quantized groups.
     ///
     /// # Errors
-    /// As [`dense`](Self::dense).
+    /// The same as [`dense`](Self::dense).
     pub fn quantized_group(&self) -> Result<QuantizedGroup<'a>, Error> {
         self.read_as(Format::QuantizedGroup, QuantizedGroup::of)
     }
@@ -77,7 +77,7 @@ impl<'a> Object<'a> {
     /// The object as blocks with a scale each (2).
     ///
     /// # Errors
-    /// As [`dense`](Self::dense).
+    /// The same as [`dense`](Self::dense).
     pub fn mx(&self) -> Result<Mx<'a, Component<'a>>, Error> {
         self.read_as(Format::Mx, Mx::of)
     }
@@ -85,7 +85,7 @@ impl<'a> Object<'a> {
     /// The object as groups of codes (2).
     ///
     /// # Errors
-    /// As [`dense`](Self::dense).
+    /// The same as [`dense`](Self::dense).
     pub fn quant_group(&self) -> Result<QuantGroup<'a>, Error> {
         self.read_as(Format::QuantGroup, QuantGroup::of)
     }
@@ -93,7 +93,7 @@ impl<'a> Object<'a> {
     /// The object as blocks of a type of GGUF (2).
     ///
     /// # Errors
-    /// As [`dense`](Self::dense).
+    /// The same as [`dense`](Self::dense).
     pub fn gguf_blocks(&self) -> Result<GgufBlocks<'a>, Error> {
         self.read_as(Format::GgufBlocks, GgufBlocks::of)
     }
@@ -147,7 +147,7 @@ impl<'a> Component<'a> {
     /// Binds the component to its own stored bytes, [`extent`](Self::extent) of the file.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
+    /// The same as [`bind`](Self::bind); [`Misuse::Size`] where there are not exactly as many bytes.
     pub fn bind_blob<'d>(&self, blob: &'d [u8]) -> Result<View<'d>, Error> {
         let storage = self.readable()?;
         let extent = self.extent();
@@ -167,7 +167,7 @@ impl<'a> Component<'a> {
         Ok(View::new(bytes, kind, None))
     }
 
-    /// What its stored bytes are.
+    /// The kind of its stored bytes.
     pub(crate) fn kind(&self) -> Result<Kind, Error> {
         Ok(self.kind_of(self.readable()?, self.extent()))
     }
@@ -184,7 +184,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// How its elements are stored, if they can be read.
+    /// The type in which its elements are stored, if they can be read.
     ///
     /// # Errors
     /// `unsupported-dtype` or `unsupported-encoding`: v0.1 §8; in 2 `unsupported-encoding`,
@@ -200,7 +200,7 @@ impl<'a> Component<'a> {
         storage.map_err(|why| self.unsupported(why))
     }
 
-    /// How its elements are stored, if their bytes can be read, whatever they mean.
+    /// The type in which its elements are stored, if their bytes can be read, whatever they mean.
     pub(crate) fn stored(&self) -> Result<StorageType, Error> {
         self.stored_or_why().map_err(|why| self.unsupported(why))
     }
@@ -227,7 +227,7 @@ impl<'a> Component<'a> {
     /// size, it is at most that, rounded up to 64 bytes.
     ///
     /// # Errors
-    /// As [`content`](Self::content) and [`Content::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
+    /// The same as [`content`](Self::content) and [`Content::next_chunk`]; [`OutOfMemory`](crate::error::OutOfMemory).
     pub fn decode<R: ReadAt>(
         &self,
         source: R,
@@ -237,7 +237,7 @@ impl<'a> Component<'a> {
         self.collect(kind, self.content(source, limits)?)
     }
 
-    /// As [`decode`](Self::decode), with threads that have nothing else to do.
+    /// The same as [`decode`](Self::decode), with threads that have nothing else to do.
     #[cfg(feature = "std")]
     pub(crate) fn decode_on<S>(
         &self,
@@ -293,16 +293,16 @@ impl<'a> Component<'a> {
         Ok(Decoded::new(lines, kind, outcome(&content)?))
     }
 
-    /// As [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
+    /// The same as [`decode`](Self::decode), into memory of the caller's: `buffer` must be exactly as
     /// long as the decoded content, [`decoded_length`](Self::decoded_length) where that is
     /// known. Bytes go from the source, or from the decoder, straight into `buffer`, and are
     /// hashed there; nothing is allocated but what decoding zstd needs. The elements can be
     /// borrowed as native ones if `buffer` is aligned for them.
     ///
-    /// When it fails, `buffer` holds whatever had been read by then.
+    /// If it fails, `buffer` holds whatever had been read by then.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode); [`Misuse::Buffer`] where `buffer` has another length.
+    /// The same as [`decode`](Self::decode); [`Misuse::Buffer`] where `buffer` has another length.
     pub fn read_into<'b, R: ReadAt>(
         &self,
         source: R,
@@ -313,7 +313,7 @@ impl<'a> Component<'a> {
         self.fill(kind, self.content(source, limits)?, buffer)
     }
 
-    /// As [`read_into`](Self::read_into), with threads that have nothing else to do.
+    /// The same as [`read_into`](Self::read_into), with threads that have nothing else to do.
     #[cfg(feature = "std")]
     pub(crate) fn read_into_on<'b, S>(
         &self,
@@ -339,7 +339,7 @@ impl<'a> Component<'a> {
         self.fill(kind, content, buffer)
     }
 
-    /// What its bytes will be in `buffer`, which has to be as long as they are, where that is known.
+    /// The kind of its bytes in `buffer`, which has to be as long as they are, where that is known.
     fn kind_in(&self, buffer: &[u8]) -> Result<Kind, Error> {
         let kind = self.decoded_kind()?;
         if self.decoded_length().is_some_and(|length| length != u64_from_usize(buffer.len())) {
@@ -369,7 +369,7 @@ impl<'a> Component<'a> {
         Ok(View::new(buffer, kind, Some(outcome(&content)?)))
     }
 
-    /// What its bytes are once decoded.
+    /// The kind of its decoded bytes.
     fn decoded_kind(&self) -> Result<Kind, Error> {
         Ok(Kind { order: ByteOrder::Little, ..self.kind()? })
     }
@@ -378,7 +378,7 @@ impl<'a> Component<'a> {
     /// aligned and in that order; else decoded into memory of their own, within the limits that the
     /// file was opened with. For components of an [`Archive`](crate::Archive).
     ///
-    /// What is decoded or copied has been verified by its digest on the way. What is borrowed has
+    /// Bytes that are decoded or copied have been verified by its digest on the way. What is borrowed has
     /// not been read: [`Archive::verify`](crate::Archive::verify) verifies all of a file.
     ///
     /// # Errors
@@ -435,7 +435,7 @@ impl<'a> Component<'a> {
         Ok(elements)
     }
 
-    /// Whether it holds the indices of a sparse object.
+    /// Returns whether it holds the indices of a sparse object.
     pub fn is_index(&self) -> bool {
         match self.object().format() {
             Format::SparseCsr => matches!(self.role(), "indices" | "indptr"),
@@ -445,7 +445,7 @@ impl<'a> Component<'a> {
     }
 }
 
-/// What a content that has been read to its end has shown.
+/// The result of a content that has been read to its end.
 fn outcome<R: ReadAt>(content: &Content<'_, R>) -> Result<Verified, Error> {
     content.verified().ok_or(Error::internal())
 }
@@ -483,7 +483,7 @@ impl<'a> Dense<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`Component::to_cow`].
+    /// The same as [`Component::to_cow`].
     pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
         self.component().to_cow()
     }
@@ -491,7 +491,7 @@ impl<'a> Dense<'a> {
     /// All elements in row-major order, in memory of their own: as [`Component::read_elements`].
     ///
     /// # Errors
-    /// As [`Component::read_elements`].
+    /// The same as [`Component::read_elements`].
     pub fn read_elements<T: Element, R: ReadAt + ?Sized>(
         &self,
         source: &R,
@@ -518,7 +518,7 @@ impl<'a> Dense<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1)
+    /// The same as [`view`](Self::view) and [`View::as_slice`]: bytes that are compressed, not aligned, or (0.1)
     /// in the other byte order are not borrowed. [`Misuse::Type`], too, where there is not one `T` for each place of the array, as
     /// of `f4_e2m1` or the `f32` of a complex type; [`Misuse::Size`] where `ndarray` cannot address
     /// the shape: the product of its dimensions that are not 0 has to be below 2^63 (2^31 on 32 bits).

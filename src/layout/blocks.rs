@@ -42,7 +42,7 @@ pub struct Mx<'a, P> {
     scales: P,
 }
 
-/// How elements and scales lie.
+/// The order of elements and scales.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
     axis: u32,
@@ -56,7 +56,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Those of an object that has been validated.
+    /// The blocks of an object that has been validated.
     fn of(object: &Object<'_>) -> Option<Self> {
         let last = object.shape().rank().checked_sub(1)?;
         let axis = match object.number(MxKey::axis.field()) {
@@ -84,7 +84,7 @@ impl<'a, P> Mx<'a, P> {
         self.blocks.axis
     }
 
-    /// How many elements along the axis have a scale in common: 2 or more.
+    /// The number of elements along the axis that have a scale in common: 2 or more.
     pub fn block_size(&self) -> u64 {
         self.blocks.size
     }
@@ -118,7 +118,7 @@ impl<'a> Mx<'a, Component<'a>> {
     /// [`Archive`](crate::Archive), which holds that file.
     ///
     /// # Errors
-    /// As [`Component::view`]; `nibble-value`.
+    /// The same as [`Component::view`]; `nibble-value`.
     pub fn view(&self) -> Result<Mx<'a, View<'a>>, Error> {
         let mx = self.map(Component::view)?;
         mx.check()?;
@@ -129,7 +129,7 @@ impl<'a> Mx<'a, Component<'a>> {
     /// they are.
     ///
     /// # Errors
-    /// As [`Component::decode`] and [`view`](Self::view).
+    /// The same as [`Component::decode`] and [`view`](Self::view).
     pub fn decode<R: ReadAt + ?Sized>(
         &self,
         source: &R,
@@ -176,7 +176,7 @@ impl Mx<'_, View<'_>> {
         usize::try_from(self.blocks.elements).unwrap_or(usize::MAX)
     }
 
-    /// Whether there are no values.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.blocks.elements == 0
     }
@@ -232,12 +232,12 @@ const PIECE: usize = 256;
 #[derive(Clone, Debug)]
 pub struct MxDequantizer<'d> {
     blocks: Blocks,
-    /// What the elements are; `i8` if nothing more than that.
+    /// The type of the elements; `i8` if nothing more than that.
     logical: Option<LogicalType>,
     scales: View<'d>,
     /// Elements to come.
     left: u64,
-    /// Where the next element is: its place in a block, and among those with the same place there.
+    /// The position of the next element: its place in a block, and among those with the same place there.
     row: u64,
     column: u64,
     /// The scale of the first of those.
@@ -258,7 +258,7 @@ impl<'d> MxDequantizer<'d> {
     /// fails.
     ///
     /// # Errors
-    /// What `take` fails with.
+    /// The error of `take`.
     pub fn chunk<E>(
         &mut self,
         chunk: &[u8],

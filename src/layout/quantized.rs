@@ -34,7 +34,7 @@ use crate::num::{divide_exactly, u64_from_usize};
 /// An object without `zeros`, where that is [tolerated](crate::Tolerance::MissingZeros), is
 /// symmetric: all its zero points are 2^(bits − 1), as in GPTQ.
 ///
-/// What is packed in another way can be read through its components.
+/// Weights that are packed in another way can be read through its components.
 ///
 /// ```
 /// # let file = std::fs::read("corpus/accept/1.2.3/quantized_group.zt").unwrap();
@@ -102,7 +102,7 @@ impl<'a> QuantizedGroup<'a> {
     /// [`Archive`](crate::Archive), which holds that file.
     ///
     /// # Errors
-    /// As [`quantization`](Self::quantization) and [`Component::view`];
+    /// The same as [`quantization`](Self::quantization) and [`Component::view`];
     /// [`Misuse::Quantization`](crate::error::Misuse::Quantization) at the object where its rank is not
     /// 2, and at the component that has not the type or the number of elements that shape and
     /// attributes ask for.
@@ -116,7 +116,7 @@ impl<'a> QuantizedGroup<'a> {
     /// that they fit together. The weights stay packed.
     ///
     /// # Errors
-    /// As [`Component::decode`] and [`view`](Self::view).
+    /// The same as [`Component::decode`] and [`view`](Self::view).
     pub fn decode<R: ReadAt + ?Sized>(
         &self,
         source: &R,
@@ -142,14 +142,14 @@ impl<'a> QuantizedGroup<'a> {
     }
 }
 
-/// How weights are quantized: the attributes `bits`, `group_size` and `packing`.
+/// The way in which weights are quantized: the attributes `bits`, `group_size` and `packing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantization {
     group_size: u64,
     packing: Packing,
 }
 
-/// How codes are packed into words: the attribute `packing`.
+/// The way in which codes are packed into words: the attribute `packing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Packing {
@@ -186,7 +186,7 @@ impl Packing {
         PACKING.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// Its name: `8_per_i32`.
+    /// The name: `8_per_i32`.
     pub fn name(self) -> &'static str {
         self.row().1
     }
@@ -278,7 +278,7 @@ impl<P> Quantized<P> {
         outputs
     }
 
-    /// How the weights are quantized.
+    /// The way in which the weights are quantized.
     pub fn quantization(&self) -> Quantization {
         self.quantization
     }
@@ -446,7 +446,7 @@ const FLOATS: &[StorageType] = &[StorageType::F32, StorageType::F16, StorageType
 /// Columns that are made together, so that their scales are widened once for all rows of a group.
 const TILE: usize = 256;
 
-/// What some columns of one group have in common, and the codes of one of its rows.
+/// The scale and zero point that some columns of one group have in common, and the codes of one of its rows.
 struct Tile {
     codes: [u8; TILE],
     scales: [f32; TILE],

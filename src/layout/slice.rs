@@ -43,7 +43,7 @@ pub struct Slice<'a> {
     component: Component<'a>,
     storage: StorageType,
     elements: u64,
-    /// Where in the decoded bytes the first run begins.
+    /// The offset in the decoded bytes at which the first run begins.
     start: u64,
     /// Bytes of each run: a whole number of elements.
     run: u64,
@@ -68,7 +68,7 @@ impl<'a> Dense<'a> {
     /// The part of the array with the indices `ranges`, outermost first. Dimensions for which
     /// there is no range are taken whole. To take a single index, give a range of one.
     ///
-    /// Of `f4_e2m1`, of which two share a byte, it is the part of the elements if there were one a byte,
+    /// If elements are `f4_e2m1`, of which two share a byte, it is the part of the elements if there were one a byte,
     /// in the order of [`View::nibbles`]: it can be [cut](Slice::cut) out of those, and not be read.
     ///
     /// Memory is a few words a dimension, and time does not depend on sizes.
@@ -183,12 +183,12 @@ impl<'a> Slice<'a> {
         Ok(SliceRanges { base: self.component.extent().offset(), ..self.ranges() })
     }
 
-    /// Its elements where they lie in the file, if it is one run of bytes. None if it is not, and
+    /// The elements where they lie in the file, if it is one run of bytes. None if it is not, and
     /// has to be [read](Self::read). For objects of an [`Archive`](crate::Archive), which holds
     /// that file.
     ///
     /// # Errors
-    /// As [`Component::view`]; [`Misuse::Type`] where two elements share a byte.
+    /// The same as [`Component::view`]; [`Misuse::Type`] where two elements share a byte.
     pub fn view(&self) -> Result<Option<View<'a>>, Error> {
         self.require_whole_bytes()?;
         let view = self.component.view()?;
@@ -214,7 +214,7 @@ impl<'a> Slice<'a> {
 
     /// Hands its bytes to `take`, in order: decoded and little-endian.
     ///
-    /// Of raw components no more is read than a chunk around each run. Of those in frames
+    /// No more of raw components is read than a chunk around each run. Of those in frames
     /// (`zt.zstd-seekable/1`) the seek table is, and each frame that is needed: all of it, so that
     /// its checksum and its size are verified. zstd of 1.x is decoded from its beginning to its
     /// end.
@@ -223,7 +223,7 @@ impl<'a> Slice<'a> {
     /// returned; none where parts were passed over, and it has not been verified.
     ///
     /// # Errors
-    /// As [`Component::content`](crate::Component::content) and
+    /// The same as [`Component::content`](crate::Component::content) and
     /// [`Content::next_chunk`](crate::source::Content::next_chunk); [`Misuse::Type`] where two elements share a byte;
     /// whatever `take` fails with.
     pub fn parts<R, E>(
@@ -274,7 +274,7 @@ impl<'a> Slice<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`parts`](Self::parts); [`Misuse::Buffer`] where `buffer` is not
+    /// The same as [`parts`](Self::parts); [`Misuse::Buffer`] where `buffer` is not
     /// [`byte_len`](Self::byte_len) long.
     pub fn read<R: ReadAt + ?Sized>(
         &self,
@@ -391,7 +391,7 @@ impl Cut<'_> {
 #[derive(Clone, Debug)]
 pub struct SliceRanges<'s> {
     slice: &'s Slice<'s>,
-    /// What their places are counted from.
+    /// The offset from which their places are counted.
     base: u64,
     /// The ordinals of the runs to come.
     left: Range<u64>,

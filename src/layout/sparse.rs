@@ -73,7 +73,7 @@ impl<P> Csr<P> {
         &self.indices
     }
 
-    /// Where each row begins, and where the last one ends: rows + 1 positions in `indices`.
+    /// The beginning of each row, and the end of the last one: rows + 1 positions in `indices`.
     pub fn indptr(&self) -> &P {
         &self.indptr
     }
@@ -102,7 +102,7 @@ impl<'a> Csr<Component<'a>> {
     /// that file. Digests are not looked at.
     ///
     /// # Errors
-    /// As [`Component::view`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`,
+    /// The same as [`Component::view`]; `csr-indptr-start`, `csr-indptr-order`, `csr-indptr-end`,
     /// `index-range`, at the byte of the file.
     pub fn view(&self) -> Result<Csr<View<'a>>, Error> {
         let csr = self.map(Component::view)?;
@@ -113,7 +113,7 @@ impl<'a> Csr<Component<'a>> {
     /// Decodes the matrix, whatever its encoding, into memory of its own, and checks it.
     ///
     /// # Errors
-    /// As [`Component::decode`] and [`view`](Self::view); `csr-nnz`, `csr-indptr-size` where
+    /// The same as [`Component::decode`] and [`view`](Self::view); `csr-nnz`, `csr-indptr-size` where
     /// the manifest does not give the sizes (zstd in 1.1).
     pub fn decode<R: ReadAt + ?Sized>(
         &self,
@@ -184,7 +184,7 @@ impl<'d> Csr<View<'d>> {
     /// Row, column and value of every entry, in the order they are stored.
     ///
     /// # Errors
-    /// As [`by_row`](Self::by_row).
+    /// The same as [`by_row`](Self::by_row).
     pub fn entries<T: Element>(
         &self,
     ) -> Result<impl ExactSizeIterator<Item = (u64, u64, T)> + Clone + use<'d, T>, Error> {
@@ -208,7 +208,7 @@ impl<'d> Csr<View<'d>> {
     /// happens; SciPy adds such entries up.
     ///
     /// # Errors
-    /// As [`by_row`](Self::by_row); [`Misuse::Buffer`] where `dense` has not exactly
+    /// The same as [`by_row`](Self::by_row); [`Misuse::Buffer`] where `dense` has not exactly
     /// rows × columns elements.
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
         let cells = self.entries::<T>()?.map(|(row, column, value)| {
@@ -217,13 +217,13 @@ impl<'d> Csr<View<'d>> {
         fill_dense(dense, self.rows.checked_mul(self.columns), cells, &self.values)
     }
 
-    /// Whether the columns of every row never fall. O(rows + nnz).
+    /// Returns whether the columns of every row never fall. O(rows + nnz).
     pub fn is_sorted(&self) -> bool {
         let mut columns = self.indices.widened();
         self.row_lengths().all(|length| columns.by_ref().take(length).is_sorted())
     }
 
-    /// Whether a place has more than one entry. O(rows + nnz log nnz); sorted rows need no
+    /// Returns whether a place has more than one entry. O(rows + nnz log nnz); sorted rows need no
     /// memory, others are copied one at a time, 8 bytes an entry.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ impl<'d> Csr<View<'d>> {
         Ok(false)
     }
 
-    /// How many entries each row has.
+    /// The number of entries of each row.
     fn row_lengths(&self) -> impl Iterator<Item = usize> + use<'d> {
         let bounds = self.indptr.widened().zip(self.indptr.widened().skip(1));
         // More than memory has are as many as there are.
@@ -327,7 +327,7 @@ impl<T: Element> FusedIterator for Row<'_, T> {}
 
 /// A tensor of rank 1 or more as a list of coordinates.
 ///
-/// Its parts `P` are as those of a [`Csr`]. Views and decoded parts have been checked: every coordinate is within
+/// The parts `P` are as those of a [`Csr`]. Views and decoded parts have been checked: every coordinate is within
 /// the shape. Entry `i` has, in dimension `d`, the coordinate at position `d × nnz + i` of `coords`.
 /// Entries may be in any order, and in 1.x may be repeated.
 ///
@@ -390,7 +390,7 @@ impl<'a> Coo<'a, Component<'a>> {
     /// holds that file. Digests are not looked at.
     ///
     /// # Errors
-    /// As [`Component::view`]; `index-range`, at the byte of the file.
+    /// The same as [`Component::view`]; `index-range`, at the byte of the file.
     pub fn view(&self) -> Result<Coo<'a, View<'a>>, Error> {
         let coo = self.map(Component::view)?;
         coo.check()?;
@@ -400,7 +400,7 @@ impl<'a> Coo<'a, Component<'a>> {
     /// Decodes the tensor, whatever its encoding, into memory of its own, and checks it.
     ///
     /// # Errors
-    /// As [`Component::decode`] and [`view`](Self::view); `coo-nnz` where the manifest does not
+    /// The same as [`Component::decode`] and [`view`](Self::view); `coo-nnz` where the manifest does not
     /// give the sizes (zstd in 1.1).
     pub fn decode<R: ReadAt + ?Sized>(
         &self,
@@ -447,7 +447,7 @@ impl<'d> Coo<'_, View<'d>> {
         self.coords.part(start..start.checked_add(self.nnz())?)
     }
 
-    /// Where an entry is: its coordinate in each dimension. None if there is no such entry.
+    /// The position of an entry: its coordinate in each dimension. None if there is no such entry.
     pub fn coordinate(&self, entry: usize) -> Option<Coordinate<'d>> {
         (entry < self.nnz()).then(|| self.places()(entry))
     }
@@ -470,7 +470,7 @@ impl<'d> Coo<'_, View<'d>> {
     /// happens; SciPy adds such entries up. It takes 8 bytes of memory a dimension.
     ///
     /// # Errors
-    /// As [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
+    /// The same as [`entries`](Self::entries); [`Misuse::Buffer`] where `dense` has not exactly as many
     /// elements as the product of the shape; [`OutOfMemory`].
     pub fn to_dense<T: Element>(&self, dense: &mut [T]) -> Result<(), Error> {
         let mut shape = Vec::new();
@@ -486,12 +486,12 @@ impl<'d> Coo<'_, View<'d>> {
         fill_dense(dense, self.shape.elements(), cells, &self.values)
     }
 
-    /// Whether the entries never fall in row-major order. O(rank × nnz).
+    /// Returns whether the entries never fall in row-major order. O(rank × nnz).
     pub fn is_sorted(&self) -> bool {
         self.neighbors().all(Ordering::is_le)
     }
 
-    /// Whether a place has more than one entry. O(rank × nnz) and no memory where the entries
+    /// Returns whether a place has more than one entry. O(rank × nnz) and no memory where the entries
     /// are sorted; otherwise O(rank × nnz log nnz), and memory for their order: `usize` an
     /// entry.
     ///
@@ -517,13 +517,13 @@ impl<'d> Coo<'_, View<'d>> {
         Ok(!entries.is_sorted_by(|one, next| place(*one).lt(place(*next))))
     }
 
-    /// How each entry compares with the next, in row-major order.
+    /// The order of each entry and the next, in row-major order.
     fn neighbors(&self) -> impl Iterator<Item = Ordering> + use<'d> {
         let place = self.places();
         (1..self.nnz()).zip(0..).map(move |(next, entry)| place(entry).cmp(place(next)))
     }
 
-    /// Where each entry is, which there is.
+    /// The position of each entry.
     fn places(&self) -> impl Fn(usize) -> Coordinate<'d> + Clone + use<'d> {
         let (coords, nnz) = (self.coords.widened(), self.nnz().max(1));
         move |entry| coords.clone().skip(entry).step_by(nnz)

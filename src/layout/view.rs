@@ -169,7 +169,7 @@ impl<'d> View<'d> {
     }
 
     /// The elements as `u64`, one by one where they lie, whatever integers they are: the indices of a sparse object.
-    /// Of elements that are no integers these are the bits.
+    /// These are the bits of elements that are no integers.
     pub fn widened(&self) -> Widened<'d> {
         Widened::new(self.bytes.0, self.kind.storage, self.kind.order)
     }

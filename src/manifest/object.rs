@@ -386,7 +386,7 @@ impl<'a> Component<'a> {
         self
     }
 
-    /// As [`Object::in_shard`].
+    /// The same as [`Object::in_shard`].
     #[must_use]
     pub fn in_shard<'s>(&self, shard: impl Into<Shard<'s>>) -> Self {
         if self.shard() == Some(shard.into().name()) { self.in_own_file() } else { *self }

@@ -91,7 +91,7 @@ impl<B> fmt::Display for RefusedManifest<B> {
 
 impl<B: AsRef<[u8]>> core::error::Error for RefusedManifest<B> {}
 
-/// What a place in a manifest is called, as far as it can be found out.
+/// The names of a place in a manifest, as far as they can be found out.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Named<'m> {

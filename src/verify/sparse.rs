@@ -10,19 +10,19 @@ use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
-/// What the indices of a sparse object are held against, component after component.
+/// The checks of the indices of a sparse object, component after component.
 #[derive(Debug)]
 pub(crate) struct Sparse<D> {
     format: Format,
     shape: D,
-    /// How many values it has; none if it is not sparse.
+    /// The number of its values; none if it is not sparse.
     nnz: Option<u64>,
     asked: Asked<D>,
     storage: StorageType,
     kept: Kept,
 }
 
-/// What is asked of the indices of the current component.
+/// The checks of the indices of the current component.
 #[derive(Debug)]
 enum Asked<D> {
     Nothing,
@@ -31,7 +31,7 @@ enum Asked<D> {
     Coords(Coords<D>),
 }
 
-/// What is kept of indices, where more is asked than they show one by one: v2 §5.2.
+/// The indices that are kept, where more is asked than they show one by one: v2 §5.2.
 #[derive(Debug)]
 enum Kept {
     Nothing,
@@ -93,7 +93,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         self.nnz
     }
 
-    /// Whether anything is asked of the current component.
+    /// Returns whether anything is asked of the current component.
     #[cfg(feature = "write")]
     pub(crate) fn asks(&self) -> bool {
         !matches!(self.asked, Asked::Nothing)
@@ -139,7 +139,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
         }
     }
 
-    /// How many elements the component of that role has, if the number of values says so.
+    /// The number of elements of the component of that role, if the number of values says so.
     pub(crate) fn count(&self, role: &str) -> Option<u64> {
         let nnz = self.nnz?;
         match (self.format, role) {
@@ -160,13 +160,13 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
 #[derive(Debug, Default)]
 struct Rows {
     ends: Vec<u64>,
-    /// How many of them have been passed.
+    /// The number of them that have been passed.
     passed: usize,
     breaks: Vec<u64>,
     /// The number of pointers, and bytes of each list at most.
     most: usize,
     limit: u64,
-    /// Of the indices: how many have come, and the last of them.
+    /// The number of indices that have come, and the last of them.
     count: u64,
     last: Option<u64>,
     /// True if all of one component have come.

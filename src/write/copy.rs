@@ -228,7 +228,7 @@ impl Copier {
         Ok(out.end().map_err(refused)?)
     }
 
-    /// What a component of an object becomes, and its sha256, where that has to be known before.
+    /// The component of the new file, and its sha256, where that has to be known before.
     fn component<'a, L: Locate, W>(
         &self,
         part: &Component<'a>,

@@ -212,7 +212,7 @@ impl<'a> NewComponent<'a> {
 /// A component as it is in the generation that is written, and where it is.
 pub(super) struct Part<'a> {
     pub(super) role: &'a str,
-    /// Its place among those that were declared.
+    /// The place among those that were declared.
     pub(super) ordinal: u32,
     pub(super) storage: StorageType,
     /// The name of its type, where that says more than the storage type.

@@ -27,7 +27,7 @@ pub(super) struct Draft {
     /// Without tolerances, for what is added.
     checker: ObjectChecker,
     target: Target,
-    /// Of 1.x.
+    /// An entry of 1.x.
     version: Output,
     attributes: Option<Output>,
     /// Keys and values of the root that are not known.
@@ -408,7 +408,7 @@ const WINDOW: u64 = 256 << 10;
 
 /// The names in a list of entries (name and object, as CBOR): none is there twice.
 ///
-/// As long as names are sorted, each is compared with the one before. At the first that is not, all go into a table of
+/// While names are sorted, each is compared with the one before. At the first that is not, all go into a table of
 /// hashes. The hash may have no secret: an attacker can make names collide, and it then takes no more. What it has
 /// missed is found at the end, where the manifest is opened. So work follows the bytes of the names, whatever they are.
 #[derive(Debug, Default)]

@@ -198,7 +198,7 @@ pub fn append(
     Ok(Writer::append(sink, &manifest, settings)?)
 }
 
-/// Why a file is not published, or is not known to stay so.
+/// The reason why a file is not published, or is not known to stay so.
 #[derive(Debug)]
 pub enum PublishError {
     /// It is not: what was there, if anything, is still there, and the temporary file is removed.

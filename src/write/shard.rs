@@ -12,7 +12,7 @@ use crate::format::frame::Container;
 
 /// Writes a data shard: blobs as they come, then the footer. v2 §7.2. Nothing of it is kept in memory.
 ///
-/// What is in it is said by the file that refers to it, its root. A shard may be written with its root, object by
+/// The root that refers to it describes its content. A shard may be written with its root, object by
 /// object ([`Writer::object_in`]), or by itself, perhaps by another thread or machine: it hands back what a root
 /// needs to refer to it.
 ///
@@ -146,7 +146,7 @@ impl<S: Sink> Writer<S> {
     /// [listed](Self::shard) by that name. Any number of shards may be written side by side.
     ///
     /// # Errors
-    /// As [`object`](Self::object); [`Misuse::NoShards`]; [`Misuse::Unfinished`] where a blob of the shard has not
+    /// The same as [`object`](Self::object); [`Misuse::NoShards`]; [`Misuse::Unfinished`] where a blob of the shard has not
     /// ended.
     pub fn object_in<'w, 'a>(
         &'w mut self,

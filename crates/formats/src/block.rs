@@ -20,7 +20,7 @@ impl Block {
         format!("gguf.{}", self.name.to_ascii_lowercase())
     }
 
-    /// What a reader must know of the blocks: a CBOR map in the order of deterministic CBOR.
+    /// The facts that a reader must know of the blocks: a CBOR map in the order of deterministic CBOR.
     ///
     /// # Errors
     /// Out of memory.

@@ -208,9 +208,9 @@ pub fn is_lax(file: &str) -> bool {
 /// A root, and what it ends in when its shards are looked for beside it.
 #[derive(Clone, Debug)]
 pub struct Sharded {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What refuses it, or keeps it from being read; none if it is valid.
+    /// The rule that refuses it, or the feature that keeps it from being read; none if it is valid.
     pub expected: Option<Expected>,
     /// The options, as the index spells them.
     pub given: String,

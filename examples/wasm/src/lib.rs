@@ -73,7 +73,8 @@ mod tests {
         assert_eq!(model.names().len(), 13);
         assert_eq!(model.shape("t_f32").unwrap(), [2, 3]);
         assert_eq!(model.elements("t_f32").unwrap()[..2], [-1.25, -0.75]);
-        assert_eq!(model.elements("f32").unwrap_err(), "there is no object \"f32\"");
+        let error = model.elements("f32").unwrap_err();
+        assert_eq!(error, r#"there is no object "f32"; the nearest name is "t_f32""#);
         let error = model.elements("t_u8").unwrap_err();
         assert!(error.starts_with("component is u8, requested f32"), "{error}");
         assert!(Model::new(file[1..].to_vec()).unwrap_err().contains("header-magic"));

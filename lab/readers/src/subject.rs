@@ -1,6 +1,6 @@
 //! Runs one reader with one file, within limits, and says what came of it.
 //!
-//! What a reader returns goes into a [`Report`], which is printed as lines of `key\tvalue`. What it
+//! The results of a reader go into a [`Report`], which is printed as lines of `key\tvalue`. What it
 //! does instead of returning is told by how the process ends.
 
 mod guard;
@@ -28,7 +28,7 @@ const STACK: u64 = 8 << 20;
 /// Lets a reader read a file within the limits, and prints what it reports.
 ///
 /// # Panics
-/// Where [`Guarded`] is not the program's allocator, or the system refuses a limit.
+/// If [`Guarded`] is not the program's allocator, or the system refuses a limit.
 pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     std::panic::set_hook(Box::new(|info| eprintln!("{PANIC}{}\t{}", place(info), message(info))));
     assert!(guard::is_guarded(), "the allocator of the program is another");
@@ -38,7 +38,7 @@ pub fn run(file: &Path, read: impl FnOnce(&Path, &mut Report)) {
     report.end();
 }
 
-/// Where it panicked: file and line from the name of the package on, wherever it was built.
+/// The place of the panic: file and line from the name of the package on, wherever it was built.
 fn place(info: &PanicHookInfo<'_>) -> String {
     let Some(location) = info.location() else { return String::new() };
     let parts: Vec<&str> = location.file().split('/').collect();
@@ -54,7 +54,7 @@ fn place(info: &PanicHookInfo<'_>) -> String {
     parts.get(standard..).unwrap_or_default().join("/")
 }
 
-/// What it says, in one line.
+/// The message, in one line.
 fn message(info: &PanicHookInfo<'_>) -> String {
     info.payload_as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -84,13 +84,13 @@ fn keeps_indices(object: &Object<'_>, target: &Target) -> bool {
     allowed && (same || types != IndexTypes::Unsigned)
 }
 
-/// What is done to the elements of a component on the way.
+/// The conversion of the elements of a component on the way.
 #[derive(Clone, Copy)]
 pub(super) enum Change {
     Nothing,
     /// Indices of that type become `u64`.
     Widen(StorageType),
-    /// What is not 0 becomes 1.
+    /// All but 0 becomes 1.
     Bools,
 }
 

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::{A_LINK, NO_FILE, Over, PublishError, folder, invalid, name};
 
-/// Where a file is to be.
+/// The place of a new file.
 #[derive(Debug)]
 pub(super) struct Target {
     /// Open for reading: what cannot be read cannot be made durable.
@@ -41,7 +41,7 @@ impl Target {
         Ok(Self { folder: folder.into(), name })
     }
 
-    /// What is there, which must be a regular file or nothing.
+    /// The file that is there, which must be a regular file or nothing.
     pub(super) fn check(&self) -> io::Result<Option<Stat>> {
         match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(there) => match FileType::from_raw_mode(there.st_mode) {
@@ -178,7 +178,7 @@ impl Write for Draft {
     }
 }
 
-/// What a new file is asked for.
+/// The settings of a new file.
 const ANY: Mode = Mode::RUSR
     .union(Mode::WUSR)
     .union(Mode::RGRP)
