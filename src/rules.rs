@@ -43,8 +43,7 @@ pub enum Scope {
     Other(&'static str),
 }
 
-/// What is known of one rule, limit or unsupported feature. With the feature `small`, what is no part of
-/// a message is empty.
+/// The facts about one rule, limit or unsupported feature.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Stable name, as messages, `zten explain` and the corpus spell it.
