@@ -71,7 +71,7 @@ def test_reports_say_what_is_raised() -> None:
         assert not report
         assert report.verdict == VERDICTS[kind_of(reject.rule)], reject.path
         assert (report.rule, report.offset) == (reject.rule, reject.offset), reject.path
-    plain = [reject for reject in rejects if reject.options == corpus.options("-")]
+    plain = [reject for reject in corpus.rejects() if reject.options == corpus.options("-")]
     columns = zten.check_batch([reject.path for reject in plain])
     assert columns["file"] == [str(reject.path) for reject in plain]
     assert columns["rule"] == [reject.rule for reject in plain]
