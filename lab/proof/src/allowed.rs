@@ -58,12 +58,6 @@ pub const SITES: &[Allowed] = &[
                  own by numbers that it keeps below their lengths.",
     },
     Allowed {
-        caller: "zten::cbor::encode::Encoder::",
-        callees: COPIES,
-        reason: "`rotate_right` in `move_to`, by no more bytes than there are, which is checked \
-                 before it.",
-    },
-    Allowed {
         caller: "zten_zstd::encode::",
         callees: &["core::"],
         reason: "`copy_from_slice` between slices that were cut to one length; logarithms of \
