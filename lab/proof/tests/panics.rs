@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use zten_proof::image::{Calls, calls};
 use zten_proof::panics::{Site, sites};
@@ -16,7 +17,11 @@ const TARGETS: [(&str, &str, &str); 2] = [
 ];
 const FEATURES: [&str; 2] = ["", "zstd,write"];
 
+/// Images of all features are written to one place: it is read before the next one is built.
+static BUILD: Mutex<()> = Mutex::new(());
+
 fn image(target: (&str, &str, &str), features: &str) -> Calls {
+    let _building = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (target, flags, file) = target;
     let built = guest::build(folder, "zten-walk", target, features, flags).expect("the program");
