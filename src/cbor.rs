@@ -624,6 +624,8 @@ fn unsorted(first: Input<'_>, count: u32) -> Checked<()> {
         .map_err(|out| Fault::new(out, Remaining::of(first)))?;
     match table.duplicate(read) {
         None => Ok(()),
+        // Each key has been read before.
+        Some(place) if key(at(place)).is_err() => Err(Fault::internal(at(place)).into()),
         Some(place) => Err(disorder(at(place), true).into()),
     }
 }

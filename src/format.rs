@@ -127,10 +127,10 @@ impl<'m> Objects<'m> {
             Some(list) => Some(list.end()?),
             None => None,
         };
-        match (core::mem::replace(&mut self.root, Root::Read), behind) {
-            (Root::V1(root), behind) => self.read_root_v1(cx, root, behind),
-            (Root::V2(root), behind) => self.read_root_v2(cx, root, behind),
-            (Root::Read, behind) => {
+        match core::mem::replace(&mut self.root, Root::Read) {
+            Root::V1(root) => self.read_root_v1(cx, root, behind),
+            Root::V2(root) => self.read_root_v2(cx, root, behind),
+            Root::Read => {
                 if let (None, Some(rest)) = (&self.header, behind) {
                     self.header = Some((rest, Header::NONE));
                 }

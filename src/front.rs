@@ -231,7 +231,7 @@ impl<'o> Builder<'o> {
         object.shape.iter().try_for_each(|dimension| self.dimensions.uint(*dimension))?;
         let shape = self.cx.shapes.keep(self.dimensions.as_bytes())?;
         let product = Product::of(object.shape.iter().copied());
-        let components = self.cx.components.get(first..).unwrap_or_default();
+        let components = self.cx.components.get(first..).ok_or(Error::internal())?;
         let dialect = self.cx.dialect;
         let layout = object.layout;
         let dimensions = self.cx.shapes.get(shape);
@@ -272,7 +272,7 @@ impl<'o> Builder<'o> {
         if u64_from_usize(kept) > self.options.limit().manifest() {
             return Err(Error::nowhere(Limit::Manifest).found(u64_from_usize(kept)));
         }
-        let components = self.cx.components.get(first..).unwrap_or_default();
+        let components = self.cx.components.get(first..).ok_or(Error::internal())?;
         self.index.push(record, components, ascends).map_err(refused)
     }
 

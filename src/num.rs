@@ -42,26 +42,11 @@ pub(crate) const fn halves(number: u64) -> [u32; 2] {
     [(number >> 32) as u32, number as u32]
 }
 
-/// How often a divisor is in a number, and what remains.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Division {
-    pub(crate) quotient: u64,
-    pub(crate) remainder: u64,
-}
-
-/// A division, unless it is by 0. Where the compiler's takes 900 bytes of code, and those are to be few, it
-/// goes bit by bit.
-#[inline]
-pub(crate) fn divide(dividend: u64, divisor: u64) -> Option<Division> {
-    let quotient = dividend.checked_div(divisor)?;
-    Some(Division { quotient, remainder: dividend.checked_rem(divisor)? })
-}
-
 /// The quotient, if nothing remains.
 #[inline]
 pub(crate) fn divide_exactly(dividend: u64, divisor: u64) -> Option<u64> {
-    let Division { quotient, remainder } = divide(dividend, divisor)?;
-    (remainder == 0).then_some(quotient)
+    let remainder = dividend.checked_rem(divisor)?;
+    dividend.checked_div(divisor).filter(|_| remainder == 0)
 }
 
 /// Whether a text comes before another by their bytes. Where comparing texts is a loop over bytes, it is done

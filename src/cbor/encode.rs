@@ -8,8 +8,8 @@ use crate::brief::Bytes;
 use crate::error::OutOfMemory;
 use crate::num::u64_from_usize;
 
-/// CBOR that is being written, as that of attributes: items one after another. The items of an array or map follow its
-/// head. Whether there are as many as that says is checked where the CBOR is used.
+/// Writes CBOR, such as attributes: items one after another. The items of an array or map follow its head. Their number is
+/// checked where the CBOR is used.
 ///
 /// ```
 /// # fn f() -> Result<(), zten::error::OutOfMemory> {
@@ -34,12 +34,12 @@ impl core::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// Returns what has been written.
+    /// The bytes that have been written.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Returns what has been written.
+    /// The bytes that have been written, in memory of their own.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -88,8 +88,6 @@ impl Encoder {
     }
 
     /// Moves the last `length` bytes before what stands from `at` on.
-    // Not inlined, so that the proof that nothing panics finds its copies by its name.
-    #[inline(never)]
     fn move_to(&mut self, at: usize, length: usize) {
         if let Some(moved) = self.0.get_mut(at..).filter(|moved| length <= moved.len()) {
             moved.rotate_right(length);

@@ -9,7 +9,7 @@ use crate::format::record::{Shape, ShapeSpan, Text, Uint};
 use crate::format::table::table;
 use crate::format::{Format, Role};
 use crate::limits::format::DEPTH_CAP;
-use crate::num::{divide, divide_exactly};
+use crate::num::divide_exactly;
 use crate::rules::Rule;
 
 table! {
@@ -127,12 +127,12 @@ impl Mx<'_> {
         };
         let Uint { remaining, value } = self.block_size;
         let whole = divide_exactly(along, value).is_some();
-        let blocks = divide(elements(shape)?, value).filter(|_| whole && value >= 2);
+        let blocks = elements(shape)?.checked_div(value).filter(|_| whole && value >= 2);
         let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
         if self.scale_form.bytes != b"e8m0_exponent" {
             return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining));
         }
-        let scales = part(Role::Scales, Types::E8M0, Count::Exactly(Some(blocks.quotient)));
+        let scales = part(Role::Scales, Types::E8M0, Count::Exactly(Some(blocks)));
         Ok([Some(part(Role::Data, Types::Mx, Count::OfShape)), Some(scales), None])
     }
 }
@@ -164,7 +164,7 @@ impl Quant<'_> {
         }
         let Uint { remaining, value: size } = self.group_size;
         // Of an axis of 0 there are no lanes to count, and no scales.
-        let lanes = divide(elements(shape)?, along).map_or(0, |lanes| lanes.quotient);
+        let lanes = elements(shape)?.checked_div(along).unwrap_or(0);
         let scales = if size == 0 {
             // The text of the profile asks for one a lane, its size for one an element.
             Count::Either(lanes.checked_mul(along), Some(lanes))
