@@ -125,6 +125,8 @@ fn of_quant_group(t: &mut Table) {
     reject("profile-dtype", "quant-data", file().bad("w:data/dtype", text("u16")));
     reject("profile-dtype", "quant-typed", file().bad("w:data/type", text("f8_e5m2")));
     reject("profile-dtype", "quant-scales", file().bad("w:scales/dtype", text("i16")));
+    let wide = file().set("w:scales/blob/#1", uint(16)).blob(12288, &[0; 16]);
+    reject("profile-dtype", "quant-wide-scales", wide.bad("w:scales/dtype", text("f32")));
     let factors = file().set(&at("scale_form"), text("f32_factors"));
     reject("profile-dtype", "quant-scales-of-f32", factors.bad("w:scales/dtype", text("i16")));
     reject("profile-dtype", "quant-zeros", file().bad("w:zeros/dtype", text("f16")));
