@@ -165,23 +165,21 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Validates bools of 1.x, which are 0 or 1: v1.1 II.4, v1.2 §2. `offset` is that of the first of
-    /// `bytes` in the file, if they are in the file.
-    fn check_bools(&self, bytes: &[u8], offset: Option<u64>) -> Result<(), Error> {
-        match (self.dialect().bool_value, self.storage_type()) {
-            (Some(rule), Some(StorageType::Bool)) => validate_bools(bytes, offset, rule),
-            _ => Ok(()),
-        }
+    /// Returns the rule that bools break which are neither 0 nor 1: v1.1 II.4, v1.2 §2. None for other
+    /// elements, and in 0.1, where any byte is a bool.
+    pub(crate) fn bool_rule(&self) -> Option<ErrorKind> {
+        self.dialect().bool_value.filter(|_| self.storage_type() == Some(StorageType::Bool))
     }
 }
 
-/// Validates that bools are 0 or 1; any other byte breaks `rule`. `offset` is that of the first in the
-/// file, if they are in the file.
+/// Validates that bools are 0 or 1 if there is a rule that any other byte breaks. `offset` is that of the
+/// first in the file, if they are in the file.
 pub(crate) fn validate_bools(
     bytes: &[u8],
     offset: Option<u64>,
-    rule: ErrorKind,
+    rule: Option<ErrorKind>,
 ) -> Result<(), Error> {
+    let Some(rule) = rule else { return Ok(()) };
     // Without a branch for each byte, as long as all is well.
     if bytes.iter().fold(0, |all, byte| all | byte) <= 1 {
         return Ok(());
@@ -430,7 +428,7 @@ impl Reading<'_> {
 
     /// Validates a chunk, and goes on behind it.
     pub(super) fn pass(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.component.check_bools(chunk, self.offset_of(self.position))?;
+        validate_bools(chunk, self.offset_of(self.position), self.component.bool_rule())?;
         self.last = chunk.last().copied().unwrap_or(self.last);
         self.position = self.position.saturating_add(u64_from_usize(chunk.len()));
         Ok(())

@@ -178,7 +178,7 @@ impl<'a> Component<'a> {
             storage,
             logical: self.logical(),
             order: self.byte_order(),
-            bool_value: self.dialect().bool_value,
+            bool_rule: self.bool_rule(),
             offset: (self.encoding() == Encoding::Raw).then(|| extent.offset()),
             place: self.place(),
         }
@@ -222,6 +222,7 @@ impl<'a> Component<'a> {
     fn unsupported(self, what: Unsupported) -> Error {
         Error::new(what, self.extent().offset()).at(self.place())
     }
+
     /// All of the content, decoded, little-endian and verified, in memory of its own. Memory
     /// grows as bytes come and never by what is claimed; where the manifest gives the decoded
     /// size, it is at most that, rounded up to 64 bytes.

@@ -47,18 +47,18 @@ pub struct Slice<'a> {
     start: u64,
     /// Bytes of each run: a whole number of elements.
     run: u64,
-    /// How many runs there are.
+    /// The number of runs.
     runs: u64,
     /// Bytes of all of them.
     bytes: u64,
-    /// What tells one run from another, innermost first.
+    /// The dimensions along which runs repeat, innermost first.
     axes: Vec<Axis>,
 }
 
 /// A dimension along which runs repeat.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
-    /// How many times: 2 or more.
+    /// The number of times: 2 or more.
     count: NonZeroU64,
     /// Bytes from one to the next.
     stride: u64,
@@ -109,7 +109,7 @@ impl<'a> Dense<'a> {
     /// The part of the array with the indices `rows` of its first dimension: one run of bytes.
     ///
     /// # Errors
-    /// As [`slice`](Self::slice).
+    /// The same as [`slice`](Self::slice).
     pub fn rows(&self, rows: Range<u64>) -> Result<Slice<'a>, Error> {
         self.slice(&[rows])
     }
@@ -160,7 +160,7 @@ impl<'a> Slice<'a> {
         self.bytes
     }
 
-    /// Whether it is one run of bytes, or none.
+    /// Returns whether it is one run of bytes, or none.
     pub fn is_contiguous(&self) -> bool {
         self.runs <= 1
     }
@@ -245,7 +245,8 @@ impl<'a> Slice<'a> {
                 content.seek(&run, most)?;
                 cut.position = cut.position.max(run.start);
             }
-            let Some(chunk) = content.next_chunk()? else { break };
+            let internal = ReadError::Refused(Error::internal().at(self.component.place()));
+            let chunk = content.next_chunk()?.ok_or(internal)?;
             cut.parts(chunk).try_for_each(&mut take)?;
         }
         if seeks {
@@ -309,13 +310,8 @@ impl<'a> Slice<'a> {
         let run = usize::try_from(self.run).map_err(|_| Error::misuse(Misuse::Buffer).at(place))?;
         for (range, bytes) in self.file_ranges()?.zip(buffer.chunks_exact_mut(run.max(1))) {
             source.read_at(range.start, bytes).map_err(ReadError::Source)?;
-            // Bools of 1.x are 0 or 1: v1.1 II.4, v1.2 §2.
-            if let Some(rule) = self.component.dialect().bool_value
-                && self.storage == StorageType::Bool
-            {
-                let checked = validate_bools(bytes, Some(range.start), rule);
-                checked.map_err(|error| error.at(place))?;
-            }
+            let checked = validate_bools(bytes, Some(range.start), self.component.bool_rule());
+            checked.map_err(|error| error.at(place))?;
             if self.component.byte_order() == ByteOrder::Big {
                 let width = usize::from(self.storage.width()).max(1);
                 bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
@@ -363,7 +359,7 @@ impl<'a> Slice<'a> {
 pub struct Cut<'s> {
     /// The runs after the current one.
     ranges: SliceRanges<'s>,
-    /// What is left of the current run.
+    /// The rest of the current run.
     run: Option<Range<u64>>,
     /// Bytes of content that have come.
     position: u64,
@@ -398,12 +394,12 @@ pub struct SliceRanges<'s> {
 }
 
 impl SliceRanges<'_> {
-    /// How many ranges are left.
+    /// The number of ranges that are left.
     pub fn len(&self) -> u64 {
         self.left.end.saturating_sub(self.left.start)
     }
 
-    /// Whether none are left.
+    /// Returns whether none are left.
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }

@@ -33,15 +33,15 @@ pub struct View<'d> {
     verified: Option<Verified>,
 }
 
-/// What the bytes of a component are.
+/// The types of the bytes of a component, and their place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) storage: StorageType,
     pub(crate) logical: Logical,
     pub(crate) order: ByteOrder,
-    /// Whether bools are bytes 0 and 1.
-    pub(crate) bool_value: Option<ErrorKind>,
-    /// Where in the file the bytes begin, unless they are compressed there.
+    /// The rule that bools break which are neither 0 nor 1, if these are bools and there is one.
+    pub(crate) bool_rule: Option<ErrorKind>,
+    /// The offset of the bytes in the file, unless they are compressed there.
     pub(crate) offset: Option<u64>,
     pub(crate) place: Place,
 }
@@ -94,18 +94,18 @@ impl<'d> View<'d> {
         self.bytes.0
     }
 
-    /// How the elements are stored.
+    /// The type in which the elements are stored.
     pub fn storage_type(&self) -> StorageType {
         self.kind.storage
     }
 
-    /// What the elements mean, where that is more than their storage type and is known. Where the
+    /// The meaning of the elements, where that is more than their storage type and is known. Where the
     /// `type` of a 1.1 component is not known, it is what its dtype says.
     pub fn logical_type(&self) -> Option<LogicalType> {
         self.kind.logical.known
     }
 
-    /// What reading all of the component has shown of its digest. None where the bytes were
+    /// The result for its digest of reading all of the component. None where the bytes were
     /// bound where they lie, and so have not been read.
     pub fn verified(&self) -> Option<Verified> {
         self.verified
@@ -121,7 +121,7 @@ impl<'d> View<'d> {
         self.bytes.0.len() / NonZeroUsize::from(self.kind.storage.divisor())
     }
 
-    /// Whether it holds `count` logical elements, as far as the logical type is known.
+    /// Returns whether it holds `count` logical elements, as far as the logical type is known.
     pub(crate) fn may_hold(&self, count: usize) -> bool {
         let Kind { logical, .. } = self.kind;
         if logical.is_packed() {
@@ -130,7 +130,7 @@ impl<'d> View<'d> {
         logical.unknown || count.checked_mul(usize::from(logical.ratio())) == Some(self.len())
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.0.is_empty()
     }
@@ -138,7 +138,7 @@ impl<'d> View<'d> {
     /// The elements as native ones, borrowed.
     ///
     /// # Errors
-    /// What is in the way: [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Size`] (a 0.1 entry
+    /// [`Misuse::Type`], [`Misuse::ByteOrder`], [`Misuse::Size`] (a 0.1 entry
     /// of unknown layout may hold part of an element), [`Misuse::Alignment`]; `bool-value` where a bool is neither 0 nor 1 (in 0.1, where any byte is allowed,
     /// [`Misuse::BoolBytes`]).
     pub fn as_slice<T: Element>(&self) -> Result<&'d [T], Error> {
@@ -189,7 +189,7 @@ impl<'d> View<'d> {
     /// The elements, copied.
     ///
     /// # Errors
-    /// As [`elements`](Self::elements); [`OutOfMemory`].
+    /// The same as [`elements`](Self::elements); [`OutOfMemory`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         let elements = self.elements::<T>()?;
         let mut vec = Vec::new();
@@ -217,11 +217,9 @@ impl<'d> View<'d> {
         let odd = count & 1 == 1 && bytes.len() == self.bytes.0.len();
         if let (true, Some(last @ 16..)) = (odd, bytes.last().copied()) {
             let within = u64_from_usize(bytes.len()).saturating_sub(1);
-            let error = match self.kind.offset {
-                Some(offset) => Error::new(Rule::NibbleValue, offset.saturating_add(within)),
-                None => Error::nowhere(Rule::NibbleValue),
-            };
-            return Err(error.found(last.into()).at(self.kind.place));
+            let offset = self.kind.offset.map(|offset| offset.saturating_add(within));
+            let error = Error::maybe_at(Rule::NibbleValue, offset).found(last.into());
+            return Err(error.at(self.kind.place));
         }
         let nibbles = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);
         Ok(nibbles.take(count).map(F4E2M1::from_bits))
@@ -230,12 +228,7 @@ impl<'d> View<'d> {
     /// Checks that the elements are of type `T`, and valid ones.
     fn check<T: Element>(&self) -> Result<(), Error> {
         self.kind.is_of::<T>()?;
-        match self.kind.bool_value {
-            Some(rule) if self.kind.storage == StorageType::Bool => {
-                let checked = validate_bools(self.bytes.0, self.kind.offset, rule);
-                checked.map_err(|error| error.at(self.kind.place))
-            }
-            _ => Ok(()),
-        }
+        let checked = validate_bools(self.bytes.0, self.kind.offset, self.kind.bool_rule);
+        checked.map_err(|error| error.at(self.kind.place))
     }
 }

@@ -238,9 +238,8 @@ struct Stream<'a> {
 impl Stream<'_> {
     /// Validates some of the bytes, as a reader will.
     fn validate(&mut self, piece: &[u8], sparse: &mut Indices<'_>) -> Result<(), Error> {
-        if self.storage == StorageType::Bool {
-            validate_bools(piece, None, Rule::BoolValue.into())?;
-        }
+        let rule = (self.storage == StorageType::Bool).then(|| Rule::BoolValue.into());
+        validate_bools(piece, None, rule)?;
         if sparse.asks() {
             self.indices(piece, sparse)?;
         }
