@@ -40,14 +40,9 @@ impl BadIndex {
     }
 
     fn locate(self, offset: Option<u64>, width: u8, place: Place) -> Error {
-        let error = match offset {
-            Some(offset) => {
-                let within = self.at.saturating_mul(width.into());
-                Error::new(self.kind, offset.saturating_add(within))
-            }
-            None => Error::nowhere(self.kind),
-        };
-        error.found(self.found).at(place)
+        let within = self.at.saturating_mul(width.into());
+        let offset = offset.map(|offset| offset.saturating_add(within));
+        Error::maybe_at(self.kind, offset).found(self.found).at(place)
     }
 }
 
@@ -56,16 +51,17 @@ impl BadIndex {
 pub(crate) struct Indptr {
     seen: u64,
     last: u64,
-    /// What a negative pointer comes as, where pointers can be negative.
+    nnz: u64,
+    /// The number that a negative pointer comes as, where pointers can be negative.
     negative: Option<u64>,
 }
 
 impl Indptr {
-    /// For pointers that are stored as that type.
-    pub(crate) fn new(storage: StorageType) -> Self {
+    /// The check of pointers into `nnz` entries, which are stored as that type.
+    pub(crate) fn new(storage: StorageType, nnz: u64) -> Self {
         use StorageType as T;
         let signed = matches!(storage, T::I64 | T::I32 | T::I16 | T::I8);
-        Self { seen: 0, last: 0, negative: signed.then_some(u64::MAX) }
+        Self { seen: 0, last: 0, nnz, negative: signed.then_some(u64::MAX) }
     }
 
     pub(crate) fn validate(&mut self, pointer: u64) -> Result<(), BadIndex> {
@@ -81,8 +77,8 @@ impl Indptr {
         Ok(())
     }
 
-    pub(crate) fn finish(&self, nnz: u64) -> Result<(), BadIndex> {
-        if self.last == nnz {
+    pub(crate) fn finish(&self) -> Result<(), BadIndex> {
+        if self.last == self.nnz {
             return Ok(());
         }
         let at = self.seen.saturating_sub(1);

@@ -79,9 +79,9 @@ impl<P> Csr<P> {
     }
 
     fn map<'p, Q, E>(&'p self, mut read: impl FnMut(&'p P) -> Result<Q, E>) -> Result<Csr<Q>, E> {
-        let (indptr, indices) = (read(&self.indptr)?, read(&self.indices)?);
-        let Self { rows, columns, .. } = *self;
-        Ok(Csr { rows, columns, values: read(&self.values)?, indices, indptr })
+        let Self { rows, columns, values, indices, indptr } = self;
+        let (values, indices, indptr) = (read(values)?, read(indices)?, read(indptr)?);
+        Ok(Csr { rows: *rows, columns: *columns, values, indices, indptr })
     }
 }
 
@@ -147,11 +147,9 @@ impl<'d> Csr<View<'d>> {
         if Some(u64_from_usize(indptr.len())) != self.rows.checked_add(1) {
             return Err(refuse(Rule::CsrIndptrSize, indptr));
         }
-        let mut pointers = Indptr::new(indptr.storage_type());
+        let mut pointers = Indptr::new(indptr.storage_type(), u64_from_usize(nnz));
         let taken = indptr.widened().each(|pointer| pointers.validate(pointer));
-        taken
-            .and_then(|()| pointers.finish(u64_from_usize(nnz)))
-            .map_err(|bad| bad.error_in(indptr))?;
+        taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr))?;
         let mut below = Below::new(self.columns);
         let taken = indices.widened().each(|index| below.validate(index));
         taken.map_err(|bad| bad.error_in(indices))
@@ -374,8 +372,8 @@ impl<'a, P> Coo<'a, P> {
         &'p self,
         mut read: impl FnMut(&'p P) -> Result<Q, E>,
     ) -> Result<Coo<'a, Q>, E> {
-        let coords = read(&self.coords)?;
-        Ok(Coo { shape: self.shape, values: read(&self.values)?, coords })
+        let (values, coords) = (read(&self.values)?, read(&self.coords)?);
+        Ok(Coo { shape: self.shape, values, coords })
     }
 }
 

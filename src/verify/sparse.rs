@@ -75,7 +75,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     pub(crate) fn begin(&mut self, role: &str, storage: StorageType) -> Result<(), Error> {
         self.storage = storage;
         self.asked = match (self.nnz, self.format, role) {
-            (Some(_), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage)),
+            (Some(nnz), Format::SparseCsr, "indptr") => Asked::Indptr(Indptr::new(storage, nnz)),
             (Some(_), Format::SparseCsr, "indices") => {
                 Asked::Below(Below::new(self.shape.clone().nth(1).ok_or(Error::internal())?))
             }
@@ -130,7 +130,7 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     pub(crate) fn finish(&mut self) -> Result<(), BadIndex> {
         match (&self.asked, &mut self.kept) {
             (Asked::Indptr(indptr), kept) => {
-                indptr.finish(self.nnz.unwrap_or_default())?;
+                indptr.finish()?;
                 if let Kept::Rows(rows) = kept { rows.finish() } else { Ok(()) }
             }
             (Asked::Below(_), Kept::Rows(rows)) => rows.finish(),
