@@ -6,12 +6,12 @@ mod sparse;
 
 use crate::codec::{Deferred, Files, Locate, ReadAt, ReadError, Shards};
 use crate::element::StorageType;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misuse, Place};
 use crate::format::{Encoding, Format};
 use crate::layout::BadIndex;
 use crate::limits::Limits;
 use crate::manifest::{Component, Dimensions, Manifest, ManifestRef, Object};
-use crate::num::u64_from_usize;
+use crate::num::{divide_exactly, u64_from_usize};
 use crate::rules::{Limit, Rule, Unsupported};
 
 pub use crate::codec::{DigestAlgorithm, NoContentDigest};
@@ -69,10 +69,10 @@ impl Verifier {
         self.located(object, source, tap)
     }
 
-    /// As [`object`](Self::object), of a file some of whose components are in shards.
+    /// Reads all components of an object, as [`object`](Self::object), of a file some of whose components are in shards.
     ///
     /// # Errors
-    /// As [`object`](Self::object), with offsets in the file that the component is in;
+    /// The same as [`object`](Self::object), with offsets in the file that the component is in;
     /// `unsupported-shard` where that has not been found.
     pub fn object_in<R, S>(
         &mut self,
@@ -270,8 +270,8 @@ impl Verifier {
         required(component, content.verified()).map_err(refused)
     }
 
-    /// Holds what a component in frames claims to decode to against what may still be decoded,
-    /// before anything is.
+    /// Checks that a component in frames claims to decode to no more than may still be decoded, before
+    /// anything is.
     fn admit(&self, component: &Component<'_>) -> Result<(), Error> {
         let claimed = component.decoded_length().unwrap_or_default();
         if component.encoding() != Encoding::ZstdSeekable || claimed <= self.left {
@@ -280,7 +280,7 @@ impl Verifier {
         Err(beyond_total(component, self.total))
     }
 
-    /// What the indices of an object are held against.
+    /// The checks of the indices of an object.
     pub(crate) fn sparse<'a, L: Locate>(
         &self,
         object: &Object<'a>,
@@ -289,8 +289,8 @@ impl Verifier {
         Ok(Sparse::new(object.format(), object.shape().iter(), self.nnz(object, files)?))
     }
 
-    /// How many values a sparse object has. Where the manifest does not give the sizes of all
-    /// its components (zstd in 1.1), they are measured, and held against each other.
+    /// The number of values of a sparse object. Where the manifest does not give the sizes of all
+    /// its components (zstd in 1.1), they are measured, and compared with each other.
     fn nnz<L: Locate>(
         &self,
         object: &Object<'_>,
@@ -303,24 +303,18 @@ impl Verifier {
         };
         let (Some(values), Some(indices)) = (object.component("values"), object.component(indexed))
         else {
-            return Ok(None);
+            let place = Place::new(Some(object.ordinal()), None);
+            return Err(Error::internal().at(place).into());
         };
         // Indices are of known types, and a matrix has rows.
         let internal = Error::internal().at(indices.place());
         let count = self.count(&indices, files)?.ok_or(internal)?;
-        let disagree = Error::nowhere(rule).found(count).at(indices.place());
-        if let Some(values) = self.count(&values, files)?
-            && values.checked_mul(per_value) != Some(count)
-        {
-            return Err(disagree.into());
-        }
-        let nnz = count.checked_div(per_value);
-        if nnz.and_then(|nnz| nnz.checked_mul(per_value)) != Some(count) {
-            return Err(disagree.into());
-        }
-        if let Some(indptr) = object.component("indptr").filter(|_| per_value == 1)
-            && object.format() == Format::SparseCsr
-        {
+        let values = self.count(&values, files)?;
+        let nnz = divide_exactly(count, per_value)
+            .filter(|nnz| values.is_none_or(|values| values == *nnz))
+            .ok_or(Error::nowhere(rule).found(count).at(indices.place()))?;
+        if object.format() == Format::SparseCsr {
+            let indptr = object.component("indptr").ok_or(internal)?;
             let rows = object.shape().first().ok_or(internal)?;
             let found = self.count(&indptr, files)?.ok_or(internal)?;
             if rows.checked_add(1) != Some(found) {
@@ -328,10 +322,10 @@ impl Verifier {
                 return Err(error.at(indptr.place()).into());
             }
         }
-        Ok(nnz)
+        Ok(Some(nnz))
     }
 
-    /// How many logical elements a component holds, where its type is known.
+    /// The number of logical elements that a component holds, where its type is known.
     fn count<L: Locate>(
         &self,
         component: &Component<'_>,
@@ -349,7 +343,7 @@ impl Verifier {
         Ok(bytes.checked_div(size))
     }
 
-    /// How many bytes a component holds when decoded, by decoding it. The limit on all
+    /// The number of bytes that a component holds when decoded, by decoding it. The limit on all
     /// components together is charged when they are read for good.
     pub(crate) fn measure<R: ReadAt>(
         &self,
@@ -392,7 +386,7 @@ pub(crate) fn beyond_total(component: &Component<'_>, total: u64) -> Error {
     error.found(total.saturating_add(1)).at(component.place())
 }
 
-/// Where there is a digest, it has to have been verified.
+/// Checks that a component's digest has been verified, if it has one.
 pub(crate) fn required(component: &Component<'_>, verified: Option<Verified>) -> Result<(), Error> {
     match verified {
         Some(Verified::Digest | Verified::NoDigest) | None => Ok(()),
