@@ -49,7 +49,7 @@ impl Decoded {
         View::new(self, self.kind, Some(self.verified))
     }
 
-    /// What reading the component has shown of its digest.
+    /// The result for its digest of reading the component.
     pub fn verified(&self) -> Verified {
         self.verified
     }
@@ -63,7 +63,7 @@ impl Deref for Decoded {
     }
 }
 
-/// What is aligned.
+/// The bytes of one alignment.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
@@ -95,7 +95,7 @@ impl Lines {
         self.length
     }
 
-    /// So many zeros, which the system makes when they are first touched.
+    /// Returns `length` zeros, which the system makes when they are first touched.
     #[cfg(all(feature = "zstd", feature = "std"))]
     pub(super) fn zeros(length: usize) -> Result<Self, OutOfMemory> {
         let lines = Line::new_vec_zeroed(length.div_ceil(LINE)).map_err(|_| OutOfMemory)?;

@@ -24,7 +24,7 @@ impl<'d, T: Element> Elements<'d, T> {
 
     const WIDTH: usize = size_of::<T>();
 
-    /// Those at the positions `range`, if all are there.
+    /// The elements at the positions `range`, if all are there.
     pub(crate) fn part(&self, range: Range<usize>) -> Option<Self> {
         let start = range.start.checked_mul(Self::WIDTH)?;
         let bytes = self.bytes.0.get(start..range.end.checked_mul(Self::WIDTH)?)?;

@@ -3,7 +3,7 @@
 use crate::element::StorageType;
 use crate::manifest::Component;
 
-/// What makes the decoded bytes of a component the same as those of any other that holds the same.
+/// The change that makes the decoded bytes of a component the same as those of any other that holds the same.
 ///
 /// ```
 /// # use core::convert::Infallible;
@@ -25,13 +25,13 @@ use crate::manifest::Component;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Normalization(Change);
 
-/// What is done to elements.
+/// A change of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Nothing,
     /// Each takes so many bytes, and is to take eight.
     Widen(u8),
-    /// What is not 0 becomes 1.
+    /// Any byte that is not 0 becomes 1.
     Bools,
 }
 
@@ -62,7 +62,7 @@ impl Normalization {
     /// [`Verifier`](crate::verify::Verifier) give it; the indices in it are not negative.
     ///
     /// # Errors
-    /// What `take` fails with.
+    /// The error of `take`.
     pub fn chunk<E>(
         self,
         chunk: &[u8],
