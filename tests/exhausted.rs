@@ -91,9 +91,7 @@ fn main() {
     for level in [None, Some(1), Some(5)] {
         differences += sweep("write", &|| work::write(Checksum::Sha256, level));
     }
-    {
-        differences += sweep("write shards", &work::write_shards);
-    }
+    differences += sweep("write shards", &work::write_shards);
     println!("{differences} limits that make a difference");
     assert!(differences > 50_000, "only {differences} limits make a difference");
 }

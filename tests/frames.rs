@@ -1,6 +1,5 @@
 //! Slices of parts in frames: only the frames that they need are decoded, and all of each of them is
 //! verified. v2 §8.2.
-#![cfg(feature = "zstd")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

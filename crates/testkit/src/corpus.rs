@@ -77,7 +77,6 @@ pub fn options(text: &str) -> Options {
     let (mut limits, mut options) = (Limits::default(), Options::default());
     for option in text.split(' ').filter(|option| *option != "-") {
         match option.split_once('=').unwrap() {
-            #[cfg(feature = "write")]
             ("canonical", "yes") => options = options.canonical(),
             ("tolerate", name) => options = options.tolerate_named(name).unwrap(),
             ("limit", limit) => {
@@ -90,8 +89,7 @@ pub fn options(text: &str) -> Options {
     options.limits(limits)
 }
 
-/// Every line of the indices, under Miri a sample of them; without the feature `write` those that
-/// do not ask for the canonical form.
+/// Every line of the indices, under Miri a sample of them.
 pub fn reject_index() -> impl Iterator<Item = Reject> {
     reject_index_of(&["reject", "reject/interop"])
 }
@@ -108,9 +106,7 @@ fn reject_index_of(folders: &[&str]) -> impl Iterator<Item = Reject> + use<> {
         let index = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
         for line in index.lines().skip(1) {
             let (file, rest) = line.split_once('\t').unwrap();
-            if cfg!(feature = "write") || !rest.contains("\tcanonical=") {
-                lines.push((folder.join(file), rest.to_owned()));
-            }
+            lines.push((folder.join(file), rest.to_owned()));
         }
     }
     let rule = |(_, rest): &(PathBuf, String)| rest.split('\t').next().unwrap().to_owned();

@@ -21,7 +21,7 @@ use zten_proof::machine::Maker;
 use zten_proof::search::{Description, KINDS, Kind};
 use zten_testkit::process::target_folder;
 
-/// Features of the guest: as the proof has it, and with the seeds of a process and generation 2.
+/// Features of the guest: as the proof has it, and with the seeds of a process.
 const BUILDS: [&str; 2] = ["", "std"];
 /// The row of the proof that is an ordinary manifest, and its size in bytes.
 const ORDINARY: (&str, usize) = ("names sorted", 64 << 10);
