@@ -258,7 +258,7 @@ fn found() -> Vec<Generator> {
             "fields open=8 other=8 depth=54 inner=8 root=2 object=2 components=1 component=2 \
              attributes-head=1 objects=8",
         )
-        .call(Open, 500),
+        .call(Open, 270),
         kind(
             "found: roles",
             "roles count=3155 digits=5 spread=1 prefix=60 suffix=13 letters=3 order=1 twice=1 \
