@@ -179,7 +179,7 @@ fn digit(digit: u8) -> Option<u8> {
 /// The text of a digest in a manifest: `sha256:8f4a…` in lower-case digits; `crc32c:0x8F4A…` in
 /// upper-case ones, as the reference writers spell it.
 pub(crate) struct Spelled {
-    text: [u8; 71],
+    text: [u8; 73],
     length: usize,
 }
 
@@ -197,13 +197,15 @@ impl Spelled {
             value.wrapping_add(base)
         };
         let (sum, length) = digest.sum();
-        let digits = sum.iter().take(length).flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-        let mut spelled = Self { text: [0; 71], length: 0 };
-        for (to, from) in spelled.text.iter_mut().zip(prefix.iter().copied().chain(digits)) {
-            *to = from;
-            spelled.length = spelled.length.wrapping_add(1);
+        let mut text = [0; 73];
+        let (head, digits) = text.split_at_mut_checked(prefix.len())?;
+        head.iter_mut().zip(prefix).for_each(|(to, from)| *to = *from);
+        // All 32 bytes, whatever the length: a count that is known is spelled many at once.
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(sum) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
         }
-        Some(spelled)
+        let length = prefix.len().saturating_add(length.saturating_mul(2));
+        Some(Self { text, length })
     }
 
     /// The text, which is ASCII.
