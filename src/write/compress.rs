@@ -36,7 +36,6 @@ impl Encoder {
         if encoding == Encoding::ZstdSeekable {
             return encode::Seekable::new(level.0, decoded).map(Self::Seekable).map_err(refused);
         }
-        let _ = encoding;
         encode::Encoder::new(level.0, decoded).map(Self::Frame).map_err(refused)
     }
 
