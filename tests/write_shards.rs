@@ -167,6 +167,29 @@ fn a_root_and_its_shards_hold_what_one_file_holds() {
     }
 }
 
+/// The digest of a blob is that of the settings of its shard, whatever those of the root are.
+#[test]
+fn a_shard_has_its_own_digests() {
+    let checksums = [Checksum::None, Checksum::Sha256, Checksum::Xxh3];
+    for (of_root, of_shard) in checksums.iter().flat_map(|a| checksums.map(|b| (*a, b))) {
+        let mut writer = Writer::new(Vec::new(), &settings().checksum(of_root)).unwrap();
+        let shard = ShardWriter::new(Vec::new(), &settings().checksum(of_shard)).unwrap();
+        let (mut shard, object) = (("s", shard), NewObject::dense("w", &[3], StorageType::U8));
+        add(&mut writer, Some(&mut shard), &object, &[("data", &[1, 2, 3])]);
+        let shard = end(&mut writer, shard);
+        let root = writer.finish().unwrap();
+        assert_eq!(verify(&root, &[shard]), Ok(1));
+        let archive = Archive::open(&root).unwrap();
+        let digest = archive.require("w").unwrap().component("data").unwrap().digest();
+        let wanted = match of_shard {
+            Checksum::None => None,
+            Checksum::Sha256 => Some("sha256"),
+            _ => Some("xxh3"),
+        };
+        assert_eq!(digest.as_ref().map(Digest::algorithm), wanted, "{of_root:?}");
+    }
+}
+
 /// Every file of the corpus, in one shard of each object in turn, holds what it held.
 #[test]
 fn every_file_of_the_corpus_is_put_into_shards() {

@@ -94,6 +94,15 @@ impl Encoder {
         }
     }
 
+    /// Moves what stands from `end` on over as many bytes from `at` on; none if there are fewer before `end`.
+    pub(crate) fn move_over(&mut self, at: usize, end: usize) -> Option<()> {
+        let (before, moved) = self.0.split_at_mut_checked(end)?;
+        let over = before.get_mut(at..)?.get_mut(..moved.len())?;
+        over.iter_mut().zip(moved).for_each(|(over, byte)| *over = *byte);
+        self.0.truncate(end);
+        Some(())
+    }
+
     /// Adds a head of the major type, the argument in as few bytes as can be.
     #[inline]
     pub(super) fn head(&mut self, major: u8, argument: u64) -> Result<(), OutOfMemory> {

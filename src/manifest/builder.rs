@@ -219,8 +219,12 @@ impl ObjectChecker {
         Self { options, dialect, components: Vec::new(), shapes: Shapes::new(), builder }
     }
 
-    /// Checks the object of that ordinal. `entry` is its name and its fields.
-    pub(crate) fn check(&mut self, entry: &[u8], ordinal: u32) -> Result<(), Error> {
+    /// Checks the object of that ordinal, and returns its components. `entry` is its name and its fields.
+    pub(crate) fn check(
+        &mut self,
+        entry: &[u8],
+        ordinal: u32,
+    ) -> Result<&[ComponentRecord], Error> {
         let Self { options, dialect, components, shapes, builder } = self;
         let mut cx = ParseContext::new(options.limit(), dialect, u64::MAX..u64::MAX, u64::MAX);
         components.clear();
@@ -235,7 +239,7 @@ impl ObjectChecker {
         core::mem::swap(&mut cx.components, components);
         core::mem::swap(&mut cx.shapes, shapes);
         *builder = used;
-        checked.map(|_| ()).map_err(|found| {
+        checked.map(|_| &**components).map_err(|found| {
             let fault = fault(found);
             Error::nowhere(fault.kind).found(fault.found).at(cx.place)
         })

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::compress::Level;
 use super::encoded::Encoded;
-use crate::cbor::Output;
+use crate::cbor::{Output, Remaining};
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::Error;
@@ -204,6 +204,7 @@ impl<'a> NewComponent<'a> {
             announced: self.announced,
             is_stored: self.stored.is_some(),
             blob: self.stored.map_or_else(own, |stored| stored.blob),
+            digest: Remaining::END,
             shard: self.stored.map(|stored| stored.shard),
         })
     }
@@ -227,6 +228,8 @@ pub(super) struct Part<'a> {
     /// True if its bytes are in a shard already.
     pub(super) is_stored: bool,
     pub(super) blob: StoredBlob,
+    /// The place of its digest, if it has one, before the end of the entry that was checked.
+    pub(super) digest: Remaining,
     /// The shard that it is in, if it is in one.
     pub(super) shard: Option<&'a str>,
 }

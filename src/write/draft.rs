@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::canonical_order;
 use super::declare::{Declared, NewObject, Part, ShardRecord};
-use super::encoded::{Encoded, Value, record};
+use super::encoded::{self, Encoded, Value, record};
 use super::entry;
 use super::settings::{Settings, Target};
 use crate::cbor::{Input, Output, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span};
@@ -239,9 +239,7 @@ impl Draft {
             if !part.is_stored {
                 part.shard = shard;
                 part.blob.offset = offset;
-                // For most readers, a key more makes no difference.
-                let few = self.limits().keys() < entry::MOST_KEYS;
-                part.blob.digest = self.target.checksum.unknown().filter(|_| few);
+                part.blob.digest = self.target.checksum.unknown();
                 let end = offset.saturating_add(part.bytes);
                 offset = self.target.aligned(end).unwrap_or(offset);
             }
@@ -254,11 +252,14 @@ impl Draft {
         self.write(&mut declared)?;
         let entry = self.entries.as_bytes().get(self.begin..).ok_or(Error::internal())?;
         let ordinal = self.ordinal();
-        self.checker.check(entry, ordinal).map_err(|error| {
+        let records = self.checker.check(entry, ordinal).map_err(|error| {
             let component = error.place().component();
             let part = component.and_then(|it| declared.parts.get(usize_from_u32(it)));
             error.at(Place::new(None, part.map_or(component, |part| Some(part.ordinal))))
         })?;
+        for (part, record) in declared.parts.iter_mut().zip(records) {
+            part.digest = record.digest;
+        }
         declared.parts.sort_unstable_by_key(|part| part.ordinal);
         let in_order = |a: &Part<'_>, b: &Part<'_>| {
             self.target.order(a.role.as_bytes(), b.role.as_bytes()).is_lt()
@@ -314,11 +315,20 @@ impl Draft {
         entry::object(&mut self.entries, declared, &self.target)
     }
 
-    /// Ends an object, all of whose bytes have come. `changed` tells whether its blobs are others than were expected.
+    /// Ends an object, all of whose bytes have come. `changed` tells whether more than the digests of its blobs
+    /// is other than was expected.
     pub(super) fn end(&mut self, mut declared: Declared<'_>, changed: bool) -> Result<(), Error> {
         if changed {
             self.entries.truncate(self.begin);
             self.write(&mut declared)?;
+        } else {
+            let end = self.entries.len();
+            for part in &declared.parts {
+                let Some(digest) = &part.blob.digest else { continue };
+                encoded::digest(&mut self.entries, digest)?;
+                let at = end.saturating_sub(usize_from_u32(part.digest.left()));
+                self.entries.move_over(at, end).ok_or(Error::internal())?;
+            }
         }
         self.objects = self.objects.saturating_add(1);
         self.within = false;

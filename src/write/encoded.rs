@@ -113,17 +113,19 @@ pub(super) fn record<'a, K: Copy>(
                 out.array(u64_from_usize(numbers.len()))?;
                 numbers.iter().try_for_each(|number| out.uint(*number))?;
             }
-            // Readers refuse the empty text.
-            Value::Digest(digest) => {
-                let spelled = Spelled::new(digest);
-                out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))?;
-            }
+            Value::Digest(own) => digest(out, own)?,
             Value::Encoded(bytes) => out.raw(bytes)?,
             Value::Written(write) => write(out)?,
         }
     }
     out.count(head, count);
     Ok(())
+}
+
+/// Writes a digest; one that is not known as the empty text, which readers refuse.
+pub(super) fn digest(out: &mut Output, digest: &Digest<'_>) -> Result<(), OutOfMemory> {
+    let spelled = Spelled::new(digest);
+    out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))
 }
 
 /// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.

@@ -13,9 +13,6 @@ use crate::format::v1::{ComponentKey, ObjectKey};
 use crate::format::v2;
 use crate::num::u64_from_usize;
 
-/// The most keys that the map of an object or a component has in 1.x.
-pub(super) const MOST_KEYS: u32 = 7;
-
 /// Writes name and fields of an object, whose components come in the order in which they are written.
 pub(super) fn object(
     out: &mut Output,

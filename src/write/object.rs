@@ -1,6 +1,7 @@
 //! The bytes of one object, component by component.
 
 use core::iter::Copied;
+use core::mem::discriminant;
 use core::num::NonZeroUsize;
 use core::slice::Iter;
 
@@ -61,7 +62,7 @@ pub struct ObjectWriter<'w, 'a, S> {
     /// The current component; none after the last.
     stream: Option<Stream<'a>>,
     ordinal: usize,
-    /// True if a blob is another than was expected.
+    /// True if more than the digest of a blob is other than was expected.
     changed: bool,
     failed: bool,
 }
@@ -162,6 +163,10 @@ impl<'w, 'a, S: Sink> ObjectWriter<'w, 'a, S> {
     /// Notes where the current component is.
     fn note(&mut self, blob: StoredBlob) {
         if let Some(part) = self.declared.parts.get_mut(self.ordinal) {
+            // Digests of one algorithm have one length.
+            let algorithm = |blob: StoredBlob| blob.digest.as_ref().map(discriminant);
+            self.changed |= algorithm(part.blob) != algorithm(blob);
+            part.blob.digest = blob.digest;
             self.changed |= part.blob != blob;
             part.blob = blob;
         }
