@@ -336,6 +336,70 @@ fn a_part_without_a_digest_waits_for_its_shard() {
     assert!(count > before);
 }
 
+/// Nothing without a digest is read of a shard that is damaged, or of which a read has failed.
+#[test]
+fn a_shard_that_failed_is_not_read() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    /// Fails where the byte at 4,100 is read, unless it is mended.
+    struct Fails<'d>(&'d [u8], &'d AtomicBool);
+
+    impl ReadAt for Fails<'_> {
+        type Error = Error;
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+            if !self.1.load(Relaxed) && (offset..offset + buffer.len() as u64).contains(&4100) {
+                return Err(zten::error::Misuse::Supply.into());
+            }
+            self.0.read_at(offset, buffer)
+        }
+    }
+
+    struct Given<'d>(&'d [u8], &'d AtomicBool);
+
+    impl<'d> Find for Given<'d> {
+        type Source = Fails<'d>;
+
+        fn find(&self, _: &Shard<'_>) -> Result<Option<Candidate<Fails<'d>>>, Error> {
+            Ok(Some(Candidate { source: Fails(self.0, self.1), length: self.0.len() as u64 }))
+        }
+    }
+
+    let (root, shard) = (read("dense.zt"), read("dense-s.zt"));
+    let mut damaged = shard.clone();
+    damaged[4100] ^= 1;
+    let archive = Archive::open(&root).unwrap();
+    let part = archive.get("w").unwrap().component("data").unwrap();
+    let (limits, is_mended) = (archive.limits(), AtomicBool::new(false));
+    let own = Fails(&root, &is_mended);
+    let outcome = |shards: &_| {
+        let files = Files { root: &own, shards };
+        let located = files.locate(&part).map(|_| ()).map_err(|error| error.kind());
+        let loaded = zten::load::Loader::new(1 << 20, limits);
+        let read = loaded.decode([part].into_iter(), files);
+        assert_eq!(read.map(|_| ()).map_err(|error| Error::from(error).kind()), located);
+        located
+    };
+    let misuse = zten::ErrorKind::Misuse(zten::error::Misuse::UnverifiedShard);
+    let find = Given(&shard, &is_mended);
+    let mut shards = archive.bind_shards(&find, limits).unwrap();
+    assert!(shards.verify_for([part], limits).is_err() && shards.verify(limits).is_err());
+    assert_eq!(outcome(&shards), Err(misuse));
+    is_mended.store(true, Relaxed);
+    shards.verify(limits).unwrap();
+    assert_eq!(outcome(&shards), Ok(()));
+    let find = Given(&damaged, &is_mended);
+    for whole in [false, true] {
+        let mut shards = archive.bind_shards(&find, limits).unwrap();
+        assert_eq!(outcome(&shards), Err(misuse));
+        let verified =
+            if whole { shards.verify(limits) } else { shards.verify_for([part], limits) };
+        let error = Error::from(verified.unwrap_err());
+        assert_eq!(error.id(), Some("shard-digest"));
+        assert_eq!(outcome(&shards), Err(error.kind()));
+    }
+}
+
 /// Each byte of small frames beside their table is read a few times, whatever the size of a block.
 #[test]
 #[cfg(feature = "zstd")]

@@ -432,8 +432,8 @@ pub trait Locate: Copy + sealed::Sealed {
     ///
     /// # Errors
     /// `unsupported-shard` where it is in one that was not found, `unsupported-version` where that is of another
-    /// version; [`Misuse::UnverifiedShard`] where it has no digest, and that of its shard has not been
-    /// [compared](Shards::verify_for).
+    /// version; where it has no digest, [`Misuse::UnverifiedShard`] if that of its shard has not been
+    /// [compared](Shards::verify_for), and `shard-digest` if that was another one.
     fn locate<'c>(self, component: &Component<'c>) -> Result<(Component<'c>, Self::Source), Error>;
 
     /// The error of reading a source.
@@ -498,8 +498,14 @@ where
         if let Some(error) = shard.version {
             return Err(error);
         }
-        if shard.is_pending() && component.digest().is_none() {
-            return Err(Error::misuse(Misuse::UnverifiedShard).at(component.place()));
+        match &shard.digest {
+            _ if component.digest().is_some() => {}
+            Comparison::Pending => {
+                return Err(Error::misuse(Misuse::UnverifiedShard).at(component.place()));
+            }
+            // Where the digest cannot be computed here, the rest is still validated.
+            Comparison::Failed(error) if !error.is_unsupported() => return Err(*error),
+            Comparison::Failed(_) | Comparison::Equal(_) => {}
         }
         Ok((located, ComponentSource::Shard(shard.reader())))
     }
