@@ -12,7 +12,6 @@ mod value;
 mod walk;
 
 pub use encode::Encoder;
-pub(crate) use encode::Encoder as Output;
 use nom::IResult;
 pub(crate) use rewrite::rewrite;
 use value::simple;

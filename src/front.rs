@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cbor::{Fault, Output, Remaining, fault};
+use crate::cbor::{Encoder, Fault, Remaining, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
@@ -108,12 +108,12 @@ pub struct Builder<'o> {
     header: Range<u64>,
     file_len: u64,
     /// Names, and other texts and attributes, as CBOR items, behind one byte: no item is at place 0.
-    text: Output,
+    text: Encoder,
     last_name: Range<usize>,
     attributes: Option<Remaining>,
     cx: ParseContext<'o>,
     /// The dimensions of the tensor that is being taken, as CBOR numbers.
-    dimensions: Output,
+    dimensions: Encoder,
     index: IndexBuilder,
     /// The first error.
     failed: Option<Error>,
@@ -159,7 +159,7 @@ impl<'o> Builder<'o> {
             Blobs::Identical => BlobRule::Identical { most },
             Blobs::Any => BlobRule::Any { most },
         };
-        let mut text = Output::default();
+        let mut text = Encoder::default();
         text.raw(&[0])?;
         Ok(Self {
             options,
@@ -169,7 +169,7 @@ impl<'o> Builder<'o> {
             last_name: 0..0,
             attributes: None,
             cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
-            dimensions: Output::default(),
+            dimensions: Encoder::default(),
             index: IndexBuilder::new(blobs),
             failed: None,
         })
@@ -371,7 +371,7 @@ impl<'o> Builder<'o> {
     /// Keeps an item, unless texts take more bytes by then than a header may.
     fn item(
         &mut self,
-        write: impl FnOnce(&mut Output) -> Result<(), OutOfMemory>,
+        write: impl FnOnce(&mut Encoder) -> Result<(), OutOfMemory>,
     ) -> Result<Remaining, Error> {
         let at = self.text.len();
         write(&mut self.text)?;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::value::NAN;
 use super::walk::{Level, Watch, walk};
-use super::{Checked, Fault, Input, Item, Output, Remaining, Value, fault, head, major, span};
+use super::{Checked, Encoder, Fault, Input, Item, Remaining, Value, fault, head, major, span};
 use crate::error::{ErrorKind, OutOfMemory};
 use crate::limits::format::DEPTH_CAP;
 use crate::num::u64_from_usize;
@@ -15,14 +15,14 @@ use crate::rules::Rule;
 /// # Errors
 /// `duplicate-key` at a map in which a key stands twice, for such a map has no such form;
 /// [`OutOfMemory`].
-pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Output) -> Result<Input<'m>, Fault> {
+pub(crate) fn rewrite<'m>(at: Input<'m>, out: &mut Encoder) -> Result<Input<'m>, Fault> {
     let mut rewriter = Rewriter { out, listed: Vec::new() };
     walk(at, 0, DEPTH_CAP, &mut rewriter).map(|(rest, ())| rest).map_err(fault)
 }
 
 /// Writes each item as it is walked over.
 struct Rewriter<'o> {
-    out: &'o mut Output,
+    out: &'o mut Encoder,
     /// The entries of the open maps.
     listed: Vec<Entry>,
 }
@@ -88,7 +88,7 @@ impl<'m> Watch<'m> for Rewriter<'_> {
 }
 
 /// Writes a number, string or simple value in its one form.
-fn leaf(item: Item<'_>, major: u8, out: &mut Output) -> Result<(), OutOfMemory> {
+fn leaf(item: Item<'_>, major: u8, out: &mut Encoder) -> Result<(), OutOfMemory> {
     match item.value() {
         Value::Uint(number) | Value::Negative(number) => out.head(major, number),
         Value::Bytes(chunks) | Value::Text(chunks) => {
@@ -104,7 +104,7 @@ fn leaf(item: Item<'_>, major: u8, out: &mut Output) -> Result<(), OutOfMemory> 
 }
 
 /// Puts the entries of a map, the last thing that was written, in order.
-fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
+fn sort(entries: &mut [Entry], out: &mut Encoder) -> Result<(), ErrorKind> {
     let key = |entry: &Entry| out.as_bytes().get(entry.key..entry.value);
     if entries.is_sorted_by(|first, second| key(first) < key(second)) {
         return Ok(());
@@ -119,7 +119,7 @@ fn sort(entries: &mut [Entry], out: &mut Output) -> Result<(), ErrorKind> {
         return Err(Rule::DuplicateKey.into());
     }
     // `end` is now where the first entry began.
-    let mut sorted = Output::default();
+    let mut sorted = Encoder::default();
     for entry in entries {
         let bytes = out.as_bytes().get(entry.key..entry.end);
         sorted.raw(bytes.ok_or(ErrorKind::Internal)?)?;
@@ -144,7 +144,7 @@ mod tests {
 
     /// The one form of an item.
     fn rewritten(item: &[u8]) -> Vec<u8> {
-        let mut out = Output::default();
+        let mut out = Encoder::default();
         assert!(rewrite(item, &mut out).unwrap().is_empty());
         let form = out.as_bytes().to_vec();
         deterministic(&form)
@@ -198,7 +198,7 @@ mod tests {
     fn a_key_that_stands_twice_has_no_form() {
         for twice in [&[0xa2, 1, 2, 1, 3][..], &[0xa2, 1, 2, 0x18, 1, 3], &[0x81, 0xa2, 1, 2, 1, 3]]
         {
-            let fault = rewrite(twice, &mut Output::default()).unwrap_err();
+            let fault = rewrite(twice, &mut Encoder::default()).unwrap_err();
             assert_eq!(fault.kind, Rule::DuplicateKey.into());
             assert_eq!(deterministic(twice).unwrap_err().kind, Rule::CanonicalCbor.into());
         }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_follows_the_item_is_left_alone() {
-        let mut out = Output::default();
+        let mut out = Encoder::default();
         assert_eq!(rewrite(&[0x9f, 1, 0xff, 0xff, 0], &mut out).unwrap(), [0xff, 0]);
         assert_eq!(rewrite(&[0x01, 0x19], &mut out).unwrap(), [0x19]);
         assert_eq!(out.as_bytes(), [0x81, 1, 1]);

@@ -96,7 +96,7 @@ macro_rules! table {
             #[inline]
             pub(crate) fn write(
                 self,
-                out: &mut $crate::cbor::Output,
+                out: &mut $crate::cbor::Encoder,
             ) -> Result<(), $crate::error::OutOfMemory> {
                 match self {
                     $( Self::$slot => {

@@ -29,7 +29,7 @@ use super::settings::{Settings, Target};
 use super::shard::ShardWriter;
 use super::sink::{Sink, WriteError};
 use super::writer::Writer;
-use crate::cbor::Output;
+use crate::cbor::Encoder;
 use crate::codec::Files;
 use crate::codec::{Locate, ReadAt, ReadError, Sum};
 use crate::digest::Digest;
@@ -292,7 +292,7 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
     if count == 0 {
         return Ok(None);
     }
-    let mut out = Output::default();
+    let mut out = Encoder::default();
     out.map(u64_from_usize(count))?;
     for (name, item) in unknown() {
         out.text(name)?;
@@ -302,7 +302,7 @@ fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
 }
 
 fn copied(bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut out = Output::default();
+    let mut out = Encoder::default();
     out.raw(bytes)?;
     Ok(out.into_bytes())
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::compress::Level;
 use super::encoded::Encoded;
-use crate::cbor::{Output, Remaining};
+use crate::cbor::{Encoder, Remaining};
 use crate::digest::Digest;
 use crate::element::{LogicalType, StorageType};
 use crate::error::Error;
@@ -240,7 +240,7 @@ pub(super) struct Declared<'a> {
     pub(super) layout: &'a str,
     pub(super) shape: &'a [u64],
     /// CBOR.
-    pub(super) attributes: Option<Output>,
+    pub(super) attributes: Option<Encoder>,
     pub(super) parts: Vec<Part<'a>>,
 }
 

@@ -7,7 +7,7 @@ use super::declare::{Declared, NewObject, Part, ShardRecord};
 use super::encoded::{self, Encoded, Value, record};
 use super::entry;
 use super::settings::{Settings, Target};
-use crate::cbor::{Input, Output, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span};
+use crate::cbor::{Encoder, Input, UNLIMITED, fault, key, map_head, pass, rewrite, skip, span};
 use crate::error::{Error, Misuse, OutOfMemory, Place};
 use crate::format::frame::Footer;
 use crate::format::{Encoding, pass_attributes, v1, v2};
@@ -28,14 +28,14 @@ pub(super) struct Draft {
     checker: ObjectChecker,
     target: Target,
     /// An entry of 1.x.
-    version: Output,
-    attributes: Option<Output>,
+    version: Encoder,
+    attributes: Option<Encoder>,
     /// Keys and values of the root that are not known.
-    others: Vec<(Output, Output)>,
+    others: Vec<(Encoder, Encoder)>,
     /// The entries of the table of shards.
-    shards: Output,
+    shards: Encoder,
     shard_count: u64,
-    entries: Output,
+    entries: Encoder,
     objects: u64,
     names: Names,
     /// True if the entries are in the order of deterministic CBOR.
@@ -49,14 +49,14 @@ pub(super) struct Draft {
 
 /// What comes behind the blobs.
 pub(super) struct End {
-    pub(super) manifest: Output,
+    pub(super) manifest: Encoder,
     pub(super) footer: Footer,
 }
 
 impl Draft {
     /// The manifest of a new file.
     pub(super) fn new(options: Options, target: Target) -> Result<Self, Error> {
-        let mut version = Output::default();
+        let mut version = Encoder::default();
         version.text(VERSION)?;
         Ok(Self {
             options,
@@ -68,9 +68,9 @@ impl Draft {
             version,
             attributes: None,
             others: Vec::new(),
-            shards: Output::default(),
+            shards: Encoder::default(),
             shard_count: 0,
-            entries: Output::default(),
+            entries: Encoder::default(),
             objects: 0,
             names: Names::default(),
             sorted: true,
@@ -113,14 +113,14 @@ impl Draft {
         if is(v1::RootKey::objects.as_str()) {
             return Ok(self.entries.raw(entries(item)?)?);
         } else if is(v1::RootKey::attributes.as_str()) {
-            return Ok(self.attributes.insert(Output::default()).raw(item)?);
+            return Ok(self.attributes.insert(Encoder::default()).raw(item)?);
         } else if deterministic && is(v2::RootKey::shards.as_str()) {
             return Ok(self.shards.raw(entries(item)?)?);
         } else if !deterministic && is(v1::RootKey::version.as_str()) {
             self.version.truncate(0);
             return Ok(self.version.raw(item)?);
         }
-        let (mut key, mut value) = (Output::default(), Output::default());
+        let (mut key, mut value) = (Encoder::default(), Encoder::default());
         // In 2, keys need not be text.
         match name {
             Some(name) => key.text_of(name)?,
@@ -162,13 +162,13 @@ impl Draft {
     }
 
     /// Gives one item of CBOR, which lies within `open` levels, the form of the file; none if the form leaves it out.
-    fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Output>, Error> {
+    fn form(&self, attributes: &Encoded, open: u8) -> Result<Option<Encoder>, Error> {
         let bytes = attributes.as_bytes();
         let (rest, ()) = skip(bytes, open, self.limits().depth()).map_err(refused)?;
         if !rest.is_empty() {
             return Err(Error::nowhere(Rule::ManifestTrailing).found(u64_from_usize(rest.len())));
         }
-        let mut out = Output::default();
+        let mut out = Encoder::default();
         if self.target.canonical || self.target.writing.deterministic {
             rewrite(bytes, &mut out).map_err(|fault| Error::nowhere(fault.kind))?;
         } else {
@@ -182,7 +182,7 @@ impl Draft {
     pub(super) fn shard(&mut self, name: &str, shard: &ShardRecord) -> Result<(), Error> {
         self.target.has_shards()?;
         let before = self.shards.len();
-        let mut table = Output::default();
+        let mut table = Encoder::default();
         table.map(1)?;
         let head = table.len();
         table.text(name)?;
@@ -374,12 +374,12 @@ impl Draft {
         let (deterministic, objects) =
             (self.target.writing.deterministic, v1::RootKey::objects.as_str());
         let field = |key: &str, value| {
-            let mut own = Output::default();
+            let mut own = Encoder::default();
             own.text(key)?;
             Ok((own, value))
         };
         let map = |entries| {
-            let mut head = Output::default();
+            let mut head = Encoder::default();
             head.map(entries)?;
             Ok(head)
         };
@@ -514,7 +514,7 @@ fn name(entries: Input<'_>, at: u32) -> &[u8] {
 
 /// Puts entries (text and value) in the order of deterministic CBOR: that of their keys' encodings. It takes 8 bytes
 /// an entry, and a copy of all of them.
-fn sort(out: &mut Output) -> Result<(), Error> {
+fn sort(out: &mut Encoder) -> Result<(), Error> {
     let written = out.as_bytes();
     let mut entries: Vec<(u32, u32)> = Vec::new();
     entries.try_reserve_exact(places(written).count()).map_err(|_| OutOfMemory)?;
@@ -523,7 +523,7 @@ fn sort(out: &mut Output) -> Result<(), Error> {
     // No key is the beginning of another, so that values are not compared.
     let bytes = |(start, end): (u32, u32)| written.get(usize_from_u32(start)..usize_from_u32(end));
     entries.sort_unstable_by(|a, b| bytes(*a).cmp(&bytes(*b)));
-    let mut sorted = Output::default();
+    let mut sorted = Encoder::default();
     sorted.reserve(written.len())?;
     for entry in entries {
         sorted.raw(bytes(entry).ok_or(Error::internal())?)?;
@@ -605,7 +605,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::{Names, hash};
-    use crate::cbor::Output;
+    use crate::cbor::Encoder;
     use crate::element::StorageType;
     use crate::error::{Error, Place};
     use crate::num::len_u32;
@@ -613,7 +613,7 @@ mod tests {
 
     /// Adds names one after another, each with an empty map, until one is refused.
     fn add(names: impl IntoIterator<Item = String>) -> Result<(), String> {
-        let (mut entries, mut known) = (Output::default(), Names::default());
+        let (mut entries, mut known) = (Encoder::default(), Names::default());
         for name in names {
             let at = len_u32(entries.len());
             entries.text(&name).unwrap();

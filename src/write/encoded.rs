@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_cbor_2::Serializer;
 
 use crate::brief::Bytes;
-use crate::cbor::Output;
+use crate::cbor::Encoder;
 use crate::digest::{Digest, Spelled};
 use crate::error::{Error, Misuse, OutOfMemory};
 use crate::format::v2::{GgufKey, MxKey};
@@ -34,7 +34,7 @@ impl Encoded {
     /// # Errors
     /// [`Misuse::Attributes`] where it cannot be written as CBOR; [`OutOfMemory`].
     pub fn from_value<T: Serialize>(value: &T) -> Result<Self, Error> {
-        let mut taken = Taken(Output::default());
+        let mut taken = Taken(Encoder::default());
         let outcome = value.serialize(&mut Serializer::new(&mut taken));
         outcome.map_err(|error| {
             let no_memory = error.is_scratch_too_small();
@@ -49,7 +49,7 @@ impl Encoded {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn mx(block_size: u64, axis: Option<u64>) -> Result<Self, Error> {
-        let mut out = Output::default();
+        let mut out = Encoder::default();
         record(&mut out, MxKey::TABLE_ORDER, MxKey::write, |key| match key {
             MxKey::axis => axis.map(Value::Uint),
             MxKey::block_size => Some(Value::Uint(block_size)),
@@ -63,7 +63,7 @@ impl Encoded {
     /// # Errors
     /// [`OutOfMemory`].
     pub fn gguf(elems_per_block: u64, block_bytes: u64) -> Result<Self, Error> {
-        let mut out = Output::default();
+        let mut out = Encoder::default();
         record(&mut out, GgufKey::TABLE_ORDER, GgufKey::write, |key| match key {
             GgufKey::block_bytes => Some(Value::Uint(block_bytes)),
             GgufKey::elems_per_block => Some(Value::Uint(elems_per_block)),
@@ -90,14 +90,14 @@ pub(super) enum Value<'a> {
     Digest(&'a Digest<'static>),
     Encoded(&'a [u8]),
     /// Whatever it writes.
-    Written(&'a dyn Fn(&mut Output) -> Result<(), OutOfMemory>),
+    Written(&'a dyn Fn(&mut Encoder) -> Result<(), OutOfMemory>),
 }
 
 /// Writes a map of those of the keys that have a value.
 pub(super) fn record<'a, K: Copy>(
-    out: &mut Output,
+    out: &mut Encoder,
     keys: &[K],
-    write: impl Fn(K, &mut Output) -> Result<(), OutOfMemory>,
+    write: impl Fn(K, &mut Encoder) -> Result<(), OutOfMemory>,
     value: impl Fn(K) -> Option<Value<'a>>,
 ) -> Result<(), OutOfMemory> {
     let (head, mut count) = (out.len(), 0_u8);
@@ -123,13 +123,13 @@ pub(super) fn record<'a, K: Copy>(
 }
 
 /// Writes a digest; one that is not known as the empty text, which readers refuse.
-pub(super) fn digest(out: &mut Output, digest: &Digest<'_>) -> Result<(), OutOfMemory> {
+pub(super) fn digest(out: &mut Encoder, digest: &Digest<'_>) -> Result<(), OutOfMemory> {
     let spelled = Spelled::new(digest);
     out.text_of(spelled.as_ref().map_or(b"", Spelled::as_bytes))
 }
 
 /// Takes what the serializer writes, where a plain `Vec` would abort when out of memory.
-struct Taken(Output);
+struct Taken(Encoder);
 
 impl serde_cbor_2::ser::Write for Taken {
     type Error = serde_cbor_2::Error;

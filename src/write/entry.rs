@@ -6,7 +6,7 @@
 use super::declare::{Declared, Part};
 use super::encoded::{Value, record};
 use super::settings::Target;
-use crate::cbor::Output;
+use crate::cbor::Encoder;
 use crate::element::StorageType;
 use crate::error::OutOfMemory;
 use crate::format::v1::{ComponentKey, ObjectKey};
@@ -15,11 +15,11 @@ use crate::num::u64_from_usize;
 
 /// Writes name and fields of an object, whose components come in the order in which they are written.
 pub(super) fn object(
-    out: &mut Output,
+    out: &mut Encoder,
     object: &Declared<'_>,
     target: &Target,
 ) -> Result<(), OutOfMemory> {
-    let components = |out: &mut Output| {
+    let components = |out: &mut Encoder| {
         out.map(u64_from_usize(object.parts.len()))?;
         object.parts.iter().try_for_each(|part| component(out, part, target))
     };
@@ -43,7 +43,7 @@ pub(super) fn object(
 }
 
 /// Writes role and fields of a component.
-fn component(out: &mut Output, part: &Part<'_>, target: &Target) -> Result<(), OutOfMemory> {
+fn component(out: &mut Encoder, part: &Part<'_>, target: &Target) -> Result<(), OutOfMemory> {
     let blob = &part.blob;
     let decoded = blob.compressed.then_some(Value::Uint(part.bytes));
     let encoding = decoded.map(|_| Value::Text(target.writing.compression.name()));
