@@ -1,8 +1,11 @@
 //! Reading the content of a component, wherever its bytes come from: in chunks, verified on
 //! the way, in memory that does not depend on its size.
 
+mod columns;
 mod content;
 mod content_digest;
+#[cfg(feature = "deflate")]
+mod deflate;
 mod hasher;
 #[cfg(all(feature = "zstd", feature = "std"))]
 mod parallel;

@@ -27,8 +27,8 @@ pub enum Misuse with fn sentence -> &'static str {
     ByteOrder = "the bytes are not in this machine's byte order",
     /// A 0.1 bool may be any byte, and these are: the elements can be read one by one.
     BoolBytes = "a 0.1 bool is any byte, and these cannot be borrowed as bools",
-    /// The component is compressed: it has no elements to borrow.
-    Compressed = "the component is compressed and cannot be borrowed",
+    /// The component is compressed, or in column-major order: it has no elements to borrow.
+    Compressed = "the component is compressed or in column-major order and cannot be borrowed",
     /// The manifest was opened without its file, so that there is no view: `bind` and `bind_blob`
     /// take the bytes.
     NoFile = "the manifest was opened without its file: call `bind` with the file's bytes, or open an `Archive`",

@@ -34,7 +34,7 @@ use crate::element::StorageType;
 use crate::error::{ErrorKind, Place};
 use crate::limits::format;
 use crate::num::listed;
-use crate::rules::{Rule, Unsupported};
+use crate::rules::{Row, Rule, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
 pub(crate) struct Objects<'m> {
@@ -210,6 +210,8 @@ pub enum Encoding {
     Zstd,
     /// Compressed in frames of one size, with a table of them: `zt.zstd-seekable/1` of 2.
     ZstdSeekable,
+    /// Compressed: RFC 1951. In files of other formats only.
+    Deflate,
     /// In a way that is not known (0.1 and 2 only): v0.1 §8, v2 §3.4.
     Unknown,
 }
@@ -245,6 +247,7 @@ impl Encoding {
             Self::Raw => "raw",
             Self::Zstd => "zstd",
             Self::ZstdSeekable => "zt.zstd-seekable/1",
+            Self::Deflate => "deflate",
             Self::Unknown => "unknown",
         }
     }
@@ -353,6 +356,8 @@ pub(crate) struct Dialect {
     pub(crate) duplicate_name: ErrorKind,
     /// The rule that a bool breaks that is neither 0 nor 1; none if bools are any byte, and all but 0 are true.
     pub(crate) bool_value: Option<ErrorKind>,
+    /// The rules of deflated and of checked content; none in zTensor, whose components have digests.
+    pub(crate) stream: Option<&'static StreamRules>,
     /// The name of a layout that has but one.
     pub(in crate::format) layout_names: fn(Format) -> &'static str,
     /// Fields for which records have no place.
@@ -498,12 +503,24 @@ impl IndexTypes {
     }
 }
 
+/// Rules of another file format for content that is deflated or has a checksum: what breaks them is found when it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamRules {
+    /// Compressed data can be decompressed, and ends with its last byte.
+    pub compression: &'static Row,
+    /// There are as many decoded bytes as the header says.
+    pub length: &'static Row,
+    /// The decoded bytes have their checksum.
+    pub checksum: &'static Row,
+}
+
 impl Dialect {
     /// The dialect of another file format.
     pub(crate) const fn other(
         format: &'static str,
         duplicate_name: ErrorKind,
         bool_value: Option<ErrorKind>,
+        stream: Option<&'static StreamRules>,
     ) -> Self {
         const NONE: Field = Field("");
         Self {
@@ -514,6 +531,7 @@ impl Dialect {
             has_shards: false,
             duplicate_name,
             bool_value,
+            stream,
             layout_names: Format::name,
             fields: Fields {
                 layout: NONE,

@@ -13,12 +13,15 @@ use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
     ComponentRecord, Dialect, Encoding, Extent, Format, Header, Logical, ParseContext, Product,
-    Role, pass_attributes, push,
+    Role, ShardRecord, pass_attributes, push,
 };
 use crate::limits::Options;
 use crate::manifest::{BlobRule, Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
-use crate::num::{len_u32, u64_from_usize};
+use crate::names::by_length;
+use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Row, Rule};
+
+pub use crate::format::StreamRules;
 
 /// A file format: its name, and its rules for what the library finds in its files.
 #[derive(Debug)]
@@ -27,13 +30,15 @@ pub struct FrontEnd {
     blobs: Blobs,
 }
 
-/// Rows of the rule table of a format.
+/// Rows of the rule table of a format, for what is found when its files are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// No two tensors have one name.
     pub duplicate_name: &'static Row,
     /// A bool is 0 or 1; none if any byte will do.
     pub bool_value: Option<&'static Row>,
+    /// Rules of content that is deflated or has a checksum; none if the format has no such content.
+    pub stream: Option<&'static StreamRules>,
 }
 
 /// The ways in which blobs may overlap.
@@ -57,7 +62,7 @@ impl FrontEnd {
             None => None,
         };
         let duplicate_name = ErrorKind::Format(rules.duplicate_name);
-        Self { dialect: Dialect::other(format, duplicate_name, bool_value), blobs }
+        Self { dialect: Dialect::other(format, duplicate_name, bool_value, rules.stream), blobs }
     }
 }
 
@@ -83,11 +88,16 @@ pub struct RawObject<'a> {
 pub struct RawComponent<'a> {
     /// The role: `data` in a dense tensor.
     pub role: &'a str,
+    /// The ordinal of the [file](Builder::file) that its blob is in; the file of the header if none.
+    pub file: Option<u32>,
     /// The offset of its blob in the file, in bytes.
     pub offset: u64,
     /// The bytes of its blob.
     pub stored_length: u64,
-    /// The bytes when decoded; those of the blob if none.
+    /// The bytes in front of its elements that its checksum is over as well: a header of its own. They are deflated with
+    /// the elements, or else lie in front of the blob.
+    pub prefix: u64,
+    /// The bytes of the elements when decoded; those of the blob if none.
     pub decoded_length: Option<u64>,
     /// The type of its elements as they are stored, and what they mean beyond that.
     pub storage: StorageType,
@@ -95,8 +105,32 @@ pub struct RawComponent<'a> {
     pub logical: Option<LogicalType>,
     /// The order of the bytes of an element.
     pub byte_order: ByteOrder,
-    /// The encoding of its blob: raw or zstd.
+    /// True if the first index is the one that moves fastest.
+    pub column_major: bool,
+    /// The encoding of its blob: raw, zstd or deflate.
     pub encoding: Encoding,
+    /// The CRC-32 of the prefix and the elements, decoded.
+    pub checksum: Option<u32>,
+}
+
+impl RawComponent<'_> {
+    /// Raw little-endian elements in row-major order in the file of the header, without a checksum.
+    pub const fn raw(storage: StorageType, offset: u64, length: u64) -> Self {
+        Self {
+            role: "data",
+            file: None,
+            offset,
+            stored_length: length,
+            prefix: 0,
+            decoded_length: None,
+            storage,
+            logical: None,
+            byte_order: ByteOrder::Little,
+            column_major: false,
+            encoding: Encoding::Raw,
+            checksum: None,
+        }
+    }
 }
 
 /// Takes the tensors of a header, one by one.
@@ -110,6 +144,7 @@ pub struct Builder<'o> {
     /// Names, and other texts and attributes, as CBOR items, behind one byte: no item is at place 0.
     text: Encoder,
     last_name: Range<usize>,
+    last_file: Range<usize>,
     attributes: Option<Remaining>,
     cx: ParseContext<'o>,
     /// The dimensions of the tensor that is being taken, as CBOR numbers.
@@ -167,6 +202,7 @@ impl<'o> Builder<'o> {
             file_len,
             text,
             last_name: 0..0,
+            last_file: 0..0,
             attributes: None,
             cx: ParseContext::new(options.limit(), &front.dialect, 0..0, file_len),
             dimensions: Encoder::default(),
@@ -184,6 +220,31 @@ impl<'o> Builder<'o> {
             builder.attributes = Some(builder.map(map)?);
             Ok(())
         })
+    }
+
+    /// Takes another file of `length` bytes, which components may be in, and returns its ordinal. Files come in the order
+    /// of their names: shorter ones first, those of one length by their bytes.
+    ///
+    /// # Errors
+    /// [`Misuse::Order`]; `limit-shards`, `limit-manifest`; out of memory.
+    pub fn file(&mut self, name: &str, length: u64) -> Result<u32, Error> {
+        let ordinal = len_u32(self.cx.shards.len());
+        self.take(Place::NOWHERE, |builder| {
+            if ordinal >= builder.options.limit().shards() {
+                return Err(
+                    Error::nowhere(Limit::Shards).found(u64::from(ordinal).saturating_add(1))
+                );
+            }
+            let before = builder.text.as_bytes().get(builder.last_file.clone()).unwrap_or_default();
+            if ordinal > 0 && by_length(before, name.as_bytes()).is_ge() {
+                return Err(Error::misuse(Misuse::Order));
+            }
+            let (name, head) = builder.name(name)?;
+            builder.last_file = head.end..builder.text.len();
+            let record = ShardRecord { name, digest: Remaining::END, size: length };
+            push(&mut builder.cx.shards, record).map_err(refused)
+        })?;
+        Ok(ordinal)
     }
 
     /// Takes a tensor.
@@ -288,7 +349,7 @@ impl<'o> Builder<'o> {
         }
         let Self { options, header, file_len, text, mut cx, mut index, .. } = self;
         let total = len_u32(text.len());
-        index.rebase(&mut cx.components, total);
+        index.rebase(&mut cx, total);
         let attributes = self.attributes.map(|at| at.rebased(total));
         let index = index.finish(cx, Header { attributes, version: None }, text.as_bytes());
         let index = index.map_err(|found| refused(found.fault).at(found.place))?;
@@ -309,8 +370,16 @@ impl<'o> Builder<'o> {
 
     /// Checks a component by itself and keeps it.
     fn component(&mut self, raw: &RawComponent<'_>) -> Result<(), Error> {
-        let RawComponent { offset, stored_length, storage, encoding, .. } = *raw;
-        let extent = Extent::within(offset, stored_length, self.file_len);
+        let RawComponent { offset, stored_length, storage, encoding, prefix, .. } = *raw;
+        let shard = raw.file.map(|file| self.cx.shards.get(usize_from_u32(file)));
+        let shard = match shard {
+            Some(None) => return Err(Error::misuse(Misuse::NoShards)),
+            Some(shard) => shard,
+            None => None,
+        };
+        let file_len = shard.map_or(self.file_len, |shard| shard.size);
+        let shard = shard.map_or(Remaining::END, |shard| shard.name);
+        let extent = Extent::within(offset, stored_length, file_len);
         let extent = extent.ok_or(Error::nowhere(Rule::BlobBounds).found(stored_length))?;
         if raw.logical.is_some_and(|logical| logical.storage() != storage) {
             return Err(Error::nowhere(Rule::LogicalTypeStorage));
@@ -320,11 +389,28 @@ impl<'o> Builder<'o> {
             Encoding::Raw if raw.decoded_length.is_none_or(|length| length == stored_length) => {}
             Encoding::Zstd if is_big => return Err(Error::nowhere(Rule::EndiannessCompressed)),
             Encoding::Zstd if raw.decoded_length.is_some() => {}
-            Encoding::Zstd => return Err(Error::nowhere(Rule::DecodedLengthMissing)),
+            Encoding::Deflate
+                if raw.decoded_length.is_some() && self.cx.dialect.stream.is_some() => {}
+            Encoding::Zstd | Encoding::Deflate => {
+                return Err(Error::nowhere(Rule::DecodedLengthMissing));
+            }
             Encoding::Raw => return Err(Error::nowhere(Rule::DecodedLengthRaw)),
             // Nothing here reads them.
             _ => return Err(Error::misuse(Misuse::Settings)),
         }
+        let is_streamed = prefix > 0 || raw.checksum.is_some();
+        if is_streamed && (encoding == Encoding::Zstd || self.cx.dialect.stream.is_none()) {
+            return Err(Error::misuse(Misuse::Settings));
+        }
+        if encoding == Encoding::Raw && prefix > offset {
+            return Err(Error::nowhere(Rule::BlobBounds).found(prefix));
+        }
+        let digest = if is_streamed {
+            let checksum = raw.checksum.map_or(u64::MAX, u64::from);
+            self.item(|text| [prefix, checksum].iter().try_for_each(|number| text.uint(*number)))?
+        } else {
+            Remaining::END
+        };
         let role = Role::from_name(raw.role.as_bytes());
         let at = match role {
             Some(_) => Remaining::END,
@@ -341,6 +427,9 @@ impl<'o> Builder<'o> {
             has_type: raw.logical.is_some(),
             encoding,
             big_endian: is_big,
+            column_major: raw.column_major,
+            digest,
+            shard,
             ..ComponentRecord::raw(extent)
         };
         let unit = u64::from(logical.unit(storage).wrapping_sub(1));

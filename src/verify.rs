@@ -238,7 +238,7 @@ impl Verifier {
         let storage = component.storage_type().unwrap_or(StorageType::U8);
         sparse.begin(component.role(), storage).map_err(refused)?;
         let compressed = component.encoding() != Encoding::Raw;
-        let mut content = component.any_content(source, &self.limits)?;
+        let mut content = component.content_as_stored(source, &self.limits)?;
         self.admit(component).map_err(refused)?;
         let mut bytes = 0_u64;
         self.mismatch = None;

@@ -1,11 +1,17 @@
 //! Archives of other formats: what a front end says becomes the index, and what views need is checked again.
-#![cfg(feature = "std")]
+#![cfg(all(feature = "std", feature = "deflate"))]
 
+use miniz_oxide::deflate::compress_to_vec;
 use zten::element::ByteOrder;
-use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use zten::error::Misuse;
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::rules::{Row, Scope, Source};
+use zten::shards::{Candidate, Find, Shard};
 use zten::source::SourceArchive;
-use zten::{Archive, Encoding, Error, ErrorKind, Format, LogicalType, Options, StorageType};
+use zten::verify::Verifier;
+use zten::{
+    Archive, Encoding, Error, ErrorKind, Format, Limits, LogicalType, Options, StorageType,
+};
 
 static TWICE: Row = Row {
     id: "test-duplicate-name",
@@ -29,21 +35,18 @@ const fn copied(row: &Row) -> Row {
     }
 }
 
-const RULES: Rules = Rules { duplicate_name: &TWICE, bool_value: Some(&BOOL) };
+static DEFLATE: Row = Row { id: "test-deflate", ..copied(&TWICE) };
+static LENGTH: Row = Row { id: "test-length", ..copied(&TWICE) };
+static CRC: Row = Row { id: "test-crc", ..copied(&TWICE) };
+static STREAM: StreamRules = StreamRules { compression: &DEFLATE, length: &LENGTH, checksum: &CRC };
+
+const RULES: Rules =
+    Rules { duplicate_name: &TWICE, bool_value: Some(&BOOL), stream: Some(&STREAM) };
 static DISJOINT: FrontEnd = FrontEnd::new("test", Blobs::Disjoint, RULES);
 static IDENTICAL: FrontEnd = FrontEnd::new("test", Blobs::Identical, RULES);
 static ANY: FrontEnd = FrontEnd::new("test", Blobs::Any, RULES);
 
-const DATA: RawComponent<'_> = RawComponent {
-    role: "data",
-    offset: 8,
-    stored_length: 8,
-    decoded_length: None,
-    storage: StorageType::F32,
-    logical: None,
-    byte_order: ByteOrder::Little,
-    encoding: Encoding::Raw,
-};
+const DATA: RawComponent<'_> = RawComponent::raw(StorageType::F32, 8, 8);
 
 fn dense<'a>(name: &'a str, components: &'a [RawComponent<'a>]) -> RawObject<'a> {
     let (layout, layout_name, attributes) = (Format::Dense, None, None);
@@ -170,7 +173,7 @@ fn rules_for_all_tensors_are_those_of_the_format() {
         assert_eq!(parsed(&ANY, names, &other), Ok(()));
     }
     // Shared bytes count as often as they are read.
-    let limits = zten::Limits::default().with_decoded_total(17);
+    let limits = Limits::default().with_decoded_total(17);
     let options = Options::default().limits(limits);
     for (front, second) in [(&IDENTICAL, &data), (&ANY, &other)] {
         let mut builder = Builder::new(front, 0..8, 17, &options).unwrap();
@@ -249,4 +252,171 @@ fn bools_break_the_rule_of_the_format() {
     assert_eq!((error.id(), error.offset()), (Some("test-bool"), Some(15)));
     let view = archive.get("a").unwrap().dense().unwrap().view().unwrap();
     assert_eq!(view.as_slice::<bool>().unwrap_err().id(), Some("test-bool"));
+}
+
+/// The array `[[0, 1, 2], [3, 4, 5]]` as big-endian `u16` in column-major order.
+const COLUMNS: [u8; 12] = [0, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5];
+
+/// An archive of one array of 2 × 3 `u16`, in column-major order and big-endian, behind three bytes of a header of its
+/// own; `change` changes the compressed bytes.
+fn columns(
+    encoding: Encoding,
+    change: impl FnOnce(&mut Vec<u8>, &mut RawComponent<'_>),
+) -> Result<Archive<Vec<u8>>, Error> {
+    let plain = [&b"npy"[..], &COLUMNS].concat();
+    let is_raw = encoding == Encoding::Raw;
+    let mut blob = if is_raw { plain.clone() } else { compress_to_vec(&plain, 6) };
+    let (prefix, checksum) =
+        (3, Some(crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&plain)));
+    let mut raw = RawComponent {
+        prefix,
+        decoded_length: (!is_raw).then_some(12),
+        byte_order: ByteOrder::Big,
+        column_major: true,
+        encoding,
+        checksum,
+        ..RawComponent::raw(StorageType::U16, 8, 0)
+    };
+    change(&mut blob, &mut raw);
+    raw.offset = if is_raw { 11 } else { 8 };
+    let file = [&[0; 8][..], &blob].concat();
+    raw.stored_length = file.len() as u64 - raw.offset;
+    let options = Options::default();
+    let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options)?;
+    builder.push(&RawObject { shape: &[2, 3], ..dense("a", &[raw]) })?;
+    Archive::from_front(file, builder.finish()?)
+}
+
+#[test]
+fn columns_are_handed_out_as_rows() {
+    for encoding in [Encoding::Raw, Encoding::Deflate] {
+        let archive = columns(encoding, |_, _| ()).unwrap();
+        archive.verify().unwrap();
+        let component = archive.require("a").unwrap().component("data").unwrap();
+        assert!(component.is_column_major() && component.digest().is_none());
+        let misuse = component.view().unwrap_err().kind();
+        assert_eq!(misuse, ErrorKind::Misuse(Misuse::Compressed), "there is nothing to borrow");
+        assert_eq!(*component.to_cow::<u16>().unwrap(), [0, 1, 2, 3, 4, 5]);
+        let dense = archive.require("a").unwrap().dense().unwrap();
+        for (ranges, wanted) in [
+            (&[0..2, 1..3][..], &[1_u16, 2, 4, 5][..]),
+            (&[1..2], &[3, 4, 5]),
+            (&[0..1, 2..3], &[2]),
+            (&[0..0], &[]),
+        ] {
+            let slice = dense.slice(ranges).unwrap();
+            let mut bytes = vec![0; wanted.len() * 2];
+            slice.read(archive.data(), archive.limits(), &mut bytes).unwrap();
+            assert_eq!(bytes, wanted.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+        }
+        let small = Limits::default().with_decoded(11);
+        let error = component.read_to_vec(archive.data(), &small).unwrap_err();
+        assert_eq!(Error::from(error).id(), Some("limit-decoded"));
+        // Chunks end within a row.
+        let limits = Limits::default().with_chunk(4096);
+        assert_eq!(component.read_to_vec(archive.data(), &limits).unwrap().len(), 12);
+    }
+}
+
+#[test]
+fn what_a_stream_has_is_what_was_said() {
+    let refused = |encoding, change: &dyn Fn(&mut Vec<u8>, &mut RawComponent<'_>)| {
+        let archive = columns(encoding, change).unwrap();
+        let component = archive.require("a").unwrap().component("data").unwrap();
+        let verified = archive.verify().unwrap_err().id();
+        let read = component.read_to_vec(archive.data(), archive.limits());
+        assert_eq!(read.map_err(Error::from).unwrap_err().id(), verified);
+        verified
+    };
+    let other_sum = |_: &mut Vec<u8>, raw: &mut RawComponent<'_>| raw.checksum = Some(7);
+    assert_eq!(refused(Encoding::Raw, &other_sum), Some("test-crc"));
+    assert_eq!(refused(Encoding::Deflate, &other_sum), Some("test-crc"));
+    let flip = |at: usize| move |blob: &mut Vec<u8>, _: &mut RawComponent<'_>| blob[at] ^= 1;
+    assert_eq!(refused(Encoding::Raw, &flip(0)), Some("test-crc"), "in front of the elements");
+    assert_eq!(refused(Encoding::Raw, &flip(5)), Some("test-crc"));
+    assert_eq!(refused(Encoding::Deflate, &|blob, _| blob[0] |= 6), Some("test-deflate"));
+    assert_eq!(refused(Encoding::Deflate, &|blob, _| blob.push(0)), Some("test-deflate"));
+    assert_eq!(
+        refused(Encoding::Deflate, &|blob, _| blob.truncate(blob.len() - 1)),
+        Some("test-deflate")
+    );
+    assert_eq!(refused(Encoding::Deflate, &|_, raw| raw.prefix = 2), Some("test-length"));
+    assert_eq!(refused(Encoding::Deflate, &|_, raw| raw.prefix = 4), Some("test-length"));
+    let long = [&b"npy"[..], &COLUMNS, &[0; 100_000]].concat();
+    let long = compress_to_vec(&long, 6);
+    assert_eq!(refused(Encoding::Deflate, &|blob, _| blob.clone_from(&long)), Some("test-length"));
+}
+
+#[test]
+fn long_streams_are_decoded_as_they_were() {
+    // Stored, compressed, and with matches as far back as they reach.
+    let mut random = fastrand::Rng::with_seed(5);
+    let noise: Vec<u8> = (0..70_000).map(|_| random.u8(..)).collect();
+    let text: Vec<u8> = (0..300_000_u32).flat_map(|x| (x / 7).to_le_bytes()).collect();
+    let far = [&noise[..32_768], &noise[..32_768], &noise[..1]].concat();
+    for plain in [vec![], vec![1], noise, text, far] {
+        let blob = compress_to_vec(&plain, 9);
+        let file = [&[0; 8][..], &blob].concat();
+        let raw = RawComponent {
+            encoding: Encoding::Deflate,
+            decoded_length: Some(plain.len() as u64),
+            ..RawComponent::raw(StorageType::U8, 8, blob.len() as u64)
+        };
+        let options = Options::default();
+        let mut builder = Builder::new(&DISJOINT, 0..8, file.len() as u64, &options).unwrap();
+        builder.push(&RawObject { shape: &[plain.len() as u64], ..dense("a", &[raw]) }).unwrap();
+        let archive = Archive::from_front(file, builder.finish().unwrap()).unwrap();
+        archive.verify().unwrap();
+        let component = archive.require("a").unwrap().component("data").unwrap();
+        assert!(component.read_to_vec(archive.data(), archive.limits()).unwrap() == plain);
+    }
+}
+
+#[test]
+fn components_may_be_in_other_files() {
+    struct Beside<'d>(&'d [(&'d str, &'d [u8])]);
+
+    impl<'d> Find for Beside<'d> {
+        type Source = &'d [u8];
+
+        fn find(&self, shard: &Shard<'_>) -> Result<Option<Candidate<&'d [u8]>>, Error> {
+            let file = self.0.iter().find(|(name, _)| *name == shard.name());
+            Ok(file.map(|(_, bytes)| Candidate { source: *bytes, length: bytes.len() as u64 }))
+        }
+    }
+
+    let parse = |length: u64, names: [&str; 2]| {
+        let options = Options::default();
+        let mut builder = Builder::new(&DISJOINT, 0..8, 8, &options)?;
+        let files = [builder.file(names[0], length)?, builder.file(names[1], 17)?];
+        for (name, file) in [("a", files[0]), ("b", files[1])] {
+            let components = [RawComponent { file: Some(file), ..DATA }];
+            builder.push(&dense(name, &components))?;
+        }
+        Archive::from_front(vec![0; 8], builder.finish()?)
+    };
+    let archive = parse(17, ["one", "other"]).unwrap();
+    let (one, short) = (file(), &file()[1..]);
+    let files = [("one", &one[..]), ("other", &one)];
+    let mut shards = archive.bind_shards(&Beside(&files), archive.limits()).unwrap();
+    shards.verify(archive.limits()).unwrap();
+    let component = archive.require("b").unwrap().component("data").unwrap();
+    assert_eq!((component.shard(), shards.bound().len()), (Some("other"), 2));
+    assert!(shards.get("one").unwrap().shard().digest().is_none());
+    let located = component.in_shard(shards.get("other").unwrap());
+    assert_eq!(located.bind(&one).unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
+    let mut verifier = Verifier::new(archive.data().len() as u64, archive.limits());
+    assert_eq!(verifier.file_in(&archive, archive.data(), &mut shards).unwrap().components(), 2);
+    let missing = [files[0]];
+    let mut shards = archive.bind_shards(&Beside(&missing), archive.limits()).unwrap();
+    assert_eq!(
+        Error::from(shards.verify(archive.limits()).unwrap_err()).id(),
+        Some("unsupported-shard")
+    );
+    let files = [("one", &one[..]), ("other", short)];
+    let error = archive.bind_shards(&Beside(&files), archive.limits()).err().unwrap();
+    assert_eq!(Error::from(error).id(), Some("shard-length"));
+    assert_eq!(parse(15, ["one", "other"]).err().unwrap().id(), Some("blob-bounds"));
+    let unordered = parse(17, ["other", "one"]).err().unwrap().kind();
+    assert_eq!(unordered, ErrorKind::Misuse(Misuse::Order));
 }

@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 use core::ops::Range;
 
+use super::columns::Columns;
+#[cfg(feature = "deflate")]
+use super::deflate::Inflate;
 use super::hasher::{Hasher, Mismatch, Verified};
 #[cfg(feature = "zstd")]
 use super::seekable::Seekable;
@@ -16,7 +19,7 @@ use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::{Component, Extent};
 use crate::num::{u64_from_usize, usize_from_u32};
-use crate::rules::{Rule, Unsupported};
+use crate::rules::{Limit, Rule, Unsupported};
 
 /// Reads a component in chunks: decoded, little-endian, and verified on the way.
 ///
@@ -68,6 +71,9 @@ pub(super) enum Stored {
     Zstd(Frames),
     #[cfg(feature = "zstd")]
     Seekable(Seekable),
+    #[cfg(feature = "deflate")]
+    Deflate(Inflate),
+    Columns(Columns),
 }
 
 impl Stored {
@@ -78,7 +84,6 @@ impl Stored {
         limits: &Limits,
     ) -> Result<Self, ReadError<R::Error>> {
         let extent = component.extent();
-        #[cfg(not(feature = "zstd"))]
         let _ = (source, limits);
         Ok(match component.encoding() {
             Encoding::Raw => Self::Raw(extent),
@@ -91,6 +96,17 @@ impl Stored {
             Encoding::ZstdSeekable => {
                 let declared = component.decoded_length().ok_or(Error::internal())?;
                 Self::Seekable(Seekable::open(source, extent, declared, limits)?)
+            }
+            #[cfg(feature = "deflate")]
+            Encoding::Deflate => {
+                let declared = component.decoded_length().ok_or(Error::internal())?;
+                if declared > limits.decoded() {
+                    let over = Error::new(Limit::Decoded, extent.offset());
+                    return Err(over.found(declared).into());
+                }
+                let rules = component.dialect().stream.ok_or(Error::internal())?;
+                let (prefix, _) = component.stream().unwrap_or_default();
+                Self::Deflate(Inflate::open(extent, prefix, declared, rules)?)
             }
             _ => return Err(Error::new(Unsupported::Feature, extent.offset()).into()),
         })
@@ -119,13 +135,68 @@ impl<'a> Component<'a> {
         source: R,
         limits: &Limits,
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
+        // Vectors have one order.
+        let is_turned = self.is_column_major() && self.object().shape().len() > 1;
+        if is_turned && self.decoded_length() != Some(0) {
+            return self.rows(source, limits);
+        }
+        self.content_as_stored(source, limits)
+    }
+
+    /// As [`content`](Self::content), whatever its elements mean, and in the order in which they lie.
+    pub(crate) fn content_as_stored<R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
         let storage = self.stored()?;
-        let stored = Stored::open(self, &source, limits).map_err(|error| error.at(self.place()))?;
+        let place = self.place();
+        let stored = Stored::open(self, &source, limits).map_err(|error| error.at(place))?;
+        let (prefix, checksum) = self.stream().unwrap_or_default();
+        let mut hasher = Hasher::new(self.digest()).with_checksum(checksum);
+        if self.encoding() == Encoding::Raw && prefix > 0 {
+            let (mut bytes, offset) = (Vec::new(), self.extent().offset());
+            source.append_range(offset.saturating_sub(prefix)..offset, &mut bytes)?;
+            hasher.update(&bytes);
+        }
+        Ok(self.reading(source, storage, stored, hasher, limits))
+    }
+
+    /// The elements in row-major order, which lie in column-major order. All of them are read.
+    fn rows<R: ReadAt>(
+        &self,
+        source: R,
+        limits: &Limits,
+    ) -> Result<Content<'a, R>, ReadError<R::Error>> {
+        let (place, extent, shape) = (self.place(), self.extent(), self.object().shape());
+        let declared = self.decoded_length().ok_or(Error::internal().at(place))?;
+        if declared > limits.decoded() {
+            let over = Error::new(Limit::Decoded, extent.offset()).found(declared);
+            return Err(over.at(place).into());
+        }
+        let mut content = self.content_as_stored(source, limits)?;
+        let bytes = content.collect()?;
+        let Content { source, reading, .. } = content;
+        let width = self.element_size().ok_or(Error::internal().at(place))?;
+        let columns = Columns::new(bytes, shape, width, reading.verified);
+        let columns = Stored::Columns(columns.map_err(|error| error.at(place))?);
+        Ok(self.reading(source, reading.storage, columns, Hasher::new(None), limits))
+    }
+
+    /// A content of which nothing has been read.
+    fn reading<R>(
+        &self,
+        source: R,
+        storage: StorageType,
+        stored: Stored,
+        hasher: Hasher,
+        limits: &Limits,
+    ) -> Content<'a, R> {
         let reading = Reading {
             component: *self,
             storage,
             stored,
-            hasher: Some(Hasher::new(self.digest())),
+            hasher: Some(hasher),
             chunk: usize_from_u32(limits.chunk()),
             position: 0,
             last: 0,
@@ -133,7 +204,7 @@ impl<'a> Component<'a> {
             mismatch: None,
             failed: None,
         };
-        Ok(Content { source, reading, buffer: Vec::new() })
+        Content { source, reading, buffer: Vec::new() }
     }
 
     /// All of the content, decoded, little-endian and verified. Memory follows what the
@@ -146,23 +217,7 @@ impl<'a> Component<'a> {
         source: R,
         limits: &Limits,
     ) -> Result<Vec<u8>, ReadError<R::Error>> {
-        let mut content = self.content(source, limits)?;
-        let mut bytes = Vec::new();
-        if self.encoding() == Encoding::Raw {
-            // All of it lies in the file.
-            let length = usize::try_from(self.extent().length()).unwrap_or(usize::MAX);
-            bytes.try_reserve_exact(length).map_err(|_| Error::from(OutOfMemory))?;
-        }
-        loop {
-            let filled = bytes.len();
-            extend(&mut bytes, filled.saturating_add(content.wanted()))?;
-            let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
-            let length = content.read_chunk(room)?;
-            bytes.truncate(filled.saturating_add(length));
-            if length == 0 {
-                return Ok(bytes);
-            }
-        }
+        self.content(source, limits)?.collect()
     }
 
     /// Returns the rule that bools break which are neither 0 nor 1: v1.1 II.4, v1.2 §2. None for other
@@ -222,6 +277,26 @@ impl<R: ReadAt> Content<'_, R> {
         self.reading.wanted()
     }
 
+    /// All of a content of which nothing has been read.
+    fn collect(&mut self) -> Result<Vec<u8>, ReadError<R::Error>> {
+        let mut bytes = Vec::new();
+        if let Stored::Raw(extent) = self.reading.stored {
+            // All of it lies in the file.
+            let length = usize::try_from(extent.length()).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(length).map_err(|_| Error::from(OutOfMemory))?;
+        }
+        loop {
+            let filled = bytes.len();
+            extend(&mut bytes, filled.saturating_add(self.wanted()))?;
+            let room = bytes.get_mut(filled..).ok_or(Error::internal())?;
+            let length = self.read_chunk(room)?;
+            bytes.truncate(filled.saturating_add(length));
+            if length == 0 {
+                return Ok(bytes);
+            }
+        }
+    }
+
     /// The digest that the manifest gives and the one that was computed, after
     /// `digest-mismatch`.
     pub fn mismatch(&self) -> Option<&Mismatch> {
@@ -236,9 +311,11 @@ impl<R: ReadAt> Content<'_, R> {
     /// Returns whether some of it can be read without what comes before; its digest is then not computed.
     pub(crate) fn seeks(&mut self) -> bool {
         let seeks = match &self.reading.stored {
-            Stored::Raw(_) => true,
+            Stored::Raw(_) | Stored::Columns(_) => true,
             #[cfg(feature = "zstd")]
             Stored::Zstd(_) => false,
+            #[cfg(feature = "deflate")]
+            Stored::Deflate(_) => false,
             #[cfg(feature = "zstd")]
             Stored::Seekable(_) => true,
         };
@@ -334,6 +411,9 @@ impl Reading<'_> {
             Stored::Zstd(frames) => frames.left().max(1),
             #[cfg(feature = "zstd")]
             Stored::Seekable(frames) => frames.left().max(1),
+            #[cfg(feature = "deflate")]
+            Stored::Deflate(stream) => stream.left().max(1),
+            Stored::Columns(columns) => columns.len().saturating_sub(self.position),
         };
         usize::try_from(left).unwrap_or(self.chunk).min(self.chunk)
     }
@@ -412,6 +492,15 @@ impl Reading<'_> {
                 hasher.update(room.get(..length).ok_or(Error::internal())?);
                 length
             }
+            #[cfg(feature = "deflate")]
+            Stored::Deflate(stream) => stream.read(source, room, |bytes| hasher.update(bytes))?,
+            Stored::Columns(columns) => {
+                let left = columns.len().saturating_sub(self.position);
+                let length = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
+                let room = room.get_mut(..length).ok_or(Error::internal())?;
+                columns.read(self.position, room)?;
+                length
+            }
         };
         if length == 0 {
             self.end()?;
@@ -419,7 +508,8 @@ impl Reading<'_> {
         }
         let bytes = room.get_mut(..length).ok_or(Error::internal())?;
         self.pass(bytes)?;
-        if self.component.byte_order() == ByteOrder::Big {
+        let is_little = matches!(self.stored, Stored::Columns(_));
+        if !is_little && self.component.byte_order() == ByteOrder::Big {
             let width = usize::from(self.storage.width()).max(1);
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
@@ -447,6 +537,16 @@ impl Reading<'_> {
             let offset = self.position.checked_sub(1).and_then(|last| self.offset_of(last));
             return Err(Error::maybe_at(Rule::NibbleValue, offset).found(self.last.into()));
         }
+        let wrong = self.hasher.as_ref().and_then(Hasher::wrong_checksum);
+        if let (Some(computed), Some(rules)) = (wrong, self.component.dialect().stream) {
+            let offset = self.component.extent().offset();
+            let checksum = Error::new(ErrorKind::Format(rules.checksum), offset);
+            return Err(checksum.found(computed.into()));
+        }
+        if let Stored::Columns(Columns { verified: Some(verified), .. }) = self.stored {
+            self.hasher = None;
+            self.verified = Some(verified);
+        }
         // There is a hasher as long as the end has not come.
         match self.hasher.take().map(Hasher::finish) {
             Some(Ok(verified)) => self.verified = Some(verified),
@@ -464,7 +564,6 @@ impl Reading<'_> {
     fn offset_of(&self, position: u64) -> Option<u64> {
         match self.stored {
             Stored::Raw(extent) => extent.offset().checked_add(position),
-            #[cfg(feature = "zstd")]
             _ => None,
         }
     }

@@ -64,6 +64,9 @@ pub(crate) enum Sum {
 #[cfg(feature = "digest")]
 static CRC32C: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISCSI);
 
+#[cfg(feature = "digest")]
+static CRC32: crc::Crc<u32, Tables> = crc::Crc::<u32, Tables>::new(&crc::CRC_32_ISO_HDLC);
+
 /// Sixteen tables of 1 KiB are several times as fast as one.
 #[cfg(feature = "digest")]
 type Tables = crc::Table<16>;
@@ -108,6 +111,9 @@ impl Sum {
 /// A digest that is being computed, and what it should be.
 pub(super) struct Hasher {
     sum: Option<(Sum, Digest<'static>)>,
+    /// A checksum of another format, which is no digest, and what it should be.
+    #[cfg(feature = "digest")]
+    checksum: Option<(crc::Digest<'static, u32, Tables>, u32)>,
     /// The outcome where nothing is computed.
     without: Verified,
 }
@@ -125,7 +131,36 @@ impl Hasher {
             _ => None,
         });
         let without = if digest.is_some() { Verified::Unverifiable } else { Verified::NoDigest };
-        Self { sum, without }
+        Self {
+            sum,
+            #[cfg(feature = "digest")]
+            checksum: None,
+            without,
+        }
+    }
+
+    /// The same, with a CRC-32 that is compared as well. Without the feature `digest` it is not.
+    pub(super) fn with_checksum(mut self, checksum: Option<u32>) -> Self {
+        #[cfg(feature = "digest")]
+        {
+            self.checksum = checksum.map(|wanted| (CRC32.digest(), wanted));
+        }
+        #[cfg(not(feature = "digest"))]
+        if checksum.is_some() {
+            self.without = Verified::Unverifiable;
+        }
+        self
+    }
+
+    /// The checksum of what has gone by, if it is another than it should be.
+    pub(super) fn wrong_checksum(&self) -> Option<u32> {
+        #[cfg(feature = "digest")]
+        return self.checksum.as_ref().and_then(|(sum, wanted)| {
+            let computed = sum.clone().finalize();
+            (computed != *wanted).then_some(computed)
+        });
+        #[cfg(not(feature = "digest"))]
+        None
     }
 
     /// Returns whether there is a digest that cannot be verified here.
@@ -135,6 +170,10 @@ impl Hasher {
 
     pub(super) fn update(&mut self, bytes: &[u8]) {
         if let Some((sum, _)) = &mut self.sum {
+            sum.update(bytes);
+        }
+        #[cfg(feature = "digest")]
+        if let Some((sum, _)) = &mut self.checksum {
             sum.update(bytes);
         }
     }

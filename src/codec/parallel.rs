@@ -156,7 +156,9 @@ impl<S: ReadAt + Sync + ?Sized> Content<'_, &S> {
         };
         let end = match &self.reading.stored {
             _ if component.byte_order() == ByteOrder::Big => return None,
-            Stored::Raw(_) => return None,
+            Stored::Raw(_) | Stored::Columns(_) => return None,
+            #[cfg(feature = "deflate")]
+            Stored::Deflate(_) => return None,
             Stored::Zstd(frames) => {
                 let walked = frames.places(&self.source, |place, decoded| {
                     let length = place.end.saturating_sub(place.start);

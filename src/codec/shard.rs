@@ -88,6 +88,8 @@ pub struct BoundShard<'a, S> {
 /// The outcome of comparing the digest of a shard.
 #[derive(Clone, Debug)]
 enum Comparison<'a> {
+    /// There is none to compare: shards of other formats have none.
+    Absent,
     /// It has not been compared.
     Pending,
     /// It is the one that the table gives.
@@ -109,6 +111,10 @@ fn check_frame<S: ReadAt>(
     let Candidate { source, length } = candidate;
     if *length != shard.size() {
         return Err(shard.error(Rule::ShardLength).found(*length).into());
+    }
+    // What is read of files of other formats has been parsed with the root.
+    if shard.digest().is_none() {
+        return Ok(());
     }
     // What an error of its frame is to the file that lists it.
     let refused = |error: Error| match error.kind() {
@@ -144,7 +150,7 @@ impl<'a, S> BoundShard<'a, S> {
     pub fn verified(&self) -> Option<&VerifiedBlocks> {
         match &self.digest {
             Comparison::Equal(blocks) => Some(blocks),
-            Comparison::Pending | Comparison::Failed(_) => None,
+            Comparison::Absent | Comparison::Pending | Comparison::Failed(_) => None,
         }
     }
 
@@ -183,7 +189,7 @@ impl<S: ReadAt> BoundShard<'_, S> {
         blobs: impl Iterator<Item = Range<u64>>,
         limits: &Limits,
     ) -> Result<VerifiedBlocks, ReadError<S::Error>> {
-        let mut hasher = Hasher::new(Some(self.shard.digest()));
+        let mut hasher = Hasher::new(self.shard.digest());
         if hasher.is_unverifiable() {
             return Err(self.shard.error(Unsupported::Digest).into());
         }
@@ -283,7 +289,8 @@ impl<B: AsRef<[u8]>> Manifest<B> {
                 Err(error) => return Err(error),
             };
             shards.bound.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
-            let (source, digest) = (candidate.source, Comparison::Pending);
+            let source = candidate.source;
+            let digest = shard.digest().map_or(Comparison::Absent, |_| Comparison::Pending);
             shards.bound.push(BoundShard { shard, source, digest, version, is_needed: false });
         }
         Ok(shards)
@@ -334,7 +341,7 @@ impl<'a, S> Shards<'a, S> {
                 continue;
             };
             match (component.digest(), bound.shard.digest()) {
-                (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Digest::Xxh3(_)) => {}
+                (Some(Digest::Sha256(_)), _) | (Some(Digest::Xxh3(_)), Some(Digest::Xxh3(_))) => {}
                 _ => {
                     let extent = component.extent();
                     blobs.try_reserve(1).map_err(|_| OutOfMemory)?;
@@ -505,7 +512,7 @@ where
             }
             // Where the digest cannot be computed here, the rest is still validated.
             Comparison::Failed(error) if !error.is_unsupported() => return Err(*error),
-            Comparison::Failed(_) | Comparison::Equal(_) => {}
+            Comparison::Absent | Comparison::Failed(_) | Comparison::Equal(_) => {}
         }
         Ok((located, ComponentSource::Shard(shard.reader())))
     }

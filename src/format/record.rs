@@ -135,6 +135,7 @@ impl RawComponent {
             has_type: dtype.type_remaining.is_some(),
             encoding: self.encoding,
             big_endian: self.big_endian.is_some() && width > 1,
+            column_major: false,
         };
         self.check_size(&record, dialect, facts)?;
         if let (Some(remaining), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
@@ -189,6 +190,7 @@ impl RawComponent {
 
 /// One component. Places that are [`Remaining::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "there are many records: each takes a byte")]
 pub(crate) struct ComponentRecord {
     pub(crate) extent: Extent,
     /// The length that the manifest gives for the decoded bytes, if it gives one.
@@ -196,7 +198,8 @@ pub(crate) struct ComponentRecord {
     pub(crate) has_decoded: bool,
     /// The role, a text; in 0.1 the entry, which is its map.
     pub(crate) at: Remaining,
-    /// The digest, a text.
+    /// The digest, a text; in other formats two numbers: the bytes in front of the content, and the CRC-32 over both, or
+    /// more than 32 bits if there is none.
     pub(crate) digest: Remaining,
     /// The name of the shard, a text.
     pub(crate) shard: Remaining,
@@ -211,6 +214,8 @@ pub(crate) struct ComponentRecord {
     pub(crate) has_type: bool,
     pub(crate) encoding: Encoding,
     pub(crate) big_endian: bool,
+    /// True if the first index is the one that moves fastest.
+    pub(crate) column_major: bool,
 }
 
 impl ComponentRecord {
@@ -230,7 +235,14 @@ impl ComponentRecord {
             has_type: false,
             encoding: Encoding::Raw,
             big_endian: false,
+            column_major: false,
         }
+    }
+
+    /// Returns whether its blob is its elements, one after the other in row-major order.
+    #[inline]
+    pub(crate) fn is_raw(&self) -> bool {
+        self.encoding == Encoding::Raw && !self.column_major
     }
 
     /// Returns whether its blob is in another file.
@@ -373,7 +385,8 @@ impl ShardRecord {
     pub(crate) fn blobs_end(&self) -> u64 {
         /// The bytes of the footer of a shard, before which all blobs end.
         const FOOTER: u64 = 40;
-        self.size.saturating_sub(FOOTER)
+        // Files of other formats have no footer, and no digest in the root.
+        if self.digest == Remaining::END { self.size } else { self.size.saturating_sub(FOOTER) }
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) static V0_1: Dialect = Dialect {
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: None,
+    stream: None,
     layout_names: Format::name,
     fields: Fields {
         layout: EntryKey::layout.field(),

@@ -66,6 +66,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    stream: None,
     layout_names: Format::name,
     fields: Fields {
         layout: ObjectKey::format.field(),

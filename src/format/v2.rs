@@ -79,6 +79,7 @@ pub(crate) static V2: Dialect = Dialect {
     has_shards: true,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
+    stream: None,
     layout_names: layout_name,
     fields: Fields {
         layout: ObjectKey::layout.field(),

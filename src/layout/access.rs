@@ -161,7 +161,7 @@ impl<'a> Component<'a> {
     /// Binds it to its stored bytes, if they are its elements.
     #[inline]
     fn bound<'d>(&self, bytes: &'d [u8], kind: Kind) -> Result<View<'d>, Error> {
-        if self.encoding() != Encoding::Raw {
+        if !self.is_raw() {
             return Err(Error::misuse(Misuse::Compressed).at(self.place()));
         }
         Ok(View::new(bytes, kind, None))
@@ -179,7 +179,7 @@ impl<'a> Component<'a> {
             logical: self.logical(),
             order: self.byte_order(),
             bool_rule: self.bool_rule(),
-            offset: (self.encoding() == Encoding::Raw).then(|| extent.offset()),
+            offset: self.is_raw().then(|| extent.offset()),
             place: self.place(),
         }
     }
@@ -388,7 +388,7 @@ impl<'a> Component<'a> {
     /// file; as [`read_elements`](Self::read_elements).
     pub fn to_cow<T: Element>(&self) -> Result<Cow<'a, [T]>, Error> {
         let file = self.file()?;
-        if self.encoding() == Encoding::Raw {
+        if self.is_raw() {
             match self.bind(file)?.as_slice() {
                 Ok(elements) => return Ok(Cow::Borrowed(elements)),
                 Err(error) => match error.kind() {

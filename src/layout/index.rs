@@ -3,7 +3,6 @@
 use super::view::View;
 use crate::element::StorageType;
 use crate::error::{Error, ErrorKind, Place};
-use crate::format::Encoding;
 use crate::manifest::Component;
 use crate::rules::Rule;
 
@@ -25,7 +24,7 @@ impl BadIndex {
                 Error::new(limit, extent.offset()).found(self.found).at(component.place())
             }
             (Some(storage), _) => {
-                let raw = component.encoding() == Encoding::Raw;
+                let raw = component.is_raw();
                 let offset = raw.then(|| extent.offset());
                 self.locate(offset, storage.width(), component.place())
             }

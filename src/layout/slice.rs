@@ -8,7 +8,6 @@ use super::{Dense, View};
 use crate::codec::{ReadAt, ReadError, Verified, validate_bools};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, Misuse, OutOfMemory};
-use crate::format::Encoding;
 use crate::limits::Limits;
 use crate::manifest::Component;
 use crate::num::{u64_from_usize, usize_from_u32};
@@ -177,7 +176,7 @@ impl<'a> Slice<'a> {
     /// [`Misuse::Compressed`] where the component is not raw; [`Misuse::Type`] where two elements share a byte.
     pub fn file_ranges(&self) -> Result<SliceRanges<'_>, Error> {
         self.require_whole_bytes()?;
-        if self.component.encoding() != Encoding::Raw {
+        if !self.component.is_raw() {
             return Err(Error::misuse(Misuse::Compressed).at(self.component.place()));
         }
         Ok(SliceRanges { base: self.component.extent().offset(), ..self.ranges() })
@@ -287,7 +286,7 @@ impl<'a> Slice<'a> {
         if u64_from_usize(buffer.len()) != self.bytes {
             return Err(misuse.into());
         }
-        if self.component.encoding() == Encoding::Raw {
+        if self.component.is_raw() {
             return self.read_runs(source, buffer).map(|()| None);
         }
         let mut rest = buffer;

@@ -96,14 +96,17 @@ impl IndexBuilder {
 
     /// Counts places from the end of the bytes that they are in, of which there are `total`, and no longer from
     /// their beginning.
-    pub(crate) fn rebase(&mut self, components: &mut [ComponentRecord], total: u32) {
+    pub(crate) fn rebase(&mut self, cx: &mut ParseContext<'_>, total: u32) {
         let rebase = |place: &mut Remaining| *place = place.rebased(total);
         for object in &mut self.objects {
             rebase(&mut object.name);
             rebase(&mut object.attributes);
         }
-        for component in components {
+        cx.shards.iter_mut().for_each(|shard| rebase(&mut shard.name));
+        for component in &mut cx.components {
             rebase(&mut component.at);
+            rebase(&mut component.digest);
+            rebase(&mut component.shard);
         }
     }
 
@@ -125,7 +128,7 @@ impl IndexBuilder {
             }
         }
         if in_shards > 0 {
-            check_shards(records, in_shards, &shards, limits)?;
+            check_shards(records, in_shards, &shards, (blob_rule, limits))?;
         }
         let read = |ordinal| records.name_at(ordinal);
         let names = if names_are_sorted {
@@ -368,6 +371,17 @@ pub(crate) enum BlobRule {
     Any { most: u64 },
 }
 
+impl BlobRule {
+    /// The same rule for another file, whose blobs may have `most` bytes together.
+    fn with_most(self, most: u64) -> Self {
+        match self {
+            Self::Disjoint => Self::Disjoint,
+            Self::Identical { .. } => Self::Identical { most },
+            Self::Any { .. } => Self::Any { most },
+        }
+    }
+}
+
 /// The component that is at fault, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overlap {
@@ -447,7 +461,7 @@ fn check_shards(
     records: Records<'_>,
     in_shards: u32,
     shards: &[ShardRecord],
-    limits: &Limits,
+    (blob_rule, limits): (BlobRule, &Limits),
 ) -> Result<(), PlacedFault> {
     let mut entries = Vec::new();
     // The ordinal of each below that of its shard, so that those of one shard come together, in order.
@@ -475,17 +489,17 @@ fn check_shards(
             let [_, component] = halves(*entry);
             component
         });
-        check_blobs(records, of_shard, limits.shared_total(shard.blobs_end()))?;
+        let most = limits.shared_total(shard.blobs_end());
+        check_blobs(records, of_shard, blob_rule.with_most(most))?;
     }
     Ok(())
 }
 
-/// Checks the blobs of one shard together: none overlaps another and is not identical to it, and no more than
-/// `most` bytes are shared.
+/// Checks the blobs of one shard together.
 fn check_blobs(
     records: Records<'_>,
     of_shard: impl Iterator<Item = u32> + Clone,
-    most: u64,
+    rule: BlobRule,
 ) -> Result<(), PlacedFault> {
     let mut seen = InOrder::default();
     let record = |component| records.components.get(usize_from_u32(component));
@@ -495,7 +509,7 @@ fn check_blobs(
     if seen.holds() {
         return Ok(());
     }
-    match find_overlap(records.components, of_shard, BlobRule::Identical { most })? {
+    match find_overlap(records.components, of_shard, rule)? {
         Some(found) => Err(overlap_fault(records, found)),
         None => Ok(()),
     }

@@ -443,9 +443,33 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// The digest over the stored bytes (in 2, over the decoded ones), if it has one.
+    /// Whether the first index is the one that moves fastest, which other formats have: its elements are handed out in
+    /// row-major order all the same, unless they are borrowed.
+    pub fn is_column_major(&self) -> bool {
+        self.record.column_major
+    }
+
+    /// Returns whether its blob is its elements, one after the other in row-major order.
+    #[inline]
+    pub(crate) fn is_raw(&self) -> bool {
+        self.record.is_raw()
+    }
+
+    /// The bytes in front of its content that its checksum is over as well, and are deflated with it; and the checksum,
+    /// a CRC-32, if it has one. In other formats only.
+    pub(crate) fn stream(&self) -> Option<(u64, Option<u32>)> {
+        if self.record.digest == Remaining::END || self.dialect().stream.is_none() {
+            return None;
+        }
+        let at = seek(self.parts.as_bytes(), self.record.digest);
+        let (rest, prefix) = uint(Rule::DigestType, at).ok()?;
+        let (_, checksum) = uint(Rule::DigestType, rest).ok()?;
+        Some((prefix, u32::try_from(checksum).ok()))
+    }
+
+    /// The digest over the stored bytes (in 2, over the decoded ones), if it has one. Checksums of other formats are none.
     pub fn digest(&self) -> Option<Digest<'a>> {
-        if self.record.digest == Remaining::END {
+        if self.record.digest == Remaining::END || self.dialect().stream.is_some() {
             return None;
         }
         let text = self.text(self.record.digest);

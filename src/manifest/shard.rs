@@ -4,6 +4,7 @@
 use super::index::utf8;
 use super::{Manifest, ManifestRef};
 use crate::brief::Start;
+use crate::cbor::Remaining;
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
 use crate::format::ShardRecord;
@@ -16,7 +17,7 @@ use crate::rules::Unsupported;
 pub struct Shard<'a> {
     name: &'a str,
     size: u64,
-    digest: Digest<'a>,
+    digest: Option<Digest<'a>>,
     offset: u64,
 }
 
@@ -32,8 +33,8 @@ impl<'a> Shard<'a> {
         self.size
     }
 
-    /// The digest of the whole file.
-    pub fn digest(&self) -> Digest<'a> {
+    /// The digest of the whole file; none in other formats.
+    pub fn digest(&self) -> Option<Digest<'a>> {
         self.digest
     }
 
@@ -73,13 +74,16 @@ impl<'a> ManifestRef<'a> {
 
     fn shard(&self, record: &ShardRecord) -> Shard<'a> {
         let text = |at| utf8(self.records().text(at));
-        let digest = text(record.digest);
+        let digest = (record.digest != Remaining::END).then(|| text(record.digest));
+        // Texts of other formats have no place in the file.
+        let offset =
+            digest.map_or(0, |_| self.extent().end.saturating_sub(record.name.left().into()));
         Shard {
             name: text(record.name),
             size: record.size,
             // It was well-formed: of bytes that have changed since, nothing can be verified.
-            digest: Digest::read_v2(digest).unwrap_or(Digest::Unverifiable(digest)),
-            offset: self.extent().end.saturating_sub(record.name.left().into()),
+            digest: digest.map(|text| Digest::read_v2(text).unwrap_or(Digest::Unverifiable(text))),
+            offset,
         }
     }
 

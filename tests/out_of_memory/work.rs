@@ -60,8 +60,11 @@ static ROW: Row = Row {
     scope: Scope::Other("front"),
     advice: "",
 };
-static FRONT: FrontEnd =
-    FrontEnd::new("front", Blobs::Any, Rules { duplicate_name: &ROW, bool_value: None });
+static FRONT: FrontEnd = FrontEnd::new(
+    "front",
+    Blobs::Any,
+    Rules { duplicate_name: &ROW, bool_value: None, stream: None },
+);
 
 /// Opens a file as a front end of another format would that says the same of it.
 fn front_end(file: &[u8], options: &Options) -> Result<(), Error> {
@@ -71,15 +74,16 @@ fn front_end(file: &[u8], options: &Options) -> Result<(), Error> {
     for object in archive.objects() {
         let (mut components, mut shape) = (Vec::new(), Vec::new());
         reserve(&mut components, object.components().len())?;
-        components.extend(object.components().map(|component| RawComponent {
-            role: component.role(),
-            offset: component.extent().offset(),
-            stored_length: component.extent().length(),
-            decoded_length: component.decoded_length(),
-            storage: component.storage_type().unwrap_or(StorageType::U8),
-            logical: None,
-            byte_order: component.byte_order(),
-            encoding: component.encoding(),
+        components.extend(object.components().map(|component| {
+            let storage = component.storage_type().unwrap_or(StorageType::U8);
+            let extent = component.extent();
+            RawComponent {
+                role: component.role(),
+                decoded_length: component.decoded_length(),
+                byte_order: component.byte_order(),
+                encoding: component.encoding(),
+                ..RawComponent::raw(storage, extent.offset(), extent.length())
+            }
         }));
         components.sort_unstable_by_key(|component| component.role);
         reserve(&mut shape, object.shape().len())?;

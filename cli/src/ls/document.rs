@@ -66,8 +66,10 @@ fn shards<W: Write>(json: &mut Json<'_, W>, archive: &TensorFile) -> io::Result<
         json.string(shard.name())?;
         json.key("size")?;
         json.integer(shard.size())?;
-        json.key("digest")?;
-        json.string(&shard.digest().to_string())?;
+        if let Some(digest) = shard.digest() {
+            json.key("digest")?;
+            json.string(&digest.to_string())?;
+        }
         json.close('}')?;
     }
     json.close(']')

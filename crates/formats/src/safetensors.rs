@@ -5,12 +5,11 @@ mod entries;
 mod fault;
 mod json;
 
-use zten::element::ByteOrder;
 use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
 use zten::num::{len_u32, u64_from_usize};
 use zten::rules::Limit;
 use zten::source::SourceArchive;
-use zten::{Encoding, Error, ErrorKind, Format, Limits, Options, ReadAt, StorageType};
+use zten::{Error, ErrorKind, Format, Limits, Options, ReadAt, StorageType};
 use zten_present::escape::Short;
 
 use super::cbor::Map;
@@ -33,6 +32,7 @@ static SAFETENSORS: FrontEnd = FrontEnd::new(
     Rules {
         duplicate_name: Rule::SafetensorsDuplicateName.row(),
         bool_value: Some(Rule::TensorBoolValue.row()),
+        stream: None,
     },
 );
 
@@ -156,16 +156,8 @@ fn component(entry: &Entry<'_>, data: u64) -> RawComponent<'static> {
         // No dtype of the format stands for blocks.
         Kind::Verbatim(_) => (StorageType::U8, None),
     };
-    RawComponent {
-        role: "data",
-        offset: data.saturating_add(begin),
-        stored_length: end.saturating_sub(begin),
-        decoded_length: None,
-        storage,
-        logical,
-        byte_order: ByteOrder::Little,
-        encoding: Encoding::Raw,
-    }
+    let (offset, length) = (data.saturating_add(begin), end.saturating_sub(begin));
+    RawComponent { logical, ..RawComponent::raw(storage, offset, length) }
 }
 
 /// Returns the bytes of the data of an entry, as many as its shape and type ask for.

@@ -37,7 +37,7 @@ impl Wanted {
 
     /// What is to be looked for; none where no file can be called so.
     pub fn from_shard(shard: &Shard<'_>) -> Option<Self> {
-        let digest = shard.digest().to_string();
+        let digest = shard.digest()?.to_string();
         let (algorithm, digits) = digest.split_once(':')?;
         Self::new(shard.name(), algorithm, digits)
     }

@@ -9,7 +9,7 @@ use std::io;
 use arbitrary::{Arbitrary as _, Unstructured};
 use zten::attributes::{Attributes, Item};
 use zten::element::ByteOrder;
-use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules};
+use zten::front::{Blobs, Builder, FrontEnd, Parsed, RawComponent, RawObject, Rules, StreamRules};
 use zten::rules::{Row, Scope, Source};
 use zten::source::SourceArchive;
 use zten::verify::Verifier;
@@ -39,7 +39,11 @@ static BOOL: Row = Row {
     ..ROW
 };
 
-const RULES: Rules = Rules { duplicate_name: &DUPLICATE, bool_value: Some(&BOOL) };
+static STREAM: StreamRules =
+    StreamRules { compression: &DUPLICATE, length: &DUPLICATE, checksum: &DUPLICATE };
+
+const RULES: Rules =
+    Rules { duplicate_name: &DUPLICATE, bool_value: Some(&BOOL), stream: Some(&STREAM) };
 const NO_BOOLS: Rules = Rules { bool_value: None, ..RULES };
 
 /// Formats, and how their blobs may overlap.
@@ -99,21 +103,26 @@ struct Component {
     logical: Option<LogicalType>,
     byte_order: ByteOrder,
     encoding: Encoding,
+    column_major: bool,
+    prefix: u64,
+    checksum: Option<u32>,
 }
 
 impl Component {
     fn raw(&self) -> RawComponent<'_> {
         let Self { offset, stored_length, decoded_length, storage, .. } = *self;
         let Self { ref role, logical, byte_order, encoding, .. } = *self;
+        let Self { column_major, prefix, checksum, .. } = *self;
         RawComponent {
             role,
-            offset,
-            stored_length,
             decoded_length,
-            storage,
             logical,
             byte_order,
             encoding,
+            column_major,
+            prefix,
+            checksum,
+            ..RawComponent::raw(storage, offset, stored_length)
         }
     }
 }
@@ -136,7 +145,7 @@ impl Object {
         let dimensions = self.shape.iter().map(|n| 8 - n.leading_zeros() as usize / 8);
         let texts = self.layout_name.as_ref().map_or(0, String::len) + self.name.len();
         let attributes = self.attributes.as_ref().map_or(0, Vec::len);
-        let components = self.components.iter().map(|component| 24 + component.role.len());
+        let components = self.components.iter().map(|component| 40 + component.role.len());
         24 + texts + attributes + dimensions.sum::<usize>() + components.sum::<usize>()
     }
 }
@@ -376,6 +385,7 @@ impl Component {
         assert_eq!((extent.offset(), extent.length()), (self.offset, self.stored_length));
         assert_eq!(extent.offset().checked_add(extent.length()), Some(extent.end()));
         assert_eq!(read.encoding(), self.encoding);
+        assert_eq!(read.is_column_major(), self.column_major);
         assert_eq!(read.storage_type(), Some(self.storage));
         let element = match self.logical {
             Some(logical) => zten::ElementType::Logical(logical),

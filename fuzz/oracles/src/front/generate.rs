@@ -8,6 +8,8 @@ use super::{Component, FORMATS, Front, Object, Step};
 use crate::limits;
 use crate::model::{attributes, raw_attributes};
 
+static CRC32: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
+
 /// Things that a builder is told, at most.
 const STEPS: u8 = 6;
 
@@ -106,7 +108,8 @@ fn dense(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> Re
     }
     let elements = object.shape.iter().product();
     let element = element(u)?;
-    object.components.push(component(u, front, "data", element, elements)?);
+    let data = component(u, front, "data", element, elements)?;
+    object.components.push(Component { column_major: u.ratio(1, 4)?, ..data });
     Ok(())
 }
 
@@ -158,6 +161,9 @@ fn unknown(u: &mut Unstructured<'_>, front: &mut Front, object: &mut Object) -> 
             logical: None,
             byte_order: ByteOrder::Little,
             encoding: Encoding::Raw,
+            column_major: false,
+            prefix: 0,
+            checksum: None,
         });
     }
     for role in ROLES.into_iter().skip(usize::from(many > 0)) {
@@ -230,7 +236,7 @@ fn order(u: &mut Unstructured<'_>) -> Result<ByteOrder> {
     Ok(if u.ratio(1, 4)? { ByteOrder::Big } else { ByteOrder::Little })
 }
 
-/// Puts content at the end of the file, some of it as a frame of zstd.
+/// Puts content at the end of the file, some of it as a frame of zstd, and some as a stream of deflate.
 fn put(
     u: &mut Unstructured<'_>,
     front: &mut Front,
@@ -242,12 +248,25 @@ fn put(
             byte_order = ByteOrder::Little;
             (Encoding::Zstd, Some(length))
         }
+        Ok(length) if u.ratio(1, 4)? => (Encoding::Deflate, Some(length)),
         _ => (Encoding::Raw, None),
     };
+    let prefix = if encoding == Encoding::Zstd { 0 } else { u.int_in_range(0..=6)?.max(3) - 3 };
+    let prefixed = [&[0xee; 3][..prefix], &content].concat();
+    let is_summed = encoding != Encoding::Zstd && (prefix > 0 || u.ratio(1, 4)?);
+    let checksum = is_summed.then(|| CRC32.checksum(&prefixed));
     let gap = if u.ratio(1, 4)? { u.int_in_range(0..=8)? } else { 0 };
     front.file.resize(front.file.len() + gap, 0xaa);
+    if encoding == Encoding::Raw {
+        front.file.extend(&prefixed[..prefix]);
+    }
     let offset = front.length();
-    if let Some(length) = decoded {
+    if let (Encoding::Deflate, Ok(length)) = (encoding, u16::try_from(prefixed.len())) {
+        // One block as it is, behind its size: RFC 1951 §3.2.4.
+        front.file.push(1);
+        front.file.extend([length, !length].map(u16::to_le_bytes).concat());
+        front.file.extend(&prefixed[..prefix]);
+    } else if let Some(length) = decoded {
         // One block as it is, behind its size: RFC 8878 §3.1.1.
         let header = (u32::from(length) << 3 | 1).to_le_bytes();
         front.file.extend([0x28, 0xb5, 0x2f, 0xfd, 0x20, length]);
@@ -263,6 +282,9 @@ fn put(
         logical,
         byte_order,
         encoding,
+        column_major: false,
+        prefix: prefix as u64,
+        checksum,
     })
 }
 
@@ -327,7 +349,10 @@ fn of_object(u: &mut Unstructured<'_>, object: &mut Object) -> Result<()> {
 }
 
 fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64) -> Result<()> {
-    match u.int_in_range(0..=9)? {
+    match u.int_in_range(0..=12)? {
+        10 => component.column_major = !component.column_major,
+        11 => component.prefix = any(u, length)?,
+        12 => component.checksum = u.arbitrary()?,
         0 => component.offset = any(u, length)?,
         1 => component.stored_length = any(u, length)?,
         2 => component.decoded_length = Some(any(u, length)?),
@@ -342,6 +367,7 @@ fn of_component(u: &mut Unstructured<'_>, component: &mut Component, length: u64
                 Encoding::Raw,
                 Encoding::Zstd,
                 Encoding::ZstdSeekable,
+                Encoding::Deflate,
                 Encoding::Unknown,
             ])?;
         }

@@ -1,0 +1,170 @@
+//! Deflate: RFC 1951. Other formats have it; zTensor has not.
+
+use alloc::vec::Vec;
+
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+
+use super::{ReadAt, ReadError, extend};
+use crate::error::{Error, ErrorKind, OutOfMemory};
+use crate::format::StreamRules;
+use crate::manifest::Extent;
+use crate::num::u64_from_usize;
+use crate::rules::Row;
+
+/// Bytes that a match may reach back.
+const WINDOW: usize = 32 << 10;
+/// Stored bytes that are read at once, at most.
+const INPUT: usize = 64 << 10;
+
+/// A stream that is being decoded. It takes 107 KiB of memory.
+pub(super) struct Inflate {
+    /// One decoder, on the heap: it takes 10 KiB.
+    decoder: Vec<DecompressorOxide>,
+    /// The last bytes that were decoded, in a ring.
+    window: Vec<u8>,
+    /// The place in the window where the next byte goes.
+    next: usize,
+    /// The number of bytes before that place that have not been handed out, all behind each other.
+    ready: usize,
+    /// Stored bytes that have been read, and how many of them have been decoded.
+    input: Vec<u8>,
+    taken: usize,
+    /// The stored bytes that have not been read.
+    stored: Extent,
+    /// Decoded bytes that come in front of the content.
+    prefix: u64,
+    /// Bytes of the content that are declared, and have not been handed out.
+    left: u64,
+    has_ended: bool,
+    rules: &'static StreamRules,
+    /// The offset of the stream in the file.
+    offset: u64,
+}
+
+impl Inflate {
+    /// Begins with a stream that decodes to `prefix` bytes and then to `length`.
+    pub(super) fn open(
+        stored: Extent,
+        prefix: u64,
+        length: u64,
+        rules: &'static StreamRules,
+    ) -> Result<Self, Error> {
+        let mut decoder = Vec::new();
+        decoder.try_reserve_exact(1).map_err(|_| Error::from(OutOfMemory))?;
+        decoder.push(DecompressorOxide::new());
+        let mut window = Vec::new();
+        extend(&mut window, WINDOW)?;
+        Ok(Self {
+            decoder,
+            window,
+            next: 0,
+            ready: 0,
+            input: Vec::new(),
+            taken: 0,
+            stored,
+            prefix,
+            left: length,
+            has_ended: false,
+            rules,
+            offset: stored.offset(),
+        })
+    }
+
+    /// The error of a stream that breaks that rule.
+    fn error(&self, rule: &'static Row) -> Error {
+        Error::new(ErrorKind::Format(rule), self.offset)
+    }
+
+    /// Bytes of the content that are to come, as far as is declared.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Fills `room` from its front with content, and returns how many bytes came: fewer than there is room for only at
+    /// the end, when the stream has been validated. `seen` gets all that is decoded, what is in front of the content
+    /// included.
+    pub(super) fn read<R: ReadAt>(
+        &mut self,
+        source: &R,
+        room: &mut [u8],
+        mut seen: impl FnMut(&[u8]),
+    ) -> Result<usize, ReadError<R::Error>> {
+        let mut filled = 0_usize;
+        loop {
+            let internal = Error::internal();
+            let start = self.next.wrapping_sub(self.ready) % WINDOW;
+            let straight = self.ready.min(WINDOW.saturating_sub(start));
+            let end = start.saturating_add(straight);
+            let bytes = self.window.get(start..end).ok_or(internal)?;
+            if self.prefix > 0 && straight > 0 {
+                let length = usize::try_from(self.prefix).unwrap_or(straight).min(straight);
+                seen(bytes.get(..length).ok_or(internal)?);
+                self.prefix = self.prefix.saturating_sub(u64_from_usize(length));
+                self.ready = self.ready.saturating_sub(length);
+            } else if straight > 0 {
+                if self.left == 0 {
+                    return Err(self.error(self.rules.length).into());
+                }
+                let rest = room.get_mut(filled..).ok_or(internal)?;
+                let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+                let length = straight.min(rest.len()).min(left);
+                if length == 0 {
+                    return Ok(filled);
+                }
+                let bytes = bytes.get(..length).ok_or(internal)?;
+                rest.get_mut(..length).ok_or(internal)?.copy_from_slice(bytes);
+                seen(bytes);
+                filled = filled.saturating_add(length);
+                self.left = self.left.saturating_sub(u64_from_usize(length));
+                self.ready = self.ready.saturating_sub(length);
+            } else if self.has_ended {
+                if self.left > 0 || self.prefix > 0 {
+                    return Err(self.error(self.rules.length).into());
+                }
+                return Ok(filled);
+            } else if self.left > 0 && filled == room.len() {
+                return Ok(filled);
+            } else {
+                self.decode(source)?;
+            }
+        }
+    }
+
+    /// Decodes as much as the window has room for. Nothing of what was decoded before is to be handed out.
+    fn decode<R: ReadAt>(&mut self, source: &R) -> Result<(), ReadError<R::Error>> {
+        let internal = Error::internal();
+        if self.taken == self.input.len() {
+            let length = usize::try_from(self.stored.length()).unwrap_or(INPUT).min(INPUT);
+            self.input.clear();
+            extend(&mut self.input, length)?;
+            let offset = self.stored.offset();
+            source.read_at(offset, &mut self.input).map_err(ReadError::Source)?;
+            let read = u64_from_usize(length);
+            self.stored = Extent::part(
+                offset.saturating_add(read),
+                self.stored.length().saturating_sub(read),
+            );
+            self.taken = 0;
+        }
+        let decoder = self.decoder.first_mut().ok_or(internal)?;
+        let input = self.input.get(self.taken..).ok_or(internal)?;
+        let flags = if self.stored.length() > 0 { TINFL_FLAG_HAS_MORE_INPUT } else { 0 };
+        let (status, taken, written) =
+            decompress(decoder, input, &mut self.window, self.next, flags);
+        self.taken = self.taken.saturating_add(taken);
+        self.next = self.next.wrapping_add(written) % WINDOW;
+        self.ready = written;
+        match status {
+            TINFLStatus::HasMoreOutput => Ok(()),
+            TINFLStatus::NeedsMoreInput if self.stored.length() > 0 => Ok(()),
+            // The stream ends with its last byte.
+            TINFLStatus::Done if self.taken == self.input.len() && self.stored.length() == 0 => {
+                self.has_ended = true;
+                Ok(())
+            }
+            _ => Err(self.error(self.rules.compression).into()),
+        }
+    }
+}
