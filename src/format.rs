@@ -21,7 +21,9 @@ pub(crate) use context::{Header, ParseContext, push, reserve};
 use frame::Container;
 pub(crate) use profile::{Count, Profile, Types};
 pub(crate) use record::ShardRecord;
-pub(crate) use record::{ComponentRecord, Logical, Product, RawObject, ShapeSpan, Shapes, Text};
+pub(crate) use record::{
+    ComponentRecord, ElementOrder, Logical, Product, RawObject, ShapeSpan, Shapes, Text,
+};
 pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::content;
 
@@ -34,7 +36,7 @@ use crate::element::StorageType;
 use crate::error::{ErrorKind, Place};
 use crate::limits::format;
 use crate::num::listed;
-use crate::rules::{Row, Rule, Unsupported};
+use crate::rules::{Rule, StreamRules, Unsupported};
 
 /// The objects of a manifest, parsed one at a time. Their components and shapes go into the context.
 pub(crate) struct Objects<'m> {
@@ -501,17 +503,6 @@ impl IndexTypes {
             Self::Unsigned => matches!(storage, StorageType::U32 | StorageType::U64),
         }
     }
-}
-
-/// Rules of another file format for content that is deflated or has a checksum: what breaks them is found when it is read.
-#[derive(Clone, Copy, Debug)]
-pub struct StreamRules {
-    /// Compressed data can be decompressed, and ends with its last byte.
-    pub compression: &'static Row,
-    /// There are as many decoded bytes as the header says.
-    pub length: &'static Row,
-    /// The decoded bytes have their checksum.
-    pub checksum: &'static Row,
 }
 
 impl Dialect {

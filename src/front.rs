@@ -12,8 +12,8 @@ use crate::cbor::{Encoder, Fault, Remaining, fault};
 use crate::element::{ByteOrder, LogicalType, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory, Place};
 use crate::format::{
-    ComponentRecord, Dialect, Encoding, Extent, Format, Header, Logical, ParseContext, Product,
-    Role, ShardRecord, pass_attributes, push,
+    ComponentRecord, Dialect, ElementOrder, Encoding, Extent, Format, Header, Logical,
+    ParseContext, Product, Role, ShardRecord, pass_attributes, push,
 };
 use crate::limits::Options;
 use crate::manifest::{BlobRule, Candidate, IndexBuilder, ObjectRecord, ValidatedManifest};
@@ -21,7 +21,7 @@ use crate::names::by_length;
 use crate::num::{len_u32, u64_from_usize, usize_from_u32};
 use crate::rules::{Limit, Row, Rule};
 
-pub use crate::format::StreamRules;
+pub use crate::rules::StreamRules;
 
 /// A file format: its name, and its rules for what the library finds in its files.
 #[derive(Debug)]
@@ -285,7 +285,9 @@ impl<'o> Builder<'o> {
             self.check_roles(object.components)?;
         }
         for (component, at) in object.components.iter().zip(0..) {
-            let kept = self.component(component);
+            // Vectors have one order.
+            let column_major = component.column_major && object.shape.len() > 1;
+            let kept = self.component(&RawComponent { column_major, ..*component });
             kept.map_err(|error| error.at(Place::new(Some(ordinal), Some(at))))?;
         }
         self.dimensions.truncate(0);
@@ -426,8 +428,7 @@ impl<'o> Builder<'o> {
             logical,
             has_type: raw.logical.is_some(),
             encoding,
-            big_endian: is_big,
-            column_major: raw.column_major,
+            order: ElementOrder::new(is_big, raw.column_major),
             digest,
             shard,
             ..ComponentRecord::raw(extent)

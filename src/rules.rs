@@ -60,6 +60,18 @@ pub struct Row {
     pub advice: &'static str,
 }
 
+/// Rules of another file format for content that is deflated or has a checksum: what breaks them is found when it is read.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct StreamRules {
+    /// Compressed data can be decompressed, and ends with its last byte.
+    pub compression: &'static Row,
+    /// There are as many decoded bytes as the header says.
+    pub length: &'static Row,
+    /// The decoded bytes have their checksum.
+    pub checksum: &'static Row,
+}
+
 impl Source {
     /// The clause, or what stands for one: `v1.2 §4`, `implied`, `policy`.
     pub fn clause(&self) -> &'static str {

@@ -135,9 +135,7 @@ impl<'a> Component<'a> {
         source: R,
         limits: &Limits,
     ) -> Result<Content<'a, R>, ReadError<R::Error>> {
-        // Vectors have one order.
-        let is_turned = self.is_column_major() && self.object().shape().len() > 1;
-        if is_turned && self.decoded_length() != Some(0) {
+        if self.is_column_major() && self.decoded_length() != Some(0) {
             return self.rows(source, limits);
         }
         self.content_as_stored(source, limits)
@@ -562,9 +560,7 @@ impl Reading<'_> {
 
     /// The offset in the file of a decoded byte, if it is in the file.
     fn offset_of(&self, position: u64) -> Option<u64> {
-        match self.stored {
-            Stored::Raw(extent) => extent.offset().checked_add(position),
-            _ => None,
-        }
+        let Stored::Raw(extent) = self.stored else { return None };
+        extent.offset().checked_add(position)
     }
 }

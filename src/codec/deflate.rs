@@ -8,10 +8,9 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::{ReadAt, ReadError, extend};
 use crate::error::{Error, ErrorKind, OutOfMemory};
-use crate::format::StreamRules;
 use crate::manifest::Extent;
 use crate::num::u64_from_usize;
-use crate::rules::Row;
+use crate::rules::{Row, StreamRules};
 
 /// Bytes that a match may reach back.
 const WINDOW: usize = 32 << 10;

@@ -134,8 +134,7 @@ impl RawComponent {
             logical: dtype.logical,
             has_type: dtype.type_remaining.is_some(),
             encoding: self.encoding,
-            big_endian: self.big_endian.is_some() && width > 1,
-            column_major: false,
+            order: ElementOrder::new(self.big_endian.is_some() && width > 1, false),
         };
         self.check_size(&record, dialect, facts)?;
         if let (Some(remaining), Encoding::Zstd, 2..) = (self.big_endian, self.encoding, width) {
@@ -188,9 +187,40 @@ impl RawComponent {
     }
 }
 
+/// The order of the bytes of an element, and of the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementOrder {
+    Little,
+    Big,
+    /// The first index is the one that moves fastest.
+    LittleColumns,
+    BigColumns,
+}
+
+impl ElementOrder {
+    #[inline]
+    pub(crate) fn new(is_big: bool, is_column_major: bool) -> Self {
+        match (is_big, is_column_major) {
+            (false, false) => Self::Little,
+            (true, false) => Self::Big,
+            (false, true) => Self::LittleColumns,
+            (true, true) => Self::BigColumns,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_big(self) -> bool {
+        matches!(self, Self::Big | Self::BigColumns)
+    }
+
+    #[inline]
+    pub(crate) fn is_column_major(self) -> bool {
+        matches!(self, Self::LittleColumns | Self::BigColumns)
+    }
+}
+
 /// One component. Places that are [`Remaining::END`] stand for a field that is not there.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "there are many records: each takes a byte")]
 pub(crate) struct ComponentRecord {
     pub(crate) extent: Extent,
     /// The length that the manifest gives for the decoded bytes, if it gives one.
@@ -213,9 +243,7 @@ pub(crate) struct ComponentRecord {
     /// True if there is a `type` that says more than the dtype.
     pub(crate) has_type: bool,
     pub(crate) encoding: Encoding,
-    pub(crate) big_endian: bool,
-    /// True if the first index is the one that moves fastest.
-    pub(crate) column_major: bool,
+    pub(crate) order: ElementOrder,
 }
 
 impl ComponentRecord {
@@ -234,15 +262,14 @@ impl ComponentRecord {
             logical: Logical::NONE,
             has_type: false,
             encoding: Encoding::Raw,
-            big_endian: false,
-            column_major: false,
+            order: ElementOrder::Little,
         }
     }
 
     /// Returns whether its blob is its elements, one after the other in row-major order.
     #[inline]
     pub(crate) fn is_raw(&self) -> bool {
-        self.encoding == Encoding::Raw && !self.column_major
+        self.encoding == Encoding::Raw && !self.order.is_column_major()
     }
 
     /// Returns whether its blob is in another file.

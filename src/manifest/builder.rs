@@ -367,7 +367,6 @@ pub(crate) enum BlobRule {
     /// Two are disjoint or the same.
     Identical { most: u64 },
     /// Any.
-    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "no format of zTensor has them"))]
     Any { most: u64 },
 }
 

@@ -341,7 +341,7 @@ impl<'a> Component<'a> {
     /// The order of the bytes of its elements; little-endian where they have but one.
     #[inline]
     pub fn byte_order(&self) -> ByteOrder {
-        if self.record.big_endian { ByteOrder::Big } else { ByteOrder::Little }
+        if self.record.order.is_big() { ByteOrder::Big } else { ByteOrder::Little }
     }
 
     /// The range of its blob in the file; in another one, if it has a [`shard`](Self::shard).
@@ -446,7 +446,7 @@ impl<'a> Component<'a> {
     /// Whether the first index is the one that moves fastest, which other formats have: its elements are handed out in
     /// row-major order all the same, unless they are borrowed.
     pub fn is_column_major(&self) -> bool {
-        self.record.column_major
+        self.record.order.is_column_major()
     }
 
     /// Returns whether its blob is its elements, one after the other in row-major order.
