@@ -105,7 +105,7 @@ pub struct RawComponent<'a> {
     pub logical: Option<LogicalType>,
     /// The order of the bytes of an element.
     pub byte_order: ByteOrder,
-    /// True if the first index is the one that moves fastest.
+    /// True if the first index is the one that moves fastest: in dense tensors, of whose elements no two share a byte.
     pub column_major: bool,
     /// The encoding of its blob: raw, zstd or deflate.
     pub encoding: Encoding,
@@ -287,6 +287,10 @@ impl<'o> Builder<'o> {
         for (component, at) in object.components.iter().zip(0..) {
             // Vectors have one order.
             let column_major = component.column_major && object.shape.len() > 1;
+            let is_packed = component.logical == Some(LogicalType::F4E2M1);
+            if column_major && (object.layout != Format::Dense || is_packed) {
+                return Err(Error::misuse(Misuse::Format));
+            }
             let kept = self.component(&RawComponent { column_major, ..*component });
             kept.map_err(|error| error.at(Place::new(Some(ordinal), Some(at))))?;
         }
