@@ -8,21 +8,14 @@
 //!
 //! v0.1 §2 and §3, v1.1 I.1, v1.2 §4, v2 §2. The records below are the only description of these bytes.
 
-mod written;
-
 use core::ops::Range;
 
 use nom::combinator::{all_consuming, map_opt};
 use nom::{IResult, Parser as _};
-use zerocopy::byteorder::little_endian::U32;
-use zerocopy::byteorder::little_endian::U64;
+use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-pub(crate) use self::written::Footer;
-use super::Dialect;
-use super::v0_1;
-use super::v1;
-use super::v2;
+use super::{Dialect, Generation, v0_1, v1, v2};
 use crate::error::Error;
 use crate::limits::{Limits, format};
 use crate::num::u64_from_usize;
@@ -39,13 +32,6 @@ impl Magic {
     const V0: Self = Self(*b"ZTEN0001");
     const V1: Self = Self(*b"ZTEN1000");
     const V2: Self = Self([0x89, b'Z', b'T', b'2', b'\r', b'\n', 0x1a, b'\n']);
-}
-
-/// The end of a 0.1 file: v0.1 §3.3.2.
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
-#[repr(C)]
-struct FooterV0 {
-    manifest_size: U64,
 }
 
 /// The end of a 1.x file: v1.1 I.1, v1.2 §4.
@@ -147,7 +133,8 @@ impl Container {
 
     fn footer_len(self) -> u64 {
         match self {
-            Self::V0 => u64_from_usize(size_of::<FooterV0>()),
+            // The size of the manifest: v0.1 §3.3.2.
+            Self::V0 => u64_from_usize(size_of::<U64>()),
             Self::V1 => u64_from_usize(size_of::<FooterV1>()),
             Self::V2 => u64_from_usize(size_of::<FooterV2>()),
         }
@@ -167,12 +154,11 @@ impl Container {
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     container: Container,
-    /// Empty where there is none.
+    /// Empty in a data shard only, which has none.
     manifest: Range<u64>,
     /// What the manifest has to hash to.
     hash: Option<u64>,
     blobs_end: u64,
-    data_shard: bool,
     /// The field that readers ignore.
     reserved: u32,
 }
@@ -192,91 +178,57 @@ impl Frame {
         limits: &Limits,
     ) -> Result<Self, Error> {
         let truncated = Error::new(Rule::FileSize, range.end).found(range.end);
-        match container {
-            Container::V0 => {
-                let footer = parse_record::<FooterV0>(footer).ok_or(truncated)?;
-                Self::from_trailing_footer(container, footer.manifest_size.get(), &range, limits)
-            }
+        let size = match container {
+            Container::V0 => parse_record::<U64>(footer).ok_or(truncated)?.get(),
             Container::V1 => {
                 let footer = parse_record::<FooterV1>(footer).ok_or(truncated)?;
                 footer.magic.check_footer_magic(Magic::V1, range.end)?;
-                Self::from_trailing_footer(container, footer.manifest_size.get(), &range, limits)
+                footer.manifest_size.get()
             }
             Container::V2 => {
                 let footer = parse_record::<FooterV2>(footer).ok_or(truncated)?;
                 footer.magic.check_footer_magic(Magic::V2, range.end)?;
-                Self::from_v2_footer(&footer, &range, limits)
+                return Self::from_v2_footer(&footer, range.start, limits);
             }
-        }
+        };
+        // The manifest ends where the footer begins.
+        let end = range.start;
+        check_manifest_size(size, end, limits)?;
+        let start = end.checked_sub(size).filter(|start| *start >= HEADER);
+        let start = start.ok_or_else(|| Error::new(Rule::ManifestBounds, end).found(size))?;
+        Ok(Self { container, manifest: start..end, hash: None, blobs_end: start, reserved: 0 })
     }
 
-    /// A manifest of `size` bytes that ends where the footer begins.
-    fn from_trailing_footer(
-        container: Container,
-        size: u64,
-        range: &Range<u64>,
-        limits: &Limits,
-    ) -> Result<Self, Error> {
-        check_manifest_size(size, range.start, limits)?;
-        match range.start.checked_sub(size) {
-            Some(start) if start >= HEADER => Ok(Self {
-                container,
-                manifest: start..range.start,
-                hash: None,
-                blobs_end: start,
-                data_shard: false,
-                reserved: 0,
-            }),
-            _ => Err(Error::new(Rule::ManifestBounds, range.start).found(size)),
-        }
-    }
-
-    /// Reads a footer of generation 2: v2 §2.3, §2.4, §7.2.
-    fn from_v2_footer(
-        footer: &FooterV2,
-        range: &Range<u64>,
-        limits: &Limits,
-    ) -> Result<Self, Error> {
+    /// Reads a footer of generation 2, which begins at `at`: v2 §2.3, §2.4, §7.2.
+    fn from_v2_footer(footer: &FooterV2, at: u64, limits: &Limits) -> Result<Self, Error> {
         // Offset and length stand at the beginning, the version 24 bytes on.
-        let (offset_at, size_at) = (range.start, range.start.saturating_add(8));
+        let (size_at, version_at) = (at.saturating_add(8), at.saturating_add(24));
         let version = footer.version.get();
         if version != VERSION_V2 {
-            let at = range.start.saturating_add(24);
-            return Err(Error::new(Unsupported::Version, at).found(version.into()));
+            return Err(Error::new(Unsupported::Version, version_at).found(version.into()));
         }
         let (start, size) = (footer.manifest_offset.get(), footer.manifest_size.get());
         let hash = footer.manifest_hash.get();
-        let blobs_end = range.start;
-        if size == 0 {
+        let manifest = if size == 0 {
             if start != 0 || hash != 0 {
-                return Err(Error::new(Rule::DataShard, offset_at));
+                return Err(Error::new(Rule::DataShard, at));
             }
-            let manifest = blobs_end..blobs_end;
-            let container = Container::V2;
-            return Ok(Self {
-                container,
-                manifest,
-                hash: None,
-                blobs_end,
-                data_shard: true,
-                reserved: footer.reserved.get(),
-            });
-        }
-        check_manifest_size(size, size_at, limits)?;
-        if start == 0 || start & (format::ALIGNMENT_V2 - 1) != 0 {
-            return Err(Error::new(Rule::ManifestAlignment, offset_at).found(start));
-        }
-        match start.checked_add(size) {
-            Some(end) if end <= blobs_end => Ok(Self {
-                container: Container::V2,
-                manifest: start..end,
-                hash: Some(hash),
-                blobs_end,
-                data_shard: false,
-                reserved: footer.reserved.get(),
-            }),
-            _ => Err(Error::new(Rule::ManifestBounds, size_at).found(size)),
-        }
+            at..at
+        } else {
+            check_manifest_size(size, size_at, limits)?;
+            if start == 0 || !start.is_multiple_of(format::ALIGNMENT_V2) {
+                return Err(Error::new(Rule::ManifestAlignment, at).found(start));
+            }
+            let end = start.checked_add(size).filter(|end| *end <= at);
+            start..end.ok_or_else(|| Error::new(Rule::ManifestBounds, size_at).found(size))?
+        };
+        Ok(Self {
+            container: Container::V2,
+            manifest,
+            hash: (size != 0).then_some(hash),
+            blobs_end: at,
+            reserved: footer.reserved.get(),
+        })
     }
 
     /// Validates the hash of the manifest, where the footer gives one: v2 §2.3.
@@ -298,14 +250,90 @@ impl Frame {
         self.blobs_end
     }
 
-    /// Whether it is the container of generation 2 without a manifest: v2 §7.2.
+    /// Returns whether it is the container of generation 2 without a manifest: v2 §7.2.
     pub(crate) fn is_data_shard(&self) -> bool {
-        self.data_shard
+        self.container == Container::V2 && self.manifest.is_empty()
     }
 
     /// The bytes of the file that are the manifest; none in a data shard.
     pub(crate) fn manifest(&self) -> &Range<u64> {
         &self.manifest
+    }
+
+    /// The reserved field of the footer, and where it stands, if it is not 0.
+    pub(crate) fn reserved(&self) -> Option<(u64, u32)> {
+        (self.reserved != 0).then(|| (self.blobs_end.saturating_add(28), self.reserved))
+    }
+
+    /// Where what is appended to the file goes: in 1.x in the place of its manifest; in 2 nothing of
+    /// it is given up. v2 §2.5.
+    pub(crate) fn appends_at(&self) -> u64 {
+        match self.container {
+            Container::V2 => self.file_len(),
+            _ => self.manifest.start,
+        }
+    }
+}
+
+/// The footer of a file that is written, with room for any. Of 0.1, none are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Footer {
+    bytes: [u8; size_of::<FooterV2>()],
+    length: usize,
+}
+
+impl Footer {
+    fn new(record: &(impl IntoBytes + Immutable)) -> Self {
+        let mut bytes = [0; size_of::<FooterV2>()];
+        for (to, from) in bytes.iter_mut().zip(record.as_bytes()) {
+            *to = *from;
+        }
+        Self { bytes, length: size_of_val(record) }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+    }
+}
+
+impl Container {
+    /// The container of a generation that is written.
+    pub(crate) fn written(generation: Generation) -> Self {
+        match generation {
+            Generation::V2 => Self::V2,
+            _ => Self::V1,
+        }
+    }
+
+    pub(crate) fn header(self) -> [u8; size_of::<Magic>()] {
+        match self {
+            Self::V0 => Magic::V0.0,
+            Self::V1 => Magic::V1.0,
+            Self::V2 => Magic::V2.0,
+        }
+    }
+
+    /// The footer of a data shard: v2 §7.2.
+    pub(crate) fn footer_of_shard() -> Footer {
+        Self::V2.footer(0, &[])
+    }
+
+    /// The footer of a file whose manifest begins at `start`.
+    pub(crate) fn footer(self, start: u64, manifest: &[u8]) -> Footer {
+        let manifest_size = U64::new(u64_from_usize(manifest.len()));
+        if self != Self::V2 {
+            return Footer::new(&FooterV1 { manifest_size, magic: Magic::V1 });
+        }
+        // Without a manifest, there is no hash.
+        let hash = if manifest.is_empty() { 0 } else { twox_hash::XxHash3_64::oneshot(manifest) };
+        Footer::new(&FooterV2 {
+            manifest_offset: U64::new(start),
+            manifest_size,
+            manifest_hash: U64::new(hash),
+            version: U32::new(VERSION_V2),
+            reserved: U32::ZERO,
+            magic: Magic::V2,
+        })
     }
 }
 
