@@ -28,7 +28,8 @@ pub use record::{Dimensions, Extent, Shape};
 pub(crate) use v2::content;
 
 use crate::cbor::{
-    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, uint,
+    Checked, Entries, Fault, Input, Parsed, Remaining, UNLIMITED, array_head, find, key, strict,
+    uint,
 };
 use crate::digest::Digest;
 use crate::element::LogicalType;
@@ -147,17 +148,20 @@ impl<'m> Objects<'m> {
     }
 }
 
-/// Validates the form of a manifest as a whole, where its container asks for one form.
+/// Validates the form of a manifest as a whole, where its container asks for one form. If it is refused, a fault in the
+/// form is told before any other, wherever it is, and of no object.
 #[cold]
 pub(crate) fn check_form(
     container: Container,
     cx: &mut ParseContext<'_>,
     manifest: Input<'_>,
 ) -> Checked<()> {
-    match container {
-        Container::V2 => v2::check_form(cx, manifest),
-        _ => Ok(()),
+    if container == Container::V2 && !manifest.is_empty() {
+        let place = core::mem::replace(&mut cx.place, Place::NOWHERE);
+        strict(manifest, 0, cx.limits.depth())?;
+        cx.place = place;
     }
+    Ok(())
 }
 
 /// Which rules a file follows.
@@ -339,7 +343,8 @@ impl core::fmt::Display for Version {
     }
 }
 
-/// A generation of the format. There is one constant for each; no other code asks which it is.
+/// A generation of the format. There is one constant for each; no other code asks which it is. 1.2 has all facts, the
+/// others those in which they differ from it.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself, and no state")]
 pub(crate) struct Dialect {
@@ -454,8 +459,8 @@ pub(crate) struct Fields {
 /// The nesting of the records of objects and components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nesting {
-    /// One record is an object and its only component, which has that role.
-    Flat(&'static str),
+    /// One record is an object and its only component.
+    Flat,
     /// The record of an object follows its name, and that of a component its role.
     Named,
     /// There are no records: the format is no zTensor.
@@ -506,53 +511,29 @@ impl IndexTypes {
 }
 
 impl Dialect {
-    /// The dialect of another file format.
+    /// The dialect of another file format, none of whose records are looked at again.
     pub(crate) const fn other(
         format: &'static str,
         duplicate_name: ErrorKind,
         bool_value: Option<ErrorKind>,
         stream: Option<&'static StreamRules>,
     ) -> Self {
-        const NONE: Field = Field("");
         Self {
             format,
             generation: None,
             nesting: Nesting::Absent,
-            has_attributes: true,
-            has_shards: false,
             duplicate_name,
             bool_value,
             stream,
-            layout_names: Format::name,
-            fields: Fields {
-                layout: NONE,
-                blob: Blob::Pair(NONE),
-                dtype: NONE,
-                logical_type: None,
-                encoding: NONE,
-                decoded_length: None,
-            },
             read_digest: |_| None,
             index_types: IndexTypes::Integers,
-            logical_dtypes: false,
-            needs_decoded_length: true,
-            unknown_format: None,
-            unknown_type: None,
-            facts: Facts {
-                alignment: 1,
-                shares_blobs: false,
-                sorted_by_length: false,
-                exact_roles: true,
-                whole_elements: true,
-            },
-            single_cells: false,
+            facts: Facts { alignment: 1, exact_roles: true, ..Facts::BEFORE_2 },
             writing: None,
             is_object_field: |_| true,
+            ..v1::V1_2
         }
     }
-}
 
-impl Dialect {
     /// The name of a layout; none if the file alone has it.
     pub(crate) fn layout_name(&self, layout: Format) -> Option<&'static str> {
         match layout {
@@ -565,7 +546,7 @@ impl Dialect {
     pub(crate) fn component_map<'m>(&self, at: Input<'m>) -> Option<Input<'m>> {
         match self.nesting {
             Nesting::Absent => None,
-            Nesting::Flat(_) => Some(at),
+            Nesting::Flat => Some(at),
             Nesting::Named => Some(key(at).ok()?.0),
         }
     }

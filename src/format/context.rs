@@ -40,11 +40,6 @@ pub(crate) struct ParseContext<'o> {
 const OBJECT_BYTES: u32 = 29;
 
 impl<'o> ParseContext<'o> {
-    /// The context of items of that dialect that are in no manifest yet.
-    pub(crate) fn of_items(limits: &'o Limits, dialect: &'static Dialect) -> Self {
-        Self::new(limits, dialect, 0..0, 0)
-    }
-
     /// The context of a manifest that lies at `manifest`, in a file whose blobs end at `blobs_end` at the latest.
     pub(crate) fn new(
         limits: &'o Limits,

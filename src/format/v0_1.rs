@@ -3,13 +3,13 @@
 use super::context::{DigestText, Name, ParseContext, ShapeField, Slot};
 use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
+use super::v1::V1_2;
 use super::{
     Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role,
 };
 use crate::cbor::{Checked, Input, Parsed, Remaining, check_utf8};
 use crate::digest::Digest;
 use crate::element::StorageType;
-use crate::error::ErrorKind;
 use crate::num::len_u32;
 use crate::rules::{Rule, Unsupported};
 
@@ -31,15 +31,10 @@ table! {
 
 /// The rules of 0.1.
 pub(crate) static V0_1: Dialect = Dialect {
-    format: "zTensor",
     generation: Some(Generation::V0_1),
-    nesting: Nesting::Flat("data"),
+    nesting: Nesting::Flat,
     has_attributes: false,
-    has_shards: false,
-    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: None,
-    stream: None,
-    layout_names: Format::name,
     fields: Fields {
         layout: EntryKey::layout.field(),
         blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
@@ -50,14 +45,12 @@ pub(crate) static V0_1: Dialect = Dialect {
     },
     read_digest: |text| Digest::read_v0(text),
     index_types: IndexTypes::Integers,
-    logical_dtypes: false,
     needs_decoded_length: false,
     unknown_format: Some(Unsupported::Layout),
-    unknown_type: None,
     facts: FACTS,
-    single_cells: false,
     writing: None,
     is_object_field: |key| EntryKey::named(key).is_some(),
+    ..V1_2
 };
 
 const FACTS: Facts = Facts { whole_elements: false, ..Facts::BEFORE_2 };

@@ -5,27 +5,26 @@ mod content;
 mod profiles;
 mod shards;
 mod values;
-mod write;
 
 pub(crate) use self::content::content;
 pub(crate) use self::profiles::{GgufKey, MxKey, Profiled, QuantKey, profile};
-pub(crate) use self::shards::ShardKey;
 use self::shards::Table;
-pub(crate) use self::values::layout;
+pub(crate) use self::shards::{ShardKey, validate_shards};
 use self::values::{BlobPlace, DtypeName, NAME_CAP, ShardName, TypeName, validate_name};
-pub(crate) use self::write::{pass_attributes, validate_shards};
+pub(crate) use self::values::{layout, pass_attributes};
 use super::context::{Attributes, DigestText, Header, OpenList, ParseContext, ShapeField, Slot};
 use super::record::{RawComponent, RawObject, Text, Uint};
 use super::table::table;
+use super::v1::V1_2;
 use super::{
-    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Objects, Role,
+    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Objects, Role, Writing,
 };
 use crate::cbor::{
     Checked, Fault, Input, Parsed, Remaining, ascend, check_utf8, fail, is_ascii, read_text,
-    short_text, strict, strict_map_head,
+    short_text, strict_map_head,
 };
 use crate::digest::Digest;
-use crate::error::{ErrorKind, Place};
+use crate::element::LogicalType;
 use crate::limits::format;
 use crate::num::{Word, len_u32};
 use crate::rules::{Limit, Rule, Unsupported};
@@ -72,14 +71,8 @@ const FACTS: Facts = Facts {
 
 /// The rules of 2.
 pub(crate) static V2: Dialect = Dialect {
-    format: "zTensor",
     generation: Some(Generation::V2),
-    nesting: Nesting::Named,
-    has_attributes: true,
     has_shards: true,
-    duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
-    bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
-    stream: None,
     layout_names: layout_name,
     fields: Fields {
         layout: ObjectKey::layout.field(),
@@ -91,14 +84,30 @@ pub(crate) static V2: Dialect = Dialect {
     },
     read_digest: |text| Digest::read_v2(text),
     index_types: IndexTypes::Unsigned,
-    logical_dtypes: false,
-    needs_decoded_length: true,
     unknown_format: Some(Unsupported::Format),
     unknown_type: Some(Unsupported::LogicalType),
     facts: FACTS,
     single_cells: true,
-    writing: Some(&write::WRITING),
+    writing: Some(&WRITING),
     is_object_field: |key| ObjectKey::named(key).is_some(),
+    ..V1_2
+};
+
+/// How generation 2 is written.
+static WRITING: Writing = Writing {
+    generation: Generation::V2,
+    dialect: &V2,
+    compression: Encoding::ZstdSeekable,
+    deterministic: true,
+    digests_decoded: true,
+    bool_is_type: true,
+    canonical_alignment: format::CANONICAL_ALIGNMENT_V2,
+    logical_type: |name| LogicalType::from_v2(name),
+    format: |name| layout(name),
+    format_name: |format| match format {
+        Format::QuantizedGroup => None,
+        format => V2.layout_name(format),
+    },
 };
 
 /// The name of a layout of 2, but for those that are unknown or of GGUF.
@@ -135,18 +144,6 @@ impl<'m> Objects<'m> {
         self.header = Some((rest, Header { attributes, version: None }));
         Ok(())
     }
-}
-
-/// Validates the form of a manifest as a whole. If it is refused, a fault in the form is told before any other,
-/// wherever it is, and of no object.
-#[cold]
-pub(super) fn check_form(cx: &mut ParseContext<'_>, manifest: Input<'_>) -> Checked<()> {
-    let place = core::mem::replace(&mut cx.place, Place::NOWHERE);
-    if !manifest.is_empty() {
-        strict(manifest, 0, cx.limits.depth())?;
-    }
-    cx.place = place;
-    Ok(())
 }
 
 /// The objects, which are read one by one: no value of this slot is ever read.

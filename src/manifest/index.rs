@@ -86,7 +86,7 @@ impl<'a> Records<'a> {
     pub(super) fn object_map(&self, object: &ObjectRecord) -> Option<Input<'a>> {
         match self.dialect.nesting {
             Nesting::Absent => None,
-            Nesting::Flat(_) => self.component_map(self.components(object).first()?),
+            Nesting::Flat => self.component_map(self.components(object).first()?),
             Nesting::Named => Some(key(seek(self.bytes, object.name)).ok()?.0),
         }
     }
@@ -100,7 +100,7 @@ impl<'a> Records<'a> {
         // No record has a place for other names: they are rare.
         let at = match self.dialect.nesting {
             Nesting::Absent => key(seek(self.bytes, object.name)).ok().map(|(layout, _)| layout),
-            Nesting::Flat(_) | Nesting::Named => {
+            Nesting::Flat | Nesting::Named => {
                 self.object_map(object).and_then(|map| self.dialect.fields.layout.find(map))
             }
         };

@@ -1,10 +1,11 @@
 //! `shards`: other files that hold blobs, by name. v2 §7.1.
 
+use super::V2;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head};
 use crate::format::context::{DigestText, ParseContext, Slot, push};
-use crate::format::record::ShardRecord;
-use crate::format::record::Uint;
+use crate::format::record::{ShardRecord, Uint};
 use crate::format::table::table;
+use crate::limits::Limits;
 use crate::num::u64_from_usize;
 use crate::rules::{Limit, Rule};
 
@@ -43,6 +44,13 @@ impl<'m> Slot<'m, true> for Table {
         }
         Ok((entries.end(input, at, Limit::Keys)?, Self))
     }
+}
+
+/// Validates a table of shards that is to be written: v2 §7.1.
+pub(crate) fn validate_shards(limits: &Limits, table: Input<'_>) -> Checked<()> {
+    let cx = &mut ParseContext::new(limits, &V2, 0..0, 0);
+    <Table as Slot<true>>::parse(cx, Rule::ShardsType, table)?;
+    Ok(())
 }
 
 /// Validates the name of a shard, whose head is at `at`: v2 §7.1.

@@ -2,7 +2,7 @@
 
 use super::profiles;
 use crate::cbor::{
-    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, short_text, skip,
+    Checked, Fault, Input, Parsed, Remaining, UNLIMITED, key, map_head, short_text, skip, strict,
     strict_array_head,
 };
 use crate::element::{LogicalType, StorageType};
@@ -37,7 +37,7 @@ impl<'m, const OPEN: u8> Slot<'m, true> for Attributes<OPEN> {
 }
 
 /// Passes over the attributes at `at`, which are deterministic CBOR.
-pub(super) fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()> {
+fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Parsed<'m, ()> {
     let (mut input, mut entries) = map_head(wrong, UNLIMITED, at)?;
     while entries.next(input) {
         let (value, name) = key(input)?;
@@ -46,6 +46,12 @@ pub(super) fn attributes<'m>(limits: &Limits, wrong: Rule, at: Input<'m>) -> Par
         input = skip(value, 0, limits.depth())?.0;
     }
     Ok((entries.end(input, at, Limit::Keys)?, ()))
+}
+
+/// Passes over attributes that are to be written, which are to lie within `open` levels of the manifest.
+pub(crate) fn pass_attributes<'m>(limits: &Limits, at: Input<'m>, open: u8) -> Checked<Input<'m>> {
+    strict(at, open, limits.depth())?;
+    Ok(attributes(limits, Rule::AttributesType, at)?.0)
 }
 
 /// The layout of that name: v2 §5.
