@@ -293,32 +293,19 @@ impl core::fmt::Display for Format {
 listed! {
 /// A role that some format gives a meaning to: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Data,
-    Values,
-    Indices,
-    Indptr,
-    Coords,
-    PackedWeight,
-    Scales,
-    Zeros,
+pub(crate) enum Role with pub(crate) fn name -> &'static str {
+    Data = "data",
+    Values = "values",
+    Indices = "indices",
+    Indptr = "indptr",
+    Coords = "coords",
+    PackedWeight = "packed_weight",
+    Scales = "scales",
+    Zeros = "zeros",
 }
 }
 
 impl Role {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Values => "values",
-            Self::Indices => "indices",
-            Self::Indptr => "indptr",
-            Self::Coords => "coords",
-            Self::PackedWeight => "packed_weight",
-            Self::Scales => "scales",
-            Self::Zeros => "zeros",
-        }
-    }
-
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         Self::LIST.into_iter().find(|role| role.name().as_bytes() == name)
     }

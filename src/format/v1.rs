@@ -178,24 +178,13 @@ impl Version {
 
 /// Two or three decimal numbers joined by dots, without sign, suffix or leading zero.
 fn version(text: &str) -> Option<Version> {
-    let mut numbers = text.as_bytes().split(|byte| *byte == b'.').map(|number| {
-        let leading = number.len() > 1 && number.starts_with(b"0");
-        if number.is_empty() || leading { None } else { decimal(number) }
+    let mut numbers = text.split('.').map(|number| {
+        let leading = number.len() > 1 && number.starts_with('0');
+        if leading || number.starts_with('+') { None } else { number.parse().ok() }
     });
     let (major, minor) = (numbers.next()??, numbers.next()??);
-    let patch = match numbers.next() {
-        Some(number) => Some(number?),
-        None => None,
-    };
+    let patch = numbers.next().map_or(Some(None), |number| number.map(Some))?;
     numbers.next().is_none().then_some(Version { major, minor, patch })
-}
-
-/// The number that decimal digits stand for.
-fn decimal(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0_u32, |number, digit| {
-        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
-        number.checked_mul(10)?.checked_add(digit.into())
-    })
 }
 
 /// The place of the objects, if the version stands after them. They are read at the end then.
@@ -328,22 +317,30 @@ impl Component<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct DtypeName {
     remaining: Remaining,
-    storage: StorageType,
-    /// The logical type that a 1.1 dtype stands for.
-    implied: Option<LogicalType>,
+    meaning: Meaning,
+}
+
+/// The storage type of a dtype, and the logical type that it stands for if it is of 1.1 only.
+type Meaning = (StorageType, Option<LogicalType>);
+
+/// The meaning of a name as a dtype.
+fn meaning(name: &[u8]) -> Option<Meaning> {
+    let old =
+        || LogicalType::from_dtype_v1_1(name).map(|logical| (logical.storage(), Some(logical)));
+    StorageType::from_v1(name).map(|storage| (storage, None)).or_else(old)
 }
 
 impl<'m> Slot<'m> for DtypeName {
-    const BLANK: Self = Self { remaining: Remaining::END, storage: StorageType::U8, implied: None };
+    const BLANK: Self = Self { remaining: Remaining::END, meaning: (StorageType::U8, None) };
 
     #[inline]
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         if let Some((rest, _, word)) = short_text(at)
             && let Some(storage) = StorageType::from_word(word)
         {
-            return Ok((rest, Self { remaining: Remaining::of(at), storage, implied: None }));
+            return Ok((rest, Self { remaining: Remaining::of(at), meaning: (storage, None) }));
         }
-        let (rest, dtype) = Self::any(cx.dialect, wrong, at)?;
+        let (rest, dtype) = Self::any(cx, wrong, at)?;
         Ok((rest, dtype))
     }
 }
@@ -352,57 +349,32 @@ impl DtypeName {
     /// A dtype that only 1.1 has, or one that is spelled at length.
     #[cold]
     #[inline(never)]
-    fn any<'m>(dialect: &Dialect, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
-        let (remaining, (rest, bytes)) = (Remaining::of(at), text(wrong, at)?);
-        if let Some(storage) = StorageType::from_v1(bytes) {
-            return Ok((rest, Self { remaining, storage, implied: None }));
-        }
-        match LogicalType::from_dtype_v1_1(bytes) {
-            Some(logical) if dialect.logical_dtypes => {
-                Ok((rest, Self { remaining, storage: logical.storage(), implied: Some(logical) }))
+    fn any<'m>(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
+        let (rest, text) = <Text<'m> as Slot<'m>>::parse(cx, wrong, at)?;
+        match meaning(text.bytes) {
+            Some(meaning) if meaning.1.is_none() || cx.dialect.logical_dtypes => {
+                Ok((rest, Self { remaining: text.remaining, meaning }))
             }
-            _ => {
-                let behind = Remaining::of(rest);
-                Err(Text { remaining, bytes, behind }.unknown(Rule::DtypeUnknown).into())
-            }
+            _ => Err(text.unknown(Rule::DtypeUnknown).into()),
         }
     }
 
     /// The elements by it and the `type` beside it. A `type` equal to the dtype says nothing.
     #[inline]
     pub(super) fn and(self, logical_type: Option<TypeName>) -> Dtype {
-        let named = logical_type.filter(|name| !self.is(name.spelled));
-        let logical = match named {
-            None => Logical { known: self.implied, unknown: false },
-            Some(name) => {
-                Logical { known: name.logical.or(self.implied), unknown: name.logical.is_none() }
-            }
-        };
+        let (storage, implied) = self.meaning;
+        let named = logical_type.filter(|name| name.as_dtype != Some(self.meaning));
         Dtype {
             remaining: self.remaining,
-            storage: Some(self.storage),
-            logical,
+            storage: Some(storage),
+            logical: Logical {
+                known: named.and_then(|name| name.logical).or(implied),
+                unknown: named.is_some_and(|name| name.logical.is_none()),
+            },
             type_remaining: named.map(|name| name.remaining),
-            implied: self.implied.is_some(),
+            implied: implied.is_some(),
         }
     }
-
-    /// Returns whether a `type` spells it just so.
-    fn is(self, spelled: Spelled) -> bool {
-        match (self.implied, spelled) {
-            (None, Spelled::Dtype(storage)) => storage == self.storage,
-            (Some(implied), Spelled::Dtype1_1(logical)) => implied == logical,
-            _ => false,
-        }
-    }
-}
-
-/// The meaning that a `type` would have in `dtype`.
-#[derive(Clone, Copy)]
-enum Spelled {
-    Dtype(StorageType),
-    Dtype1_1(LogicalType),
-    Neither,
 }
 
 /// `type`: an open set. v1.2 §2.
@@ -410,21 +382,18 @@ enum Spelled {
 pub(crate) struct TypeName {
     remaining: Remaining,
     logical: Option<LogicalType>,
-    spelled: Spelled,
+    /// The meaning that it would have in `dtype`.
+    as_dtype: Option<Meaning>,
 }
 
 impl<'m> Slot<'m> for TypeName {
-    const BLANK: Self =
-        Self { remaining: Remaining::END, logical: None, spelled: Spelled::Neither };
+    const BLANK: Self = Self { remaining: Remaining::END, logical: None, as_dtype: None };
 
     fn parse(cx: &mut ParseContext<'_>, wrong: Rule, at: Input<'m>) -> Parsed<'m, Self> {
         let (rest, Name(Text { remaining, bytes, .. })) =
             <Name<'m> as Slot<'m>>::parse(cx, wrong, at)?;
         let logical = LogicalType::from_name(bytes);
-        let storage = StorageType::from_v1(bytes).map(Spelled::Dtype);
-        let old = || LogicalType::from_dtype_v1_1(bytes).map(Spelled::Dtype1_1);
-        let spelled = storage.or_else(old).unwrap_or(Spelled::Neither);
-        Ok((rest, Self { remaining, logical, spelled }))
+        Ok((rest, Self { remaining, logical, as_dtype: meaning(bytes) }))
     }
 }
 
