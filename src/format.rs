@@ -164,18 +164,20 @@ pub(crate) fn check_form(
     Ok(())
 }
 
+listed! {
 /// Which rules a file follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Generation {
+pub enum Generation with fn text -> &'static str {
     /// `ZTEN0001`.
-    V0_1,
+    V0_1 = "0.1",
     /// `ZTEN1000`, minor version 0 or 1.
-    V1_1,
+    V1_1 = "1.1",
     /// `ZTEN1000`, minor version 2 or more.
-    V1_2,
+    V1_2 = "1.2",
     /// zTensor 2 (Draft 4): the container with the magic `89 5A 54 32 0D 0A 1A 0A`.
-    V2,
+    V2 = "2",
+}
 }
 
 /// How files of that generation are written, if they are.
@@ -190,12 +192,7 @@ pub(crate) fn written(generation: Generation) -> Option<&'static Writing> {
 impl Generation {
     /// `0.1`, `1.1`, `1.2` or `2`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V0_1 => "0.1",
-            Self::V1_1 => "1.1",
-            Self::V1_2 => "1.2",
-            Self::V2 => "2",
-        }
+        self.text()
     }
 }
 
@@ -206,56 +203,54 @@ impl core::fmt::Display for Generation {
     }
 }
 
+listed! {
 /// How a component's bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Encoding {
+pub enum Encoding with fn text -> &'static str {
     /// As they are.
-    Raw,
+    Raw = "raw",
     /// Compressed: RFC 8878.
-    Zstd,
+    Zstd = "zstd",
     /// Compressed in frames of one size, with a table of them: `zt.zstd-seekable/1` of 2.
-    ZstdSeekable,
+    ZstdSeekable = "zt.zstd-seekable/1",
     /// Compressed: RFC 1951. In files of other formats only.
-    Deflate,
+    Deflate = "deflate",
     /// In a way that is not known (0.1 and 2 only): v0.1 §8, v2 §3.4.
-    Unknown,
+    Unknown = "unknown",
+}
 }
 
+listed! {
 /// How an object's components make up a tensor: v1.1 III, v1.2 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Format {
+pub enum Format with fn text -> &'static str {
     /// A contiguous array in row-major order.
-    Dense,
+    Dense = "dense",
     /// Compressed sparse rows.
-    SparseCsr,
+    SparseCsr = "sparse_csr",
     /// A list of coordinates.
-    SparseCoo,
+    SparseCoo = "sparse_coo",
     /// Packed weights with scales and zero-points.
-    QuantizedGroup,
+    QuantizedGroup = "quantized_group",
     /// Blocks of elements, with a scale for each: `zt.mx/1` of 2.
-    Mx,
+    Mx = "zt.mx/1",
     /// Codes in words, with scales and zero points: `zt.quant_group/1` of 2. They can be listed, and
     /// read part by part.
-    QuantGroup,
+    QuantGroup = "zt.quant_group/1",
     /// Blocks of a type of GGUF: `gguf.NAME/1` of 2. They are bytes.
-    GgufBlocks,
+    GgufBlocks = "gguf",
     /// A format that is not known, or a layout of 0.1 or 2 that is not.
-    Unknown,
+    Unknown = "unknown",
+}
 }
 
 impl Encoding {
     /// Its name: `raw`, `zstd`, `zt.zstd-seekable/1`; `unknown` where it is not known, whose name
     /// [`Component::encoding_name`](crate::Component::encoding_name) has.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Zstd => "zstd",
-            Self::ZstdSeekable => "zt.zstd-seekable/1",
-            Self::Deflate => "deflate",
-            Self::Unknown => "unknown",
-        }
+        self.text()
     }
 }
 
@@ -270,16 +265,7 @@ impl Format {
     /// Its name in 1.x: `sparse_csr`; `unknown` where it is not known, whose name
     /// [`Object::format_name`](crate::Object::format_name) has.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Dense => "dense",
-            Self::SparseCsr => "sparse_csr",
-            Self::SparseCoo => "sparse_coo",
-            Self::QuantizedGroup => "quantized_group",
-            Self::Mx => "zt.mx/1",
-            Self::QuantGroup => "zt.quant_group/1",
-            Self::GgufBlocks => "gguf",
-            Self::Unknown => "unknown",
-        }
+        self.text()
     }
 }
 
