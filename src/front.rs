@@ -310,7 +310,7 @@ impl<'o> Builder<'o> {
         }
         candidate.check(self.options).map_err(|fault| {
             let place = Place::new(Some(ordinal), fault.component());
-            Error::nowhere(fault.kind()).found(fault.found()).at(place)
+            Error::nowhere(fault.kind).found(fault.found).at(place)
         })?;
         let count = len_u32(components.len());
         let (name, head) = self.name(object.name)?;

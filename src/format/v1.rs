@@ -99,12 +99,7 @@ static WRITING: Writing = Writing {
     canonical_alignment: format::ALIGNMENT,
     logical_type: |name| LogicalType::from_name(name),
     format: |name| Format::named(name),
-    format_name: |format| match format {
-        Format::Dense | Format::SparseCsr | Format::SparseCoo | Format::QuantizedGroup => {
-            Some(format.name())
-        }
-        _ => None,
-    },
+    format_name: |format| FORMATS.contains(&format).then(|| format.name()),
 };
 
 /// The rules of 1.1: v1.1 II.3, II.4, III.2.
@@ -414,12 +409,11 @@ impl<'m> Slot<'m> for Encoding {
 impl Format {
     /// The format of that name in 1.x: v1.1 III, v1.2 §3.
     pub(crate) fn named(name: &[u8]) -> Self {
-        let rows = &[
-            ("dense", Self::Dense),
-            ("sparse_csr", Self::SparseCsr),
-            ("sparse_coo", Self::SparseCoo),
-            ("quantized_group", Self::QuantizedGroup),
-        ];
-        rows.iter().find(|row| row.0.as_bytes() == name).map_or(Self::Unknown, |row| row.1)
+        let found = FORMATS.into_iter().find(|format| format.name().as_bytes() == name);
+        found.unwrap_or(Self::Unknown)
     }
 }
+
+/// The formats that 1.x knows.
+const FORMATS: [Format; 4] =
+    [Format::Dense, Format::SparseCsr, Format::SparseCoo, Format::QuantizedGroup];

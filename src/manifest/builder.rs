@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::index::{FieldFault, Index, ObjectRecord, Records, Site};
+use super::index::{Index, ObjectRecord, Records, Site};
 use super::layouts::{Candidate, FaultAt, ObjectFault};
 use crate::cbor::seek;
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, fault};
@@ -162,7 +162,7 @@ pub(super) fn overlap_fault(records: Records<'_>, found: Overlap) -> PlacedFault
     let Some(record) = records.components.get(usize_from_u32(component)) else {
         return PlacedFault::INTERNAL;
     };
-    let fault = records.fault(record, FieldFault { kind, field: Site::Offset, found });
+    let fault = Fault::with(kind, records.field(record, Site::Offset), found);
     PlacedFault { fault, place: records.place(component) }
 }
 
@@ -317,21 +317,20 @@ impl<'m> Parser<'m, '_> {
     #[cold]
     #[inline(never)]
     fn fault(&mut self, raw: &RawObject<'_>, found: ObjectFault) -> nom::Err<Fault> {
-        let ObjectFault { fault, at } = found;
-        let at = match at {
+        let at = match found.at {
             FaultAt::Shape => raw.shape_at,
             FaultAt::Components => raw.components_at,
-            FaultAt::Component(ordinal) => {
+            FaultAt::Component(ordinal, field) => {
                 self.cx.place = self.cx.place.in_component(Some(ordinal));
                 let (dialect, components) = (self.cx.dialect, &*self.cx.components);
                 let records = Records { bytes: self.manifest, dialect, objects: &[], components };
-                return match components.get(usize_from_u32(raw.first.saturating_add(ordinal))) {
-                    Some(component) => records.fault(component, fault).into(),
-                    None => PlacedFault::INTERNAL.fault.into(),
-                };
+                match components.get(usize_from_u32(raw.first.saturating_add(ordinal))) {
+                    Some(component) => records.field(component, field),
+                    None => return PlacedFault::INTERNAL.fault.into(),
+                }
             }
         };
-        Fault::with(fault.kind, at, fault.found).into()
+        Fault::with(found.kind, at, found.found).into()
     }
 }
 
@@ -474,9 +473,8 @@ fn check_shards(
         };
         let end = shards.get(shard).ok_or(PlacedFault::INTERNAL)?.blobs_end();
         if record.extent.end() > end {
-            let found = record.extent.length();
-            let kind = Rule::BlobBounds.into();
-            return broken(records.fault(record, FieldFault { kind, field: Site::Length, found }));
+            let at = records.field(record, Site::Length);
+            return broken(Fault::with(Rule::BlobBounds, at, record.extent.length()));
         }
         entries.push(u64_from_usize(shard) << 32 | u64::from(component));
     }

@@ -4,7 +4,7 @@
 mod v2;
 
 use super::ManifestRef;
-use super::index::{FieldFault, Records, Site};
+use super::index::{Records, Site};
 use super::object::{Component, Object};
 use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
@@ -19,14 +19,6 @@ use crate::rules::Rule;
 /// The version that canonical files have, and those that are written.
 pub(crate) const VERSION: &str = "1.2.0";
 
-/// The next multiple of 64; none beyond the last that there is.
-fn aligned(offset: u64) -> Option<u64> {
-    offset.checked_next_multiple_of(ALIGNMENT)
-}
-
-/// Where the first blob of a canonical file begins.
-const FIRST: u64 = ALIGNMENT;
-
 /// Validates a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
     let form = Form { manifest: *manifest, root: manifest.as_bytes(), records: manifest.records() };
@@ -38,7 +30,8 @@ pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
         Some(_) => {}
     }
     form.version()?;
-    let mut cursor = FIRST;
+    // The first blob follows the header.
+    let mut cursor = ALIGNMENT;
     form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
         Some(RootKey::version) => Ok(deterministic(value)?),
         Some(RootKey::attributes) if !is_empty(value) => Ok(deterministic(value)?),
@@ -106,10 +99,8 @@ impl<'a> Form<'a> {
     /// The error of a blob that does not lie where the form has it.
     fn blob(&self, component: &Component<'a>) -> Error {
         let found = component.extent().offset();
-        let fault = FieldFault { kind: Rule::CanonicalBlob.into(), field: Site::Offset, found };
-        let fault = self.records.fault(component.record(), fault);
-        let error = Error::new(fault.kind, self.offset(fault.remaining));
-        error.found(found).at(component.place())
+        let offset = self.offset(self.records.field(component.record(), Site::Offset));
+        Error::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
     }
 
     /// Validates the map at `map`, whose values `validate` validates: what is left after it.
@@ -192,7 +183,7 @@ impl<'a> Form<'a> {
             return Err(self.blob(component));
         }
         // The manifest, whose start is there, lies behind it.
-        *cursor = aligned(extent.end()).unwrap_or(u64::MAX);
+        *cursor = extent.end().checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
         Ok(rest)
     }
 }

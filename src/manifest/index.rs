@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::cbor::{Fault, Input, Remaining, key, seek, text};
-use crate::error::{ErrorKind, Place};
+use crate::cbor::{Input, Remaining, key, seek, text};
+use crate::error::Place;
 use crate::format::ShardRecord;
 use crate::format::frame::Frame;
 use crate::format::{
@@ -133,12 +133,12 @@ impl<'a> Records<'a> {
         text(Rule::NameType, seek(self.bytes, at)).map_or(&[], |(_, text)| text)
     }
 
-    /// The fault of a component's field, at its place.
+    /// The place of a component's field; that of the component in other formats, whose records have no fields.
     #[cold]
-    pub(super) fn fault(&self, component: &ComponentRecord, fault: FieldFault) -> Fault {
+    pub(super) fn field(&self, component: &ComponentRecord, field: Site) -> Remaining {
         let place = || {
             let (fields, map) = (&self.dialect.fields, self.component_map(component)?);
-            match fault.field {
+            match field {
                 Site::Offset => Some(fields.blob.find(map)?.0),
                 Site::Length => Some(fields.blob.find(map)?.1),
                 Site::Size => {
@@ -156,11 +156,7 @@ impl<'a> Records<'a> {
                     .find(map),
             }
         };
-        match place() {
-            Some(at) => Fault::with(fault.kind, Remaining::of(at), fault.found),
-            // The records of other formats have no fields: the object has a place.
-            None => Fault::with(fault.kind, component.at, fault.found),
-        }
+        place().map_or(component.at, Remaining::of)
     }
 
     /// The place of the component at an ordinal among all components.
@@ -194,14 +190,6 @@ pub(super) enum Site {
     Dtype,
     /// The `type`, or the dtype if that says it.
     Type,
-}
-
-/// A fault in a field of a component, wherever the field stands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FieldFault {
-    pub(super) kind: ErrorKind,
-    pub(super) field: Site,
-    pub(super) found: u64,
 }
 
 /// Everything that opening finds out.

@@ -2,7 +2,7 @@
 
 mod profiles;
 
-use super::index::{FieldFault, Site};
+use super::index::Site;
 use crate::error::ErrorKind;
 use crate::format::{
     ComponentRecord, Dialect, Encoding, Format, IndexTypes, Logical, Product, Role, Shape,
@@ -24,24 +24,17 @@ pub(crate) struct Candidate<'c> {
 /// A broken rule of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectFault {
-    pub(super) fault: FieldFault,
+    pub(crate) kind: ErrorKind,
+    /// The number that the rule's sentence names.
+    pub(crate) found: u64,
     pub(super) at: FaultAt,
 }
 
 impl ObjectFault {
-    pub(crate) fn kind(&self) -> ErrorKind {
-        self.fault.kind
-    }
-
-    /// The number that the rule's sentence names.
-    pub(crate) fn found(&self) -> u64 {
-        self.fault.found
-    }
-
     /// The ordinal of the component that is at fault, if it is not the object as such.
     pub(crate) fn component(&self) -> Option<u32> {
         match self.at {
-            FaultAt::Component(ordinal) => Some(ordinal),
+            FaultAt::Component(ordinal, _) => Some(ordinal),
             FaultAt::Shape | FaultAt::Components => None,
         }
     }
@@ -52,7 +45,8 @@ impl ObjectFault {
 pub(super) enum FaultAt {
     Shape,
     Components,
-    Component(u32),
+    /// A field of the component of that ordinal.
+    Component(u32, Site),
 }
 
 /// One component, and its ordinal in the object.
@@ -70,8 +64,8 @@ impl Part<'_> {
 
     #[cold]
     fn found(&self, rule: Rule, field: Site, found: u64) -> ObjectFault {
-        let fault = FieldFault { kind: rule.into(), field, found };
-        ObjectFault { fault, at: FaultAt::Component(self.ordinal) }
+        let at = FaultAt::Component(self.ordinal, field);
+        ObjectFault { kind: rule.into(), found, at }
     }
 
     /// The number of logical elements, if it is known.
@@ -92,14 +86,12 @@ impl Part<'_> {
 
 #[cold]
 fn in_shape(rule: Rule, found: u64) -> ObjectFault {
-    let fault = FieldFault { kind: rule.into(), field: Site::Size, found };
-    ObjectFault { fault, at: FaultAt::Shape }
+    ObjectFault { kind: rule.into(), found, at: FaultAt::Shape }
 }
 
 #[cold]
 fn in_components(rule: Rule) -> ObjectFault {
-    let fault = FieldFault { kind: rule.into(), field: Site::Size, found: 0 };
-    ObjectFault { fault, at: FaultAt::Components }
+    ObjectFault { kind: rule.into(), found: 0, at: FaultAt::Components }
 }
 
 impl<'c> Candidate<'c> {
@@ -122,16 +114,17 @@ impl<'c> Candidate<'c> {
         Some(Part { ordinal: len_u32(ordinal), record: self.components.get(ordinal)? })
     }
 
-    /// Returns whether the object may have components beside `known`, all of which it has.
+    /// The component of a role, of which a layout has `known` and in some generations no others; without, the object
+    /// breaks `rule`.
     #[inline]
-    fn may_have_others(&self, known: usize) -> bool {
-        !self.dialect.facts.exact_roles || self.components.len() == known
+    fn require(&self, role: Role, known: usize, rule: Rule) -> Result<Part<'c>, ObjectFault> {
+        let allowed = !self.dialect.facts.exact_roles || self.components.len() == known;
+        self.get(role).filter(|_| allowed).ok_or_else(|| in_components(rule))
     }
 
     #[inline]
     fn check_dense(&self) -> Result<(), ObjectFault> {
-        let data = self.get(Role::Data).filter(|_| self.may_have_others(1));
-        let data = data.ok_or_else(|| in_components(Rule::DenseRoles))?;
+        let data = self.require(Role::Data, 1, Rule::DenseRoles)?;
         let ComponentRecord { storage, encoding, logical, .. } = *data.record;
         let size = data.record.size();
         if storage.is_none() || encoding == Encoding::Unknown && size.is_none() {
@@ -159,13 +152,9 @@ impl<'c> Candidate<'c> {
 
     #[inline(never)]
     fn check_csr(&self, options: &Options) -> Result<(), ObjectFault> {
-        let roles = (self.get(Role::Values), self.get(Role::Indices), self.get(Role::Indptr));
-        let (Some(values), Some(indices), Some(indptr)) = roles else {
-            return Err(in_components(Rule::CsrRoles));
-        };
-        if !self.may_have_others(3) {
-            return Err(in_components(Rule::CsrRoles));
-        }
+        let part = |role| self.require(role, 3, Rule::CsrRoles);
+        let [values, indices, indptr] =
+            [part(Role::Values)?, part(Role::Indices)?, part(Role::Indptr)?];
         let (rank, rows) = (self.shape.rank(), self.shape.first().unwrap_or(0));
         if rank != 2 {
             return Err(in_shape(Rule::CsrRank, rank.into()));
@@ -174,7 +163,10 @@ impl<'c> Candidate<'c> {
         self.check_index_type(indptr, options)?;
         let bounds = rows.checked_add(1).ok_or_else(|| in_shape(Rule::SparseOverflow, 0))?;
         if self.dialect.index_types == IndexTypes::Unsigned {
-            check_same_type(indices, indptr)?;
+            // Indices and the pointers into them are of one type: v2 §5.2.
+            if indices.record.storage != indptr.record.storage {
+                return Err(indptr.fault(Rule::IndexDtype, Site::Dtype));
+            }
             for part in [values, indices, indptr] {
                 part.check_whole()?;
             }
@@ -186,12 +178,8 @@ impl<'c> Candidate<'c> {
 
     #[inline(never)]
     fn check_coo(&self, options: &Options) -> Result<(), ObjectFault> {
-        let (Some(values), Some(coords)) = (self.get(Role::Values), self.get(Role::Coords)) else {
-            return Err(in_components(Rule::CooRoles));
-        };
-        if !self.may_have_others(2) {
-            return Err(in_components(Rule::CooRoles));
-        }
+        let part = |role| self.require(role, 2, Rule::CooRoles);
+        let [values, coords] = [part(Role::Values)?, part(Role::Coords)?];
         let rank = self.shape.rank();
         if rank == 0 {
             return Err(in_shape(Rule::CooRank, 0));
@@ -202,7 +190,12 @@ impl<'c> Candidate<'c> {
             coords.check_whole()?;
         }
         let Some(nnz) = values.count() else {
-            let nnz = whole_tuples(coords, rank)?;
+            // Coordinates are tuples of one for each dimension.
+            let count = coords.count();
+            let nnz = count.and_then(|count| divide_exactly(count, rank.into()));
+            if let (Some(count), None) = (count, nnz) {
+                return Err(coords.found(Rule::CooNnz, Site::Size, count));
+            }
             return check_packed(values, coords, Rule::CooNnz, nnz);
         };
         let indices = nnz.checked_mul(rank.into());
@@ -239,14 +232,6 @@ impl<'c> Candidate<'c> {
     }
 }
 
-/// Checks that indices and the pointers into them are of one type: v2 §5.2.
-fn check_same_type(indices: Part<'_>, indptr: Part<'_>) -> Result<(), ObjectFault> {
-    if indices.record.storage == indptr.record.storage {
-        return Ok(());
-    }
-    Err(indptr.fault(Rule::IndexDtype, Site::Dtype))
-}
-
 /// Checks that values that share bytes take as many as `count` of them do; if not, `indices` are at fault, as they
 /// are if each value has bytes of its own.
 fn check_packed(
@@ -263,13 +248,6 @@ fn check_packed(
         }
         _ => Ok(()),
     }
-}
-
-/// Returns the number of coordinates, tuples of `rank`, if it is known.
-fn whole_tuples(coords: Part<'_>, rank: u32) -> Result<Option<u64>, ObjectFault> {
-    let Some(count) = coords.count() else { return Ok(None) };
-    let broken = || coords.found(Rule::CooNnz, Site::Size, count);
-    divide_exactly(count, rank.into()).map(Some).ok_or_else(broken)
 }
 
 /// Checks that a component holds as many elements as `wanted`, as far as both are known.

@@ -1,6 +1,6 @@
 //! The rules of the profiles of generation 2 for the parts of an object: v2 §5.2.
 
-use super::{Candidate, ObjectFault, Part, in_components};
+use super::{Candidate, ObjectFault, Part};
 use crate::format::{Count, Profile, Role, Types};
 use crate::manifest::index::Site;
 use crate::num::divide_exactly;
@@ -11,12 +11,8 @@ impl Candidate<'_> {
     #[inline(never)]
     pub(crate) fn check_profile(&self, profile: &Profile) -> Result<(), ObjectFault> {
         let rules = || profile.iter().flatten();
-        let wrong = || in_components(Rule::ProfileRoles);
-        let part = |role| self.get(role).ok_or_else(wrong);
+        let part = |role| self.require(role, rules().count(), Rule::ProfileRoles);
         rules().try_for_each(|rule| part(rule.role).map(|_| ()))?;
-        if !self.may_have_others(rules().count()) {
-            return Err(wrong());
-        }
         for rule in rules() {
             let part = part(rule.role)?;
             part.check_type(rule.types)?;
