@@ -41,8 +41,6 @@ pub(crate) enum Count {
     Exactly(Option<u64>),
     /// Either of two.
     Either(Option<u64>, Option<u64>),
-    /// The number that the shape asks for.
-    OfShape,
     /// One for so many scales.
     PerScales(u64),
 }

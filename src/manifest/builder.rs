@@ -306,10 +306,7 @@ impl<'m> Parser<'m, '_> {
         let Some(attributes) = raw.attributes else {
             return Err(Fault::new(Rule::AttributeMissing, raw.name.behind).into());
         };
-        let attributes = seek(self.manifest, attributes);
-        let RawObject { layout, shape, shape_at, .. } = *raw;
-        let profiled = v2::Profiled { layout, shape, shape_at, attributes };
-        let profile = v2::profile(&mut self.cx, profiled)?;
+        let profile = v2::profile(&mut self.cx, raw, seek(self.manifest, attributes))?;
         candidate(&self.cx, raw).check_profile(&profile).map_err(|found| self.fault(raw, found))
     }
 

@@ -118,8 +118,8 @@ impl<'c> Candidate<'c> {
     /// breaks `rule`.
     #[inline]
     fn require(&self, role: Role, known: usize, rule: Rule) -> Result<Part<'c>, ObjectFault> {
-        let allowed = !self.dialect.facts.exact_roles || self.components.len() == known;
-        self.get(role).filter(|_| allowed).ok_or_else(|| in_components(rule))
+        let allowed = || !self.dialect.facts.exact_roles || self.components.len() == known;
+        self.get(role).filter(|_| allowed()).ok_or_else(|| in_components(rule))
     }
 
     #[inline]

@@ -2,10 +2,9 @@
 
 use crate::cbor::{Checked, Fault, Input, Parsed, Remaining, skip};
 use crate::element::StorageType;
-use crate::error::ErrorKind;
 use crate::format::context::{ParseContext, Slot};
 use crate::format::profile::{Count, PartRule, Profile, Types};
-use crate::format::record::{Shape, ShapeSpan, Text, Uint};
+use crate::format::record::{RawObject, Shape, Text, Uint};
 use crate::format::table::table;
 use crate::format::{Format, Role};
 use crate::limits::format::DEPTH_CAP;
@@ -78,34 +77,25 @@ pub(super) fn named(layout: &[u8]) -> Format {
     }
 }
 
-/// An object of a profile: its shape, which the context has, the place of that, and its attributes, a map.
-#[derive(Clone, Copy)]
-pub(crate) struct Profiled<'m> {
-    pub(crate) layout: Format,
-    pub(crate) shape: ShapeSpan,
-    pub(crate) shape_at: Remaining,
-    pub(crate) attributes: Input<'m>,
-}
-
-/// Reads the attributes of a profile: the numbers of elements that they and the shape ask for.
+/// Reads the attributes of an object of a profile, a map: the numbers of elements that they and the shape ask for.
 #[inline(never)]
-pub(crate) fn profile(cx: &mut ParseContext<'_>, object: Profiled<'_>) -> Checked<Profile> {
-    let Profiled { layout, shape, shape_at, attributes } = object;
+pub(crate) fn profile(
+    cx: &mut ParseContext<'_>,
+    object: &RawObject<'_>,
+    attributes: Input<'_>,
+) -> Checked<Profile> {
+    let RawObject { layout, product, shape, shape_at, .. } = *object;
+    let elements = product.elements().ok_or_else(|| Fault::internal(attributes))?;
     let (_, profile) = match layout {
-        Format::Mx => {
-            Mx::read(cx, attributes, |cx, mx| Ok(mx.profile(cx.shapes.get(shape), shape_at)?))?
-        }
-        Format::QuantGroup => {
-            Quant::read(cx, attributes, |cx, quant| Ok(quant.profile(cx.shapes.get(shape))?))?
-        }
-        _ => Gguf::read(cx, attributes, |cx, gguf| Ok(gguf.profile(cx.shapes.get(shape))?))?,
+        Format::Mx => Mx::read(cx, attributes, |cx, mx| {
+            Ok(mx.profile(cx.shapes.get(shape), elements, shape_at)?)
+        })?,
+        Format::QuantGroup => Quant::read(cx, attributes, |cx, quant| {
+            Ok(quant.profile(cx.shapes.get(shape), elements)?)
+        })?,
+        _ => Gguf::read(cx, attributes, |_, gguf| Ok(gguf.profile(elements)?))?,
     };
     Ok(profile)
-}
-
-/// The number of elements, which has been found to fit in 64 bits.
-fn elements(shape: Shape<'_>) -> Result<u64, Fault> {
-    shape.elements().ok_or_else(|| Fault::new(ErrorKind::Internal, Remaining::END))
 }
 
 /// The dimension of an axis.
@@ -120,27 +110,33 @@ fn part(role: Role, types: Types, count: Count) -> PartRule {
 }
 
 impl Mx<'_> {
-    fn profile(&self, shape: Shape<'_>, shape_at: Remaining) -> Result<Profile, Fault> {
+    fn profile(
+        &self,
+        shape: Shape<'_>,
+        elements: u64,
+        shape_at: Remaining,
+    ) -> Result<Profile, Fault> {
         let along = match self.axis {
             Some(axis) => along(shape, axis)?,
             None => shape.last().ok_or_else(|| Fault::new(Rule::AttributeAxis, shape_at))?,
         };
         let Uint { remaining, value } = self.block_size;
         let whole = divide_exactly(along, value).is_some();
-        let blocks = elements(shape)?.checked_div(value).filter(|_| whole && value >= 2);
+        let blocks = elements.checked_div(value).filter(|_| whole && value >= 2);
         let blocks = blocks.ok_or(Fault::with(Rule::MxBlockSize, remaining, value))?;
         if self.scale_form.bytes != b"e8m0_exponent" {
             return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining));
         }
         let scales = part(Role::Scales, Types::E8M0, Count::Exactly(Some(blocks)));
-        Ok([Some(part(Role::Data, Types::Mx, Count::OfShape)), Some(scales), None])
+        let data = part(Role::Data, Types::Mx, Count::Exactly(Some(elements)));
+        Ok([Some(data), Some(scales), None])
     }
 }
 
 impl Gguf<'_> {
-    fn profile(&self, shape: Shape<'_>) -> Result<Profile, Fault> {
+    fn profile(&self, elements: u64) -> Result<Profile, Fault> {
         let Uint { remaining, value } = self.elems_per_block;
-        let blocks = divide_exactly(elements(shape)?, value);
+        let blocks = divide_exactly(elements, value);
         let blocks = blocks.ok_or(Fault::with(Rule::GgufBlock, remaining, value))?;
         let Uint { remaining, value } = self.block_bytes;
         if value == 0 {
@@ -152,7 +148,7 @@ impl Gguf<'_> {
 }
 
 impl Quant<'_> {
-    fn profile(&self, shape: Shape<'_>) -> Result<Profile, Fault> {
+    fn profile(&self, shape: Shape<'_>, elements: u64) -> Result<Profile, Fault> {
         let along = along(shape, self.axis)?;
         let Packing { word, per_word } = self.packing;
         let Uint { remaining, value: bits } = self.bits;
@@ -164,7 +160,7 @@ impl Quant<'_> {
         }
         let Uint { remaining, value: size } = self.group_size;
         // Of an axis of 0 there are no lanes to count, and no scales.
-        let lanes = elements(shape)?.checked_div(along).unwrap_or(0);
+        let lanes = elements.checked_div(along).unwrap_or(0);
         let scales = if size == 0 {
             // The text of the profile asks for one a lane, its size for one an element.
             Count::Either(lanes.checked_mul(along), Some(lanes))
@@ -179,7 +175,7 @@ impl Quant<'_> {
             b"e8m0_exponent" => Types::E8M0,
             _ => return Err(Fault::new(Rule::ScaleForm, self.scale_form.remaining)),
         };
-        let words = Count::Exactly(divide_exactly(elements(shape)?, codes));
+        let words = Count::Exactly(divide_exactly(elements, codes));
         let zeros = match self.zero_point {
             ZeroPoint::Absent => None,
             ZeroPoint::Plain => Some(part(Role::Zeros, Types::Plain, Count::PerScales(1))),

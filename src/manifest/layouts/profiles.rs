@@ -21,7 +21,6 @@ impl Candidate<'_> {
                 Count::Either(one, other) => {
                     part.check_elements(one).or_else(|_| part.check_elements(other))?;
                 }
-                Count::OfShape => part.check_elements(self.product.elements())?,
                 Count::PerScales(scales) => {
                     let count = self.get(Role::Scales).and_then(|part| part.count());
                     part.check_elements(count.and_then(|count| divide_exactly(count, scales)))?;
