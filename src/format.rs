@@ -418,15 +418,19 @@ pub(crate) struct Writing {
     pub(crate) format_name: fn(Format) -> Option<&'static str>,
 }
 
-/// The fields of an object and of a component that are looked up again.
+/// The fields of an object and of a component that are looked up again. One that a generation has not is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
+    pub(crate) shape: Field,
     pub(crate) layout: Field,
+    pub(crate) attributes: Field,
+    pub(crate) components: Field,
     pub(crate) blob: Blob,
     pub(crate) dtype: Field,
-    pub(crate) logical_type: Option<Field>,
+    pub(crate) logical_type: Field,
+    pub(crate) digest: Field,
     pub(crate) encoding: Field,
-    pub(crate) decoded_length: Option<Field>,
+    pub(crate) decoded_length: Field,
 }
 
 /// The nesting of the records of objects and components.
@@ -450,6 +454,14 @@ pub(crate) enum Blob {
 }
 
 impl Blob {
+    /// Returns whether a field of that key is among them.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        match self {
+            Self::Fields(offset, length) => offset.is(key) || length.is(key),
+            Self::Pair(pair) => pair.is(key),
+        }
+    }
+
     /// Offset and length in the record of a component, which has been checked.
     pub(crate) fn find<'m>(&self, map: Input<'m>) -> Option<(Input<'m>, Input<'m>)> {
         match self {
@@ -530,6 +542,14 @@ impl Dialect {
 pub(crate) struct Field(pub(in crate::format) &'static str);
 
 impl Field {
+    /// A field that no record has.
+    pub(in crate::format) const NONE: Self = Self("");
+
+    /// Returns whether it has that key.
+    pub(crate) fn is(self, key: &[u8]) -> bool {
+        self.0.as_bytes() == key
+    }
+
     /// The value in the map at `map`, if it is there.
     pub(crate) fn find(self, map: Input<'_>) -> Option<Input<'_>> {
         find(map, self.0)

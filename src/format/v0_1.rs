@@ -5,7 +5,7 @@ use super::record::{Dtype, Logical, RawComponent, RawObject, Text, Uint};
 use super::table::table;
 use super::v1::V1_2;
 use super::{
-    Blob, Dialect, Encoding, Facts, Fields, Format, Generation, IndexTypes, Nesting, Role,
+    Blob, Dialect, Encoding, Facts, Field, Fields, Format, Generation, IndexTypes, Nesting, Role,
 };
 use crate::cbor::{Checked, Input, Parsed, Remaining, check_utf8};
 use crate::digest::Digest;
@@ -36,12 +36,16 @@ pub(crate) static V0_1: Dialect = Dialect {
     has_attributes: false,
     bool_value: None,
     fields: Fields {
+        shape: EntryKey::shape.field(),
         layout: EntryKey::layout.field(),
+        attributes: Field::NONE,
+        components: Field::NONE,
         blob: Blob::Fields(EntryKey::offset.field(), EntryKey::size.field()),
         dtype: EntryKey::dtype.field(),
-        logical_type: None,
+        logical_type: Field::NONE,
+        digest: EntryKey::checksum.field(),
         encoding: EntryKey::encoding.field(),
-        decoded_length: None,
+        decoded_length: Field::NONE,
     },
     read_digest: |text| Digest::read_v0(text),
     index_types: IndexTypes::Integers,

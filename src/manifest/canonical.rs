@@ -11,9 +11,8 @@ use crate::cbor::{
 };
 use crate::digest::Digest;
 use crate::error::{Error, Place};
-use crate::format::v1::{ComponentKey, ObjectKey, RootKey};
-use crate::format::{Encoding, Logical, Version};
-use crate::limits::format::ALIGNMENT;
+use crate::format::v1::RootKey;
+use crate::format::{Encoding, Fields, Version, Writing};
 use crate::rules::Rule;
 
 /// The version that canonical files have, and those that are written.
@@ -21,26 +20,40 @@ pub(crate) const VERSION: &str = "1.2.0";
 
 /// Validates a manifest that keeps all other rules.
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
-    let form = Form { manifest: *manifest, root: manifest.as_bytes(), records: manifest.records() };
-    match manifest.dialect().writing {
-        None => return Err(Error::new(Rule::CanonicalGeneration, 0)),
-        Some(writing) if writing.deterministic => {
-            return v2::validate(&form, writing.canonical_alignment);
-        }
-        Some(_) => {}
+    let writing = manifest.dialect().writing;
+    let writing = writing.ok_or(Error::new(Rule::CanonicalGeneration, 0))?;
+    let form = Form {
+        manifest: *manifest,
+        root: manifest.as_bytes(),
+        records: manifest.records(),
+        names: &writing.dialect.fields,
+        writing,
+    };
+    if writing.deterministic {
+        return v2::validate(&form);
     }
     form.version()?;
-    // The first blob follows the header.
-    let mut cursor = ALIGNMENT;
+    // The first blob follows the header, each of the others the one before, and the manifest the last.
+    let alignment = writing.canonical_alignment;
+    let mut cursor = alignment;
+    let mut blob = |component: &Component<'_>| {
+        let extent = component.extent();
+        if extent.offset() != cursor {
+            return Err(form.blob(component));
+        }
+        cursor = extent.end().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+        Ok(())
+    };
     form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
-        Some(RootKey::version) => Ok(deterministic(value)?),
-        Some(RootKey::attributes) if !is_empty(value) => Ok(deterministic(value)?),
+        Some(RootKey::version) => Ok(None),
+        Some(RootKey::attributes) if !is_empty(value) => Ok(None),
         Some(RootKey::objects) => {
             let mut objects = manifest.objects();
-            deterministic_map(value, |_, _, map| {
+            let rest = deterministic_map(value, |_, _, map| {
                 let object = objects.next().ok_or(Broken::Field)?;
-                form.object(&object, map, &mut cursor).map_err(Broken::Within)
-            })
+                form.object(&object, map, &mut blob).map_err(Broken::Within)
+            });
+            rest.map(Some)
         }
         _ => Err(Broken::Field),
     })?;
@@ -80,6 +93,9 @@ struct Form<'a> {
     manifest: ManifestRef<'a>,
     root: Input<'a>,
     records: Records<'a>,
+    writing: &'static Writing,
+    /// The fields of objects and components.
+    names: &'static Fields,
 }
 
 impl<'a> Form<'a> {
@@ -103,20 +119,21 @@ impl<'a> Form<'a> {
         Error::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
     }
 
-    /// Validates the map at `map`, whose values `validate` validates: what is left after it.
+    /// Validates the map at `map`, for whose fields `validate` returns what is left after the value, or none if all that
+    /// is asked of it is its one form: what is left after the map.
     fn fields(
         &self,
         map: Input<'a>,
         place: Place,
-        mut validate: impl FnMut(&[u8], Input<'a>) -> Result<Input<'a>, Broken>,
+        mut validate: impl FnMut(&[u8], Input<'a>) -> Result<Option<Input<'a>>, Broken>,
     ) -> Result<Input<'a>, Error> {
         let broken = |rule, at| Error::new(rule, self.offset(Remaining::of(at))).at(place);
-        let read = deterministic_map(map, |at, key, value| {
-            validate(key, value).map_err(|wrong| match wrong {
-                Broken::Field => Broken::Within(broken(Rule::CanonicalField, at)),
-                Broken::Value(rule) => Broken::Within(broken(rule, value)),
-                other => other,
-            })
+        let read = deterministic_map(map, |at, key, value| match validate(key, value) {
+            Ok(Some(rest)) => Ok(rest),
+            Ok(None) => Ok(deterministic(value)?),
+            Err(Broken::Field) => Err(Broken::Within(broken(Rule::CanonicalField, at))),
+            Err(Broken::Value(rule)) => Err(Broken::Within(broken(rule, value))),
+            Err(other) => Err(other),
         });
         read.map_err(|wrong| match wrong {
             Broken::Within(error) => error,
@@ -125,72 +142,71 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// Validates the object whose map is at `map`: what is left after it.
+    /// Validates the object whose map is at `map`, and by `blob` where its blobs lie: what is left after it.
     fn object(
         &self,
         object: &Object<'a>,
         map: Input<'a>,
-        cursor: &mut u64,
+        blob: &mut impl FnMut(&Component<'a>) -> Result<(), Error>,
     ) -> Result<Input<'a>, Error> {
-        let place = Place::new(Some(object.ordinal()), None);
-        self.fields(map, place, |key, value| match ObjectKey::named(key) {
-            Some(ObjectKey::shape | ObjectKey::format) => Ok(deterministic(value)?),
-            Some(ObjectKey::attributes) if !is_empty(value) => Ok(deterministic(value)?),
-            Some(ObjectKey::components) => {
-                let mut components = object.components();
-                deterministic_map(value, |_, _, map| {
-                    let component = components.next().ok_or(Broken::Field)?;
-                    self.component(&component, map, cursor).map_err(Broken::Within)
-                })
+        let (names, place) = (self.names, Place::new(Some(object.ordinal()), None));
+        self.fields(map, place, |key, value| {
+            if names.shape.is(key) || names.layout.is(key) {
+                return Ok(None);
             }
-            _ => Err(Broken::Field),
+            if names.attributes.is(key) && !is_empty(value) {
+                return Ok(None);
+            }
+            if !names.components.is(key) {
+                return Err(Broken::Field);
+            }
+            let mut components = object.components();
+            let rest = deterministic_map(value, |_, _, map| {
+                let component = components.next().ok_or(Broken::Field)?;
+                let rest = self.component(&component, map).map_err(Broken::Within)?;
+                blob(&component).map_err(Broken::Within)?;
+                Ok(rest)
+            });
+            rest.map(Some)
         })
     }
 
     /// Validates the component whose map is at `map`: what is left after it.
-    fn component(
-        &self,
-        component: &Component<'a>,
-        map: Input<'a>,
-        cursor: &mut u64,
-    ) -> Result<Input<'a>, Error> {
-        let (place, extent) = (component.place(), component.extent());
+    fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, Error> {
+        let (names, place) = (self.names, component.place());
         let mut digest = false;
-        let rest = self.fields(map, place, |key, value| match ComponentKey::named(key) {
-            Some(ComponentKey::dtype | ComponentKey::length | ComponentKey::offset) => {
-                Ok(deterministic(value)?)
+        let rest = self.fields(map, place, |key, value| {
+            let is_type = names.logical_type.is(key) && component.record().has_type;
+            if names.dtype.is(key) || names.blob.has(key) || is_type {
+                return Ok(None);
             }
-            Some(ComponentKey::logical_type) if component.record().logical != Logical::NONE => {
-                Ok(deterministic(value)?)
-            }
-            Some(ComponentKey::digest) if is_canonical(value) => {
+            if names.digest.is(key) && value.first() != Some(&NULL) {
                 digest = true;
-                Ok(deterministic(value)?)
+                let canonical = self.is_canonical_digest(value);
+                return if canonical {
+                    Ok(None)
+                } else {
+                    Err(Broken::Value(Rule::CanonicalDigest))
+                };
             }
-            Some(ComponentKey::digest) if value.first() != Some(&NULL) => {
-                Err(Broken::Value(Rule::CanonicalDigest))
+            if names.encoding.is(key) && component.encoding() != Encoding::Raw {
+                return Err(Broken::Value(Rule::CanonicalEncoding));
             }
-            Some(ComponentKey::encoding) if component.encoding() == Encoding::Zstd => {
-                Err(Broken::Value(Rule::CanonicalEncoding))
-            }
-            _ => Err(Broken::Field),
+            Err(Broken::Field)
         })?;
-        let broken = |rule, remaining| Error::new(rule, self.offset(remaining)).at(place);
-        if !digest {
-            return Err(broken(Rule::CanonicalDigest, Remaining::of(map)));
+        if digest {
+            return Ok(rest);
         }
-        if extent.offset() != *cursor {
-            return Err(self.blob(component));
-        }
-        // The manifest, whose start is there, lies behind it.
-        *cursor = extent.end().checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
-        Ok(rest)
+        Err(Error::new(Rule::CanonicalDigest, self.offset(Remaining::of(map))).at(place))
     }
-}
 
-/// Whether the digest at `value` is a sha256 in lower-case digits.
-fn is_canonical(value: Input<'_>) -> bool {
-    let Ok((_, digest)) = text(Rule::DigestType, value) else { return false };
-    let lower = !digest.iter().any(u8::is_ascii_uppercase);
-    lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
+    /// Returns whether the digest at `value` is of the one algorithm that canonical files have, in lower-case digits.
+    fn is_canonical_digest(&self, value: Input<'_>) -> bool {
+        let Ok((_, digest)) = text(Rule::DigestType, value) else { return false };
+        if self.writing.deterministic {
+            return Digest::is_known_v2(digest);
+        }
+        let lower = !digest.iter().any(u8::is_ascii_uppercase);
+        lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
+    }
 }

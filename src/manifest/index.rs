@@ -140,20 +140,12 @@ impl<'a> Records<'a> {
             let (fields, map) = (&self.dialect.fields, self.component_map(component)?);
             match field {
                 Site::Offset => Some(fields.blob.find(map)?.0),
-                Site::Length => Some(fields.blob.find(map)?.1),
-                Site::Size => {
-                    let decoded = fields.decoded_length.filter(|_| component.has_decoded);
-                    match decoded.filter(|_| component.encoding != Encoding::Raw) {
-                        Some(decoded) => decoded.find(map),
-                        None => Some(fields.blob.find(map)?.1),
-                    }
+                Site::Size if component.has_decoded && component.encoding != Encoding::Raw => {
+                    fields.decoded_length.find(map)
                 }
-                Site::Dtype => fields.dtype.find(map),
-                Site::Type => fields
-                    .logical_type
-                    .filter(|_| component.has_type)
-                    .unwrap_or(fields.dtype)
-                    .find(map),
+                Site::Length | Site::Size => Some(fields.blob.find(map)?.1),
+                Site::Type if component.has_type => fields.logical_type.find(map),
+                Site::Dtype | Site::Type => fields.dtype.find(map),
             }
         };
         place().map_or(component.at, Remaining::of)
