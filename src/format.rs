@@ -327,8 +327,8 @@ pub(crate) struct Dialect {
     pub(crate) generation: Option<Generation>,
     pub(crate) nesting: Nesting,
 
-    /// True if objects have attributes.
-    pub(crate) has_attributes: bool,
+    /// Tells the fields of an object from others, which stand for attributes; none if objects have attributes.
+    pub(crate) object_fields: Option<fn(&[u8]) -> bool>,
     /// True if components may be in other files.
     pub(crate) has_shards: bool,
 
@@ -361,8 +361,6 @@ pub(crate) struct Dialect {
     pub(crate) single_cells: bool,
     /// The form in which files of it are written and appended to, if they are.
     pub(crate) writing: Option<&'static Writing>,
-    /// True if an object has a field of that key.
-    pub(crate) is_object_field: fn(&[u8]) -> bool,
 }
 
 /// Facts that hold for all of a container. Its parser hands them on as a constant, so that what only
@@ -514,7 +512,6 @@ impl Dialect {
             index_types: IndexTypes::Integers,
             facts: Facts { alignment: 1, exact_roles: true, ..Facts::BEFORE_2 },
             writing: None,
-            is_object_field: |_| true,
             ..v1::V1_2
         }
     }

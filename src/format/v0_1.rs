@@ -33,7 +33,7 @@ table! {
 pub(crate) static V0_1: Dialect = Dialect {
     generation: Some(Generation::V0_1),
     nesting: Nesting::Flat,
-    has_attributes: false,
+    object_fields: Some(|key| EntryKey::named(key).is_some()),
     bool_value: None,
     fields: Fields {
         shape: EntryKey::shape.field(),
@@ -53,7 +53,6 @@ pub(crate) static V0_1: Dialect = Dialect {
     unknown_format: Some(Unsupported::Layout),
     facts: FACTS,
     writing: None,
-    is_object_field: |key| EntryKey::named(key).is_some(),
     ..V1_2
 };
 

@@ -62,7 +62,7 @@ pub(crate) static V1_2: Dialect = Dialect {
     format: "zTensor",
     generation: Some(Generation::V1_2),
     nesting: Nesting::Named,
-    has_attributes: true,
+    object_fields: None,
     has_shards: false,
     duplicate_name: ErrorKind::Malformed(Rule::DuplicateName),
     bool_value: Some(ErrorKind::Malformed(Rule::BoolValue)),
@@ -89,7 +89,6 @@ pub(crate) static V1_2: Dialect = Dialect {
     facts: FACTS,
     single_cells: false,
     writing: Some(&WRITING),
-    is_object_field: |key| ObjectKey::named(key).is_some(),
 };
 
 /// How 1.2 is written.

@@ -93,7 +93,6 @@ pub(crate) static V2: Dialect = Dialect {
     facts: FACTS,
     single_cells: true,
     writing: Some(&WRITING),
-    is_object_field: |key| ObjectKey::named(key).is_some(),
     ..V1_2
 };
 

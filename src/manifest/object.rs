@@ -84,11 +84,12 @@ impl<'a> Object<'a> {
     /// fields that are not in its table.
     #[cfg(feature = "write")]
     pub fn has_attributes(&self) -> bool {
-        if self.dialect().has_attributes {
-            return self.attributes().is_some_and(|mut attributes| attributes.next().is_some());
+        match self.dialect().object_fields {
+            None => self.attributes().is_some_and(|mut own| own.next().is_some()),
+            Some(known) => self
+                .fields()
+                .is_some_and(|mut fields| fields.any(|(name, _)| !known(name.as_bytes()))),
         }
-        let known = self.dialect().is_object_field;
-        self.fields().is_some_and(|mut fields| fields.any(|(name, _)| !known(name.as_bytes())))
     }
 
     /// The attribute of that key, if it is a number.

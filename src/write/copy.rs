@@ -281,12 +281,11 @@ impl Copier {
 
 /// The attributes of an object, as they are; those of a 0.1 object are its unknown fields.
 fn attributes(object: &Object<'_>) -> Result<Option<Encoded>, Error> {
-    if object.dialect().has_attributes {
+    let Some(known) = object.dialect().object_fields else {
         let attributes = object.encoded_attributes();
         return attributes.map(|bytes| copied(bytes).map(Encoded::from_cbor)).transpose();
-    }
+    };
     let Some(fields) = object.fields() else { return Ok(None) };
-    let known = object.dialect().is_object_field;
     let unknown = || fields.clone().filter(|(name, _)| !known(name.as_bytes()));
     let count = unknown().count();
     if count == 0 {
