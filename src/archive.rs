@@ -149,7 +149,7 @@ fn parse(file: &[u8], options: &Options) -> Result<(Range<usize>, ValidatedManif
     let footer = container.footer_range(length)?;
     let bytes = fetch(&footer).ok_or(supply)?;
     let frame = Frame::read(container, bytes, footer, options.limit())?;
-    let section = section(frame.manifest()).ok_or(supply)?;
+    let section = section(&frame.manifest).ok_or(supply)?;
     let manifest = file.get(section.clone()).ok_or(supply)?;
     Ok((section, ValidatedManifest::validate(&frame, manifest, options)?))
 }

@@ -224,7 +224,7 @@ impl ValidatedManifest {
         let index = builder::parse(frame, bytes, options)?;
         let validated = Self {
             frame: Some(frame.clone()),
-            header: frame.manifest().clone(),
+            header: frame.manifest.clone(),
             file_len: frame.file_len(),
             text: TextIn::Held,
             index,

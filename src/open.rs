@@ -108,7 +108,7 @@ pub struct Body {
 impl Body {
     /// The bytes of the file that are the manifest: 1 GiB at most.
     pub fn needs(&self) -> Range<u64> {
-        self.frame.manifest().clone()
+        self.frame.manifest.clone()
     }
 
     /// Takes the manifest and validates it. The result holds `bytes`, whatever they are held in:
@@ -118,7 +118,7 @@ impl Body {
     /// Any rule of the catalogue but those that need data; [`Misuse::Supply`]. The bytes come
     /// back with the error, to name its place.
     pub fn manifest<B: AsRef<[u8]>>(self, bytes: B) -> Result<Manifest<B>, RefusedManifest<B>> {
-        if let Err(error) = supplied(bytes.as_ref(), self.frame.manifest()) {
+        if let Err(error) = supplied(bytes.as_ref(), &self.frame.manifest) {
             return Err(RefusedManifest::new(error, self.frame, bytes));
         }
         Manifest::validate(self.frame, bytes, &self.options)
@@ -129,6 +129,6 @@ impl Body {
     /// found as far as it goes, and as far as it can be read. Nothing is validated and nothing
     /// allocated; time is linear in the bytes before the place.
     pub fn named<'m>(&self, manifest: &'m [u8], place: Place) -> Named<'m> {
-        named(self.frame.container(), manifest, place)
+        named(self.frame.container, manifest, place)
     }
 }

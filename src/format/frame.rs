@@ -153,12 +153,13 @@ impl Container {
 /// limits; and where blobs may.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    container: Container,
-    /// Empty in a data shard only, which has none.
-    manifest: Range<u64>,
+    pub(crate) container: Container,
+    /// The bytes of the file that are the manifest; none in a data shard.
+    pub(crate) manifest: Range<u64>,
     /// What the manifest has to hash to.
     hash: Option<u64>,
-    blobs_end: u64,
+    /// Where all blobs end, at the latest.
+    pub(crate) blobs_end: u64,
     /// The field that readers ignore.
     reserved: u32,
 }
@@ -241,23 +242,9 @@ impl Frame {
         Ok(())
     }
 
-    pub(crate) fn container(&self) -> Container {
-        self.container
-    }
-
-    /// Where all blobs end, at the latest.
-    pub(crate) fn blobs_end(&self) -> u64 {
-        self.blobs_end
-    }
-
     /// Returns whether it is the container of generation 2 without a manifest: v2 §7.2.
     pub(crate) fn is_data_shard(&self) -> bool {
         self.container == Container::V2 && self.manifest.is_empty()
-    }
-
-    /// The bytes of the file that are the manifest; none in a data shard.
-    pub(crate) fn manifest(&self) -> &Range<u64> {
-        &self.manifest
     }
 
     /// The reserved field of the footer, and where it stands, if it is not 0.

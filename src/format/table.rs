@@ -80,15 +80,9 @@ macro_rules! table {
             }
 
             /// Its bit in a set of fields.
+            #[expect(clippy::as_conversions, reason = "a field's number is its place in the table")]
             const fn bit(self) -> u32 {
-                let mut bit = 1;
-                $(
-                    if matches!(self, Self::$slot) {
-                        return bit;
-                    }
-                    bit <<= 1;
-                )+
-                bit
+                1_u32.wrapping_shl(self as u32)
             }
 
             /// Writes the key.
@@ -231,11 +225,6 @@ macro_rules! table {
                 /// Returns whether the field has been seen.
                 pub(crate) fn has(&self, field: Field) -> bool {
                     self.seen & field.bit() != 0
-                }
-
-                /// Continues behind the value of a field, where `rest` begins.
-                pub(crate) fn resume(&mut self, rest: Input<$m>) {
-                    self.input = rest;
                 }
 
                 /// Ends the map, after its last field: what is left after it, and the record.

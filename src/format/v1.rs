@@ -125,7 +125,7 @@ impl<'m> Objects<'m> {
     ) -> Checked<()> {
         let open = |at| map_head(Rule::ObjectsType, UNLIMITED, at);
         if let Some(rest) = behind {
-            root.resume(rest);
+            root.input = rest;
         }
         while let Some((field, value)) = root.next_field(cx)? {
             if field == RootKey::objects && root.has(RootKey::version) {

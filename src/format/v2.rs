@@ -131,7 +131,7 @@ impl<'m> Objects<'m> {
         behind: Option<Input<'m>>,
     ) -> Checked<()> {
         if let Some(rest) = behind {
-            root.resume(rest);
+            root.input = rest;
         }
         while let Some((field, value)) = root.next_field(cx)? {
             if field == RootKey::objects {

@@ -168,7 +168,7 @@ pub(super) fn overlap_fault(records: Records<'_>, found: Overlap) -> PlacedFault
 
 /// Parses and validates the manifest of `frame`, whose bytes are `manifest`.
 pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result<Index, Error> {
-    let (container, limits) = (frame.container(), options.limit());
+    let (container, limits) = (frame.container, options.limit());
     let dialect = container.dialect();
     let shared = dialect.facts.shares_blobs || options.tolerates(Tolerance::SharedBlobs);
     let blob_rule = if shared {
@@ -179,7 +179,7 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
     let mut parser = Parser {
         options,
         manifest,
-        cx: ParseContext::new(limits, dialect, frame.manifest().clone(), frame.blobs_end()),
+        cx: ParseContext::new(limits, dialect, frame.manifest.clone(), frame.blobs_end),
         builder: IndexBuilder::new(blob_rule),
     };
     let objects = Objects::open(container, &mut parser.cx, manifest);
@@ -193,7 +193,7 @@ pub(super) fn parse(frame: &Frame, manifest: &[u8], options: &Options) -> Result
         parsed.map_err(|found| check_form(container, &mut cx, manifest).err().unwrap_or(found));
     let error = |fault: Fault| {
         // No place lies before the manifest.
-        let offset = frame.manifest().end.saturating_sub(fault.remaining.left().into());
+        let offset = frame.manifest.end.saturating_sub(fault.remaining.left().into());
         Error::new(fault.kind, offset).found(fault.found)
     };
     let (rest, header) = parsed.map_err(|found| error(fault(found)).at(cx.place))?;

@@ -115,7 +115,7 @@ impl<'a> Form<'a> {
     /// The error of a blob that does not lie where the form has it.
     fn blob(&self, component: &Component<'a>) -> Error {
         let found = component.extent().offset();
-        let offset = self.offset(self.records.field(component.record(), Site::Offset));
+        let offset = self.offset(self.records.field(component.record, Site::Offset));
         Error::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
     }
 
@@ -176,7 +176,7 @@ impl<'a> Form<'a> {
         let (names, place) = (self.names, component.place());
         let mut digest = false;
         let rest = self.fields(map, place, |key, value| {
-            let is_type = names.logical_type.is(key) && component.record().has_type;
+            let is_type = names.logical_type.is(key) && component.record.has_type;
             if names.dtype.is(key) || names.blob.has(key) || is_type {
                 return Ok(None);
             }

@@ -68,11 +68,6 @@ impl Part<'_> {
         ObjectFault { kind: rule.into(), found, at }
     }
 
-    /// The number of logical elements, if it is known.
-    fn count(&self) -> Option<u64> {
-        self.record.count()
-    }
-
     /// Checks that it holds whole elements, as far as they are known.
     fn check_whole(&self) -> Result<(), ObjectFault> {
         match (self.record.size(), self.record.element_size()) {
@@ -172,8 +167,8 @@ impl<'c> Candidate<'c> {
             }
         }
         check_count(indptr, Rule::CsrIndptrSize, Some(bounds))?;
-        check_count(indices, Rule::CsrNnz, values.count())?;
-        check_packed(values, indices, Rule::CsrNnz, indices.count())
+        check_count(indices, Rule::CsrNnz, values.record.count())?;
+        check_packed(values, indices, Rule::CsrNnz, indices.record.count())
     }
 
     #[inline(never)]
@@ -189,9 +184,9 @@ impl<'c> Candidate<'c> {
             values.check_whole()?;
             coords.check_whole()?;
         }
-        let Some(nnz) = values.count() else {
+        let Some(nnz) = values.record.count() else {
             // Coordinates are tuples of one for each dimension.
-            let count = coords.count();
+            let count = coords.record.count();
             let nnz = count.and_then(|count| divide_exactly(count, rank.into()));
             if let (Some(count), None) = (count, nnz) {
                 return Err(coords.found(Rule::CooNnz, Site::Size, count));
@@ -240,7 +235,7 @@ fn check_packed(
     rule: Rule,
     count: Option<u64>,
 ) -> Result<(), ObjectFault> {
-    match (values.record.size(), count, indices.count()) {
+    match (values.record.size(), count, indices.record.count()) {
         (Some(size), Some(count), Some(found))
             if values.record.logical.is_packed() && size != count.div_ceil(2) =>
         {
@@ -252,7 +247,7 @@ fn check_packed(
 
 /// Checks that a component holds as many elements as `wanted`, as far as both are known.
 fn check_count(part: Part<'_>, rule: Rule, wanted: Option<u64>) -> Result<(), ObjectFault> {
-    match (part.count(), wanted) {
+    match (part.record.count(), wanted) {
         (Some(count), Some(wanted)) if count != wanted => Err(part.found(rule, Site::Size, count)),
         _ => Ok(()),
     }

@@ -250,10 +250,6 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    pub(super) fn record(&self) -> &'a ComponentRecord {
-        self.record
-    }
-
     /// The object it is a component of.
     pub fn object(&self) -> Object<'a> {
         Object::new(self.parts, self.object, self.owner)

@@ -49,7 +49,7 @@ impl<B> RefusedManifest<B> {
 
     /// Where in the file the manifest lies.
     pub fn extent(&self) -> Range<u64> {
-        self.frame.manifest().clone()
+        self.frame.manifest.clone()
     }
 
     /// What holds the bytes of the manifest.
@@ -62,7 +62,7 @@ impl<B: AsRef<[u8]>> RefusedManifest<B> {
     /// Returns the names of the place of the error, as far as the manifest can be read. Nothing is
     /// allocated; time is linear in the bytes before the place.
     pub fn named(&self) -> Named<'_> {
-        named(self.frame.container(), self.bytes.as_ref(), self.error.place())
+        named(self.frame.container, self.bytes.as_ref(), self.error.place())
     }
 }
 

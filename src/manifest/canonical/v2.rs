@@ -29,7 +29,7 @@ pub(super) fn validate(form: &Form<'_>) -> Result<(), Error> {
         form.object(&object, map, &mut |_| Ok(()))?;
     }
     let cursor = blobs(form, form.writing.canonical_alignment)?;
-    if extent.start == cursor && extent.end == frame.blobs_end() {
+    if extent.start == cursor && extent.end == frame.blobs_end {
         return Ok(());
     }
     Err(Error::new(Rule::CanonicalManifest, extent.start).found(extent.start))

@@ -22,7 +22,7 @@ impl Candidate<'_> {
                     part.check_elements(one).or_else(|_| part.check_elements(other))?;
                 }
                 Count::PerScales(scales) => {
-                    let count = self.get(Role::Scales).and_then(|part| part.count());
+                    let count = self.get(Role::Scales).and_then(|part| part.record.count());
                     part.check_elements(count.and_then(|count| divide_exactly(count, scales)))?;
                 }
             }
