@@ -1,18 +1,18 @@
 //! The canonical form, as far as the manifest shows it: one content has one file.
 //! `docs/canonical.md` has the form in full.
 
-mod v2;
+use alloc::vec::Vec;
 
 use super::ManifestRef;
-use super::index::{Records, Site};
+use super::index::Site;
 use super::object::{Component, Object};
 use crate::cbor::{
     Fault, Input, NULL, Remaining, UNLIMITED, deterministic, deterministic_map, map_head, text,
 };
 use crate::digest::Digest;
-use crate::error::{Error, Place};
-use crate::format::v1::RootKey;
-use crate::format::{Encoding, Fields, Version, Writing};
+use crate::error::{Error, OutOfMemory, Place};
+use crate::format::{Encoding, Version, Writing, v1, v2};
+use crate::num::{len_u32, usize_from_u32};
 use crate::rules::Rule;
 
 /// The version that canonical files have, and those that are written.
@@ -22,47 +22,21 @@ pub(crate) const VERSION: &str = "1.2.0";
 pub(super) fn validate(manifest: &ManifestRef<'_>) -> Result<(), Error> {
     let writing = manifest.dialect().writing;
     let writing = writing.ok_or(Error::new(Rule::CanonicalGeneration, 0))?;
-    let form = Form {
-        manifest: *manifest,
-        root: manifest.as_bytes(),
-        records: manifest.records(),
-        names: &writing.dialect.fields,
-        writing,
-    };
-    if writing.deterministic {
-        return v2::validate(&form);
+    let (extent, frame) = (manifest.extent(), manifest.frame().ok_or(Error::internal())?);
+    let misplaced = Error::new(Rule::CanonicalManifest, extent.start);
+    if frame.is_data_shard() {
+        return Err(misplaced);
     }
-    form.version()?;
-    // The first blob follows the header, each of the others the one before, and the manifest the last.
-    let alignment = writing.canonical_alignment;
-    let mut cursor = alignment;
-    let mut blob = |component: &Component<'_>| {
-        let extent = component.extent();
-        if extent.offset() != cursor {
-            return Err(form.blob(component));
-        }
-        cursor = extent.end().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-        Ok(())
-    };
-    form.fields(form.root, Place::default(), |key, value| match RootKey::named(key) {
-        Some(RootKey::version) => Ok(None),
-        Some(RootKey::attributes) if !is_empty(value) => Ok(None),
-        Some(RootKey::objects) => {
-            let mut objects = manifest.objects();
-            let rest = deterministic_map(value, |_, _, map| {
-                let object = objects.next().ok_or(Broken::Field)?;
-                form.object(&object, map, &mut blob).map_err(Broken::Within)
-            });
-            rest.map(Some)
-        }
-        _ => Err(Broken::Field),
-    })?;
-    let start = manifest.extent().start;
-    if start == cursor {
-        Ok(())
-    } else {
-        Err(Error::new(Rule::CanonicalManifest, start).found(start))
+    if let Some((offset, reserved)) = frame.reserved() {
+        return Err(Error::new(Rule::CanonicalReserved, offset).found(reserved.into()));
     }
+    let form = Form { manifest: *manifest, writing };
+    let end = if writing.deterministic { form.validate_v2()? } else { form.validate_v1()? };
+    // Before 2, the manifest always ends at the footer.
+    if extent.start == end && frame.blobs_end <= extent.end {
+        return Ok(());
+    }
+    Err(misplaced.found(extent.start))
 }
 
 /// What is wrong with a field.
@@ -91,14 +65,58 @@ fn is_empty(value: Input<'_>) -> bool {
 
 struct Form<'a> {
     manifest: ManifestRef<'a>,
-    root: Input<'a>,
-    records: Records<'a>,
     writing: &'static Writing,
-    /// The fields of objects and components.
-    names: &'static Fields,
 }
 
 impl<'a> Form<'a> {
+    /// Validates a manifest of 1.x. Returns where the next blob would begin.
+    fn validate_v1(&self) -> Result<u64, Error> {
+        let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
+        self.version()?;
+        // The first blob follows the header, each of the others the one before.
+        let mut cursor = alignment;
+        let mut blob = |component: &Component<'_>| {
+            let extent = component.extent();
+            if extent.offset() != cursor {
+                return Err(self.blob(component));
+            }
+            cursor = extent.end().checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+            Ok(())
+        };
+        self.fields(manifest.as_bytes(), Place::default(), |key, value| match v1::RootKey::named(
+            key,
+        ) {
+            Some(v1::RootKey::version) => Ok(None),
+            Some(v1::RootKey::attributes) if !is_empty(value) => Ok(None),
+            Some(v1::RootKey::objects) => {
+                let mut objects = manifest.objects();
+                let rest = deterministic_map(value, |_, _, map| {
+                    let object = objects.next().ok_or(Broken::Field)?;
+                    self.object(&object, map, &mut blob).map_err(Broken::Within)
+                });
+                rest.map(Some)
+            }
+            _ => Err(Broken::Field),
+        })?;
+        Ok(cursor)
+    }
+
+    /// Validates a manifest of 2: v2 §6.3, and what it leaves open. Returns where the next blob would begin.
+    fn validate_v2(&self) -> Result<u64, Error> {
+        self.fields(self.manifest.as_bytes(), Place::default(), |key, value| {
+            match v2::RootKey::named(key) {
+                Some(v2::RootKey::objects) => Ok(None),
+                Some(v2::RootKey::attributes) if !is_empty(value) => Ok(None),
+                _ => Err(Broken::Field),
+            }
+        })?;
+        for object in self.manifest.objects() {
+            let map = object.map().ok_or(Error::internal())?;
+            self.object(&object, map, &mut |_| Ok(()))?;
+        }
+        self.validate_blobs()
+    }
+
     fn offset(&self, remaining: Remaining) -> u64 {
         self.manifest.extent().end.saturating_sub(remaining.left().into())
     }
@@ -108,14 +126,15 @@ impl<'a> Form<'a> {
         {
             return Ok(());
         }
-        let value = RootKey::version.field().find(self.root).ok_or(Error::internal())?;
+        let value =
+            v1::RootKey::version.field().find(self.manifest.as_bytes()).ok_or(Error::internal())?;
         Err(Error::new(Rule::CanonicalGeneration, self.offset(Remaining::of(value))))
     }
 
     /// The error of a blob that does not lie where the form has it.
     fn blob(&self, component: &Component<'a>) -> Error {
         let found = component.extent().offset();
-        let offset = self.offset(self.records.field(component.record, Site::Offset));
+        let offset = self.offset(self.manifest.records().field(component.record, Site::Offset));
         Error::new(Rule::CanonicalBlob, offset).found(found).at(component.place())
     }
 
@@ -149,7 +168,8 @@ impl<'a> Form<'a> {
         map: Input<'a>,
         blob: &mut impl FnMut(&Component<'a>) -> Result<(), Error>,
     ) -> Result<Input<'a>, Error> {
-        let (names, place) = (self.names, Place::new(Some(object.ordinal()), None));
+        let (names, place) =
+            (&self.writing.dialect.fields, Place::new(Some(object.ordinal()), None));
         self.fields(map, place, |key, value| {
             if names.shape.is(key) || names.layout.is(key) {
                 return Ok(None);
@@ -173,7 +193,7 @@ impl<'a> Form<'a> {
 
     /// Validates the component whose map is at `map`: what is left after it.
     fn component(&self, component: &Component<'a>, map: Input<'a>) -> Result<Input<'a>, Error> {
-        let (names, place) = (self.names, component.place());
+        let (names, place) = (&self.writing.dialect.fields, component.place());
         let mut digest = false;
         let rest = self.fields(map, place, |key, value| {
             let is_type = names.logical_type.is(key) && component.record.has_type;
@@ -209,4 +229,45 @@ impl<'a> Form<'a> {
         let lower = !digest.iter().any(u8::is_ascii_uppercase);
         lower && digest.starts_with(b"sha256:") && Digest::is_known(digest)
     }
+
+    /// Validates where blobs of 2 lie, in the order of the bytes of names. Returns where the next one would begin. It
+    /// takes 4 bytes an object, and 4 bytes for each part of the largest.
+    fn validate_blobs(&self) -> Result<u64, Error> {
+        let (manifest, alignment) = (self.manifest, self.writing.canonical_alignment);
+        let mut objects = Vec::new();
+        ordinals(&mut objects, manifest.len())?;
+        objects.sort_unstable_by(|a, b| manifest.name(*a).cmp(manifest.name(*b)));
+        let mut parts = Vec::new();
+        let mut cursor = alignment;
+        for object in objects.iter().filter_map(|ordinal| manifest.object(*ordinal)) {
+            ordinals(&mut parts, len_u32(object.components().len()))?;
+            let part = |ordinal| object.component_at(ordinal);
+            let role = |ordinal| part(ordinal).map_or(<&[u8]>::default(), |part| part.role_bytes());
+            parts.sort_unstable_by(|a, b| role(*a).cmp(role(*b)));
+            for part in parts.iter().filter_map(|ordinal| part(*ordinal)) {
+                let extent = part.extent();
+                let new = extent.offset() == cursor;
+                // A blob before the cursor is one that is there already: blobs are identical or disjoint,
+                // and leave no room between them for another.
+                let aligned = extent.offset() & alignment.wrapping_sub(1) == 0;
+                let again = extent.offset() < cursor && extent.length() > 0 && aligned;
+                if !new && !again {
+                    return Err(self.blob(&part));
+                }
+                if new {
+                    let next = extent.end().checked_next_multiple_of(alignment);
+                    cursor = next.unwrap_or(u64::MAX);
+                }
+            }
+        }
+        Ok(cursor)
+    }
+}
+
+/// The first `count` numbers.
+fn ordinals(places: &mut Vec<u32>, count: u32) -> Result<(), Error> {
+    places.clear();
+    places.try_reserve(usize_from_u32(count)).map_err(|_| Error::from(OutOfMemory))?;
+    places.extend(0..count);
+    Ok(())
 }
