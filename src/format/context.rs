@@ -68,6 +68,14 @@ impl<'o> ParseContext<'o> {
         Ok(reserve(&mut self.components, self.expected)?)
     }
 
+    /// Keeps the shape whose dimensions stand at `first` and end before `rest`.
+    #[inline]
+    fn keep_shape(&mut self, first: Input<'_>, rest: Input<'_>) -> Checked<ShapeSpan> {
+        let length = first.len().wrapping_sub(rest.len());
+        let kept = self.shapes.keep(first.get(..length).unwrap_or(first));
+        kept.map_err(|out| Fault::new(out, Remaining::END).into())
+    }
+
     /// Checks a component by itself and keeps its record.
     #[inline(always)]
     pub(super) fn component(&mut self, component: &RawComponent, facts: Facts) -> Checked<()> {
@@ -187,6 +195,13 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for Text<'m> {
 }
 
 impl Text<'_> {
+    /// Breaks `rule` if it is not what `valid` wants, or `cbor-utf8` if it is not even text.
+    #[cold]
+    fn validate(&self, valid: impl Fn(&str) -> bool, rule: Rule) -> Checked<()> {
+        let text = utf8(self.remaining, self.bytes)?;
+        if valid(text) { Ok(()) } else { Err(Fault::new(rule, self.remaining).into()) }
+    }
+
     /// Breaks `rule`, or `cbor-utf8` if it is not even text.
     #[cold]
     pub(super) fn unknown(&self, rule: Rule) -> Fault {
@@ -238,9 +253,8 @@ impl DigestText {
     pub(super) fn of<const STRICT: bool>(dialect: &Dialect, text: Text<'_>) -> Checked<Self> {
         let known =
             if STRICT { Digest::is_known_v2(text.bytes) } else { Digest::is_known(text.bytes) };
-        let read = |text| (dialect.read_digest)(text).is_some();
-        if !known && !core::str::from_utf8(text.bytes).is_ok_and(read) {
-            return Err(text.unknown(Rule::DigestForm).into());
+        if !known {
+            text.validate(|text| (dialect.read_digest)(text).is_some(), Rule::DigestForm)?;
         }
         Ok(Self(text.remaining))
     }
@@ -272,9 +286,7 @@ impl<'m, const STRICT: bool> Slot<'m, STRICT> for ShapeField {
             (input, dimension) = <Uint as Slot<'m, STRICT>>::parse(cx, wrong, input)?;
             product.multiply(dimension.value);
         }
-        let length = first.len().wrapping_sub(input.len());
-        let kept = cx.shapes.keep(first.get(..length).unwrap_or(first));
-        let span = kept.map_err(|out| Fault::new(out, Remaining::END))?;
+        let span = cx.keep_shape(first, input)?;
         Ok((entries.end(input, at, Limit::Rank)?, Self { remaining, span, product }))
     }
 }
