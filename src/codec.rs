@@ -176,27 +176,6 @@ impl<E: core::error::Error + 'static> core::error::Error for ReadError<E> {
     }
 }
 
-/// An error that may be one of the file.
-pub(crate) trait Refusal {
-    /// The error of the file.
-    fn refusal(&self) -> Option<Error>;
-}
-
-impl Refusal for Error {
-    fn refusal(&self) -> Option<Error> {
-        Some(*self)
-    }
-}
-
-impl<E> Refusal for ReadError<E> {
-    fn refusal(&self) -> Option<Error> {
-        match self {
-            Self::Refused(error) => Some(*error),
-            Self::Source(_) => None,
-        }
-    }
-}
-
 /// The error of a file so far: the first one that makes it invalid, or else the first that makes it unsupported,
 /// which does not keep the rest from being validated.
 #[derive(Debug, Default)]
@@ -212,13 +191,16 @@ impl Deferred {
     }
 
     /// Keeps the error of what is not supported; any other one ends the work.
-    pub(crate) fn pass<T, E: Refusal>(&mut self, result: Result<T, E>) -> Result<Option<T>, E> {
-        result.map(Some).or_else(|error| match error.refusal().filter(Error::is_unsupported) {
-            Some(unsupported) => {
-                self.note(unsupported);
+    pub(crate) fn pass<T, E>(
+        &mut self,
+        result: Result<T, impl Into<ReadError<E>>>,
+    ) -> Result<Option<T>, ReadError<E>> {
+        result.map(Some).or_else(|error| match error.into() {
+            ReadError::Refused(error) if error.is_unsupported() => {
+                self.note(error);
                 Ok(None)
             }
-            None => Err(error),
+            error => Err(error),
         })
     }
 
@@ -229,7 +211,6 @@ impl Deferred {
 }
 
 /// The number of threads that have nothing to do, of those that the caller may have.
-#[cfg(feature = "std")]
 pub(crate) type Idle = core::sync::atomic::AtomicUsize;
 
 /// Makes `buffer` that long; what is in it will be overwritten.

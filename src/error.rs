@@ -208,20 +208,14 @@ pub struct Error {
 
 impl Error {
     #[cold]
-    pub(crate) fn new(kind: impl Into<ErrorKind>, offset: u64) -> Self {
-        Self { kind: kind.into(), place: Place::default(), offset: Some(offset), found: 0 }
+    pub(crate) fn new(kind: impl Into<ErrorKind>, offset: impl Into<Option<u64>>) -> Self {
+        Self { offset: offset.into(), ..Self::unplaced(kind.into()) }
     }
 
     /// An error in content that has no place in the file, being compressed there.
     #[cold]
     pub(crate) fn nowhere(kind: impl Into<ErrorKind>) -> Self {
-        Self::maybe_at(kind, None)
-    }
-
-    /// An error in content, at that offset if it has one.
-    #[cold]
-    pub(crate) fn maybe_at(kind: impl Into<ErrorKind>, offset: Option<u64>) -> Self {
-        Self { offset, ..Self::new(kind, 0) }
+        Self::unplaced(kind.into())
     }
 
     pub(crate) const fn misuse(misuse: Misuse) -> Self {
@@ -229,11 +223,6 @@ impl Error {
     }
 
     /// An invariant of this library does not hold.
-    #[allow(
-        dead_code,
-        clippy::allow_attributes,
-        reason = "not all builds have code that checks one"
-    )]
     pub(crate) const fn internal() -> Self {
         Self::unplaced(ErrorKind::Internal)
     }

@@ -117,6 +117,7 @@
         dead_code,
         unused_imports,
         unused_variables,
+        clippy::unnecessary_wraps,
         clippy::unused_self,
         clippy::allow_attributes,
         reason = "the features that are left out use it"

@@ -8,13 +8,14 @@
 //! opt-level = 3
 //! ```
 
+use std::iter::Enumerate;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::vec::Vec;
 
-use crate::codec::{Idle, Locate, ReadAt, ReadError, Refusal as _};
+use crate::codec::{Idle, Locate, ReadAt, ReadError};
 use crate::error::{Error, OutOfMemory};
 use crate::format::Encoding;
 use crate::layout::Decoded;
@@ -154,75 +155,67 @@ impl Loader {
         O: Send,
         E: Send,
     {
-        let (queue, idle) = (Mutex::new(Some(items.enumerate())), Idle::default());
+        let begun = Progress { items: Some(items.enumerate()), done: Vec::new(), failed: None };
+        let (progress, idle) = (Mutex::new(begun), Idle::default());
         let worker = || {
-            let mut share = Share { done: Vec::new(), failed: None };
-            while let Some((at, item)) = next(&queue) {
-                let keep = |output| push(&mut share.done, (at, output)).map_err(ReadError::from);
-                let Err(error) = work(item, &idle).and_then(keep) else { continue };
-                let is_final = error.refusal().is_none_or(|refused| !refused.is_unsupported());
-                share.fail(Some((!is_final, at, error)));
-                if is_final {
-                    if let Ok(mut queue) = queue.lock() {
-                        *queue = None;
-                    }
-                    break;
-                }
+            while let Some((at, item)) = next(&progress) {
+                let outcome = work(item, &idle);
+                let Ok(mut progress) = progress.lock() else { break };
+                progress.note(at, outcome);
             }
             idle.fetch_add(1, Ordering::Relaxed);
-            share
         };
-        let shares = thread::scope(|scope| {
+        thread::scope(|scope| {
             let more = self.threads.get().saturating_sub(1);
             // Where no thread can be had, those that there are do the work.
             let spawn = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
             let others: Vec<_> = (0..more).map_while(spawn).collect();
-            let mut shares = std::vec![worker()];
+            worker();
             for other in others {
-                match other.join() {
-                    Ok(share) => shares.push(share),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
-            shares
         });
-        let mut all = Share { done: Vec::new(), failed: None };
-        for share in shares {
-            all.fail(share.failed);
-            for done in share.done {
-                push(&mut all.done, done)?;
-            }
-        }
-        if let Some((_, _, error)) = all.failed {
+        let Progress { mut done, failed, .. } =
+            progress.into_inner().map_err(|_| Error::internal())?;
+        if let Some((_, _, error)) = failed {
             return Err(error);
         }
-        all.done.sort_unstable_by_key(|(at, _)| *at);
-        Ok(all.done.into_iter().map(|(_, output)| output).collect())
+        done.sort_unstable_by_key(|(at, _)| *at);
+        Ok(done.into_iter().map(|(_, output)| output).collect())
     }
 }
 
-/// The work of one thread: outputs with the position of their item, and the failure that says the most.
-struct Share<O, E> {
+/// The items that are left, and what has come of the others.
+struct Progress<I, O, E> {
+    /// None when one has failed, and nothing further on says more about the file.
+    items: Option<Enumerate<I>>,
+    /// Outputs with the positions of their items.
     done: Vec<(usize, O)>,
     /// True if items further on can say more about the file; the position of the item that failed; its error.
     failed: Option<(bool, usize, ReadError<E>)>,
 }
 
-impl<O, E> Share<O, E> {
-    /// Keeps the failure that says more about the file: a final one, or else the first.
-    fn fail(&mut self, failed: Option<(bool, usize, ReadError<E>)>) {
-        let both = self.failed.take().into_iter().chain(failed);
-        self.failed = both.min_by_key(|(goes_on, at, _)| (*goes_on, *at));
+impl<I, O, E> Progress<I, O, E> {
+    /// Keeps the output of the item at that position, or the failure that says more about the file: a final one, or
+    /// else the first.
+    fn note(&mut self, at: usize, outcome: Result<O, ReadError<E>>) {
+        let kept = outcome.and_then(|output| {
+            self.done.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
+            self.done.push((at, output));
+            Ok(())
+        });
+        let Err(error) = kept else { return };
+        let goes_on = matches!(&error, ReadError::Refused(error) if error.is_unsupported());
+        if !goes_on {
+            self.items = None;
+        }
+        if self.failed.as_ref().is_none_or(|(other, first, _)| (goes_on, at) < (*other, *first)) {
+            self.failed = Some((goes_on, at, error));
+        }
     }
 }
 
 /// The next item; none when they are over, when one has failed, or when the iterator has panicked.
-fn next<I: Iterator>(queue: &Mutex<Option<I>>) -> Option<I::Item> {
-    queue.lock().ok()?.as_mut()?.next()
-}
-
-fn push<T>(all: &mut Vec<T>, one: T) -> Result<(), Error> {
-    all.try_reserve(1).map_err(|_| Error::from(OutOfMemory))?;
-    all.push(one);
-    Ok(())
+fn next<I: Iterator, O, E>(progress: &Mutex<Progress<I, O, E>>) -> Option<(usize, I::Item)> {
+    progress.lock().ok()?.items.as_mut()?.next()
 }

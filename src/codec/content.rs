@@ -12,7 +12,7 @@ use super::hasher::{Hasher, Mismatch, Verified};
 use super::seekable::Seekable;
 #[cfg(feature = "zstd")]
 use super::zstd::Frames;
-use super::{ReadAt, ReadError, Refusal as _, extend};
+use super::{ReadAt, ReadError, extend};
 use crate::element::{ByteOrder, StorageType};
 use crate::error::{Error, ErrorKind, Misuse, OutOfMemory};
 use crate::format::Encoding;
@@ -84,7 +84,6 @@ impl Stored {
         limits: &Limits,
     ) -> Result<Self, ReadError<R::Error>> {
         let extent = component.extent();
-        let _ = (source, limits);
         Ok(match component.encoding() {
             Encoding::Raw => Self::Raw(extent),
             #[cfg(feature = "zstd")]
@@ -240,7 +239,7 @@ pub(crate) fn validate_bools(
     let wrong = (0_u64..).zip(bytes).find(|(_, byte)| **byte > 1);
     wrong.map_or(Ok(()), |(at, byte)| {
         let offset = offset.map(|offset| offset.saturating_add(at));
-        Err(Error::maybe_at(rule, offset).found((*byte).into()))
+        Err(Error::new(rule, offset).found((*byte).into()))
     })
 }
 
@@ -325,10 +324,6 @@ impl<R: ReadAt> Content<'_, R> {
 
     /// Goes on with the decoded bytes `run`, which are elements further on, in chunks of `most`
     /// bytes, and none that begins in the run goes beyond what has to be decoded for it.
-    #[cfg_attr(
-        not(feature = "zstd"),
-        expect(clippy::unnecessary_wraps, reason = "only what lies in frames is decoded for it")
-    )]
     pub(crate) fn seek(
         &mut self,
         run: &Range<u64>,
@@ -351,10 +346,6 @@ impl<R: ReadAt> Content<'_, R> {
     }
 
     /// Validates what has been begun: the rest of a frame is decoded for its checksum.
-    #[cfg_attr(
-        not(feature = "zstd"),
-        expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "only frames are begun")
-    )]
     pub(crate) fn settle(&mut self, most: usize) -> Result<(), ReadError<R::Error>> {
         #[cfg(feature = "zstd")]
         if let Stored::Seekable(frames) = &mut self.reading.stored {
@@ -362,7 +353,6 @@ impl<R: ReadAt> Content<'_, R> {
             let settled = frames.settle(&self.source, &mut self.buffer);
             settled.map_err(|error| error.at(self.reading.component.place()))?;
         }
-        let _ = most;
         Ok(())
     }
 }
@@ -378,7 +368,10 @@ impl Reading<'_> {
         }
         let read = read(self).map_err(|error| error.at(self.component.place()));
         if let Err(error) = &read {
-            self.failed = Some(error.refusal().unwrap_or(Misuse::Aborted.into()));
+            self.failed = Some(match error {
+                ReadError::Refused(error) => *error,
+                ReadError::Source(_) => Misuse::Aborted.into(),
+            });
         }
         read
     }
@@ -533,7 +526,7 @@ impl Reading<'_> {
         let odd = self.component.packed_elements().is_some_and(|count| count & 1 == 1);
         if odd && self.last > 15 {
             let offset = self.position.checked_sub(1).and_then(|last| self.offset_of(last));
-            return Err(Error::maybe_at(Rule::NibbleValue, offset).found(self.last.into()));
+            return Err(Error::new(Rule::NibbleValue, offset).found(self.last.into()));
         }
         let wrong = self.hasher.as_ref().and_then(Hasher::wrong_checksum);
         if let (Some(computed), Some(rules)) = (wrong, self.component.dialect().stream) {

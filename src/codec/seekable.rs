@@ -167,7 +167,6 @@ impl Seekable {
 
     /// Hands out where each frame stands, of which none has been decoded yet, and its entry, until `each` says
     /// otherwise or an entry cannot be read. Returns where the frames end.
-    #[cfg(feature = "std")]
     pub(super) fn places<R: ReadAt>(
         &self,
         source: &R,

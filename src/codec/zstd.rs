@@ -3,7 +3,6 @@
 #[cfg(feature = "zstd-ruzstd")]
 mod foreign;
 
-#[cfg(feature = "std")]
 use core::ops::Range;
 
 use zten_zstd::Failure;
@@ -43,7 +42,6 @@ impl Frames {
 
     /// Hands out where each frame stands, of which none has been decoded yet, and what it says that it decodes to,
     /// until `each` says otherwise.
-    #[cfg(feature = "std")]
     pub(super) fn places<R: ReadAt>(
         &self,
         source: &R,

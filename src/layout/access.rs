@@ -12,9 +12,7 @@ use super::buffer::{Decoded, Lines, grow};
 use super::quantized::QuantizedGroup;
 use super::sparse::{Coo, Csr};
 use super::view::{Kind, View};
-#[cfg(feature = "std")]
-use crate::codec::Idle;
-use crate::codec::{Content, ReadAt, ReadError, Verified};
+use crate::codec::{Content, Idle, ReadAt, ReadError, Verified};
 use crate::element::{ByteOrder, Element, StorageType};
 #[cfg(feature = "ndarray")]
 use crate::error::OutOfMemory;
@@ -239,7 +237,6 @@ impl<'a> Component<'a> {
     }
 
     /// The same as [`decode`](Self::decode), with threads that have nothing else to do.
-    #[cfg(feature = "std")]
     pub(crate) fn decode_on<S>(
         &self,
         source: &S,
@@ -251,7 +248,7 @@ impl<'a> Component<'a> {
     {
         let kind = self.decoded_kind()?;
         let content = self.content(source, limits)?;
-        #[cfg(feature = "zstd")]
+        #[cfg(all(feature = "zstd", feature = "std"))]
         if let Some(pieces) = content.pieces() {
             let length = pieces.decoded();
             let mut lines =
@@ -261,8 +258,6 @@ impl<'a> Component<'a> {
             }
             return self.decode(source, limits);
         }
-        #[cfg(not(feature = "zstd"))]
-        let _ = idle;
         self.collect(kind, content)
     }
 
@@ -315,7 +310,6 @@ impl<'a> Component<'a> {
     }
 
     /// The same as [`read_into`](Self::read_into), with threads that have nothing else to do.
-    #[cfg(feature = "std")]
     pub(crate) fn read_into_on<'b, S>(
         &self,
         source: &S,
@@ -328,15 +322,13 @@ impl<'a> Component<'a> {
     {
         let kind = self.kind_in(buffer)?;
         let content = self.content(source, limits)?;
-        #[cfg(feature = "zstd")]
+        #[cfg(all(feature = "zstd", feature = "std"))]
         if let Some(pieces) = content.pieces() {
             return match content.read_together(pieces, buffer, limits, idle) {
                 Some(verified) => Ok(View::new(buffer, kind, Some(verified))),
                 None => self.read_into(source, limits, buffer),
             };
         }
-        #[cfg(not(feature = "zstd"))]
-        let _ = idle;
         self.fill(kind, content, buffer)
     }
 

@@ -3,9 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-#[cfg(all(feature = "zstd", feature = "std"))]
-use zerocopy::FromZeros as _;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 
 use super::view::{Kind, View};
 use crate::brief::Bytes;
@@ -96,14 +94,12 @@ impl Lines {
     }
 
     /// Returns `length` zeros, which the system makes when they are first touched.
-    #[cfg(all(feature = "zstd", feature = "std"))]
     pub(super) fn zeros(length: usize) -> Result<Self, OutOfMemory> {
         let lines = Line::new_vec_zeroed(length.div_ceil(LINE)).map_err(|_| OutOfMemory)?;
         Ok(Self { lines, length })
     }
 
     /// The bytes, to be written.
-    #[cfg(all(feature = "zstd", feature = "std"))]
     pub(super) fn as_mut(&mut self) -> &mut [u8] {
         let bytes = self.lines.as_mut_slice().as_mut_bytes();
         let length = self.length.min(bytes.len());

@@ -41,7 +41,7 @@ impl BadIndex {
     fn locate(self, offset: Option<u64>, width: u8, place: Place) -> Error {
         let within = self.at.saturating_mul(width.into());
         let offset = offset.map(|offset| offset.saturating_add(within));
-        Error::maybe_at(self.kind, offset).found(self.found).at(place)
+        Error::new(self.kind, offset).found(self.found).at(place)
     }
 }
 

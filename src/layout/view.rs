@@ -218,7 +218,7 @@ impl<'d> View<'d> {
         if let (true, Some(last @ 16..)) = (odd, bytes.last().copied()) {
             let within = u64_from_usize(bytes.len()).saturating_sub(1);
             let offset = self.kind.offset.map(|offset| offset.saturating_add(within));
-            let error = Error::maybe_at(Rule::NibbleValue, offset).found(last.into());
+            let error = Error::new(Rule::NibbleValue, offset).found(last.into());
             return Err(error.at(self.kind.place));
         }
         let nibbles = bytes.iter().flat_map(|byte| [*byte, byte >> 4]);

@@ -88,13 +88,11 @@ impl<D: Iterator<Item = u64> + Clone> Sparse<D> {
     }
 
     /// The number of values; none if it is not known, or if the object is not sparse.
-    #[cfg(feature = "write")]
     pub(crate) fn nnz(&self) -> Option<u64> {
         self.nnz
     }
 
     /// Returns whether anything is asked of the current component.
-    #[cfg(feature = "write")]
     pub(crate) fn asks(&self) -> bool {
         !matches!(self.asked, Asked::Nothing)
     }
