@@ -115,7 +115,7 @@ impl Verifier {
             });
             deferred.pass(read)?;
         }
-        deferred.pass(foreign(object))?;
+        deferred.note(object.unknown_layout());
         deferred.finish(())
     }
 
@@ -236,7 +236,8 @@ impl Verifier {
     {
         let refused = |error: Error| E::from(ReadError::Refused(error));
         let storage = component.storage_type().unwrap_or(StorageType::U8);
-        sparse.begin(component.role(), storage).map_err(refused)?;
+        let begun = sparse.begin(component.role(), storage);
+        begun.map_err(|error| refused(error.at(component.place())))?;
         let compressed = component.encoding() != Encoding::Raw;
         let mut content = component.content_as_stored(source, &self.limits)?;
         self.admit(component).map_err(refused)?;
@@ -301,25 +302,22 @@ impl Verifier {
             Format::SparseCoo => ("coords", Rule::CooNnz, u64::from(object.shape().rank())),
             _ => return Ok(None),
         };
-        let (Some(values), Some(indices)) = (object.component("values"), object.component(indexed))
-        else {
-            let place = Place::new(Some(object.ordinal()), None);
-            return Err(Error::internal().at(place).into());
-        };
-        // Indices are of known types, and a matrix has rows.
-        let internal = Error::internal().at(indices.place());
+        // Each has its parts, indices are of known types, and a matrix has rows.
+        let internal = Error::internal().at(Place::new(Some(object.ordinal()), None));
+        let part = |role| object.component(role).ok_or(internal);
+        let (values, indices) = (part("values")?, part(indexed)?);
         let count = self.count(&indices, files)?.ok_or(internal)?;
         let values = self.count(&values, files)?;
         let nnz = divide_exactly(count, per_value)
             .filter(|nnz| values.is_none_or(|values| values == *nnz))
             .ok_or(Error::nowhere(rule).found(count).at(indices.place()))?;
         if object.format() == Format::SparseCsr {
-            let indptr = object.component("indptr").ok_or(internal)?;
+            let indptr = part("indptr")?;
             let rows = object.shape().first().ok_or(internal)?;
             let found = self.count(&indptr, files)?.ok_or(internal)?;
             if rows.checked_add(1) != Some(found) {
-                let error = Error::nowhere(Rule::CsrIndptrSize).found(found);
-                return Err(error.at(indptr.place()).into());
+                let error = Error::nowhere(Rule::CsrIndptrSize).at(indptr.place());
+                return Err(error.found(found).into());
             }
         }
         Ok(Some(nnz))
@@ -382,27 +380,13 @@ impl Summary {
 /// All compressed components together decode to more than `total`, which this one goes beyond.
 #[cold]
 pub(crate) fn beyond_total(component: &Component<'_>, total: u64) -> Error {
-    let error = Error::new(Limit::DecodedTotal, component.extent().offset());
-    error.found(total.saturating_add(1)).at(component.place())
+    component.error(Limit::DecodedTotal).found(total.saturating_add(1))
 }
 
 /// Checks that a component's digest has been verified, if it has one.
 pub(crate) fn required(component: &Component<'_>, verified: Option<Verified>) -> Result<(), Error> {
     match verified {
         Some(Verified::Digest | Verified::NoDigest) | None => Ok(()),
-        Some(Verified::Unverifiable) => {
-            let error = Error::new(Unsupported::Digest, component.extent().offset());
-            Err(error.at(component.place()))
-        }
-    }
-}
-
-/// An object of 0.1 or 2 whose layout is not known cannot be read as a tensor.
-pub(crate) fn foreign(object: &Object<'_>) -> Result<(), Error> {
-    match (object.components().next(), object.dialect().unknown_format) {
-        (Some(first), Some(why)) if object.format() == Format::Unknown => {
-            Err(Error::new(why, first.extent().offset()).at(first.place()))
-        }
-        _ => Ok(()),
+        Some(Verified::Unverifiable) => Err(component.error(Unsupported::Digest)),
     }
 }

@@ -104,11 +104,14 @@ impl<'a> Object<'a> {
     /// The reason why the object cannot be read as the layout that was asked for.
     #[cold]
     fn other_format(&self) -> Error {
-        let Some(first) = self.components().next() else { return Error::misuse(Misuse::Format) };
-        match self.dialect().unknown_format.filter(|_| self.format() == Format::Unknown) {
-            Some(why) => Error::new(why, first.extent().offset()).at(first.place()),
-            None => Error::misuse(Misuse::Format).at(first.place()),
-        }
+        let place = self.components().next().map(|first| first.place()).unwrap_or_default();
+        self.unknown_layout().unwrap_or(Error::misuse(Misuse::Format).at(place))
+    }
+
+    /// The error of an object of 0.1 or 2 whose layout is not known, so that it cannot be read as a tensor.
+    pub(crate) fn unknown_layout(&self) -> Option<Error> {
+        let why = self.dialect().unknown_format.filter(|_| self.format() == Format::Unknown)?;
+        self.components().next().map(|first| first.error(why))
     }
 }
 
@@ -195,12 +198,12 @@ impl<'a> Component<'a> {
                 _ => Ok(storage),
             }
         });
-        storage.map_err(|why| self.unsupported(why))
+        storage.map_err(|why| self.error(why))
     }
 
     /// The type in which its elements are stored, if their bytes can be read, whatever they mean.
     pub(crate) fn stored(&self) -> Result<StorageType, Error> {
-        self.stored_or_why().map_err(|why| self.unsupported(why))
+        self.stored_or_why().map_err(|why| self.error(why))
     }
 
     /// [`stored`](Self::stored), or why they cannot.
@@ -215,10 +218,12 @@ impl<'a> Component<'a> {
         self.storage_type().ok_or(Unsupported::Dtype)
     }
 
+    /// The error of all of it, at its first byte in the file.
+    ///
     /// It takes a copy, so that the component need not have an address where all is well.
     #[cold]
-    fn unsupported(self, what: Unsupported) -> Error {
-        Error::new(what, self.extent().offset()).at(self.place())
+    pub(crate) fn error(self, kind: impl Into<ErrorKind>) -> Error {
+        Error::new(kind, self.extent().offset()).at(self.place())
     }
 
     /// All of the content, decoded, little-endian and verified, in memory of its own. Memory

@@ -1,8 +1,8 @@
 //! Checking the indices of sparse objects, as they come.
 
-use super::view::View;
+use super::view::Kind;
 use crate::element::StorageType;
-use crate::error::{Error, ErrorKind, Place};
+use crate::error::{Error, ErrorKind};
 use crate::manifest::Component;
 use crate::rules::Rule;
 
@@ -15,33 +15,20 @@ pub(crate) struct BadIndex {
 }
 
 impl BadIndex {
-    /// The error in a component, at its byte of the file if it is there.
+    /// The error in a component, at its byte of the file if it is there. A limit is that of a component.
     pub(crate) fn error(self, component: &Component<'_>) -> Error {
-        let extent = component.extent();
-        match (component.storage_type(), self.kind) {
-            // A limit is that of a component.
-            (_, ErrorKind::Limit(limit)) => {
-                Error::new(limit, extent.offset()).found(self.found).at(component.place())
-            }
-            (Some(storage), _) => {
-                let raw = component.is_raw();
-                let offset = raw.then(|| extent.offset());
-                self.locate(offset, storage.width(), component.place())
-            }
-            (None, _) => Error::internal().at(component.place()),
+        match (self.kind, component.kind()) {
+            (ErrorKind::Limit(limit), _) => component.error(limit).found(self.found),
+            (_, Ok(kind)) => self.error_in(&kind),
+            (_, Err(error)) => error,
         }
     }
 
-    /// The error in the component that `view` is of.
-    pub(crate) fn error_in(self, view: &View<'_>) -> Error {
-        let kind = view.kind();
-        self.locate(kind.offset, kind.storage.width(), kind.place)
-    }
-
-    fn locate(self, offset: Option<u64>, width: u8, place: Place) -> Error {
-        let within = self.at.saturating_mul(width.into());
-        let offset = offset.map(|offset| offset.saturating_add(within));
-        Error::new(self.kind, offset).found(self.found).at(place)
+    /// The error in a component whose bytes are of that kind.
+    pub(crate) fn error_in(self, kind: &Kind) -> Error {
+        let within = self.at.saturating_mul(kind.storage.width().into());
+        let offset = kind.offset.map(|offset| offset.saturating_add(within));
+        Error::new(self.kind, offset).found(self.found).at(kind.place)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Misuse, Place};
 use crate::format::Logical;
 use crate::limits::Limits;
 use crate::manifest::{Component, Object, Shape};
-use crate::num::{divide_exactly, u64_from_usize};
+use crate::num::{divide_exactly, listed, u64_from_usize};
 
 /// A `quantized_group` object: its shape, its components, and how to read them.
 ///
@@ -149,61 +149,48 @@ pub struct Quantization {
     packing: Packing,
 }
 
+listed! {
 /// The way in which codes are packed into words: the attribute `packing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Packing {
+pub enum Packing with
+    /// The name, codes in a word, the type of a word, bits of a code.
+    fn row -> (&'static str, u8, StorageType, u8)
+{
     /// `8_per_i32`: codes of 4 bits.
-    EightPerI32,
+    EightPerI32 = ("8_per_i32", 8, StorageType::I32, 4),
     /// `4_per_i32`: codes of 8 bits.
-    FourPerI32,
+    FourPerI32 = ("4_per_i32", 4, StorageType::I32, 8),
     /// `2_per_u8`: codes of 4 bits.
-    TwoPerU8,
+    TwoPerU8 = ("2_per_u8", 2, StorageType::U8, 4),
     /// `1_per_u8`: codes of 8 bits.
-    OnePerU8,
+    OnePerU8 = ("1_per_u8", 1, StorageType::U8, 8),
+}
 }
 
-/// Packing, its name, codes in a word, the type of a word, bits of a code.
-const PACKING: [(Packing, &str, u8, StorageType, u8); 4] = [
-    (Packing::EightPerI32, "8_per_i32", 8, StorageType::I32, 4),
-    (Packing::FourPerI32, "4_per_i32", 4, StorageType::I32, 8),
-    (Packing::TwoPerU8, "2_per_u8", 2, StorageType::U8, 4),
-    (Packing::OnePerU8, "1_per_u8", 1, StorageType::U8, 8),
-];
-
 impl Packing {
-    fn row(self) -> &'static (Self, &'static str, u8, StorageType, u8) {
-        let [eight_i32, four_i32, two_u8, one_u8] = &PACKING;
-        match self {
-            Self::EightPerI32 => eight_i32,
-            Self::FourPerI32 => four_i32,
-            Self::TwoPerU8 => two_u8,
-            Self::OnePerU8 => one_u8,
-        }
-    }
-
     fn from_name(name: &str) -> Option<Self> {
-        PACKING.iter().find(|row| row.1 == name).map(|row| row.0)
+        Self::LIST.into_iter().find(|packing| packing.name() == name)
     }
 
     /// The name: `8_per_i32`.
     pub fn name(self) -> &'static str {
-        self.row().1
+        self.row().0
     }
 
     /// Codes in a word: 1, 2, 4 or 8.
     pub fn codes(self) -> u8 {
-        self.row().2
+        self.row().1
     }
 
     /// The type of a word: the storage type of `packed_weight`.
     pub fn word(self) -> StorageType {
-        self.row().3
+        self.row().2
     }
 
     /// Bits of a code: 4 or 8.
     pub fn bits(self) -> u8 {
-        self.row().4
+        self.row().3
     }
 }
 
@@ -365,14 +352,20 @@ impl Quantized<View<'_>> {
         let size = usize::try_from(self.quantization.group_size().min(self.inputs()));
         let size = size.map_err(|_| self.misfit())?;
         let group = size.checked_mul(outputs).ok_or(self.misfit())?.max(1);
-        let mut tile = Tile::new(self.middle());
+        // The codes of a row, and the scale and zero point that its columns have in common with other rows of the group.
+        // Where there are no `zeros`, zero points stay as they are.
+        let middle = if self.quantization.bits() == 4 { 8.0 } else { 128.0 };
+        let (mut codes, mut scales, mut zeros) = ([0; TILE], [0.0; TILE], [middle; TILE]);
         for (ordinal, group) in weights.chunks_mut(group).enumerate() {
             let first = ordinal.checked_mul(size).ok_or(self.misfit())?;
             let factors = ordinal.checked_mul(outputs).ok_or(self.misfit())?;
             for column in (0..outputs).step_by(TILE) {
                 let factors = factors.checked_add(column).ok_or(self.misfit())?;
                 let width = outputs.saturating_sub(column).min(TILE);
-                let (codes, scales, zeros) = tile.cut(width).ok_or(self.misfit())?;
+                let cut = (codes.get_mut(..width), scales.get_mut(..width), zeros.get_mut(..width));
+                let (Some(codes), Some(scales), Some(zeros)) = cut else {
+                    return Err(self.misfit());
+                };
                 widen(&self.scales, factors, scales)?;
                 if let Some(view) = &self.zeros {
                     widen(view, factors, zeros)?;
@@ -392,11 +385,6 @@ impl Quantized<View<'_>> {
             }
         }
         Ok(())
-    }
-
-    /// The zero point of symmetric weights.
-    fn middle(&self) -> f32 {
-        if self.quantization.bits() == 4 { 8.0 } else { 128.0 }
     }
 
     /// The number of outputs, if a buffer of `length` holds the matrix.
@@ -445,26 +433,6 @@ const FLOATS: &[StorageType] = &[StorageType::F32, StorageType::F16, StorageType
 
 /// Columns that are made together, so that their scales are widened once for all rows of a group.
 const TILE: usize = 256;
-
-/// The scale and zero point that some columns of one group have in common, and the codes of one of its rows.
-struct Tile {
-    codes: [u8; TILE],
-    scales: [f32; TILE],
-    zeros: [f32; TILE],
-}
-
-impl Tile {
-    /// With zero points that stay as they are where there are no `zeros`.
-    fn new(zero: f32) -> Self {
-        Self { codes: [0; TILE], scales: [0.0; TILE], zeros: [zero; TILE] }
-    }
-
-    /// The first `width` columns, if there are so many.
-    fn cut(&mut self, width: usize) -> Option<(&mut [u8], &mut [f32], &mut [f32])> {
-        let Self { codes, scales, zeros } = self;
-        Some((codes.get_mut(..width)?, scales.get_mut(..width)?, zeros.get_mut(..width)?))
-    }
-}
 
 /// Fills `into` with the floats from `at` on.
 fn widen(view: &View<'_>, at: usize, into: &mut [f32]) -> Result<(), Error> {

@@ -149,10 +149,10 @@ impl<'d> Csr<View<'d>> {
         }
         let mut pointers = Indptr::new(indptr.storage_type(), u64_from_usize(nnz));
         let taken = indptr.widened().each(|pointer| pointers.validate(pointer));
-        taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr))?;
+        taken.and_then(|()| pointers.finish()).map_err(|bad| bad.error_in(indptr.kind()))?;
         let mut below = Below::new(self.columns);
         let taken = indices.widened().each(|index| below.validate(index));
-        taken.map_err(|bad| bad.error_in(indices))
+        taken.map_err(|bad| bad.error_in(indices.kind()))
     }
 
     /// The number of entries, repeated ones and stored zeros included.
@@ -431,7 +431,7 @@ impl<'d> Coo<'_, View<'d>> {
         }
         let mut check = Coords::new(self.shape.iter(), u64_from_usize(nnz));
         let taken = coords.widened().each(|coordinate| check.validate(coordinate));
-        taken.map_err(|bad| bad.error_in(coords))
+        taken.map_err(|bad| bad.error_in(coords.kind()))
     }
 
     /// The number of entries, repeated ones and stored zeros included.

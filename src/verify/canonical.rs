@@ -127,10 +127,8 @@ fn check_sharing<R: ReadAt + ?Sized>(
         }
         hashed.sort_unstable();
         let pairs = hashed.iter().zip(hashed.iter().skip(1));
-        let mut again = pairs.filter(|(one, other)| one.0 == other.0).map(|(_, other)| other.1);
-        if let Some(first) = again.next() {
-            let part = again
-                .fold(first, |least, part| if part.offset < least.offset { part } else { least });
+        let again = pairs.filter(|(one, other)| one.0 == other.0).map(|(_, other)| other.1);
+        if let Some(part) = again.min_by_key(|part| part.offset) {
             let place = Place::new(Some(part.object), Some(part.component));
             return Err(Error::new(Rule::CanonicalSharing, part.offset).at(place).into());
         }
